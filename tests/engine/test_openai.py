@@ -18,7 +18,7 @@ from bough.config.config import dump, load
 from bough.context import Context, Full, Plain, Window
 from bough.engine import Completion, Engine, EngineFault, FinishReason, OpenAi, Request, Sampling
 from bough.engine.openai import OpenAiEngine
-from bough.engine.usage import Usage
+from bough.engine.usage import ServerUsage
 from bough.env import InProcessHost
 from bough.explore import Chains
 from bough.rollout import Agent, Deadlines, Limits, RolloutRunner
@@ -350,13 +350,13 @@ def test_a_server_that_does_not_say_what_was_sampled(choice: dict[str, Any], mes
     ],
 )
 def test_what_passes_is_asked_again(trouble: Reply) -> None:
-    async def use(engine: OpenAiEngine, _: Endpoint) -> tuple[Completion, Usage]:
+    async def use(engine: OpenAiEngine, _: Endpoint) -> tuple[Completion, ServerUsage]:
         return await engine.generate(hi()), engine.usage
 
     (got, usage), endpoint = serve(replies(trouble, trouble, chat("up")), use, deadline_s=0.2, retries=2)
     assert got.tokens == (*b"up", END)
     assert len(endpoint.asked) == 3
-    assert usage == Usage(requests=1, retries=2, prompt_tokens=10, completion_tokens=4)
+    assert usage == ServerUsage(requests=1, retries=2, prompt_tokens=10, completion_tokens=4)
 
 
 @pytest.mark.parametrize(
@@ -496,8 +496,8 @@ def test_closing_fails_what_is_in_flight() -> None:
 
 
 def test_usage_and_its_price() -> None:
-    async def use(engine: OpenAiEngine, _: Endpoint) -> Usage:
-        assert engine.usage == Usage(price=0.0)
+    async def use(engine: OpenAiEngine, _: Endpoint) -> ServerUsage:
+        assert engine.usage == ServerUsage(price=0.0)
         await engine.generate(hi())
         await engine.generate(hi())
         return engine.usage

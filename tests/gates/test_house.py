@@ -176,3 +176,9 @@ def test_what_code_reads_is_no_key_of_info() -> None:
         if _reads_info(node)
     ]
     assert not found, f"got reads of keys of info at {found}; need a column of Tree, or an accessor of bough.tree.texts"
+
+
+def test_files_of_tests_have_names_of_their_own() -> None:
+    """pytest imports them by name alone."""
+    names = [file.name for file in Path(__file__).parents[1].rglob("test_*.py")]
+    assert sorted({name for name in names if names.count(name) > 1}) == []

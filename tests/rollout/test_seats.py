@@ -18,8 +18,9 @@ from bough.engine import Sampling, Scripted
 from bough.env import Env, InProcessHost, RandomAction, Replay, State
 from bough.env.script import Script
 from bough.explore import Chains, Forks, FullTree
-from bough.rollout import Agent, Explorer, Limits, RolloutRunner, SeatAgent
-from bough.search import mcts
+from bough.rollout import Agent, Explorer, Limits, Rollout, RolloutRunner, SeatAgent
+from bough.rollout.attempt import attempt
+from bough.search import BestOf, mcts
 from bough.tree import (
     Kind,
     Outcome,
@@ -264,3 +265,33 @@ def test_scripts_get_seeds_that_differ_by_branch() -> None:
 
     tree_of(nim(second=Listening(), automatic=True, play=lambda _: "1")[0], Chains(n=4), heap=9)
     assert len(seen) == len({*seen}) > 4
+
+
+@pytest.mark.parametrize("seat", Nim.seats)
+@given(seed=st.integers(0, 10**6))
+def test_attempts_and_searches_take_the_rewards_of_one_seat(seat: str, seed: int) -> None:
+    """Whoever moved last: the success of an attempt and the reward of a path are those of the runner's seat."""
+    seen: list[tuple[bool, float, int]] = []
+
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Attempts:
+        async def __call__(self, rollout: Rollout) -> None:
+            root = await rollout.root()
+            for branch in range(4):
+                tried = await attempt(rollout, root, branch=branch)
+                reward = rollout.builder.reward(tried.actions[0], tried.leaf)
+                seen.append((tried.success, reward, tried.leaf))
+
+    place, _ = nim(play=lambda rng: rng.choice("1122x"))
+    tree_of(replace(place, seat=seat), Attempts(), heap=8, seed=seed)
+    assert len(seen) == 4
+    assert all(success == (reward == 1.0) and reward in (1.0, -1.0) for success, reward, _ in seen)
+
+
+def test_the_answer_of_a_search_is_good_for_the_seat() -> None:
+    place, _ = nim(play=lambda rng: rng.choice("12"))
+    for seat in Nim.seats:
+        for seed in range(5):
+            tree = tree_of(replace(place, seat=seat), BestOf(n=8), heap=8, seed=seed)
+            wins = tree.success_of(seat) == Ternary.YES
+            assert wins[tree.answer].any() == wins.any()

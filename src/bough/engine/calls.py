@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from bough.engine.engine import EngineFault
 from bough.engine.openai import OpenAi
-from bough.engine.usage import Usage
+from bough.engine.usage import ServerUsage
 
 PASSING = (408, 409, 429)
 """Transient HTTP statuses, besides 500 and above."""
@@ -113,7 +113,7 @@ class OpenAiClient:
 
     def __init__(self, config: OpenAi, key: str) -> None:
         """Store the settings; `key` is "" for a server without keys."""
-        self.usage = Usage(price=None if config.price_per_million is None else 0.0)
+        self.usage = ServerUsage(price=None if config.price_per_million is None else 0.0)
         self._config, self._key = config, key
         # The client's retries have no seed, and its timeout does not bound a whole attempt.
         self._client = AsyncOpenAI(api_key=key or "none", base_url=config.base_url, max_retries=0, timeout=None)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from bough.engine.calls import Choice, OpenAiClient
-    from bough.engine.usage import Usage
+    from bough.engine.usage import ServerUsage
 
 FINISHES = {
     "stop": FinishReason.STOP,
@@ -158,7 +158,7 @@ class OpenAiEngine:
         return self._config.context_tokens
 
     @property
-    def usage(self) -> "Usage":
+    def usage(self) -> "ServerUsage":
         """Total usage so far."""
         return self._calls.usage
 

@@ -5,7 +5,7 @@ from typing import Protocol, runtime_checkable
 
 from bough.engine.engine import Engine
 from bough.engine.messages import Messages
-from bough.engine.usage import Usage
+from bough.engine.usage import ServerUsage
 
 
 @runtime_checkable
@@ -37,7 +37,7 @@ class Remote(Protocol):
     """An engine that calls a server."""
 
     @property
-    def usage(self) -> Usage:
+    def usage(self) -> ServerUsage:
         """Total usage so far."""
         ...
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
+class ServerUsage:
     """Total usage of a server.
 
     Attributes:

@@ -333,10 +333,14 @@ def tools_env(
         branching=Branching.NONE,
         name=name,
     )
-    chosen = branching or _branching(env)
-    if chosen is Branching.REPLAY:
-        return Replay(env=env, keep=LIVE_SERVERS) if servers else Replay(env=env)
-    return replace(env, branching=chosen)
+    return _branched(env, branching or _branching(env))
+
+
+def _branched(env: ToolsEnv, branching: Branching) -> ToolsEnv | Replay:
+    """The environment with a branching."""
+    if branching is not Branching.REPLAY:
+        return replace(env, branching=branching)
+    return Replay(env=env, keep=LIVE_SERVERS) if env.servers else Replay(env=env)
 
 
 def _address(function: Callable[..., object] | None) -> str:

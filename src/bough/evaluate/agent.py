@@ -14,6 +14,7 @@ from bough.rollout import Deadlines, RolloutRunner
 from bough.store import Checkpoint, Checkpoints, RunDirectory, StoreError
 from bough.train import Run, World, load_run
 from bough.train.check import check, check_files
+from bough.train.seats import first_seat, refuse_own_weights
 from bough.tree import Task
 
 Preset: TypeAlias = Callable[[World], World]
@@ -61,7 +62,7 @@ class EvaluationTarget:
         engine = self.run.world.execution.engine
         if isinstance(engine, OwnModel):
             async with server_agent(self.run, engine, deadlines, self.assets) as served:
-                yield Evaluee(name=engine.model, runner=served.runner, tasks=served.tasks)
+                yield Evaluee(name=engine.model, runner=served.runner, tasks=served.tasks, seat=first_seat(self.run))
             return
         # Imported here because it imports torch; wrong arguments are reported earlier.
         from bough.train.runtime import Runtime
@@ -108,6 +109,7 @@ def evaluation_target(
             if isinstance(run.world.execution.engine, OwnModel):
                 yield EvaluationTarget(run=run, assets=directory.policy, checkpoint=None)
             elif policy is not None:
+                refuse_own_weights(run)
                 check_files(run)
                 yield EvaluationTarget(run=run, assets=Path(folder), checkpoint=None)
             else:

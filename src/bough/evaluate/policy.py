@@ -6,7 +6,7 @@ from html import escape
 from pathlib import Path
 
 from bough.engine import Remote
-from bough.engine.usage import Usage
+from bough.engine.usage import ServerUsage
 from bough.evaluate.agent import EvaluationTarget, Preset, evaluation_target
 from bough.evaluate.failed import require_some
 from bough.evaluate.progress import CountedTrees, OnProgress
@@ -36,7 +36,7 @@ class PolicyResult:
     score: HeldoutResult
     low: float
     high: float
-    usage: Usage | None = None
+    usage: ServerUsage | None = None
 
     def __str__(self) -> str:
         return sentence(self)

@@ -21,6 +21,7 @@ from bough.store.atomic import explain_unwritable
 from bough.train import Run, load_run
 from bough.train.check import check
 from bough.train.event_loop import run_coroutine
+from bough.train.seats import first_seat
 from bough.train.watchdog import Watchdog
 from bough.tree import ActionCounts, Outcome, RolloutCounts, Task, Ternary, Tree, count_actions, derive, leaves
 from bough.view import cut_note, failed_note, invalid_note, wilson
@@ -96,9 +97,11 @@ def search(
     """
     out = None if out is None else out.absolute()
     if isinstance(target, Run):
-        return _found(_search(override(target, changes), None, step, out, on_progress), out)
+        run = override(target, changes)
+        return _found(run, _search(run, None, step, out, on_progress), out)
     with RunDirectory.open(target).in_its_folder() as directory:
-        return _found(_search(override(load_run(directory), changes), directory, step, out, on_progress), out)
+        run = override(load_run(directory), changes)
+        return _found(run, _search(run, directory, step, out, on_progress), out)
 
 
 def _search(
@@ -172,10 +175,11 @@ def _folder(run: Run, out: Path | None, agent: str) -> PartialTrees | None:
     return PartialTrees(directory=there.trees)
 
 
-def _found(grown: Rollouts, out: Path | None) -> SearchResult:
+def _found(run: Run, grown: Rollouts, out: Path | None) -> SearchResult:
+    seat = first_seat(run)
     failures = grown.failures
     trees = tuple(tree for tree in grown.trees if tree.task.id not in failures)
-    successes = {tree.task.id: _solved(tree) for tree in trees}
+    successes = {tree.task.id: _solved(tree, seat) for tree in trees}
     require_some(successes, failures)
     cost = _mean_cost([tree.counts for tree in trees])
     low, high = wilson(sum(successes.values()), len(successes))
@@ -197,9 +201,10 @@ def _found(grown: Rollouts, out: Path | None) -> SearchResult:
     return found
 
 
-def _solved(tree: Tree) -> bool:
-    """Whether the answer of a search solves the task; for an explorer without an answer, whether some path does."""
-    success = tree.success[tree.answer] if tree.answer.any() else tree.success
+def _solved(tree: Tree, seat: str) -> bool:
+    """Whether the answer of a search solves the task for a seat; without an answer, whether some path does."""
+    success = tree.success_of(seat)
+    success = success[tree.answer] if tree.answer.any() else success
     return bool(np.any(success == Ternary.YES))
 
 

@@ -13,6 +13,8 @@ from bough.rollout.seats import SeatAgent
 from bough.train import Run
 from bough.train.models import role_model
 from bough.train.opening import TimedHost, draw_tasks
+from bough.train.seat_models import model_agent, seat_sources
+from bough.train.seats import first_seat, refuse_own_weights
 from bough.tree import Task
 
 
@@ -47,6 +49,7 @@ async def server_agent(
     # Imported here because it imports torch; wrong arguments are reported earlier.
     from bough.train.runtime import make_host
 
+    refuse_own_weights(run)
     engine, world = settings.build(), run.world
     renderer = settings.renderer or world.policy.build((), assets).renderer
     own = RoleModel(engine=engine, renderer=renderer)
@@ -60,7 +63,11 @@ async def server_agent(
         parser=world.parser,
         sampling=world.sampling,
     )
-    seats = {seat: _seat(run, seat, instructions, agent) for seat, instructions in seats_of(world.env).items()}
+    others = {seat: role_model(source, None, own) for seat, source in seat_sources(run).items()}
+    seats = {
+        seat: _seat(run, seat, instructions, agent, others.get(seat))
+        for seat, instructions in seats_of(world.env).items()
+    }
     runner = RolloutRunner(
         agent=agent,
         host=host,
@@ -68,6 +75,7 @@ async def server_agent(
         limits=world.limits,
         deadlines=deadlines,
         seats=seats,
+        seat=first_seat(run),
     )
     try:
         if isinstance(engine, Remote):
@@ -76,13 +84,15 @@ async def server_agent(
         yield ServerAgent(runner=runner, tasks=await draw_tasks(run, world.evaluation.tasks, timed))
     finally:
         await host.close()
-        for model in (own, *models.values()):
+        for model in (own, *models.values(), *others.values()):
             await model.engine.close()
 
 
-def _seat(run: Run, seat: str, instructions: str, agent: Agent) -> SeatAgent:
-    """The agent of a seat: the run's script if it has one, else the server's model."""
+def _seat(run: Run, seat: str, instructions: str, agent: Agent, model: RoleModel | None) -> SeatAgent:
+    """The agent of a seat: that of the run's `policies`; the server's model for the seats of `policy`."""
     policy = run.policies.get(seat)
     if isinstance(policy, Script):
         return SeatAgent(instructions=instructions, agent=policy, automatic=True)
-    return SeatAgent(instructions=instructions, agent=agent)
+    if model is None:
+        return SeatAgent(instructions=instructions, agent=agent)
+    return SeatAgent(instructions=instructions, agent=model_agent(agent, policy, model), automatic=True)

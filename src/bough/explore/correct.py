@@ -9,8 +9,8 @@ from bough.env import EnvFault
 from bough.rollout.attempt import Attempt, attempt_with_retries
 from bough.rollout.budget import BudgetExceeded
 from bough.rollout.cursor import Cursor
+from bough.rollout.role_action import role_action
 from bough.rollout.rollout import Rollout
-from bough.rollout.suggest import suggest
 from bough.rollout.together import together
 from bough.tree import AgentAction, Outcome, TruncatedBy
 from bough.tree.needs import FORKS, ORACLE, Need, roles
@@ -150,4 +150,4 @@ class Correct:
         """The teacher's next actions; None without any."""
         if not self.teacher:
             return await rollout.plan(cursor)
-        return [await suggest(rollout, cursor, self.teacher)]
+        return [await role_action(rollout, cursor, self.teacher)]

@@ -25,7 +25,7 @@ from bough.store import RunDirectory
 from bough.store.atomic import write_bytes
 from bough.train.revise import Reader, Revise, RevisedPath
 from bough.train.run import Run
-from bough.train.seats import own_seats, seat_run
+from bough.train.seats import policy_seats, seat_run
 from bough.train.start import load_run
 from bough.tree import Credited, Ints, Rewarded, Source, Tree, path_view, text_start, token_node, turn_start
 from bough.tree.needs import pieces
@@ -123,7 +123,7 @@ def export(
     files = tree_files(trees or RunDirectory.open(target).trees)
     with RunDirectory.open(target).in_its_folder() as directory:
         whole = override(load_run(directory), changes)
-        run, seats = seat_run(whole, seat), (seat,) if seat else own_seats(whole)
+        run, seats = seat_run(whole, seat), (seat,) if seat else policy_seats(whole)
         renderer = policy_renderer(run, directory.policy_of(seat))
         transcriber = Transcriber(renderer=renderer, messages=messages and what != "steps")
         collector = _Collector(transcriber=transcriber, apart=apart, seats=seats)

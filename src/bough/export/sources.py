@@ -10,7 +10,7 @@ from bough.train.revise import Reader
 from bough.train.run import Run
 from bough.train.settings import RendererRecipe
 from bough.train.start import load_run
-from bough.tree import Credited, Rewarded, Tree, seat_in
+from bough.tree import Credited, Rewarded, Tree, seat_of_task_id
 
 TREES = ".safetensors"
 
@@ -83,4 +83,4 @@ def policy_renderer(run: Run, assets: Path) -> ChatRenderer:
 
 def of_seats(rewarded: Sequence[Rewarded], seats: Sequence[str]) -> list[Rewarded]:
     """The trees of some seats; all trees of an environment for one agent."""
-    return [each for each in rewarded if not seats or seat_in(each.tree.task.id) in (*seats, "")]
+    return [each for each in rewarded if not seats or seat_of_task_id(each.tree.task.id) in (*seats, "")]

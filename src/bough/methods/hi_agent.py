@@ -13,8 +13,9 @@ def hi_agent(world: World, *, turns: int = 3, n: int = 8, frozen: bool = False) 
 
     Assumes tasks with parts, and an oracle for the warm-up. Experimental: written from the abstract. The planner writes
     a subgoal, and the executor acts on it for up to `turns` turns. The planner's paths are compared by their returns,
-    and so are the executor's, each with the group's mean and standard deviation (GRPO): a subgoal is scored by what the
-    executor makes of it. The paper samples several subgoals in one state; here the paths of a task branch at its start.
+    and so are the executor's, each with the group's mean and standard deviation (GRPO): the return of the executor's
+    actions scores the subgoal. The paper samples several subgoals in one state; here the paths of a task branch at its
+    start.
     A divergence from the warm-up replaces the world's regularizers: a bonus for entropy makes subgoals arbitrary.
 
     Args:

@@ -1,4 +1,4 @@
-"""GRPO on the ledger."""
+"""GRPO on accounts in a database."""
 
 from bough.methods.grpo import grpo
 from bough.train import Run
@@ -6,7 +6,7 @@ from bough.worlds.ledger import ledger
 
 
 def grpo_ledger() -> Run:
-    """GRPO (arXiv 2402.03300) on the ledger, from random weights: trains in minutes on a CPU core.
+    """GRPO (arXiv 2402.03300) on the world of accounts, from random weights: trains in minutes on a CPU core.
 
     Tuned: a learning rate at which the warm-up survives, and as many steps as success grows.
     """

@@ -48,7 +48,7 @@ async def attempt(rollout: Rollout, cursor: Cursor, *, branch: int, hints: Hints
             actions.append(action)
             leaf = rollout.answered.get(action, action)
         if isinstance(after, Outcome):
-            success = bool(actions) and rollout.builder.solved(actions[-1], leaf)
+            success = bool(actions) and rollout.builder.solved(leaf)
             return Attempt(cursors=tuple(places), actions=tuple(actions), leaf=leaf, outcome=after, success=success)
         here = after
 

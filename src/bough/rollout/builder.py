@@ -70,12 +70,13 @@ class TreeBuilder:
     Attributes:
         task: The task.
         seats: The names of the environment's seats; empty for one agent.
+        seat: The seat for whose rewards and success explorers search; "" for one agent.
         nodes: The nodes.
         counts: Counts of the rollout so far.
     """
 
-    def __init__(self, task: Task, seats: Sequence[str] = ()) -> None:
-        self.task, self.seats = task, tuple(seats)
+    def __init__(self, task: Task, seats: Sequence[str] = (), seat: str = "") -> None:
+        self.task, self.seats, self.seat = task, tuple(seats), seat
         self.counts = RolloutCounts()
         self.nodes: list[NodeDraft] = []
 
@@ -119,20 +120,17 @@ class TreeBuilder:
         return node.parent
 
     def reward(self, action: int, last: int) -> float:
-        """The reward of the seat that acted at node `action`, from there down to its descendant `last`."""
+        """The reward of `seat`, from node `action` down to its descendant `last`."""
         total, number = 0.0, last
         while number != action:
-            total += _payoff(self.nodes[number], self._seat(action))
+            total += _payoff(self.nodes[number], self.seat)
             number = self.nodes[number].parent
-        return total + self.nodes[action].env_reward
+        return total + _payoff(self.nodes[action], self.seat)
 
-    def solved(self, action: int, last: int) -> bool:
-        """Whether the seat that acted at node `action` has succeeded at its descendant `last`."""
+    def solved(self, last: int) -> bool:
+        """Whether `seat` has succeeded at a node."""
         end = self.nodes[last]
-        return end.successes.get(self._seat(action), end.success) is True
-
-    def _seat(self, number: int) -> str:
-        return self.seats[self.nodes[number].seat] if self.seats else ""
+        return end.successes.get(self.seat, end.success) is True
 
     def done(self) -> Tree:
         """Freeze the tree. Nodes are sorted depth first and siblings by branch, whatever the order of completion."""

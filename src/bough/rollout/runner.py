@@ -95,6 +95,7 @@ class RolloutRunner:
         limits: Budgets of a path and of a tree.
         deadlines: The run's register of pending awaits.
         seats: The agents of the environment's seats, by name; empty for one agent.
+        seat: The seat for whose rewards and success explorers search; "" for one agent.
         max_concurrent: Maximum number of trees that grow at a time.
         start_retries: How often a task whose environment did not start is retried.
     """
@@ -105,6 +106,7 @@ class RolloutRunner:
     limits: Limits
     deadlines: Deadlines
     seats: Mapping[str, SeatAgent] = field(default_factory=dict[str, SeatAgent])
+    seat: str = ""
     max_concurrent: int = 64
     start_retries: int = 2
 
@@ -161,7 +163,7 @@ class RolloutRunner:
     def rollout(self, task: Task, seed: int) -> Rollout:
         """The rollout of a task, before its start."""
         return Rollout(
-            TreeBuilder(task, tuple(self.seats)),
+            TreeBuilder(task, tuple(self.seats), self.seat),
             self.agent,
             self.host,
             instructions=self.instructions,

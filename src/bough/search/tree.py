@@ -244,7 +244,7 @@ class SearchTree:
         return self.rollout.builder.reward(draft.node, self.rollout.answered.get(draft.node, draft.node))
 
     def _solved(self, draft: PendingAction) -> bool:
-        return self.rollout.builder.solved(draft.node, self.rollout.answered.get(draft.node, draft.node))
+        return self.rollout.builder.solved(self.rollout.answered.get(draft.node, draft.node))
 
     def _node(self, node: SearchNode) -> NodeDraft:
         """The rollout's node with the state of a search node."""

@@ -68,7 +68,7 @@ async def measure(
     successes: dict[str, bool] = {}
     lengths: list[int] = []
     for tree in grown.trees:
-        success = next((each.success for each in tree.seats if each.name == seat), tree.success)
+        success = tree.success_of(seat)
         for leaf in counted(tree):
             successes[tree.task.id] = bool(success[leaf] == Ternary.YES)
             lengths.append(int(turns(tree)[leaf]))

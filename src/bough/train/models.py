@@ -1,4 +1,4 @@
-"""Sources of the models that a run may ask, by role."""
+"""Sources of the models of roles and seats."""
 
 import hashlib
 import json

@@ -1,13 +1,12 @@
 """The heavy pieces of a run, built and wired: model, engine, environment, learner."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import torch
 
-from bough.engine import Engine, OwnModel
+from bough.engine import Engine, Remote
 from bough.env import EnvFault, EnvHost, InProcessHost, Workers, seats_of
 from bough.env.script import Script
 from bough.env.workers import to_stderr
@@ -22,11 +21,12 @@ from bough.train.earlier import EarlierWeights
 from bough.train.event_loop import run_coroutine
 from bough.train.health import check_paths, count_solved
 from bough.train.message_trees import message_trees
-from bough.train.models import EarlierVersion, ModelSource, role_model
+from bough.train.models import EarlierVersion, role_model
 from bough.train.opening import TimedHost, open_run
 from bough.train.run import Run
-from bough.train.seat_policy import FrozenPolicy, OwnPolicy, SeatPolicy
-from bough.train.seats import own_seats, seat_run
+from bough.train.seat_models import model_agent, seat_sources
+from bough.train.seat_policy import OwnPolicy
+from bough.train.seats import policy_seats, seat_run
 from bough.train.summary import cut_by_context
 from bough.train.teacher import way
 from bough.train.trained import TrainedPolicy, Trainee
@@ -92,20 +92,15 @@ class Runtime:
         main = self.main
         own = RoleModel(engine=main.engine, renderer=main.policy.renderer)
         self.models = {role: role_model(source, main.policy, own) for role, source in run.models.items()}
-        self.seat_models = {
-            seat: role_model(source, main.policy, own)
-            for seat, policy in run.policies.items()
-            if (source := _source(policy)) is not None
-        }
+        self.seat_models = {seat: role_model(source, main.policy, own) for seat, source in seat_sources(run).items()}
         self.earlier = self._earlier()
 
     def _earlier(self) -> dict[str, EarlierWeights]:
         """The earlier versions of the policy among the models, by the name of their state in a checkpoint."""
         run = self.run
         models = {f"earlier-role-{role}": (source, self.models[role]) for role, source in run.models.items()}
-        models |= {
-            f"earlier-seat-{seat}": (_source(run.policies[seat]), each) for seat, each in self.seat_models.items()
-        }
+        sources = seat_sources(run)
+        models |= {f"earlier-seat-{seat}": (sources[seat], model) for seat, model in self.seat_models.items()}
         return {
             name: EarlierWeights(source.every, model.engine, self.policy)
             for name, (source, model) in models.items()
@@ -121,7 +116,7 @@ class Runtime:
     def _trained(self, assets: Path) -> tuple[TrainedPolicy, ...]:
         """The trained policies; the first is the run's `policy`, the others have seats of their own."""
         run = self.run
-        trainees = [(Trainee(run=run, seats=own_seats(run)), assets)]
+        trainees = [(Trainee(run=run, seats=policy_seats(run)), assets)]
         for name, each in run.policies.items():
             if isinstance(each, OwnPolicy):
                 trainee = Trainee(run=seat_run(run, name), name=name, seats=(name,), frozen=each.frozen)
@@ -166,6 +161,7 @@ class Runtime:
             limits=run.world.limits,
             deadlines=self.deadlines,
             seats=seats,
+            seat=self.main.trainee.seat,
             max_concurrent=run.world.schedule.batch_tasks,
         )
 
@@ -178,12 +174,7 @@ class Runtime:
             return policy
         if isinstance(policy, OwnPolicy):
             return next(each.agent(self.models) for each in self.trained if each.trainee.name == seat)
-        model = self.seat_models[seat]
-        agent = replace(main, engine=model.engine, renderer=model.renderer, critic=None)
-        if isinstance(policy, FrozenPolicy):
-            own = {"context": policy.context, "parser": policy.parser, "sampling": policy.sampling}
-            agent = replace(agent, **{name: value for name, value in own.items() if value is not None})
-        return agent
+        return model_agent(main, policy, self.seat_models[seat])
 
     def _explored(self, seat: str, *, demonstrates: bool) -> bool:
         """Whether explorers act for a seat."""
@@ -192,7 +183,7 @@ class Runtime:
 
     @property
     def memories(self) -> Mapping[str, Checkpointable]:
-        """What must outlive this process besides policies and optimizers, by the name it has in a checkpoint."""
+        """Returns all checkpointed state except policies and optimizers, by name."""
         return {name: memory for each in self.trained for name, memory in each.memories.items()} | self.earlier
 
     def load(self, checkpoint: Checkpoint) -> None:
@@ -328,6 +319,16 @@ class Runtime:
         engines |= {f"engine of the role {role}": model.engine for role, model in self.models.items()}
         return engines | {f"engine of the seat {seat}": model.engine for seat, model in self.seat_models.items()}
 
+    async def check_servers(self) -> None:
+        """Check that the servers of roles and seats answer.
+
+        Raises:
+            EngineFault: when one does not answer, refuses the key, or has no such model.
+        """
+        for engine in self._engines.values():
+            if isinstance(engine, Remote):
+                await engine.check()
+
     async def close(self) -> None:
         """Let go of processes and memory."""
         closing: dict[str, Awaitable[None]] = {"environment": self.host.close()}
@@ -346,10 +347,3 @@ def make_host(run: Run, notify: Callable[[str], None] = to_stderr) -> EnvHost:
     if not settings.workers:
         return InProcessHost(env=env)
     return Workers(env=env, count=settings.workers, deadline_s=settings.worker_deadline_s, notify=notify)
-
-
-def _source(policy: SeatPolicy) -> ModelSource | OwnModel | None:
-    """The source of the model of a seat that is not trained; None for other seats."""
-    if isinstance(policy, OwnPolicy | Script):
-        return None
-    return policy.model if isinstance(policy, FrozenPolicy) else policy

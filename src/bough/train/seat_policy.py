@@ -17,7 +17,7 @@ from bough.train.settings import PolicyRecipe
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnPolicy:
-    """Weights of a seat's own, trained beside those of the run. A field that is None has the run's value.
+    """A policy with separate weights for one seat, trained beside the run's. A field that is None has the run's value.
 
     Attributes:
         policy: The model.

@@ -187,6 +187,7 @@ async def _run(runtime: "Runtime", recorder: "RunRecorder") -> str:
     from bough.train.loop import train
 
     try:
+        await runtime.check_servers()
         await dry_pass(runtime)
         return await train(runtime, recorder)
     finally:

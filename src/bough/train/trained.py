@@ -24,7 +24,7 @@ from bough.train.checkpointable import Checkpointable
 from bough.train.opening import Opening
 from bough.train.revise import Reader
 from bough.train.run import Run
-from bough.tree import Rewarded, Tree, derive, seat_view, view_name
+from bough.tree import Rewarded, Tree, derive, seat_view, view_task_id
 from bough.tree.needs import BATCH_INVARIANCE, ENTROPY, FINAL_VALUES, REFERENCE, Head, gives_of, names_of, needs_of
 
 CANARY_TOLERANCE = {torch.float64: 1e-8, torch.float32: 1e-3}
@@ -66,18 +66,18 @@ class Trainee:
 
     def task_name(self, task: str) -> str:
         """The id of a task in the trees of the first seat."""
-        return view_name(task, self.seat) if self.seats else task
+        return view_task_id(task, self.seat) if self.seats else task
 
     def views(self, trees: Sequence[Tree]) -> list[Tree]:
         """The trees of its seats. Those of several seats of one task are different groups."""
         if not self.seats:
             return list(trees)
-        views = (seat_view(tree, seat, name=view_name(tree.task.id, seat)) for seat in self.seats for tree in trees)
+        views = (seat_view(tree, seat, name=view_task_id(tree.task.id, seat)) for seat in self.seats for tree in trees)
         return [view for view in views if view is not None]
 
 
 class TrainedPolicy:
-    """A policy in training. Built from the run alone, so that a resumed run has the same."""
+    """A policy in training. It depends on the run and its environment alone, so a resumed run has the same."""
 
     def __init__(self, trainee: Trainee, opening: Opening, assets: Path, deadlines: Deadlines) -> None:
         """Build.
@@ -85,7 +85,7 @@ class TrainedPolicy:
         Args:
             trainee: Which policy.
             opening: Texts for its tokenizer, and a first state.
-            assets: A folder for what it must keep.
+            assets: The folder for the policy's files.
             deadlines: The run's register of pending awaits.
         """
         self.trainee, self.deadlines = trainee, deadlines
@@ -182,7 +182,7 @@ class TrainedPolicy:
             self.critic.load_state(checkpoint.tensors(self.trainee.key("critic")))
 
     def revise(self, rewarded: Sequence[Rewarded]) -> list[Tree]:
-        """What is made of the mistakes in some trees, if anything is to be."""
+        """Returns the revised trees; empty without a `revise` rule."""
         rule = self.run.method.demonstrations.revise
         return [] if rule is None else [each.tree for each in rule(rewarded, self.reader)]
 

@@ -39,7 +39,7 @@ from bough.tree.records import (
     tool_record,
 )
 from bough.tree.seat import Seat
-from bough.tree.seat_view import seat_in, seat_view, view_name
+from bough.tree.seat_view import seat_of_task_id, seat_view, view_task_id
 from bough.tree.seeds import derive
 from bough.tree.spread import exclude_leaves, mean_over_paths, spread_nodes, spread_paths, spread_tokens, spread_turns
 from bough.tree.stages import Rewarded, StageError, describe, is_column
@@ -173,9 +173,9 @@ __all__ = [
     "path",
     "paths_through",
     "rows_of",
-    "seat_in",
+    "seat_of_task_id",
     "seat_view",
-    "view_name",
+    "view_task_id",
     "spread_nodes",
     "spread_paths",
     "spread_turns",

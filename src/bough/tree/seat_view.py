@@ -14,21 +14,21 @@ from bough.tree.walk import leaves, sum_to_root
 OF_ACTIONS = ("valid", "well_formed", "cut_off", "value", "rating", "visits")
 """The columns of an action that another seat's node does not keep."""
 
-AS = " as "
+SEAT_SEPARATOR = " as "
 """Separates the id of a task from the seat, in views."""
 
 OF_ENDS = ("fault", "needed_tokens")
 """What the info of the end of a path keeps where another seat's node is the end."""
 
 
-def view_name(task: str, seat: str) -> str:
+def view_task_id(task: str, seat: str) -> str:
     """The id of a task in the views of a seat: paths of different seats are not compared."""
-    return f"{task}{AS}{seat}"
+    return f"{task}{SEAT_SEPARATOR}{seat}"
 
 
-def seat_in(task: str) -> str:
+def seat_of_task_id(task: str) -> str:
     """The seat in the id of a task; "" without one."""
-    return task.rpartition(AS)[2] if AS in task else ""
+    return task.rpartition(SEAT_SEPARATOR)[2] if SEAT_SEPARATOR in task else ""
 
 
 def seat_view(tree: Tree, seat: str, *, name: str = "") -> Tree | None:

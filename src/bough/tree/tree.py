@@ -68,8 +68,9 @@ class Tree:
             included); nan where not sampled.
         entropy: [T] float32, nats, of that distribution; nan where not sampled or not requested.
         outcome: [N] int8, an `Outcome`; other than `OPEN` only where a path ends.
-        env_reward: [N] float64, the environment's reward for the action of an `ACTION` node; 0 elsewhere, except in a
-            `seat_view`, where a node has the payoffs for other seats' actions before it.
+        env_reward: [N] float64, the environment's reward for the action of an `ACTION` node, with seats that of the
+            seat that acted; 0 elsewhere, except in a `seat_view`: a node has the payoffs for other seats' actions
+            before it.
         state_key: [N] int64, hash of the environment state that a `PROMPT`, `OBSERVATION` or `EDIT` node shows;
             equal keys mean the same state, 0 means unknown.
         source: [N] int8, a `Source`.
@@ -174,6 +175,10 @@ class Tree:
         inner[self.parent[1:]] = True
         if np.any(self.outcome[inner] != Outcome.OPEN):
             raise ValueError("Tree.outcome: got an ended node with children; need OPEN everywhere but at the leaves")
+
+    def success_of(self, seat: str) -> Ints:
+        """[N] int8, a `Ternary`: the success of a seat; `success` in a tree for one agent."""
+        return next((each.success for each in self.seats if each.name == seat), self.success)
 
     @property
     def nodes(self) -> int:

@@ -31,5 +31,7 @@ def fail_unknown(tree: Tree, columns: Iterable[str]) -> Tree:
     outcome, truncated_by, info = tree.outcome.copy(), tree.truncated_by.copy(), list(tree.info)
     for leaf, name in lacking.items():
         outcome[leaf], truncated_by[leaf] = Outcome.FAILED, TruncatedBy.NOTHING
-        info[leaf] = {**info[leaf], "fault": f"the path has no value of the appraiser's column {name!r}"}
+        verdict = Verdict(int(tree.appraisals[name].verdict[leaf])) if name in tree.appraisals else Verdict.NONE
+        reason = "" if verdict is Verdict.NONE else f": {verdict.name}; see the answers in answers.jsonl of the run"
+        info[leaf] = {**info[leaf], "fault": f"the path has no value of the appraiser's column {name!r}{reason}"}
     return replace(tree, outcome=outcome, truncated_by=truncated_by, info=tuple(info))

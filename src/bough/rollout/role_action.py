@@ -10,7 +10,7 @@ from bough.tree import AgentAction
 from bough.tree.seeds import derive
 
 
-async def suggest(rollout: Rollout, cursor: Cursor, role: str) -> AgentAction:
+async def role_action(rollout: Rollout, cursor: Cursor, role: str) -> AgentAction:
     """The action that the model of a role samples in a state.
 
     The model reads the whole conversation in its own format, with the actions as text, and the policy's parser finds

@@ -7,8 +7,10 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -16,7 +18,7 @@ from safetensors.numpy import load_file
 from tests import seats, small
 from tests.env.nim import Nim
 
-from bough import evaluate, load
+from bough import evaluate, load, search
 from bough.config import override
 from bough.config.config import ConfigError, dump
 from bough.config.config import load as load_config
@@ -36,7 +38,7 @@ from bough.train import (
     start,
 )
 from bough.train.check import check
-from bough.tree import Credited, Kind, Source, instructions_in, path_view, seat_in, text_in
+from bough.tree import Credited, Kind, Source, instructions_in, path_view, seat_of_task_id, text_in
 
 
 def rows(directory: Path) -> list[dict[str, float]]:
@@ -57,7 +59,7 @@ def test_one_policy_for_both_seats_compares_paths_by_task_and_seat(tmp_path: Pat
     directory = start(seats.run(), tmp_path)
     last = rows(directory.path)[-1]
     trees = read_trees(directory.trees_of(int(last["step"])), Credited)
-    names = {seat_in(each.tree.task.id) for each in trees}
+    names = {seat_of_task_id(each.tree.task.id) for each in trees}
     assert names == {*Nim.seats}
     assert last["groups/total"] == len(trees) > 3
     assert {each.tree.seats for each in trees} == {()}
@@ -86,7 +88,7 @@ def test_each_policy_gets_the_advantages_of_its_own_payoffs(tmp_path: Path) -> N
     directory = start(seats.own().replace(steps=2), tmp_path)
     trees = read_trees(directory.trees_of(14), Credited)
     for each in trees:
-        assert instructions_in(each.tree.info[0]).startswith(Nim.seats[seat_in(each.tree.task.id)])
+        assert instructions_in(each.tree.info[0]).startswith(Nim.seats[seat_of_task_id(each.tree.task.id)])
     compared = 0
     for each in trees:
         view = path_view([each.rewarded])
@@ -122,7 +124,7 @@ PLAYED: tuple[SeatPolicy, ...] = (
 def test_seats_that_are_not_trained_are_played(policy: SeatPolicy, tmp_path: Path) -> None:
     directory = start(seats.run().replace(steps=2, policies={"second": policy}), tmp_path)
     trees = [each.tree for each in read_trees(directory.trees_of(14), Credited)]
-    assert {seat_in(tree.task.id) for tree in trees} == {"first"}
+    assert {seat_of_task_id(tree.task.id) for tree in trees} == {"first"}
     assert all((tree.source[tree.kind == Kind.ACTION] == Source.SAMPLED).all() for tree in trees)
     texts = [text for tree in trees for info in tree.info if (text := text_in(info)) is not None]
     assert any("apple" in text for text in texts)
@@ -217,3 +219,30 @@ def test_the_trees_of_a_seat_are_exported_with_its_own_tokenizer(tmp_path: Path)
     assert ["zebra" in text for text in texts] == [False, True]
     with pytest.raises(ConfigError, match=r"seat: got 'first'; need a seat with weights of its own: \['second'\]"):
         export(directory.path, what="conversations", seat="first")
+
+
+def test_another_policy_is_refused_where_a_seat_has_weights_of_its_own(tmp_path: Path) -> None:
+    directory = start(seats.own().replace(steps=1), tmp_path)
+    with pytest.raises(ConfigError, match=r"policies.second=OwnPolicy: got another policy, without the weights"):
+        evaluate(directory.path, policy="smollm2")
+    with pytest.raises(ConfigError, match=r"policies.second=OwnPolicy: got another policy, without the weights"):
+        evaluate(directory.path, policy="OpenAi(model=m, base_url=http://127.0.0.1:9/v1)")
+
+
+def test_a_search_reports_the_seat_of_the_policy(tmp_path: Path) -> None:
+    run = seats.run().replace(steps=1, policies={"first": RandomAction()})
+    directory = start(run, tmp_path)
+    found = search(directory.path, "BestOf(n=2)")
+    for tree in found.trees:
+        won = {each.name: bool((each.success[tree.answer] == 1).any()) for each in tree.seats}
+        assert won["first"] != won["second"]
+        assert found.successes[tree.task.id] == won["second"]
+
+
+def test_a_seat_may_not_have_the_name_of_a_group_of_metrics() -> None:
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Named(Nim):
+        seats: ClassVar[Mapping[str, str]] = {"first": "a", "train": "b"}
+
+    with pytest.raises(ConfigError, match=r"env: got the seat 'train'; need a name of letters"):
+        check(seats.run().replace(env=Named()))

@@ -1,0 +1,38 @@
+"""The models of seats that are not trained."""
+
+from dataclasses import replace
+
+from bough.engine import OwnModel
+from bough.env.script import Script
+from bough.rollout import Agent, RoleModel
+from bough.train.models import ModelSource
+from bough.train.run import Run
+from bough.train.seat_policy import FrozenPolicy, OwnPolicy, SeatPolicy
+
+
+def seat_sources(run: Run) -> dict[str, ModelSource | OwnModel]:
+    """The sources of the models of a run's seats that are not trained, by seat; scripts have none."""
+    found: dict[str, ModelSource | OwnModel] = {}
+    for seat, policy in run.policies.items():
+        if not isinstance(policy, OwnPolicy | Script):
+            found[seat] = policy.model if isinstance(policy, FrozenPolicy) else policy
+    return found
+
+
+def model_agent(agent: Agent, policy: SeatPolicy | None, model: RoleModel) -> Agent:
+    """The agent of a seat with a model that is not trained.
+
+    Args:
+        agent: The agent of the run's `policy`, whose settings the seat has.
+        policy: The policy of the seat, which may have settings of its own.
+        model: Its model.
+    """
+    agent = replace(agent, engine=model.engine, renderer=model.renderer, critic=None)
+    if not isinstance(policy, FrozenPolicy):
+        return agent
+    return replace(
+        agent,
+        context=policy.context or agent.context,
+        parser=policy.parser or agent.parser,
+        sampling=policy.sampling or agent.sampling,
+    )
