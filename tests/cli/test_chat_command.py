@@ -13,7 +13,9 @@ from tests.small import run as small
 from tests.talk import ENVIRONMENT, Bough
 
 import bough as library
+from bough.cli.chat import chat_in_environment
 from bough.cli.episode_chat import written_action
+from bough.config import ConfigError
 from bough.engine import OpenAi
 from bough.reward import EnvReward, reward_trees
 from bough.store import RunDirectory, read_trees
@@ -32,6 +34,7 @@ from bough.tree import (
     messages_in,
     path_view,
 )
+from bough.usercode import load_module
 
 
 @pytest.fixture(scope="module")
@@ -227,3 +230,9 @@ def test_wrong_commands(
 ) -> None:
     told = [each.format(run=trained.path) for each in arguments]
     assert words in bough("chat", *told, folder=tmp_path).error(status)
+
+
+def test_a_run_of_an_agent_program_is_refused() -> None:
+    program = load_module(Path(__file__).parents[2] / "examples" / "program.py").run()
+    with pytest.raises(ConfigError, match="got a run whose episodes an agent program plays; need an environment"):
+        chat_in_environment(program)

@@ -26,6 +26,7 @@ from bough.train import Run
 from bough.train.evaluation import at_temperature
 from bough.train.watchdog import Watchdog
 from bough.tree import Tree, derive
+from bough.tree.needs import PROGRAM, gives_of
 
 Read: TypeAlias = Callable[[str], str]
 """Reads a line of a person after a prompt; raises EOFError at the end."""
@@ -96,7 +97,7 @@ def chat_in_environment(
 
     Raises:
         StoreError: when there is no such run or checkpoint.
-        ConfigError: when a change is not one of the run's fields, or there is no such task.
+        ConfigError: when a change is not one of the run's fields, there is no such task, or an agent program plays.
         EngineFault: when a server does not answer, or refuses the key.
     """
     deadlines = Deadlines()
@@ -106,6 +107,11 @@ def chat_in_environment(
         Watchdog(deadlines, grace_s=found.run.health.stuck_s),
         LoopThread() as loop,
     ):
+        if PROGRAM in gives_of(found.run.method.explorer):
+            raise ConfigError(
+                "bough chat: got a run whose episodes an agent program plays; need an environment that plays itself, "
+                "or the folder `final` of the run, to talk to the model alone"
+            )
         base = found.run.seed if seed is None else seed
         opening = _episodes(found, deadlines, task)
         return _talk(loop, opening, seed=derive(base, "heldout"), first=task, out=out, read=read or _read_line)

@@ -76,8 +76,8 @@ def check_signal(pulse: HealthState, health: Health) -> None:
     if not is_flat(pulse, health) or is_solved(pulse, health):
         return
     if pulse.unsolved == pulse.flat:
-        why = "no path succeeds. Warm up on more demonstrations (warmup.demonstrations), take easier tasks, or"
-        why += " reward partial progress"
+        why = "no path succeeds. Warm up on more demonstrations (warmup.demonstrations), take easier tasks, reward"
+        why += " partial progress, or raise sampling.max_tokens if actions are cut off"
     else:
         why = "the paths of each group all earn the same. Raise sampling.temperature or the paths per group, or"
         why += " check the rewards in the report's trees"
