@@ -121,10 +121,11 @@ def test_calls_are_written_by_hand(monkeypatch: pytest.MonkeyPatch, capsys: pyte
     monkeypatch.setenv("LEDGER_KEY", KEY)
     with chat_server(keep_accounts) as (url, bodies):
         policy = OpenAi(model="rule", base_url=url, key_env="LEDGER_KEY")
+        changes = ["env.max_calls=12", "env.max_errors=none", "limits.turns=9"]
         typed = ('get(name="zoe")', "get(zoe)", "user: hurry", *[""] * 6)
-        (tree,) = library.chat(on="ledger", policy=policy, read=lines(*typed))
+        (tree,) = library.chat(None, changes, on="ledger", policy=policy, read=lines(*typed))
     shown = capsys.readouterr().out
-    assert "tool: pay(src, dst, n)  Move n from one account to another.\n" in shown
+    assert "tool: pay(name, n)  Pay n into an account.\n" in shown
     assert 'you calls: get(name="zoe")\n' in shown
     assert "result: error: no account zoe\nuser: hurry\n" in shown
     assert "need [NAME(ARGUMENT=" in shown, "a malformed call is not executed"

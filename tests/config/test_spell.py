@@ -29,4 +29,4 @@ def test_text_that_needs_quotes() -> None:
         demonstrations=replace(small().method.demonstrations, revise=Revise(thought='Wait: "x" [1, 2]')),
     )
     assert again(run) == run
-    assert settings(run).startswith("name='none'\nmodels={}\ncheckpointing=")
+    assert settings(run).startswith("name='none'\nmodels={}\npolicies={}\ncheckpointing=")

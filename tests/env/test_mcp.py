@@ -228,11 +228,11 @@ def test_no_server_at_an_address_is_a_fault() -> None:
 def test_no_process_outlives_a_killed_run(tmp_path: Path) -> None:
     script = tmp_path / "run.py"
     script.write_text(
-        "import sys, time\nsys.path.insert(0, sys.argv[1])\nimport test_mcp as t\n"
+        "import sys, time\nsys.path[:0] = sys.argv[1:]\nimport test_mcp as t\n"
         "env = t.stdio()\n"
         "step = env.step(t.first(env), t.call('process'))\nprint(t.pid(step), flush=True)\ntime.sleep(30)\n"
     )
-    command = [sys.executable, str(script), str(Path(__file__).parent)]
+    command = [sys.executable, str(script), str(Path(__file__).parent), str(Path(__file__).parents[2])]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as run:
         assert run.stdout is not None
         server = int(run.stdout.readline())

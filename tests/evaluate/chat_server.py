@@ -40,27 +40,14 @@ def keep_accounts(body: dict[str, Any]) -> Answer:
             function = asked[row["tool_call_id"]]
             if function["name"] == "pay":
                 return say("done")
-            known[json.loads(function["arguments"])["name"]] = int(row["content"])
-    look, src, dst, n = _move(prompt, known)
-    missing = [name for name in look if name not in known]
+            name, balance = row["content"].split()
+            known[name] = int(balance)
+    names = prompt[prompt.index("of") + 1 : prompt.index("under")]
+    missing = [name for name in names if name not in known]
     if missing:
         calls = [call("get", name=name)["tool_calls"][0] for name in missing]
         return {"content": "I look up.", "tool_calls": calls}
-    return call("pay", src=src, dst=dst, n=n)
-
-
-def _move(words: list[str], known: dict[str, int]) -> tuple[list[str], str, str, int]:
-    def least(names: list[str]) -> str:
-        return min(names, key=lambda name: known.get(name, 0))
-
-    if words[0] == "richer":  # richer of A B pays the other N
-        look = words[2:4]
-        poor = least(look)
-        return look, next(name for name in look if name != poor), poor, int(words[-1])
-    if words[3:6] == ["to", "the", "poorest"]:  # SRC pays N to the poorest of A B C
-        return words[7:], words[0], least(words[7:]), int(words[2])
-    src, n, most, limit, other = words[0], words[2], words[4], words[9].rstrip(","), words[-1]
-    return [src], src, most if known.get(src, 0) > int(limit) else other, int(n)
+    return call("pay", name=next(name for name in names if known[name] < int(prompt[-1])), n=int(prompt[1]))
 
 
 @contextmanager

@@ -21,8 +21,10 @@ NESTED = Tool(
     description="Buys it.",
     schema={"type": "object", "properties": {"at": {"$ref": "#/$defs/P"}}, "$defs": {"P": {"type": "integer"}}},
 )
-DASHED = Tool(name="get-time", description="The time.", schema={"type": "object", "properties": {}})
-KEYWORD = Tool(name="pay", description="Pays.", schema={"type": "object", "properties": {"from": {"type": "string"}}})
+SPACED = Tool(name="get time", description="The time.", schema={"type": "object", "properties": {}})
+ARGUMENT = Tool(
+    name="pay", description="Pays.", schema={"type": "object", "properties": {"to whom": {"type": "string"}}}
+)
 
 
 def made(name: str, **arguments: object) -> Action:
@@ -38,7 +40,7 @@ def test_a_tool_is_a_signature_with_all_of_its_schema() -> None:
     ]
 
 
-@pytest.mark.parametrize("tool", [DASHED, KEYWORD], ids=lambda tool: tool.name)
+@pytest.mark.parametrize("tool", [SPACED, ARGUMENT], ids=lambda tool: tool.name)
 def test_a_tool_that_python_cannot_call_is_json(tool: Tool) -> None:
     text = tools_as_text([tool_record(tool)])
     assert f'"name": "{tool.name}"' in text
@@ -56,9 +58,11 @@ def test_a_tool_that_python_cannot_call_is_json(tool: Tool) -> None:
         (made("find", item='it\'s "tea"\n', n=[1, None, {"a": True}]), Pythonic()),
         (made("shop.find", item="<tool>"), Pythonic()),
         (made("find", item="<tool_call>"), Hermes()),
-        (made("get-time"), Hermes()),
-        (made("pay", **{"from": "ann"}), Hermes()),
-        (made("class", item="tea"), Hermes()),
+        (made("get-time"), Pythonic()),
+        (made("pay", **{"from": "ann"}), Pythonic()),
+        (made("class", item="tea"), Pythonic()),
+        (made("get time"), Hermes()),
+        (made("pay", **{"to whom": "ann"}), Hermes()),
     ],
 )
 def test_a_call_is_python_where_python_can_express_it(action: Action, form: Hermes | Pythonic) -> None:
