@@ -39,6 +39,11 @@ class AutomaticSeats:
     seed: int
     turn: TakeTurn
 
+    @property
+    def some(self) -> bool:
+        """Whether a seat is automatic."""
+        return any(each.automatic for each in self.seats.values())
+
     async def play(self, after: Cursor | Outcome, node: int) -> tuple[Cursor | Outcome, int]:
         """Take turns up to that of another seat, or to the end of the path.
 

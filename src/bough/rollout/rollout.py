@@ -65,6 +65,7 @@ class Rollout:
             self._seats, builder=builder, agent=agent, limits=limits, seed=seed, deadlines=deadlines
         )
         self._automatic = AutomaticSeats(seats=self._seats, builder=builder, seed=seed, turn=self._turn)
+        self._alone = not self._automatic.some
         self._observer = Observer(builder=builder, writers=self._writers, limits=limits)
         self._stopped: dict[int, TruncatedBy] = {}
 
@@ -142,7 +143,7 @@ class Rollout:
             The next cursor, or the outcome of the path.
         """
         after, node = await self._turn(cursor, branch=branch, action=action, source=source, ahead=ahead, hint=hint)
-        return after if node is None else await self._others(after, node)
+        return after if node is None or self._alone else await self._others(after, node)
 
     async def _others(self, after: Cursor | Outcome, action: int) -> Cursor | Outcome:
         """Take the turns of automatic seats after an action."""
@@ -247,7 +248,7 @@ class Rollout:
         """
         async with self.budget.reserve(Usage(turns=self._steps(draft.cursor))) as cost:
             after = await self._act(draft, cost)
-        return await self._others(after, draft.node)
+        return after if self._alone else await self._others(after, draft.node)
 
     async def ask(
         self, system: str, text: str, *name: int | str, sampling: Sampling | None = None, role: str = POLICY
