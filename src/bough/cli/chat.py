@@ -187,7 +187,7 @@ async def _model(
             limits=Limits(turns=NO_LIMIT),
             deadlines=deadlines,
         )
-        yield _Opened(runner=runner, chat=partial(ModelChat, said=talk.said))
+        yield _Opened(runner=runner, chat=partial(ModelChat, queued=talk.queued))
     finally:
         await engine.close()
 

@@ -22,11 +22,11 @@ class Talk:
 
     Attributes:
         instructions: The system prompt.
-        said: The next messages.
+        queued: The next messages.
     """
 
     instructions: str = ""
-    said: deque[str] = field(default_factory=deque[str])
+    queued: deque[str] = field(default_factory=deque[str])
     branching = Branching.COPY
 
     def tasks(self, split: Split, count: int, seed: int) -> list[Task]:
@@ -36,14 +36,14 @@ class Talk:
     def start(self, task: Task) -> State:
         """Begins with the next message."""
         del task
-        return State(observation=self.said.popleft(), key="", value=None)
+        return State(observation=self.queued.popleft(), key="", value=None)
 
     def step(self, state: State, action: Action) -> Step:
         """Answers with the next message; ends where there is none."""
         del action
-        if not self.said:
+        if not self.queued:
             return Step(state=state, outcome=Outcome.TERMINATED)
-        return Step(state=State(observation=self.said.popleft(), key="", value=None))
+        return Step(state=State(observation=self.queued.popleft(), key="", value=None))
 
 
 class ModelChat:
@@ -55,8 +55,8 @@ class ModelChat:
 
     prompt = "you: "
 
-    def __init__(self, rollouts: ChatRollouts, said: deque[str]) -> None:
-        self._rollouts, self._said = rollouts, said
+    def __init__(self, rollouts: ChatRollouts, queued: deque[str]) -> None:
+        self._rollouts, self._queued = rollouts, queued
         self._answers: list[PendingAction] = []
         self._number = 0
 
@@ -80,11 +80,11 @@ class ModelChat:
     def end(self) -> None:
         """End the conversation after the last answer."""
         if self._answers:
-            self._said.clear()
+            self._queued.clear()
             self._rollouts.run(self._rollout.execute(self._answers[-1]))
 
     def _answer(self, text: str) -> None:
-        self._said.append(text)
+        self._queued.append(text)
         if self._answers:
             cursor = self._rollouts.run(self._rollout.execute(self._answers[-1]))
         else:
