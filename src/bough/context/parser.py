@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from functools import lru_cache
+from typing import Protocol, cast, runtime_checkable
 
 from bough.context.context import Renderer, Turn
 from bough.tree import Action, AgentAction, action_text
@@ -75,9 +76,15 @@ class CallParser(Parser, Protocol):
 
 def parse_tokens(parser: Parser, renderer: Renderer, tokens: Sequence[int]) -> Parsed:
     """Parses the tokens of one turn."""
-    if isinstance(parser, CallParser):
-        return parser.read(renderer.parse(tokens))
+    if _reads_calls(type(parser)):
+        return cast("CallParser", parser).read(renderer.parse(tokens))
     return parser(renderer.text(tokens))
+
+
+@lru_cache(maxsize=64)
+def _reads_calls(kind: type[Parser]) -> bool:
+    # Once a class, not once a turn: the check of a protocol takes longer than the parsing of a short text.
+    return issubclass(kind, CallParser)
 
 
 def full_instructions(instructions: str, parser: Parser) -> str:

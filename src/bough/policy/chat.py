@@ -76,6 +76,8 @@ class ChatRenderer:
     def render(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> Tokens:
         """Render a whole context, up to the generation prompt."""
         entries, shown = self._hidden(messages), self._tools(tools)
+        if not any(entry.sampled for entry in entries):
+            return self._encoder.encode(self._template.text(entries, shown))
         sampled = [(entry.content, each.tokens) for entry, each in zip(entries, messages, strict=True) if entry.sampled]
         frame, texts = self._template.frame(entries, shown), self._texts(shown, entries)
         if texts is None and frame is not None:

@@ -62,7 +62,8 @@ class Writer:
             hint: Text added to the prompt.
             cost: Receives the real cost.
         """
-        branches, limited = _below(at, branch), replace(sampling, max_tokens=most.tokens)
+        branches = _below(at, branch)
+        limited = sampling if most.tokens == sampling.max_tokens else replace(sampling, max_tokens=most.tokens)
         node = NodeDraft(parent=at.node, kind=Kind.ACTION, branch=branch, seat=self.seat)
         prompt = (
             (*at.cursor.text, *at.tokens)
