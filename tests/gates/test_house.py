@@ -102,7 +102,7 @@ def test_every_module_named_in_the_docs_exists() -> None:
     root = SRC.parents[1]
     import re
 
-    for page in [root / "README.md", root / "CONTRIBUTING.md", *sorted((root / "docs").glob("*.md"))]:
+    for page in [root / "README.md", root / "CONTRIBUTING.md", *sorted((root / "docs").rglob("*.md"))]:
         for path in re.findall(r"`((?:src|bench|tests|docs|scripts|examples)/[\w/.-]+)`", page.read_text()):
             assert (root / path).exists(), f"{page.name} names {path}"
 

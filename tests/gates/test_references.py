@@ -48,7 +48,7 @@ def _has(owner: type, name: str) -> bool:
 
 
 def _texts() -> Iterator[tuple[str, str]]:
-    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]:
+    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]:
         yield page.name, page.read_text()
     for file in sorted((ROOT / "src").rglob("*.py")):
         yield str(file.relative_to(ROOT)), file.read_text()
