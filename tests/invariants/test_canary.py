@@ -60,6 +60,5 @@ def test_a_sync_that_does_not(front: Callable[[Engine], Engine], rate: float, to
         asyncio.run(two_syncs(run, tmp_path))
 
 
-def test_weights_that_stayed_where_they_were(tmp_path: Path) -> None:
-    with pytest.raises(NoLearningSignal, match="the sync transferred nothing"):
-        asyncio.run(two_syncs(small().replace(name="twice"), tmp_path))
+def test_a_step_that_changes_no_weight_is_no_fault_of_the_sync(tmp_path: Path) -> None:
+    asyncio.run(two_syncs(small().replace(name="twice"), tmp_path))

@@ -13,18 +13,22 @@ from bough.rollout import Deadlines
 from bough.train.health import NoLearningSignal
 
 
+VISIBLE = 1e-6
+"""A change of the learner's log-probabilities, in nats, that the engine's must show too."""
+
+
 class Canary:
     """Fixed tokens, and their log-probabilities under the engine after the last sync.
 
     A weight sync that silently transfers nothing leaves the engine sampling from an old policy while every metric looks
-    plausible. After a sync the engine's log-probabilities must equal the learner's, and differ from the earlier ones.
+    plausible. After a sync the engine's log-probabilities must equal the learner's, and change when the learner's do.
     """
 
     def __init__(self, prompt: Sequence[int], continuation: Sequence[int], *, tolerance: float) -> None:
         self.prompt = tuple(prompt)
         self.continuation = tuple(continuation)
         self.tolerance = tolerance
-        self._last: tuple[float, ...] | None = None
+        self._last: tuple[tuple[float, ...], Tensor] | None = None
 
     async def check(
         self, engine: Engine, policy: Policy, deadlines: Deadlines, *, moved: bool, deadline_s: float
@@ -56,12 +60,13 @@ class Canary:
                 f"after a weight sync the engine's log-probabilities differ from the learner's by {gap:.3g} nats; "
                 f"need at most {self.tolerance:g}. The engine did not load the new weights, or computes another model"
             )
-        if moved and seen == self._last:
+        # A step with a zero gradient changes neither.
+        if moved and self._last and seen == self._last[0] and (true - self._last[1]).abs().max() > VISIBLE:
             raise NoLearningSignal(
                 "after a weight sync the engine's log-probabilities are exactly the old ones although the weights "
                 "changed; the sync transferred nothing"
             )
-        self._last = seen
+        self._last = seen, true
         return gap
 
     @torch.no_grad()
