@@ -73,6 +73,10 @@ def test_a_seat_with_weights_of_its_own_is_trained_on_its_own_actions(tmp_path: 
     rl = [row for row in table if row["phase"] == "rl"]
     assert all(row["speed/actions"] > 0 and row["second/speed/actions"] > 0 for row in rl)
     assert all(row["policy/gap"] < 1e-5 and row["second/policy/gap"] < 1e-5 for row in rl)
+    for row in rl:  # a wrong first answer ends the game before the second seat acts
+        assert row["paths/without_turn"] == 0
+        assert row["second/paths/without_turn"] == row["train/paths"] - row["second/train/paths"]
+    assert any(row["second/paths/without_turn"] > 0 for row in rl)
     last = max(row["step"] for row in table)
     files = sorted(file.stem for file in (directory.checkpoints / f"step_{int(last):06d}").glob("*.safetensors"))
     assert [name for name in files if name.endswith("-second")] == [

@@ -34,7 +34,7 @@ from bough.train.teacher_paths import teacher_paths
 from bough.train.trained import TrainedPolicy
 from bough.train.turn_entropy import add_entropies, mean_turn_entropies
 from bough.train.warmup import warm_up
-from bough.tree import Credited, Rewarded, Tree, derive, groups
+from bough.tree import Credited, Rewarded, Tree, counted, derive, groups
 from bough.tree.needs import PATHS, needs_of
 
 STOPS = (NoLearningSignal, Diverged, DeadlineExceeded, EnvFault, EngineFault)
@@ -71,6 +71,7 @@ class StepData:
         kept: The trees that pass the filters.
         dropped: Number of dropped groups by reason.
         unstarted: Number of tasks that did not start.
+        without_turn: Number of paths on which a seat of the policy did not act.
         metrics: Of this policy, without the prefix of its seat.
         batch: The batch of the update; None without one.
         stale: Whether earlier weights than those before the update sampled the batch.
@@ -84,6 +85,7 @@ class StepData:
     kept: list[Credited] = field(default_factory=list[Credited])
     dropped: dict[str, int] = field(default_factory=dict[str, int])
     unstarted: int = 0
+    without_turn: int = 0
     metrics: dict[str, float] = field(default_factory=dict[str, float])
     batch: Batch | None = None
     stale: bool = False
@@ -112,6 +114,8 @@ class StepData:
         policy, run = self.policy, self.policy.run
         self.unstarted += len(rollouts.unstarted)
         trees = policy.trainee.views(rollouts.trees)
+        if seats := len(policy.trainee.seats):
+            self.without_turn += seats * _count_paths(rollouts.trees) - _count_paths(trees)
         if not trees:
             # The seats of the policy did not act.
             return
@@ -191,6 +195,8 @@ class _Loop:
         parts = await self.gather(watch)
         for data in parts:
             data.metrics = summarize(data.rewarded, unstarted=data.unstarted, dropped=data.dropped)
+            if data.policy.trainee.seats:
+                data.metrics["paths/without_turn"] = float(data.without_turn)
             self.log(data)
         trees = [each.tree for data in parts for each in data.rewarded]
         runtime.report_cuts(trees)
@@ -375,3 +381,7 @@ class _Loop:
 
     def _seed(self, step: int) -> int:
         return derive(self.settings.seed, "step", step)
+
+
+def _count_paths(trees: Sequence[Tree]) -> int:
+    return sum(len(counted(tree)) for tree in trees)
