@@ -1,5 +1,6 @@
 """Runs with a judge: refused without one, cached, killed and resumed, with a frozen checkpoint as judge."""
 
+import asyncio
 import json
 import os
 import re
@@ -21,8 +22,11 @@ from tests.talk import ENVIRONMENT
 from bough.appraise import RubricJudge
 from bough.config import ConfigError, dump, load, override
 from bough.config.spell import settings
-from bough.engine import Local, OpenAi
+from bough.engine import EngineFault, Local, OpenAi, Sampling
+from bough.policy import Tiny
 from bough.reward import EnvReward, Judged
+from bough.serve import Conversations, EngineSession
+from bough.serve.server import serve
 from bough.store import RunDirectory, read_trees
 from bough.train import CurrentPolicy, FrozenCheckpoint, Run, StartingWeights, resume, start
 from bough.train.check import check
@@ -118,6 +122,22 @@ def test_a_run_killed_while_it_judges_asks_nothing_twice(server: JudgeServer, tm
     assert sorted(server.asked) == sorted([*questions, hung]), "only the question without an answer is sent again"
     assert rows(killed) == rows(whole)
     assert weights(killed) == weights(whole)
+
+
+def test_a_server_without_the_judges_model_is_reported_before_the_warm_up(tmp_path: Path) -> None:
+    policy = Tiny(layers=1, width=32, heads=2, vocab_tokens=300, context_tokens=512).build(["hi"])
+
+    async def served() -> None:
+        engine = Local(slots=4).build(policy.replica())
+        chats, sampling = Conversations(policy.renderer), Sampling(max_tokens=8)
+        session = EngineSession(engine, chats, models=("right",), sampling=sampling, key="")
+        async with serve(session) as url:
+            change = [f"models.judge.base_url={url}", "models.judge.model=wrong"]
+            await asyncio.to_thread(start, override(run(), change), tmp_path, terminal=False)
+
+    with pytest.raises(EngineFault, match="got model 'wrong'; need one of: right"):
+        asyncio.run(served())
+    assert not (tmp_path / "judged" / "metrics.jsonl").exists()
 
 
 def test_a_frozen_checkpoint_and_the_starting_weights_judge(tmp_path: Path) -> None:

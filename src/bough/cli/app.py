@@ -181,6 +181,7 @@ def serve_policy(
     def ready(url: str, name: str) -> None:
         typer.echo(f"serving {name} at {url}")
 
+    typer.echo(f"loading {target}", err=True)
     serve(target, host=host, port=port, key=key, step=step, ready=ready, seat=seat)
 
 

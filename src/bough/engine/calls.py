@@ -1,6 +1,7 @@
 """HTTP calls to a server, with a concurrency limit, a deadline per attempt, retries and usage counts."""
 
 import asyncio
+import json
 import random
 import time
 from dataclasses import replace
@@ -147,22 +148,28 @@ class OpenAiClient:
             self._running.discard(task)
 
     async def check(self) -> None:
-        """List the server's models: checks the address and the key. A server without such a list passes.
+        """List the server's models: checks address, key and model. A server without such a list passes.
 
         Raises:
-            EngineFault: when nothing answers at the address, or the server refuses the key.
+            EngineFault: when nothing answers at the address, the server refuses the key, or its list lacks the model.
         """
         config = self._config
         try:
             async with asyncio.timeout(min(CHECK_S, config.deadline_s)):
-                await self._client.get("/models", cast_to=str)
+                listed = _names(await self._client.get("/models", cast_to=str))
         except TimeoutError:
             raise EngineFault(f"{config.base_url}: no answer within {CHECK_S:g} s; check OpenAi.base_url") from None
         except APIStatusError as error:
             if error.status_code in (401, 403):
                 raise EngineFault(f"{config.base_url}: {self._refused(error)}") from None
+            return
         except APIConnectionError as error:
             raise EngineFault(f"{config.base_url}: {_broken(error)}") from None
+        if listed and not any(_is_listed(config.model, each) for each in listed):
+            names = ", ".join(listed[:8])
+            raise EngineFault(
+                f"{config.base_url}: got model {config.model!r}; need one of: {names}; check OpenAi.model"
+            )
 
     async def close(self) -> None:
         """Cancel the calls in flight and close the connections. Safe to call twice."""
@@ -268,3 +275,16 @@ def _retry_after_s(header: str) -> float:
         return max(0.0, parsedate_to_datetime(header).timestamp() - time.time())
     except ValueError:
         return 0.0
+
+
+def _names(text: str) -> list[str]:
+    """The names on a list of models; empty where the text is no such list."""
+    try:
+        return [str(each["id"]) for each in json.loads(text)["data"]]
+    except (ValueError, LookupError, TypeError):
+        return []
+
+
+def _is_listed(model: str, name: str) -> bool:
+    """Whether a name on a list means a model: "m:latest" has the short form "m", and "*" stands for any text."""
+    return name in (model, f"{model}:latest") or "*" in name

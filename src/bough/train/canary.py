@@ -12,7 +12,6 @@ from bough.policy.policy import Policy
 from bough.rollout import Deadlines
 from bough.train.health import NoLearningSignal
 
-
 VISIBLE = 1e-6
 """A change of the learner's log-probabilities, in nats, that the engine's must show too."""
 

@@ -4,7 +4,7 @@ import re
 
 from bough.config.config import ConfigError
 from bough.env import seats_of
-from bough.nearest import unknown
+from bough.nearest import close, suggest, unknown
 from bough.train.run import Run
 from bough.train.seat_policy import OwnPolicy
 
@@ -53,9 +53,10 @@ def seat_run(run: Run, seat: str) -> Run:
     if isinstance(policy, OwnPolicy):
         return run.replace(**policy.changes)
     own = [name for name, each in run.policies.items() if isinstance(each, OwnPolicy)]
+    near = close(seat, own)
     raise ConfigError(
-        f"seat: got {seat!r}; need a seat with weights of its own: {own or 'this run has none'}; leave it out for the "
-        "seats of the run's policy"
+        f"seat: got {seat!r}; need a seat with weights of its own: {own or 'this run has none'}; "
+        + (suggest(near) if near else "leave it out for the seats of the run's policy")
     )
 
 
