@@ -5,10 +5,14 @@ from bough.env.database import Database
 from bough.env.env import Branching, Closing, Env, EnvFault, Oracle, Seated, Split, State, Step, UserCodeError, seats_of
 from bough.env.frozenlake import FrozenLake
 from bough.env.function_tool import ToolError
+from bough.env.gymnasium import Gymnasium, gymnasium_env
 from bough.env.host import EnvHost, Host
+from bough.env.http_env import HttpEnv
 from bough.env.inline import InProcessHost
 from bough.env.joint import ParallelCalls
 from bough.env.mcp import McpHttp, McpStdio
+from bough.env.openenv import OpenEnv, openenv_env
+from bough.env.pettingzoo import PettingZoo, pettingzoo_env
 from bough.env.planner_executor import PlannerExecutor
 from bough.env.program_tasks import ProgramTasks
 from bough.env.replay import Replay
@@ -27,12 +31,16 @@ __all__ = [
     "EnvFault",
     "EnvHost",
     "FrozenLake",
+    "Gymnasium",
     "Host",
+    "HttpEnv",
     "InProcessHost",
     "McpHttp",
     "McpStdio",
     "ParallelCalls",
+    "OpenEnv",
     "Oracle",
+    "PettingZoo",
     "PlannerExecutor",
     "ProgramTasks",
     "RandomAction",
@@ -51,6 +59,9 @@ __all__ = [
     "Workers",
     "call",
     "check_call",
+    "gymnasium_env",
+    "openenv_env",
+    "pettingzoo_env",
     "seats_of",
     "tools_env",
 ]

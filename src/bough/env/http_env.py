@@ -1,0 +1,169 @@
+"""Environments over HTTP, as AgentGym serves them."""
+
+import json
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any, cast
+
+from bough.env.env import Branching, EnvFault, Split, State, Step
+from bough.env.outside import Live, Position
+from bough.env.splits import split_of
+from bough.tree import Outcome, Task
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpEnv:
+    """An environment on a server with AgentGym's paths (arXiv 2406.04151): create, observation, step, reset and close.
+
+    Each episode has an id of its own on the server, which is closed when the episode ends or the run does. A task is an
+    item of the server's data set, by its number. Wrap it in `Replay` for branching, where the server is deterministic.
+
+    Attributes:
+        url: The server's address with the path of the environment, `http://host:8000/webshop`.
+        items: Number of items of the data set.
+        id_field: The field with an episode's id.
+        item_field: The field of `reset` with the item's number.
+        observation_field: The field of a reply of `step` with the observation.
+        instructions: The rules.
+        max_steps: Maximum number of actions.
+        success_at: Least reward of the last action for success.
+        deadline_s: Deadline of each reply of the server.
+
+    Raises:
+        ValueError: when a number is out of its range.
+    """
+
+    url: str
+    items: int
+    id_field: str = "id"
+    item_field: str = "data_idx"
+    observation_field: str = "observation"
+    instructions: str = ""
+    max_steps: int = 50
+    success_at: float = 1.0
+    deadline_s: float = 60.0
+    _open: dict[int, Any] = field(default_factory=dict[int, Any], init=False, repr=False, compare=False)
+    _lock: Any = field(default_factory=threading.Lock, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.max_steps < 1 or self.items < 1 or self.deadline_s <= 0:
+            raise ValueError(
+                f"HttpEnv: got {self.max_steps=}, {self.items=}, {self.deadline_s=}; need 1 or more, 1 or more, and > 0"
+            )
+
+    def __reduce__(self) -> "tuple[Any, ...]":
+        # A copy has no open episodes.
+        return _made, ({name: getattr(self, name) for name in _SETTINGS},)
+
+    @property
+    def branching(self) -> Branching:
+        """`NONE`: an episode has one present state."""
+        return Branching.NONE
+
+    def tasks(self, split: Split, count: int, seed: int) -> list[Task]:
+        """Returns `count` items of a split; a hash of the number decides the split.
+
+        Raises:
+            ValueError: when the split has fewer.
+        """
+        own = [item for item in range(self.items) if split_of(f"{self.url} {item}") == split]
+        if not 0 <= count <= len(own):
+            raise ValueError(f"HttpEnv.tasks: got count={count}; need 0 to {len(own)}, the items of split {split!r}")
+        return [Task(id=f"item-{item}", data={"item": item}) for item in Random(f"http {seed}").sample(own, count)]
+
+    def start(self, task: Task) -> State:
+        """Creates an episode and resets it to the task's item.
+
+        Raises:
+            EnvFault: when the server does not answer, or answers with an error.
+            ValueError: when the task has no item.
+        """
+        item = task.data.get("item")
+        if not isinstance(item, int):
+            raise ValueError(f"HttpEnv: task {task.id} got the item {item!r}; need data={{'item': INTEGER}}")
+        made = self._send("create", {})
+        identity = cast("dict[str, Any]", made)[self.id_field] if isinstance(made, dict) else made
+        live = Live(identity)
+        with self._lock:
+            self._open[id(live)] = identity
+        reply = self._send("reset", {self.id_field: identity, self.item_field: item})
+        found = self._text(reply)
+        if found is None:
+            found = self._text(self._send("observation", None, query=f"{self.id_field}={identity}"))
+        return State(observation=found or "", key="", value=Position(live))
+
+    def step(self, state: State, action: str) -> Step:
+        """Sends an action.
+
+        Raises:
+            EnvFault: when the server does not answer, or the state is not the newest one of its episode.
+        """
+        assert isinstance(state.value, Position)
+        identity = state.value.take("HttpEnv")
+        text = action.encode(errors="replace").decode()
+        reply = self._send("step", {self.id_field: identity, "action": text})
+        if not isinstance(reply, dict):
+            raise EnvFault(f"HttpEnv: got {reply!r} from step; need an object with reward and done")
+        fields = cast("dict[str, Any]", reply)
+        after = state.value.after(executed=True)
+        reward, done = float(fields.get("reward") or 0.0), bool(fields.get("done"))
+        over = done or after.turns >= self.max_steps
+        if over:
+            self._close(after.live)
+        return Step(
+            state=State(observation=self._text(fields) or "", key="", value=after),
+            reward=reward,
+            outcome=Outcome.TERMINATED if done else Outcome.TRUNCATED if over else Outcome.OPEN,
+            success=done and reward >= self.success_at,
+        )
+
+    def close(self) -> None:
+        """Closes all episodes on the server."""
+        with self._lock:
+            left, identities = [*self._open], [*self._open.values()]
+            for each in left:
+                del self._open[each]
+        for identity in identities:
+            self._forget(identity)
+
+    def _close(self, live: Live) -> None:
+        with self._lock:
+            found = self._open.pop(id(live), None)
+        if found is not None:
+            self._forget(found)
+
+    def _forget(self, identity: Any) -> None:
+        try:
+            self._send("close", {self.id_field: identity})
+        except EnvFault:
+            return  # a server that is gone has no episodes
+
+    def _text(self, reply: Any) -> str | None:
+        """The observation in a reply; None where it has none."""
+        if isinstance(reply, str):
+            return reply
+        found = cast("Mapping[str, Any]", reply).get(self.observation_field) if isinstance(reply, dict) else None
+        return found if found is None or isinstance(found, str) else json.dumps(found, ensure_ascii=False)
+
+    def _send(self, path: str, data: Mapping[str, Any] | None, *, query: str = "") -> Any:
+        address = f"{self.url.rstrip('/')}/{path}" + (f"?{query}" if query else "")
+        body = None if data is None else json.dumps(data).encode()
+        request = urllib.request.Request(address, body, {"content-type": "application/json"})
+        try:
+            with urllib.request.urlopen(request, timeout=self.deadline_s) as answer:
+                return json.loads(answer.read())
+        except urllib.error.HTTPError as error:
+            raise EnvFault(f"HttpEnv: {address} answered with status {error.code}: {error.read()[:300]!r}") from error
+        except (OSError, ValueError) as error:
+            raise EnvFault(f"HttpEnv: got no answer from {address} ({error}); need a running server") from error
+
+
+_SETTINGS = tuple(name for name, each in HttpEnv.__dataclass_fields__.items() if each.init)
+
+
+def _made(settings: Mapping[str, Any]) -> HttpEnv:
+    return HttpEnv(**settings)

@@ -1,0 +1,90 @@
+"""Episodes of environments from other libraries, which are changed in place."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from bough.env.env import EnvFault, Split
+from bough.env.splits import draw_instances, instance_task
+from bough.tree import Task
+from bough.usercode.address import address_of
+
+SEEDS = 2**31
+"""Seeds of episodes are below this."""
+
+
+@dataclass(slots=True)
+class Live:
+    """An episode that is changed in place.
+
+    Attributes:
+        handle: The other library's object.
+        steps: Number of actions that it has executed.
+        totals: The sum of rewards so far, by seat.
+    """
+
+    handle: Any
+    steps: int = 0
+    totals: dict[str, float] = field(default_factory=dict[str, float])
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """The value of a state: a position in an episode; only the newest one can be stepped.
+
+    Attributes:
+        live: The episode.
+        steps: Number of actions executed before this state.
+        turns: Number of actions given, executed or not.
+    """
+
+    live: Live
+    steps: int = 0
+    turns: int = 0
+
+    def take(self, name: str) -> Any:
+        """The object that the next action changes.
+
+        Raises:
+            EnvFault: when a later state of the episode exists.
+        """
+        if self.live.steps != self.steps:
+            raise EnvFault(f"{name}: got a state that is not the newest one; need Replay(env=...) to branch")
+        return self.live.handle
+
+    def after(self, *, executed: bool) -> "Position":
+        """The position after an action."""
+        if executed:
+            self.live.steps += 1
+        return Position(self.live, self.live.steps, self.turns + 1)
+
+
+def seeded_tasks(name: str, split: Split, count: int, seed: int) -> list[Task]:
+    """`count` tasks that are seeds of episodes; a hash of the seed decides its split."""
+    seeds = draw_instances(
+        name=name,
+        split=split,
+        count=count,
+        seed=seed,
+        propose=lambda rng: rng.randrange(SEEDS),
+        content=str,
+        accept=lambda each: each >= 0,
+    )
+    return [instance_task(name=name, content=str(each), data={"seed": each}) for each in seeds]
+
+
+def seed_of(name: str, task: Task) -> int:
+    """The seed of a task's episode.
+
+    Raises:
+        ValueError: when the task has none.
+    """
+    seed = task.data.get("seed")
+    if not isinstance(seed, int):
+        raise ValueError(f"{name}: task {task.id} got the seed {seed!r}; need data={{'seed': INTEGER}}")
+    return seed
+
+
+def optional_address(function: Callable[..., Any] | None) -> str:
+    """The address of a function; "" for None."""
+    return "" if function is None else address_of(function)

@@ -1,0 +1,121 @@
+"""Environments over HTTP, with a server that counts its episodes."""
+
+import json
+import pickle
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from bough.env import EnvFault, Replay
+from bough.env.http_env import HttpEnv
+from bough.tree import Outcome
+
+
+class Counting:
+    """Say the item's number to win; every other answer is repeated."""
+
+    def __init__(self) -> None:
+        self.episodes: dict[int, int] = {}
+        self.made = 0
+        world = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+                self.reply(world.post(self.path, body))
+
+            def reply(self, answer: Any) -> None:
+                data = json.dumps(answer).encode()
+                self.send_response(500 if answer == "broken" else 200)
+                self.send_header("content-length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+
+            def log_message(self, *arguments: object) -> None: ...
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_address[1]}/count"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def post(self, path: str, body: dict[str, Any]) -> Any:
+        if path == "/count/create":
+            self.made += 1
+            self.episodes[self.made] = -1
+            return {"id": self.made}
+        if path == "/count/close":
+            return self.episodes.pop(body["id"], None)
+        if path == "/count/reset":
+            self.episodes[body["id"]] = body["data_idx"]
+            return {"observation": f"item {body['data_idx']}"}
+        if body["action"] == "break":
+            return "broken"
+        right = body["action"] == str(self.episodes[body["id"]])
+        return {"observation": body["action"], "reward": float(right), "done": right}
+
+
+@pytest.fixture
+def world() -> Iterator[Counting]:
+    world = Counting()
+    yield world
+    world.server.shutdown()
+    world.server.server_close()
+
+
+def test_an_episode_is_created_played_and_closed(world: Counting) -> None:
+    env = HttpEnv(url=world.url, items=100)
+    (task,) = env.tasks("train", 1, 0)
+    state = env.start(task)
+    assert state.observation == f"item {task.data['item']}"
+    wrong = env.step(state, "x\ud800")
+    assert (wrong.state.observation, wrong.outcome) == ("x?", Outcome.OPEN)
+    right = env.step(wrong.state, str(task.data["item"]))
+    assert (right.reward, right.outcome, right.success) == (1.0, Outcome.TERMINATED, True)
+    assert not world.episodes
+    env.start(task)
+    assert len(world.episodes) == 1
+    env.close()
+    assert not world.episodes
+
+
+def test_an_earlier_state_is_replayed(world: Counting) -> None:
+    env = Replay(env=HttpEnv(url=world.url, items=100))
+    (task,) = env.tasks("train", 1, 0)
+    start = env.start(task)
+    env.step(env.step(start, "a").state, "b")
+    assert env.step(start, "c").state.observation == "c"
+    inner = env.env.start(task)
+    env.env.step(inner, "a")
+    with pytest.raises(EnvFault, match="need Replay"):
+        env.env.step(inner, "a")
+    env.close()
+    assert not world.episodes
+
+
+def test_too_many_steps_close_the_episode(world: Counting) -> None:
+    env = HttpEnv(url=world.url, items=100, max_steps=2)
+    state = env.start(env.tasks("test", 1, 0)[0])
+    state = env.step(state, "a").state
+    assert env.step(state, "a").outcome is Outcome.TRUNCATED
+    assert not world.episodes
+
+
+def test_a_broken_server_is_a_fault_and_a_copy_has_no_episodes(world: Counting) -> None:
+    env = HttpEnv(url=world.url, items=100)
+    task = env.tasks("train", 1, 0)[0]
+    state = env.start(task)
+    with pytest.raises(EnvFault, match="status 500"):
+        env.step(state, "break")
+    assert pickle.loads(pickle.dumps(env)) == env
+    with pytest.raises(EnvFault, match="need a running server"):
+        HttpEnv(url="http://127.0.0.1:9/x", items=100).start(task)
+
+
+def test_splits_and_counts() -> None:
+    env = HttpEnv(url="http://host/x", items=200)
+    items = [{task.data["item"] for task in env.tasks(split, 10, 0)} for split in ("train", "dev", "test")]
+    assert not items[0] & items[1] | items[0] & items[2] | items[1] & items[2]
+    with pytest.raises(ValueError, match="got count=500; need 0 to"):
+        env.tasks("train", 500, 0)

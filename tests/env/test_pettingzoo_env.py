@@ -1,0 +1,41 @@
+"""Environments of PettingZoo as seats."""
+
+import pytest
+
+from bough.tree import Outcome
+
+pytest.importorskip("pettingzoo")
+
+from tests.env.nim_aec import heap, shown
+
+from bough.env.pettingzoo import pettingzoo_env
+
+TAKES = ("one", "two", "three")
+
+
+def test_agents_act_in_turn_and_are_paid_each() -> None:
+    env = pettingzoo_env(heap, arguments={"size": 4}, text=shown, actions=TAKES)
+    assert env.seats == {"ann": "You are ann.", "bob": "You are bob."}
+    task = next(task for task in env.tasks("train", 20, 0) if env.start(task).observation == "ann: 4 left")
+    start = env.start(task)
+    assert (start.seat, start.admissible) == ("ann", TAKES)
+    middle = env.step(start, "three")
+    assert (middle.state.seat, middle.state.observation) == ("bob", "bob: 1 left")
+    assert middle.state.admissible == ("one",)
+    end = env.step(middle.state, "one")
+    assert end.outcome is Outcome.TERMINATED
+    assert end.payoffs == {"ann": -1.0, "bob": 1.0}
+    assert (end.success, end.successes) == (False, {"ann": False, "bob": True})
+    other = env.step(env.step(start, "one").state, "three")
+    assert other.payoffs == {"ann": -1.0, "bob": 1.0}
+    assert env.step(env.step(env.step(start, "one").state, "one").state, "two").payoffs == {"ann": 1.0, "bob": -1.0}
+
+
+@pytest.mark.parametrize("action", ["", "four", "two", "\x00", "\ud800", "x" * 10_000])
+def test_an_action_that_is_not_possible_changes_nothing(action: str) -> None:
+    env = pettingzoo_env(heap, arguments={"size": 4}, text=shown, actions=TAKES, max_steps=3)
+    task = next(task for task in env.tasks("train", 20, 0) if env.start(task).observation == "ann: 4 left")
+    state = env.step(env.start(task), "three").state
+    step = env.step(state, action)
+    assert (step.valid, step.state.observation, step.state.seat) == (False, state.observation, "bob")
+    assert env.step(step.state, action).outcome is Outcome.TRUNCATED
