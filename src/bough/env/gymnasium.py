@@ -138,7 +138,7 @@ class Gymnasium:
         key = str(find_function(self.key)(observation, info)) if self.key else ""
         return State(observation=text, key=key, value=position, admissible=self._admissible(env, info))
 
-    def _admissible(self, env: Any, info: Mapping[str, Any]) -> tuple[str, ...] | None:
+    def _admissible(self, env: Any, data: Mapping[str, Any]) -> tuple[str, ...] | None:
         """The names of the valid elements of a discrete space; None for another space."""
         count = getattr(env.action_space, "n", None)
         if count is None or getattr(env.action_space, "shape", None) != ():
@@ -148,7 +148,7 @@ class Gymnasium:
             raise ValueError(
                 f"Gymnasium.actions: got {len(names)} names; need {count}, one for each action of {self.name}"
             )
-        mask = info.get("action_mask")
+        mask = data.get("action_mask")
         return names if mask is None else tuple(name for name, valid in zip(names, mask, strict=True) if valid)
 
     def _element(self, space: Any, action: str, admissible: tuple[str, ...] | None) -> Any:

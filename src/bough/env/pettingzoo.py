@@ -121,9 +121,9 @@ class PettingZoo:
     def _state(self, position: Position, env: Any) -> State:
         agent = str(env.agent_selection)
         observation: Any = env.observe(agent)
-        info: Mapping[str, Any] = env.infos.get(agent, {})
-        text = str(find_function(self.text)(observation, info, agent)) if self.text else _shown(observation)
-        mask: Any = _fields(observation).get("action_mask", info.get("action_mask"))
+        data: Mapping[str, Any] = env.infos.get(agent, {})
+        text = str(find_function(self.text)(observation, data, agent)) if self.text else _shown(observation)
+        mask: Any = _fields(observation).get("action_mask", data.get("action_mask"))
         names = self._names(env, agent)
         admissible = names if mask is None else tuple(name for name, valid in zip(names, mask, strict=True) if valid)
         return State(observation=text, key="", value=position, admissible=admissible, seat=agent)
