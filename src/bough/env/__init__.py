@@ -16,6 +16,7 @@ from bough.env.pettingzoo import PettingZoo, pettingzoo_env
 from bough.env.planner_executor import PlannerExecutor
 from bough.env.program_tasks import ProgramTasks
 from bough.env.replay import Replay
+from bough.env.scienceworld import ScienceWorld
 from bough.env.script import RandomAction, Script
 from bough.env.shop import Shop
 from bough.env.sokoban import Sokoban
@@ -45,6 +46,7 @@ __all__ = [
     "ProgramTasks",
     "RandomAction",
     "Replay",
+    "ScienceWorld",
     "Script",
     "Seated",
     "Shop",

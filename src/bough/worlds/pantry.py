@@ -39,7 +39,8 @@ def buy(db: Database, good: str) -> str:
 def stocked(row: Mapping[str, Any]) -> Database:
     """What a task needs and has, and the purchases so far."""
     db = Database(
-        "create table needed (name primary key); create table pantry (name primary key); create table bought (name, right)"
+        "create table needed (name primary key); create table pantry (name primary key);"
+        "create table bought (name, right)"
     )
     for table, column in (("needed", "needed"), ("pantry", "has")):
         db.executemany(f"insert into {table} values (?)", [[name] for name in row[column]])

@@ -1,0 +1,120 @@
+"""ScienceWorld in its own simulator."""
+
+import os
+import pickle
+import shutil
+import signal
+
+import pytest
+
+from bough.env import Branching, EnvFault, Replay
+from bough.env.scienceworld import ScienceWorld, _machine
+from bough.tree import Outcome, Task
+
+pytest.importorskip("scienceworld")
+if shutil.which("java") is None:
+    pytest.skip("needs Java", allow_module_level=True)
+
+TOPICS = ("find-living-thing", "identify-life-stages-1", "measure-melting-point-known-substance")
+INNER = ScienceWorld(topics=TOPICS, max_steps=60)
+ENV = Replay(env=INNER, keep=8)
+
+
+def task(topic: str, variation: int = 0) -> Task:
+    return Task(id=f"{topic}-{variation}", data={"topic": topic, "variation": variation})
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+def test_the_gold_path_solves_a_task_and_pays_1(topic: str) -> None:
+    state = ENV.start(task(topic, 1))
+    plan, total = ENV.plan(state), 0.0
+    assert plan
+    for place, action in enumerate(plan):
+        step = ENV.step(state, action)
+        assert step.valid, action
+        total, state = total + step.reward, step.state
+        if step.outcome is not Outcome.OPEN:
+            break
+        assert ENV.plan(state) == plan[place + 1 :]
+    assert (step.outcome, step.success) == (Outcome.TERMINATED, True)
+    assert total == pytest.approx(1.0)
+
+
+def test_two_episodes_in_one_machine_do_not_touch_each_other() -> None:
+    first, second = ENV.start(task(TOPICS[0])), ENV.start(task(TOPICS[2]))
+    plans = ENV.plan(first), ENV.plan(second)
+    assert plans[0]
+    assert plans[1]
+
+    def played(apart: bool) -> list[str]:
+        states, seen = [ENV.start(task(TOPICS[0])), ENV.start(task(TOPICS[2]))], []
+        order = [0] * 5 + [1] * 5 if apart else [0, 1] * 5
+        taken = [0, 0]
+        for which in order:
+            plan = plans[which]
+            assert plan
+            states[which] = ENV.step(states[which], plan[taken[which]]).state
+            taken[which] += 1
+            seen.append(f"{which} {taken[which]} {states[which].observation}")
+        return sorted(seen)
+
+    assert played(apart=True) == played(apart=False)
+
+
+def test_an_earlier_state_is_replayed_exactly() -> None:
+    state = ENV.start(task(TOPICS[1], 2))
+    plan = ENV.plan(state)
+    assert plan
+    first = ENV.step(state, plan[0])
+    other = ENV.step(pickle.loads(pickle.dumps(state)), "wait1")
+    again = ENV.step(state, plan[0])
+    assert (again.state.observation, again.state.key) == (first.state.observation, first.state.key)
+    assert other.state.observation != first.state.observation
+    assert ENV.plan(other.state) is None
+
+
+@pytest.mark.parametrize("action", ["", " ", "fly", "\x00", "\ud800\ud800", "x" * 100_000, '{"go": "north"}', "0\n1"])
+def test_garbage_costs_a_step_and_changes_nothing(action: str) -> None:
+    state = ENV.start(task(TOPICS[0]))
+    step = ENV.step(state, action)
+    assert (step.valid, step.reward, step.outcome, step.state.key) == (False, 0.0, Outcome.OPEN, state.key)
+
+
+def test_a_wrong_focus_ends_the_episode_without_a_negative_return() -> None:
+    state = ENV.start(task(TOPICS[0]))
+    step = ENV.step(state, "focus on air")
+    assert (step.outcome, step.success) == (Outcome.TERMINATED, False)
+    assert step.reward == 0
+
+
+def test_splits_are_the_simulators_and_share_nothing() -> None:
+    found = {split: {each.id for each in ENV.tasks(split, 30, 0)} for split in ("train", "dev", "test")}
+    assert not found["train"] & found["test"] | found["dev"] & found["test"] | found["train"] & found["dev"]
+    assert ENV.tasks("train", 6, 1)[:3] == ENV.tasks("train", 3, 1)
+    with pytest.raises(ValueError, match="need some of boil"):
+        ScienceWorld(topics=("boyl",)).tasks("train", 1, 0)
+
+
+def test_a_killed_machine_is_a_fault_and_the_next_episode_has_another() -> None:
+    inner = ScienceWorld(topics=TOPICS, memory_mb=256)
+    assert inner.branching is Branching.NONE
+    state = inner.start(task(TOPICS[0]))
+    os.kill(_machine(256).process_id, signal.SIGKILL)
+    with pytest.raises(EnvFault, match="Java machine broke"):
+        inner.step(state, "wait1")
+    assert inner.step(inner.start(task(TOPICS[0])), "wait1").valid
+    process = _machine(256).process_id
+    inner.close()
+    with pytest.raises(ProcessLookupError):
+        os.kill(process, 0)
+
+
+def test_rooms_and_lists_of_actions() -> None:
+    env = Replay(env=ScienceWorld(topics=TOPICS, show_room=True, repeat_task=True, list_actions=True))
+    state = env.start(task(TOPICS[0]))
+    assert state.admissible
+    action = next(each for each in state.admissible if each.startswith("go to"))
+    step = env.step(state, action)
+    assert step.valid
+    assert step.state.observation.startswith("Your task is")
+    assert "In your inventory" in step.state.observation
