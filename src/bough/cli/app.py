@@ -214,6 +214,36 @@ def chat_with_agent(
     start_chat(place, edits, on=on, policy=policy, task=task, split=split, seed=seed, system=system, step=step, out=out)
 
 
+@app.command("check-env")
+@explained
+def check_environment(
+    name: Annotated[
+        str, typer.Argument(help="A world, 'FrozenLake(slip=0.1)', path/to/file.py:world or 'path/to/file.py:Env(...)'")
+    ],
+    tasks: Annotated[int, typer.Option(help="Tasks of each split that the oracle solves.")] = 20,
+    episodes: Annotated[int, typer.Option(help="Episodes in a row for memory and open files.")] = 100,
+    walks: Annotated[int, typer.Option(help="Random episodes that are compared and stepped twice.")] = 12,
+    steps: Annotated[int, typer.Option(help="Maximum number of steps of an episode.")] = 20,
+    seconds: Annotated[float, typer.Option(help="Each check begins no new item after this time.")] = 60.0,
+    seed: Annotated[int, typer.Option(help="Seed of tasks and actions.")] = 0,
+    out: Annotated[Path | None, typer.Option(help="The JSON file to write.")] = None,
+) -> None:
+    """Check an environment: determinism, branching, keys, oracle, splits, garbage, speed, leaks.
+
+    Exits with 1 when a check fails.
+
+    bough check-env shop
+
+    bough check-env mine.py:MyEnv --episodes 1000 --out report.json
+    """
+    from bough.cli.check_env import run_checks
+    from bough.evaluate import CheckSizes
+
+    sizes = CheckSizes(tasks=tasks, episodes=episodes, walks=walks, steps=steps, seconds=seconds, seed=seed)
+    if not run_checks(name, sizes, out):
+        raise typer.Exit(1)
+
+
 @app.command("list")
 @explained
 def list_pieces(

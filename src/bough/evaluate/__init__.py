@@ -1,13 +1,26 @@
-"""Evaluation: the success rate of an agent with its confidence interval, with or without search.
+"""Evaluation: the success rate of an agent with its confidence interval, and checks of environments.
 
 The package is also a function, `bough.evaluate(result)`: see `bough.api`.
 """
 
+from bough.evaluate.envs import CheckSizes, EnvCheck, EnvReport, check_env
 from bough.evaluate.failed import AllFailed
 from bough.evaluate.policy import PolicyResult, evaluate, sentence
 from bough.evaluate.search import SearchResult, search, summary
 from bough.lazy import make_callable
 
-__all__ = ["AllFailed", "PolicyResult", "SearchResult", "evaluate", "search", "sentence", "summary"]
+__all__ = [
+    "AllFailed",
+    "CheckSizes",
+    "EnvCheck",
+    "EnvReport",
+    "PolicyResult",
+    "SearchResult",
+    "check_env",
+    "evaluate",
+    "search",
+    "sentence",
+    "summary",
+]
 
 make_callable(__name__)
