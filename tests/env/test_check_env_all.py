@@ -6,7 +6,7 @@ from bough.cli.find import find_env, names
 from bough.evaluate import CheckSizes, check_env
 
 WORLDS = sorted(names("worlds"))
-SMALL = CheckSizes(tasks=4, walks=4, steps=12, episodes=16, seconds=5)
+SMALL = CheckSizes(tasks=4, walks=4, steps=12, episodes=12, seconds=10)
 
 
 @pytest.mark.parametrize("name", WORLDS)

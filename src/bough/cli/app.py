@@ -226,6 +226,7 @@ def check_environment(
     steps: Annotated[int, typer.Option(help="Maximum number of steps of an episode.")] = 20,
     seconds: Annotated[float, typer.Option(help="Each check begins no new item after this time.")] = 60.0,
     seed: Annotated[int, typer.Option(help="Seed of tasks and actions.")] = 0,
+    only: Annotated[list[str] | None, typer.Option(help="A check to run, may be repeated; all if not given.")] = None,
     out: Annotated[Path | None, typer.Option(help="The JSON file to write.")] = None,
 ) -> None:
     """Check an environment: determinism, branching, keys, oracle, splits, garbage, speed, leaks.
@@ -240,7 +241,7 @@ def check_environment(
     from bough.evaluate import CheckSizes
 
     sizes = CheckSizes(tasks=tasks, episodes=episodes, walks=walks, steps=steps, seconds=seconds, seed=seed)
-    if not run_checks(name, sizes, out):
+    if not run_checks(name, sizes, only or [], out):
         raise typer.Exit(1)
 
 

@@ -1,5 +1,6 @@
 """`bough check-env`: runs the checks of an environment, and prints them as a table."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console, Group
@@ -14,16 +15,18 @@ from bough.store import write_json
 STYLES = {Mark.PASS: "green", Mark.FAIL: "bold red", Mark.NOT_APPLICABLE: "dim"}
 
 
-def run_checks(name: str, sizes: CheckSizes, out: Path | None) -> bool:
+def run_checks(name: str, sizes: CheckSizes, only: Sequence[str], out: Path | None) -> bool:
     """Checks an environment and prints the result; returns whether all checks passed.
 
     Args:
         name: The environment, as in `find_env`.
         sizes: How much is played.
+        only: Names of checks; () for all.
         out: The JSON file for the report; None for none.
 
     Raises:
         ConfigError: when there is no such environment.
+        ValueError: when there is no such check.
         StoreError: when the file cannot be written.
     """
     progress = Console(stderr=True)
@@ -32,7 +35,7 @@ def run_checks(name: str, sizes: CheckSizes, out: Path | None) -> bool:
         if progress.is_terminal:
             progress.print(Text(f"{check.mark}: {check.name}", style=STYLES[check.mark]))
 
-    report = check_env(find_env(name), sizes=sizes, name=name, on_check=show)
+    report = check_env(find_env(name), sizes=sizes, only=only, name=name, on_check=show)
     Console(soft_wrap=False).print(table(report), summary(report))
     if out is not None:
         write_json(out, report.record())

@@ -2,16 +2,16 @@
 
 import os
 import time
-import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import cache, partial
 from typing import TypeAlias
 
 from bough.env import Env, EnvFault
 from bough.evaluate.envs.bad_calls import check_calls
 from bough.evaluate.envs.branching import check_branching, check_pickling
 from bough.evaluate.envs.contract import check_instructions, check_results
-from bough.evaluate.envs.descendants import MARK, descendants
+from bough.evaluate.envs.descendants import VARIABLE, ProcessMark, begin_mark, descendants
 from bough.evaluate.envs.determinism import check_determinism, check_processes
 from bough.evaluate.envs.draws import check_splits, check_tasks, draw_splits
 from bough.evaluate.envs.garbage import check_garbage
@@ -24,6 +24,7 @@ from bough.evaluate.envs.timed import TimedEnv
 from bough.evaluate.envs.trial import CheckSizes, Trial
 from bough.evaluate.envs.walks import record_walks
 
+Check: TypeAlias = Callable[[], EnvCheck]
 OnCheck: TypeAlias = Callable[[EnvCheck], None]
 """Called with each check when it has ended."""
 
@@ -40,12 +41,21 @@ CHECKS: dict[str, Callable[[Trial], EnvCheck]] = {
     "splits": check_splits,
     "garbage texts": check_garbage,
     "garbage calls": check_calls,
+    "latency": check_latency,
 }
 """The checks that work on random walks, in order."""
 
+NAMES = ("instructions", "tasks", *CHECKS, "memory", "open files", "processes left")
+"""All checks, in order."""
+
 
 def check_env(
-    env: Env, *, sizes: CheckSizes | None = None, name: str = "", on_check: OnCheck | None = None
+    env: Env,
+    *,
+    sizes: CheckSizes | None = None,
+    only: Sequence[str] = (),
+    name: str = "",
+    on_check: OnCheck | None = None,
 ) -> EnvReport:
     """Plays an environment, and checks it against the contract of `bough.env.Env`.
 
@@ -55,6 +65,7 @@ def check_env(
     Args:
         env: The environment. It is closed at the end.
         sizes: How much is played; None for the defaults.
+        only: The names of the checks, of `NAMES`; () for all.
         name: The name in the report; "" for the class.
         on_check: Called with each check when it has ended.
 
@@ -62,11 +73,14 @@ def check_env(
         All checks, each with what was counted; a failed one with what was got, what is needed and what to do.
 
     Raises:
+        ValueError: when `only` has a name that is no check.
         ImportError: when an environment of Bough lacks an extra.
     """
+    if unknown := [each for each in only if each not in NAMES]:
+        raise ValueError(f"check_env: got the check {unknown[0]!r}; need some of {', '.join(NAMES)}")
     begin = time.perf_counter()
     found: list[EnvCheck] = []
-    for check in _checks(env, sizes or CheckSizes()):
+    for check in _marked_checks(env, sizes or CheckSizes(), only):
         found.append(check)
         if on_check is not None:
             on_check(check)
@@ -78,44 +92,46 @@ def check_env(
     )
 
 
-def _checks(env: Env, sizes: CheckSizes) -> Iterator[EnvCheck]:
-    mark = uuid.uuid4().hex
-    outer = os.environ.get(MARK)
-    os.environ[MARK] = mark
+def _marked_checks(env: Env, sizes: CheckSizes, only: Sequence[str]) -> Iterator[EnvCheck]:
+    """The checks, in an environment of processes that carry a mark."""
+    mark = begin_mark()
+    outer = os.environ.get(VARIABLE)
+    os.environ[VARIABLE] = mark.value
     try:
-        yield from _marked_checks(env, sizes, mark)
+        for name, check in _checks(env, sizes, mark):
+            if not only or name in only:
+                yield _named(name, check)
     finally:
-        os.environ.pop(MARK)
+        os.environ.pop(VARIABLE)
         if outer is not None:
-            os.environ[MARK] = outer
+            os.environ[VARIABLE] = outer
 
 
-def _marked_checks(env: Env, sizes: CheckSizes, mark: str) -> Iterator[EnvCheck]:
+def _checks(env: Env, sizes: CheckSizes, mark: ProcessMark) -> Iterator[tuple[str, Check]]:
+    """The checks by name, in order. The tasks and the walks are made on the way."""
     before = descendants(mark)
     timed = TimedEnv(env=env, deadline_s=sizes.call_s)
-    yield _named("instructions", lambda: check_instructions(env))
+    yield "instructions", lambda: check_instructions(env)
     try:
         tasks = draw_splits(timed, sizes.tasks, sizes.seed)
     except EnvFault as fault:
-        yield replace(_fault(fault), name="tasks")
+        found = _fault(fault)
+        yield "tasks", lambda: found
         return
-    yield _named("tasks", lambda: check_tasks(timed, tasks, sizes.seed))
+    yield "tasks", lambda: check_tasks(timed, tasks, sizes.seed)
     every = tuple(task for own in tasks.values() for task in own)
     walks = record_walks(timed, every, count=sizes.walks, most=sizes.steps, seed=sizes.seed, seconds=sizes.seconds)
     trial = Trial(env=timed, sizes=sizes, tasks=tasks, walks=walks)
     for name, check in CHECKS.items():
-        if not walks.walks and check is not check_results:
-            yield replace(not_applicable("no walk without a fault"), name=name)
-            continue
-        yield _named(name, lambda check=check: check(trial))
-    yield _named("latency", lambda: check_latency(trial))
-    samples = play_episodes(trial, mark)
-    yield _named("memory", lambda: check_memory(samples))
-    yield _named("open files", lambda: check_files(samples))
-    yield _named("processes left", lambda: check_close(trial, before, mark))
+        blocked = not walks.walks and check is not check_results
+        yield name, partial(not_applicable, "no walk without a fault") if blocked else partial(check, trial)
+    samples = cache(lambda: play_episodes(trial, mark))
+    yield "memory", lambda: check_memory(samples())
+    yield "open files", lambda: check_files(samples())
+    yield "processes left", lambda: check_close(trial, before, mark)
 
 
-def _named(name: str, check: Callable[[], EnvCheck]) -> EnvCheck:
+def _named(name: str, check: Check) -> EnvCheck:
     """A check with its name; a fault of the environment during it is a failure."""
     try:
         return replace(check(), name=name)

@@ -10,7 +10,14 @@ from statistics import median
 
 from bough.env import Closing, EnvFault
 from bough.evaluate.envs.actor import RandomActor, takes_calls
-from bough.evaluate.envs.descendants import command_of, descendants, has_proc, open_files, resident_bytes
+from bough.evaluate.envs.descendants import (
+    ProcessMark,
+    command_of,
+    descendants,
+    has_proc,
+    open_files,
+    resident_bytes,
+)
 from bough.evaluate.envs.report import EnvCheck, failed, not_applicable, passed
 from bough.evaluate.envs.timed import TimedEnv, within
 from bough.evaluate.envs.trial import Trial
@@ -26,7 +33,7 @@ CHILDREN_SHARE = 0.15
 """And as a share of their memory."""
 SMALL_FILES = 3
 """Growth of open files and of threads that is no leak."""
-SAMPLES = 40
+SAMPLES = 24
 """Number of measurements over all episodes."""
 LEAST = 8
 """Least number of episodes for a growth."""
@@ -55,12 +62,12 @@ class Samples:
     fault: list[str] = field(default_factory=list[str])
 
 
-def play_episodes(trial: Trial, mark: str) -> Samples:
+def play_episodes(trial: Trial, mark: ProcessMark) -> Samples:
     """Plays episodes in a row, and measures after every few. Few tasks are repeated, so that caches are full early."""
     samples = Samples()
     sizes = trial.sizes
     tasks = trial.all_tasks[:: max(1, len(trial.all_tasks) // max(1, min(8, sizes.episodes // 4)))]
-    every = max(1, sizes.episodes // SAMPLES)
+    every = -(-sizes.episodes // SAMPLES)
     for number in within(sizes.seconds, range(sizes.episodes)):
         rng = Random(derive(sizes.seed, "episode", number))
         try:
@@ -159,13 +166,13 @@ def _broken(samples: Samples) -> EnvCheck:
     )
 
 
-def check_close(trial: Trial, before: set[int], mark: str) -> EnvCheck:
+def check_close(trial: Trial, before: set[int], mark: ProcessMark) -> EnvCheck:
     """After `close`, called twice, no process is left; a later call opens the environment again.
 
     Args:
         trial: The trial.
         before: Processes that ran before the environment was used.
-        mark: The value of `descendants.MARK`.
+        mark: The mark of the environment's processes.
     """
     env = trial.env.env
     during = descendants(mark) - before

@@ -33,7 +33,7 @@ def check_oracle(trial: Trial) -> EnvCheck:
             state = trial.env.start(task)
             plan, (last, steps) = trial.env.plan(state), (None, 0)
             if plan is not None:
-                last, steps = follow(trial.env, state, plan, again=random)
+                last, steps = follow(trial.env, state, plan)
             count, turns = count + 1, turns + steps
             good += last is not None and last.success
             if last is None or not last.success:
@@ -66,7 +66,7 @@ def check_oracle_elsewhere(trial: Trial) -> EnvCheck:
                 none += 1
                 continue
             plans += 1
-            last, steps = follow(trial.wrapped, state, plan, again=False)
+            last, steps = follow(trial.wrapped, state, plan)
             cut += last is not None and last.outcome is Outcome.TRUNCATED and not last.success
             if last is None or (not last.success and last.outcome is not Outcome.TRUNCATED):
                 return failed(
@@ -75,30 +75,36 @@ def check_oracle_elsewhere(trial: Trial) -> EnvCheck:
                     need="a plan that leads to success, or None",
                     do="plan from the state given, and return None where it is lost",
                 )
-    return passed(f"{plans} plans, {none} without, {cut} cut by limits", plans=plans, without=none, cut=cut)
+    figure = f"{plans} plans, {none} without, {cut} cut by limits"
+    if plans and cut == plans:
+        return failed(
+            figure,
+            got="plans that all end at the limit of steps",
+            need="a plan that leads to success, or None",
+            do="return None where the steps left are too few",
+        )
+    return passed(figure, plans=plans, without=none, cut=cut)
 
 
-def follow(env: TimedEnv, state: State, plan: tuple[AgentAction, ...], *, again: bool) -> tuple[Step | None, int]:
-    """Executes a plan; a plan that is used up is renewed.
+def follow(env: TimedEnv, state: State, plan: tuple[AgentAction, ...]) -> tuple[Step | None, int]:
+    """Executes a plan. The oracle plans before every turn, as it does in demonstrations.
 
     Args:
         env: The environment.
         state: The state of the plan.
         plan: The plan.
-        again: Whether to plan again after every action.
 
     Returns:
         The last step, None without any; and the number of steps.
     """
     last: Step | None = None
-    waiting, count = [*plan], 0
-    while waiting and count < LONGEST:
-        last = env.step(state, waiting.pop(0))
+    count = 0
+    while plan and count < LONGEST:
+        last = env.step(state, plan[0])
         state, count = last.state, count + 1
         if last.outcome is not Outcome.OPEN:
             break
-        if again or not waiting:
-            waiting = [*(env.plan(state) or ())]
+        plan = env.plan(state) or ()
     return last, count
 
 
