@@ -162,6 +162,35 @@ def export_trees(
     typer.echo(f"{what}: {len(found.rows)} in {out}")
 
 
+@app.command("measure")
+@explained
+def measure_data(
+    directory: Annotated[Path, typer.Argument(help="The run directory whose trees are measured.")],
+    trees: Annotated[Path | None, typer.Option(help="Other trees: a file or a folder.")] = None,
+    reference: Annotated[
+        Path | None, typer.Option(help="The reference of the coverage: a run directory, or trees.")
+    ] = None,
+    random: Annotated[float | None, typer.Option(help="Mean return of random actions; played if not given.")] = None,
+    best: Annotated[
+        float | None, typer.Option(help="Mean return of the best policy; the oracle's if not given.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="The JSON file to write.")] = None,
+) -> None:
+    """Measure a run's trees as a data set: trajectory quality and state-action coverage.
+
+    bough measure runs/a --reference runs/online
+
+    bough measure runs/a --trees found/trees --best 0.97
+    """
+    from bough.evaluate.measure_run import measure_run, sentences
+    from bough.store import write_json
+
+    found = measure_run(directory, trees=trees, reference=reference, random=random, best=best)
+    typer.echo("\n".join(sentences(found)))
+    if out is not None:
+        write_json(out, found.record())
+
+
 @app.command("serve")
 @explained
 def serve_policy(
