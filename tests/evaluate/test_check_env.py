@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+import bough
 from bough.cli.app import app
-from bough.cli.find import find_env
+from bough.cli.find import find_env, find_world
 from bough.config import ConfigError
 from bough.env import Env, FrozenLake, PlannerExecutor, Replay, Shop, Sokoban
 from bough.evaluate import CheckSizes, check_env
@@ -127,6 +128,7 @@ def test_the_command_prints_a_table_writes_a_report_and_exits_with_the_result(tm
     bad = CliRunner().invoke(app, ["check-env", f"{FILE}:Line(fault='same ids')", *small])
     assert bad.exit_code == 1
     assert "by bough.env.splits.split_of" in " ".join(bad.output.split())
+    assert f"error: {FILE}:Line(fault='same ids'): 1 of 2 checks failed: splits" in bad.output
 
 
 def test_a_world_an_environment_and_a_file_are_found(tmp_path: Path) -> None:
@@ -139,5 +141,7 @@ def test_a_world_an_environment_and_a_file_are_found(tmp_path: Path) -> None:
         with pytest.raises(ConfigError):
             find_env(wrong)
     assert check_env(Shop(), only=["oracle"])["oracle"].mark is Mark.PASS
+    for env in ("shop", find_world("shop"), Shop()):
+        assert bough.check_env(env, only=["instructions"]).passed
     with pytest.raises(ValueError, match="need some of"):
         check_env(Shop(), only=["oracles"])

@@ -9,14 +9,14 @@ from rich.text import Text
 
 from bough.cli.find import find_env
 from bough.evaluate import CheckSizes, EnvCheck, EnvReport, check_env
-from bough.evaluate.envs import Mark
+from bough.evaluate.envs import ChecksFailed, Mark
 from bough.store import write_json
 
 STYLES = {Mark.PASS: "green", Mark.FAIL: "bold red", Mark.NOT_APPLICABLE: "dim"}
 
 
-def run_checks(name: str, sizes: CheckSizes, only: Sequence[str], out: Path | None) -> bool:
-    """Checks an environment and prints the result; returns whether all checks passed.
+def run_checks(name: str, sizes: CheckSizes, only: Sequence[str], out: Path | None) -> None:
+    """Checks an environment and prints the result.
 
     Args:
         name: The environment, as in `find_env`.
@@ -28,6 +28,7 @@ def run_checks(name: str, sizes: CheckSizes, only: Sequence[str], out: Path | No
         ConfigError: when there is no such environment.
         ValueError: when there is no such check.
         StoreError: when the file cannot be written.
+        ChecksFailed: when a check failed.
     """
     progress = Console(stderr=True)
 
@@ -39,7 +40,9 @@ def run_checks(name: str, sizes: CheckSizes, only: Sequence[str], out: Path | No
     Console(soft_wrap=False).print(table(report), summary(report))
     if out is not None:
         write_json(out, report.record())
-    return report.passed
+    if report.failures:
+        names = ", ".join(check.name for check in report.failures)
+        raise ChecksFailed(f"{name}: {len(report.failures)} of {len(report.checks)} checks failed: {names}")
 
 
 def table(report: EnvReport) -> Group:

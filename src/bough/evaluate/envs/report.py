@@ -5,6 +5,10 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 
 
+class ChecksFailed(RuntimeError):
+    """Some checks of an environment failed; the message names them."""
+
+
 class Mark(StrEnum):
     """The result of one check."""
 
