@@ -23,18 +23,8 @@ from page import DOCS, write
 
 PAGE, SECTION = "check_env.md", "worlds"
 HEAD = [
-    "world",
-    "branching",
-    "reset",
-    "step",
-    "copy or replay",
-    "plan",
-    "oracle",
-    "turns",
-    "memory",
-    "growth",
-    "checks",
-]
+    "world", "branching", "reset", "step", "copy or replay", "plan", "oracle", "turns", "memory", "growth", "checks"
+]  # fmt: skip
 
 
 def main() -> None:

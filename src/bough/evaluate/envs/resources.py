@@ -105,7 +105,7 @@ def growth(values: Sequence[float]) -> float:
 
 
 def check_memory(samples: Samples) -> EnvCheck:
-    """Resident memory stays flat over episodes in a row, in this process and in those that the environment started."""
+    """Resident memory stays flat over episodes in a row, here and in the processes that the environment started."""
     count = len(samples.episodes)
     if not has_proc() or (len(samples.own_mib) < LEAST and not samples.fault):
         return not_applicable(f"{count} episodes, too few" if has_proc() else "no /proc on this system")
