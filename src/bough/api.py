@@ -1,13 +1,15 @@
-"""The functions of `import bough`: train, resume, load, evaluate, chat, search; for scripts and notebooks."""
+"""The functions of `import bough`: train, resume, evaluate, chat, search, check_env, load; for scripts, notebooks."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeAlias, TypeVar, Unpack, cast
 
-from bough.cli.find import evaluated, find_run, run_or_directory
+from bough.cli.find import evaluated, find_env, find_run, run_or_directory
 from bough.config import ConfigError, override
 from bough.engine import OpenAi
-from bough.evaluate import PolicyResult, SearchResult
+from bough.env import Env
+from bough.evaluate import CheckSizes, EnvReport, PolicyResult, SearchResult
+from bough.evaluate.envs import check_env as check
 from bough.evaluate.policy import evaluate as evaluate_policy
 from bough.evaluate.search import search as search_heldout
 from bough.store import RunDirectory
@@ -210,6 +212,26 @@ def search(
     edits, folder = [f"explorer={explorer}", *changes], None if out is None else Path(out)
     with counter(explorer) as tell:
         return search_heldout(target, edits, step=step, out=folder, on_progress=tell)
+
+
+def check_env(env: Env | World | str | Path, sizes: CheckSizes | None = None, only: Sequence[str] = ()) -> EnvReport:
+    """Check an environment against its contract: determinism, branching, keys, oracle, splits, garbage, leaks.
+
+        report = bough.check_env("shop")
+        assert report.passed, report.failures
+
+    Args:
+        env: An environment; or a world, its name, or `path/to/file.py:name` of either.
+        sizes: How much is played; None for the defaults.
+        only: The names of the checks; () for all.
+
+    Raises:
+        ConfigError: when there is no such environment.
+        ValueError: when there is no such check.
+    """
+    name = str(env) if isinstance(env, str | Path) else env.name if isinstance(env, World) else ""
+    found = find_env(name) if isinstance(env, str | Path) else env.env if isinstance(env, World) else env
+    return check(found, sizes=sizes, only=only, name=name)
 
 
 def _place(run: Trained | Run | None) -> Run | Path | None:

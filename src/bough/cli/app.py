@@ -162,6 +162,35 @@ def export_trees(
     typer.echo(f"{what}: {len(found.rows)} in {out}")
 
 
+@app.command("measure")
+@explained
+def measure_data(
+    directory: Annotated[Path, typer.Argument(help="The run directory whose trees are measured.")],
+    trees: Annotated[Path | None, typer.Option(help="Other trees: a file or a folder.")] = None,
+    reference: Annotated[
+        Path | None, typer.Option(help="The reference of the coverage: a run directory, or trees.")
+    ] = None,
+    random: Annotated[float | None, typer.Option(help="Mean return of random actions; played if not given.")] = None,
+    best: Annotated[
+        float | None, typer.Option(help="Mean return of the best policy; the oracle's if not given.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="The JSON file to write.")] = None,
+) -> None:
+    """Measure a run's trees as a data set: trajectory quality and state-action coverage.
+
+    bough measure runs/a --reference runs/online
+
+    bough measure runs/a --trees found/trees --best 0.97
+    """
+    from bough.evaluate.measure_run import measure_run, sentences
+    from bough.store import write_json
+
+    found = measure_run(directory, trees=trees, reference=reference, random=random, best=best)
+    typer.echo("\n".join(sentences(found)))
+    if out is not None:
+        write_json(out, found.record())
+
+
 @app.command("serve")
 @explained
 def serve_policy(
@@ -212,6 +241,36 @@ def chat_with_agent(
 
     place, edits = split_target(target, changes or [])
     start_chat(place, edits, on=on, policy=policy, task=task, split=split, seed=seed, system=system, step=step, out=out)
+
+
+@app.command("check-env")
+@explained
+def check_environment(
+    name: Annotated[
+        str, typer.Argument(help="A world, 'FrozenLake(slip=0.1)', path/to/file.py:world or 'path/to/file.py:Env(...)'")
+    ],
+    tasks: Annotated[int, typer.Option(help="Tasks of each split that the oracle solves.")] = 20,
+    episodes: Annotated[int, typer.Option(help="Episodes in a row for memory and open files.")] = 100,
+    walks: Annotated[int, typer.Option(help="Random episodes that are compared and stepped twice.")] = 12,
+    steps: Annotated[int, typer.Option(help="Maximum number of steps of an episode.")] = 20,
+    seconds: Annotated[float, typer.Option(help="Each check begins no new item after this time.")] = 60.0,
+    seed: Annotated[int, typer.Option(help="Seed of tasks and actions.")] = 0,
+    only: Annotated[list[str] | None, typer.Option(help="A check to run, may be repeated; all if not given.")] = None,
+    out: Annotated[Path | None, typer.Option(help="The JSON file to write.")] = None,
+) -> None:
+    """Check an environment: determinism, branching, keys, oracle, splits, garbage, speed, leaks.
+
+    Exits with 1 when a check fails.
+
+    bough check-env shop
+
+    bough check-env mine.py:MyEnv --episodes 1000 --out report.json
+    """
+    from bough.cli.check_env import run_checks
+    from bough.evaluate import CheckSizes
+
+    sizes = CheckSizes(tasks=tasks, episodes=episodes, walks=walks, steps=steps, seconds=seconds, seed=seed)
+    run_checks(name, sizes, only or [], out)
 
 
 @app.command("list")

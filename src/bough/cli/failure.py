@@ -18,6 +18,18 @@ EXIT_STUCK = 75
 EXIT_INTERRUPTED = 130
 """Ctrl-C."""
 
+FAILURES = {
+    "AllFailed",
+    "ChecksFailed",
+    "Diverged",
+    "EngineFault",
+    "EnvFault",
+    "NoLearningSignal",
+    "StoreError",
+    "UserCodeError",
+}
+"""The errors with status `EXIT_FAILED`."""
+
 MOST_CHARACTERS = 10_000
 """Maximum length of a message."""
 
@@ -52,7 +64,7 @@ def _explain(error: BaseException) -> tuple[str, int | None]:
     kinds, text = {kind.__name__ for kind in ours}, shorten(_text(error), MOST_CHARACTERS)
     if "DeadlineExceeded" in kinds:
         return text, EXIT_STUCK
-    if kinds & {"AllFailed", "NoLearningSignal", "Diverged", "StoreError", "EnvFault", "EngineFault", "UserCodeError"}:
+    if kinds & FAILURES:
         return text, EXIT_FAILED
     if "ConfigError" in kinds:
         return text, EXIT_USAGE

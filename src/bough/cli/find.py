@@ -11,11 +11,13 @@ from types import ModuleType
 from typing import Any
 
 import bough.engine
+import bough.env
 from bough.config import ConfigError, unknown
-from bough.config.naming import import_file
+from bough.config.naming import find_piece, import_file
 from bough.config.override import PIECE, make, split_arguments
 from bough.engine import OpenAi
 from bough.engine.own_model import has_own_model
+from bough.env import Env
 from bough.evaluate.agent import Preset
 from bough.nearest import close
 from bough.policies.server import server
@@ -118,6 +120,27 @@ def find_world(on: str | None) -> World:
         ConfigError: when there is none.
     """
     return _function(WORLD if on is None else on, ("worlds",), "world", "--on")(World)
+
+
+def find_env(on: str) -> Env:
+    """The environment of a world, or one alone.
+
+    Args:
+        on: A world, as in `find_run`; an environment of Bough, `FrozenLake(slip=0.1)`; or `path/to/file.py:name`: an
+            environment's class, or a function that returns an environment or a `World`.
+
+    Raises:
+        ConfigError: when there is none.
+    """
+    written = PIECE.match(on)
+    if written and not written["file"] and written["name"] in bough.env.__all__:
+        made = make(find_piece(written["name"], None, None, Env, on), written["arguments"] or "", on)
+    else:
+        made = _function(on, ("worlds",), "world", "check-env")(object)
+    env = made.env if isinstance(made, World) else made
+    if not isinstance(env, Env):
+        raise ConfigError(f"{on}: got {type(env).__name__}; need a World, or an Env with tasks, start and step")
+    return env
 
 
 def find_policy(policy: str) -> Preset:

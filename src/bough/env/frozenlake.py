@@ -126,7 +126,9 @@ class FrozenLake:
             return Step(state=state, outcome=Outcome.TERMINATED, valid=False, success=walk.letter == "G")
         move = action.strip().lower()
         valid = move in MOVES
-        luck = blake2b(f"{walk.luck} {move}".encode(), digest_size=8).hexdigest() if self.slip else walk.luck
+        # A text may hold lone surrogates, which UTF-8 alone cannot encode.
+        mixed = f"{walk.luck} {move}".encode(errors="surrogatepass")
+        luck = blake2b(mixed, digest_size=8).hexdigest() if self.slip else walk.luck
         cell = _beside(walk.rows, walk.cell, self._slid(move, luck)) if valid else walk.cell
         after = replace(walk, cell=cell, steps=walk.steps + 1, luck=luck)
         success = after.letter == "G"

@@ -82,7 +82,8 @@ class PlannerExecutor:
         """Sets a subgoal, or executes an action; a subgoal without text is not valid."""
         plan = _plan(state)
         if state.seat == PLANNER:
-            subgoal = " ".join(action_text(action).split())
+            # Observations are without lone surrogates, which a subgoal can contain.
+            subgoal = " ".join(action_text(action).encode(errors="replace").decode().split())
             after = replace(plan, subgoal=subgoal, left=self.turns)
             return Step(state=_acting(after), valid=bool(subgoal))
         step = self.env.step(plan.inner, action)

@@ -56,8 +56,14 @@ def content(db: Database, row: Mapping[str, Any]) -> str:
 
 
 def plan(db: Database, row: Mapping[str, Any]) -> list[Action | str]:
-    """The oracle: lookups in order, up to the account that is short, the payment, and the answer."""
-    del db
+    """The oracle: lookups in order, up to the account that is short, the payment, and the answer.
+
+    After the right payment the answer alone; after a wrong one nothing.
+    """
+    if settled(db, row):
+        return ["done"]
+    if dict(db.execute("select name, balance from accounts")) != row["accounts"]:
+        return []
     name, n = row["pay"]
     asked = [*row["accounts"]]
     return [*(call(get, name=each) for each in asked[: asked.index(name) + 1]), call(pay, name=name, n=n), "done"]

@@ -1,0 +1,72 @@
+"""`bough check-env`: runs the checks of an environment, and prints them as a table."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console, Group
+from rich.table import Table
+from rich.text import Text
+
+from bough.cli.find import find_env
+from bough.evaluate import CheckSizes, EnvCheck, EnvReport, check_env
+from bough.evaluate.envs import ChecksFailed, Mark
+from bough.store import write_json
+
+STYLES = {Mark.PASS: "green", Mark.FAIL: "bold red", Mark.NOT_APPLICABLE: "dim"}
+
+
+def run_checks(name: str, sizes: CheckSizes, only: Sequence[str], out: Path | None) -> None:
+    """Checks an environment and prints the result.
+
+    Args:
+        name: The environment, as in `find_env`.
+        sizes: How much is played.
+        only: Names of checks; () for all.
+        out: The JSON file for the report; None for none.
+
+    Raises:
+        ConfigError: when there is no such environment.
+        ValueError: when there is no such check.
+        StoreError: when the file cannot be written.
+        ChecksFailed: when a check failed.
+    """
+    progress = Console(stderr=True)
+
+    def show(check: EnvCheck) -> None:
+        if progress.is_terminal:
+            progress.print(Text(f"{check.mark}: {check.name}", style=STYLES[check.mark]))
+
+    report = check_env(find_env(name), sizes=sizes, only=only, name=name, on_check=show)
+    Console(soft_wrap=False).print(table(report), summary(report))
+    if out is not None:
+        write_json(out, report.record())
+    if report.failures:
+        names = ", ".join(check.name for check in report.failures)
+        raise ChecksFailed(f"{name}: {len(report.failures)} of {len(report.checks)} checks failed: {names}")
+
+
+def table(report: EnvReport) -> Group:
+    """The checks of a report, a row each; below them the failures."""
+    found = Table(
+        "check", "result", "figure", title=f"{report.env} (branching: {report.branching})", title_style="bold"
+    )
+    for check in report.checks:
+        found.add_row(check.name, Text(check.mark.value, style=STYLES[check.mark]), Text(check.figure))
+    return Group(found, *map(_failure, report.failures))
+
+
+def summary(report: EnvReport) -> str:
+    """One line: how many checks passed, failed and did not apply."""
+    counts = {mark: sum(check.mark is mark for check in report.checks) for mark in Mark}
+    return (
+        f"{report.env}: {counts[Mark.PASS]} checks passed, {counts[Mark.FAIL]} failed, "
+        f"{counts[Mark.NOT_APPLICABLE]} not applicable, in {report.seconds:.1f} s"
+    )
+
+
+def _failure(check: EnvCheck) -> Text:
+    """What a failed check got, what it needs, and the remedy."""
+    text = Text(f"\n{check.name}\n", style="bold red")
+    for name, value in (("got", check.got), ("need", check.need), ("do", check.do)):
+        text.append(f"  {name:<5}", style="bold").append(f"{value}\n", style="default")
+    return text

@@ -1,0 +1,148 @@
+"""Checks an environment: determinism, branching, keys, oracle, splits, robustness, speed and leaks."""
+
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import cache, partial
+from typing import TypeAlias
+
+from bough.env import Env, EnvFault
+from bough.evaluate.envs.bad_calls import check_calls
+from bough.evaluate.envs.branching import check_branching, check_pickling
+from bough.evaluate.envs.contract import check_instructions, check_results
+from bough.evaluate.envs.descendants import VARIABLE, ProcessMark, begin_mark, descendants
+from bough.evaluate.envs.determinism import check_determinism, check_processes
+from bough.evaluate.envs.draws import check_splits, check_tasks, draw_splits
+from bough.evaluate.envs.garbage import check_garbage
+from bough.evaluate.envs.keys import check_counters, check_keys
+from bough.evaluate.envs.latency import check_latency
+from bough.evaluate.envs.report import EnvCheck, EnvReport, failed, not_applicable
+from bough.evaluate.envs.resources import check_close, check_files, check_memory, play_episodes
+from bough.evaluate.envs.solutions import check_oracle, check_oracle_elsewhere
+from bough.evaluate.envs.timed import TimedEnv
+from bough.evaluate.envs.trial import CheckSizes, Trial
+from bough.evaluate.envs.walks import record_walks
+
+Check: TypeAlias = Callable[[], EnvCheck]
+OnCheck: TypeAlias = Callable[[EnvCheck], None]
+"""Called with each check when it has ended."""
+
+CHECKS: dict[str, Callable[[Trial], EnvCheck]] = {
+    "results": check_results,
+    "determinism": check_determinism,
+    "fresh processes": check_processes,
+    "branching": check_branching,
+    "pickled states": check_pickling,
+    "state keys": check_keys,
+    "no step counter in keys": check_counters,
+    "oracle": check_oracle,
+    "oracle after random actions": check_oracle_elsewhere,
+    "splits": check_splits,
+    "garbage texts": check_garbage,
+    "garbage calls": check_calls,
+    "latency": check_latency,
+}
+"""The checks that work on random walks, in order."""
+
+NAMES = ("instructions", "tasks", *CHECKS, "memory", "open files", "processes left")
+"""All checks, in order."""
+
+
+def check_env(
+    env: Env,
+    *,
+    sizes: CheckSizes | None = None,
+    only: Sequence[str] = (),
+    name: str = "",
+    on_check: OnCheck | None = None,
+) -> EnvReport:
+    """Plays an environment, and checks it against the contract of `bough.env.Env`.
+
+        report = check_env(Shop())
+        assert report.passed, report.failures
+
+    Args:
+        env: The environment. It is closed at the end.
+        sizes: How much is played; None for the defaults.
+        only: The names of the checks, of `NAMES`; () for all.
+        name: The name in the report; "" for the class.
+        on_check: Called with each check when it has ended.
+
+    Returns:
+        All checks, each with what was counted; a failed one with what was got, what is needed and what to do.
+
+    Raises:
+        ValueError: when `only` has a name that is no check.
+        ImportError: when an environment of Bough lacks an extra.
+    """
+    if unknown := [each for each in only if each not in NAMES]:
+        raise ValueError(f"check_env: got the check {unknown[0]!r}; need some of {', '.join(NAMES)}")
+    begin = time.perf_counter()
+    found: list[EnvCheck] = []
+    for check in _marked_checks(env, sizes or CheckSizes(), only):
+        found.append(check)
+        if on_check is not None:
+            on_check(check)
+    return EnvReport(
+        env=name or type(env).__name__,
+        branching=str(env.branching),
+        checks=tuple(found),
+        seconds=time.perf_counter() - begin,
+    )
+
+
+def _marked_checks(env: Env, sizes: CheckSizes, only: Sequence[str]) -> Iterator[EnvCheck]:
+    """The checks, in an environment of processes that carry a mark."""
+    mark = begin_mark()
+    outer = os.environ.get(VARIABLE)
+    os.environ[VARIABLE] = mark.value
+    try:
+        for name, check in _checks(env, sizes, mark):
+            if not only or name in only:
+                yield _named(name, check)
+    finally:
+        os.environ.pop(VARIABLE)
+        if outer is not None:
+            os.environ[VARIABLE] = outer
+
+
+def _checks(env: Env, sizes: CheckSizes, mark: ProcessMark) -> Iterator[tuple[str, Check]]:
+    """The checks by name, in order. The tasks and the walks are made on the way."""
+    before = descendants(mark)
+    timed = TimedEnv(env=env, deadline_s=sizes.call_s)
+    yield "instructions", lambda: check_instructions(env)
+    try:
+        tasks = draw_splits(timed, sizes.tasks, sizes.seed)
+    except EnvFault as fault:
+        found = _fault(fault)
+        yield "tasks", lambda: found
+        return
+    yield "tasks", lambda: check_tasks(timed, tasks, sizes.seed)
+    every = tuple(task for own in tasks.values() for task in own)
+    walks = record_walks(timed, every, count=sizes.walks, most=sizes.steps, seed=sizes.seed, seconds=sizes.seconds)
+    trial = Trial(env=timed, sizes=sizes, tasks=tasks, walks=walks)
+    for name, check in CHECKS.items():
+        blocked = not walks.walks and check is not check_results
+        yield name, partial(not_applicable, "no walk without a fault") if blocked else partial(check, trial)
+    samples = cache(lambda: play_episodes(trial, mark))
+    yield "memory", lambda: check_memory(samples())
+    yield "open files", lambda: check_files(samples())
+    yield "processes left", lambda: check_close(trial, before, mark)
+
+
+def _named(name: str, check: Check) -> EnvCheck:
+    """A check with its name; a fault of the environment during it is a failure."""
+    try:
+        return replace(check(), name=name)
+    except EnvFault as fault:
+        return replace(_fault(fault), name=name)
+
+
+def _fault(fault: EnvFault) -> EnvCheck:
+    return failed(
+        "a fault",
+        got=str(fault),
+        need="calls that return",
+        do="return valid=False or another result in place of an exception",
+    )

@@ -1,0 +1,96 @@
+"""What every check of an environment works on."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from bough.env import Branching, EnvFault, Replay, Split
+from bough.evaluate.envs.timed import TimedEnv
+from bough.evaluate.envs.walks import Walk, Walks
+from bough.tree import Task
+
+SPLITS: tuple[Split, ...] = ("train", "dev", "test")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckSizes:
+    """How much the checks of an environment play.
+
+    Attributes:
+        tasks: Tasks of each split that the oracle solves; fewer where a split has fewer.
+        walks: Random walks that are compared, stepped twice, and played in other processes.
+        steps: Maximum number of steps of a walk.
+        episodes: Episodes in a row for memory and open files. More find smaller leaks.
+        processes: Fresh processes, each with another seed of Python's string hashes.
+        seconds: Each check begins no new item after this time, and reports how many it did.
+        call_s: Deadline of one call of the environment.
+        seed: Seed of tasks and actions.
+
+    Raises:
+        ValueError: when a number is out of its range.
+    """
+
+    tasks: int = 20
+    walks: int = 12
+    steps: int = 20
+    episodes: int = 100
+    processes: int = 2
+    seconds: float = 60.0
+    call_s: float = 60.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        least = {"tasks": 1, "walks": 1, "steps": 1, "episodes": 8, "processes": 1}
+        for name, low in least.items():
+            if getattr(self, name) < low:
+                raise ValueError(f"CheckSizes.{name}: got {getattr(self, name)}; need {low} or more")
+        if self.seconds <= 0 or self.call_s <= 0:
+            raise ValueError(f"CheckSizes: got {self.seconds=}, {self.call_s=}; need more than 0 seconds")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """An environment under test, with its tasks and random walks.
+
+    Attributes:
+        env: The environment.
+        sizes: How much is played.
+        tasks: The tasks of each split that has any.
+        walks: Random walks.
+        wrapped: The environment in `Replay` where its branching is `NONE`, else the environment itself.
+    """
+
+    env: TimedEnv
+    sizes: CheckSizes
+    tasks: Mapping[Split, tuple[Task, ...]]
+    walks: Walks
+    wrapped: TimedEnv = field(init=False)
+
+    def __post_init__(self) -> None:
+        env = self.env
+        if env.env.branching is Branching.NONE:
+            env = TimedEnv(env=Replay(env=env.env, keep=1), deadline_s=env.deadline_s, took_ms=env.took_ms)
+        object.__setattr__(self, "wrapped", env)
+
+    @property
+    def all_tasks(self) -> tuple[Task, ...]:
+        """The tasks of all splits, one split after the other."""
+        return tuple(task for tasks in self.tasks.values() for task in tasks)
+
+    def branching_walk(self, walk: Walk) -> Walk:
+        """A walk whose states can be stepped again: the same one, or its actions played again in `Replay`.
+
+        Raises:
+            EnvFault: when the environment gives fewer steps than before.
+        """
+        if self.wrapped is self.env:
+            return walk
+        states = [self.wrapped.start(walk.task)]
+        steps = [self.wrapped.step(states[-1], walk.actions[0])] if walk.actions else []
+        for action in walk.actions[1:]:
+            steps.append(self.wrapped.step(steps[-1].state, action))
+        states += [step.state for step in steps]
+        if len(states) != len(walk.states):
+            raise EnvFault(f"task {walk.task.id} gave {len(states)} states; need {len(walk.states)} as before")
+        return Walk(
+            task=walk.task, actions=walk.actions, states=tuple(states), steps=tuple(steps), siblings=walk.siblings
+        )
