@@ -11,6 +11,7 @@ from bough.env.joint import ParallelCalls
 from bough.env.mcp import McpHttp, McpStdio
 from bough.env.planner_executor import PlannerExecutor
 from bough.env.program_tasks import ProgramTasks
+from bough.env.quiz import Quiz
 from bough.env.replay import Replay
 from bough.env.script import RandomAction, Script
 from bough.env.shop import Shop
@@ -35,6 +36,7 @@ __all__ = [
     "Oracle",
     "PlannerExecutor",
     "ProgramTasks",
+    "Quiz",
     "RandomAction",
     "Replay",
     "Script",
