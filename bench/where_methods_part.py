@@ -36,6 +36,7 @@ from compare import T_95, interval
 from machine import machine
 from page import DOCS, write
 from panels import Axis, Panel, Point, write_panels
+from recurring_prompts import RecurringPrompts
 
 Change = Callable[[Run], Run]
 SHORT = 0.5
@@ -154,7 +155,7 @@ def _base(cell: Cell, seed: int, name: str) -> Run:
         "checkpointing.keep=1",
         "checkpointing.trees_every=0",
     ]
-    return override(find_run("grpo", "quiz"), changes).replace(explorer=Chains(n=GROUP))
+    return override(find_run("grpo", "quiz"), changes).replace(explorer=Chains(n=GROUP), engine=RecurringPrompts())
 
 
 def _read(directory: RunDirectory, seconds: float) -> Measured:

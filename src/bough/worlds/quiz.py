@@ -16,7 +16,7 @@ def quiz() -> World:
     """
     return World(
         name="quiz",
-        env=Quiz(questions=60),
+        env=Quiz(questions=60, words=8),
         policy=Tiny(layers=2, width=64, heads=4),
         context=Window(turns=1),
         limits=Limits(turns=60),
@@ -26,5 +26,5 @@ def quiz() -> World:
         schedule=Schedule(steps=60, batch_tasks=2),
         execution=Execution(threads=1),
         tasks=Tasks(split="train", count=400),
-        evaluation=Evaluation(tasks=Tasks(split="test", count=40), every=20),
+        evaluation=Evaluation(tasks=Tasks(split="test", count=40), every=15),
     )
