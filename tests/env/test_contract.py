@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from play import actions_of, follow, seen, walk, worlds
 
-from bough.env import Branching, Env, FrozenLake, Oracle, Replay, Shop, Sokoban, Split
+from bough.env import Branching, Env, FrozenLake, Oracle, Quiz, Replay, Shop, Sokoban, Split
 from bough.tree import Outcome, Task
 
 ENVS = {
@@ -18,11 +18,12 @@ ENVS = {
     "sokoban": Sokoban(),
     "two boxes": Sokoban(boxes=2),
     "shop": Shop(),
+    "quiz": Quiz(questions=8),
     "replayed lake": Replay(env=worlds.Tape()),
     "replayed slippery": Replay(env=worlds.Tape(lake=FrozenLake(slip=0.3)), keep=0),
 }
 every = pytest.mark.parametrize("env", ENVS.values(), ids=ENVS)
-MAPS = {name: env for name, env in ENVS.items() if name != "shop"}
+MAPS = {name: env for name, env in ENVS.items() if name not in ("shop", "quiz")}
 every_map = pytest.mark.parametrize("env", MAPS.values(), ids=MAPS)
 SPLITS: tuple[Split, ...] = ("train", "dev", "test")
 
@@ -89,7 +90,7 @@ def test_unknown_text_costs_a_step_and_moves_nothing_and_steps_are_not_in_the_ke
     assert outcomes[-1] == Outcome.TRUNCATED
 
 
-@pytest.mark.parametrize("name", ["lake", "sokoban", "two boxes", "shop"])
+@pytest.mark.parametrize("name", ["lake", "sokoban", "two boxes", "shop", "quiz"])
 def test_the_oracle_solves_every_task_and_admissible_actions_are_understood(name: str) -> None:
     env = ENVS[name]
     assert isinstance(env, Oracle)
@@ -99,7 +100,7 @@ def test_the_oracle_solves_every_task_and_admissible_actions_are_understood(name
             assert all(env.step(start, action).valid for action in start.admissible or ())
             final = follow(env, start)
             assert (final.outcome, final.success) == (Outcome.TERMINATED, True)
-            assert final.reward == (0.2 if name == "shop" else 1.0)
+            assert final.reward == {"shop": 1 / 5, "quiz": 1 / 8}.get(name, 1.0)
 
 
 @every_map

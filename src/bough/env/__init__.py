@@ -15,6 +15,7 @@ from bough.env.openenv import OpenEnv, openenv_env
 from bough.env.pettingzoo import PettingZoo, pettingzoo_env
 from bough.env.planner_executor import PlannerExecutor
 from bough.env.program_tasks import ProgramTasks
+from bough.env.quiz import Quiz
 from bough.env.replay import Replay
 from bough.env.scienceworld import ScienceWorld
 from bough.env.script import RandomAction, Script
@@ -44,6 +45,7 @@ __all__ = [
     "PettingZoo",
     "PlannerExecutor",
     "ProgramTasks",
+    "Quiz",
     "RandomAction",
     "Replay",
     "ScienceWorld",

@@ -1,0 +1,156 @@
+"""A quiz in text: many small questions in a row, each paid for by itself."""
+
+import math
+import random
+from dataclasses import dataclass
+from typing import cast
+
+from bough.env.env import Branching, Split, State, Step
+from bough.env.splits import content_hash, draw_instances, instance_task
+from bough.tree import Outcome, Task
+
+WORDS = ("ash", "bay", "elm", "fir", "gum", "ivy", "lime", "moss", "oak", "pine", "rose", "yew")
+ANSWERS = ("red", "blue", "gold")
+END = "end"
+"""Observation and key after the last answer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sheet:
+    """The questions of an episode, the number of answers so far, and the number of right ones."""
+
+    questions: tuple[str, ...]
+    answered: int = 0
+    right: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quiz:
+    """Questions in a row: each shows two of the words and has one of three answers, a fixed function of the pair.
+
+    The function is a table without structure, so each of `words` squared questions is learned by itself. An episode
+    shows all its questions, whatever the answers. Success needs a share of `threshold` right answers. With n questions
+    a right answer pays 1 / n at its turn; with `dense=False` the same sum is paid at the last turn. Of three questions,
+    with the first and the last answered rightly:
+
+        dense          1/3  0  1/3
+        dense=False    0    0  2/3
+
+    An answer that is none of the three is a wrong one, and not valid. The state key is the present question. Two states
+    with one question can differ in the later questions; these are drawn independently of it, so the answer decides
+    nothing but its own payment. A contextual bandit of many rounds (arXiv 1003.0146) has the same structure.
+
+    The content of a task is its sequence of questions, and decides its split. Questions recur in all splits: the agent
+    has to learn the table, not a sequence.
+
+    Attributes:
+        questions: Number of questions of an episode, at least 1.
+        words: Number of words, 2 to 12.
+        threshold: Share of right answers that is success, above 0 and at most 1.
+        dense: Whether right answers are paid at their turns.
+        table: Seed of the answers.
+
+    Raises:
+        ValueError: when a field is out of its range.
+    """
+
+    questions: int = 60
+    words: int = 12
+    threshold: float = 0.8
+    dense: bool = True
+    table: int = 0
+
+    def __post_init__(self) -> None:
+        if self.questions < 1:
+            raise ValueError(f"Quiz.questions: got {self.questions}; need 1 or more")
+        if not 2 <= self.words <= len(WORDS):
+            raise ValueError(f"Quiz.words: got {self.words}; need 2 to {len(WORDS)}")
+        if not 0 < self.threshold <= 1:
+            raise ValueError(f"Quiz.threshold: got {self.threshold}; need a share above 0, at most 1")
+
+    @property
+    def branching(self) -> Branching:
+        """`COPY`: a state is a value."""
+        return Branching.COPY
+
+    @property
+    def instructions(self) -> str:
+        """The rules."""
+        return f"Answer {', '.join(ANSWERS[:-1])} or {ANSWERS[-1]}."
+
+    def tasks(self, split: Split, count: int, seed: int) -> list[Task]:
+        """Returns `count` different sequences of questions of a split.
+
+        Raises:
+            ValueError: when the split has fewer.
+        """
+        drawn = draw_instances(
+            name="Quiz",
+            split=split,
+            count=count,
+            seed=seed,
+            propose=self._propose,
+            content=", ".join,
+            accept=bool,
+        )
+        return [instance_task(name="quiz", content=", ".join(each), data={"questions": list(each)}) for each in drawn]
+
+    def start(self, task: Task) -> State:
+        """Returns the state with the first question.
+
+        Raises:
+            ValueError: when `task.data["questions"]` is not a list of pairs of the environment's words.
+        """
+        found = task.data.get("questions")
+        questions = tuple(map(str, cast("list[object]", found))) if isinstance(found, list) else ()
+        words = WORDS[: self.words]
+        if not questions or any(len(each := pair.split(" ")) != 2 or not {*each} <= {*words} for pair in questions):
+            raise ValueError(f"Quiz: task {task.id} got the questions {found!r}; need pairs of words out of {words}")
+        return _state(Sheet(questions=questions))
+
+    def step(self, state: State, action: str) -> Step:
+        """Answers the present question. After the last one every action is invalid and changes nothing."""
+        sheet = _sheet(state)
+        if sheet.answered == len(sheet.questions):
+            return Step(state=state, outcome=Outcome.TERMINATED, valid=False)
+        answer = action.strip().lower()
+        right = answer == self.answer(sheet.questions[sheet.answered])
+        after = Sheet(questions=sheet.questions, answered=sheet.answered + 1, right=sheet.right + right)
+        done, count = after.answered == len(after.questions), len(after.questions)
+        paid = int(right) if self.dense else after.right * done
+        return Step(
+            state=_state(after),
+            reward=paid / count,
+            outcome=Outcome.TERMINATED if done else Outcome.OPEN,
+            valid=answer in ANSWERS,
+            success=done and after.right >= self.needed(count),
+        )
+
+    def needed(self, questions: int) -> int:
+        """The number of right answers that is success, of so many questions."""
+        # Rounded first, so that .8 of 60 is 48 where the product is a bit above it.
+        return math.ceil(round(self.threshold * questions, 6))
+
+    def answer(self, question: str) -> str:
+        """The right answer to a question, a text of two words."""
+        return ANSWERS[int(content_hash(f"quiz {self.table}\n{question}"), 16) % len(ANSWERS)]
+
+    def plan(self, state: State) -> tuple[str, ...]:
+        """Returns the right answers to the questions that are left."""
+        sheet = _sheet(state)
+        return tuple(map(self.answer, sheet.questions[sheet.answered :]))
+
+    def _propose(self, rng: random.Random) -> tuple[str, ...]:
+        words = WORDS[: self.words]
+        return tuple(f"{rng.choice(words)} {rng.choice(words)}" for _ in range(self.questions))
+
+
+def _state(sheet: Sheet) -> State:
+    text = sheet.questions[sheet.answered] if sheet.answered < len(sheet.questions) else END
+    return State(observation=text, key=text, value=sheet, admissible=ANSWERS)
+
+
+def _sheet(state: State) -> Sheet:
+    if not isinstance(state.value, Sheet):
+        raise TypeError(f"Quiz: got a state with a value of type {type(state.value).__name__}; need one of its own")
+    return state.value
