@@ -19,6 +19,7 @@ from bough.env.replay import Replay
 from bough.env.script import RandomAction, Script
 from bough.env.shop import Shop
 from bough.env.sokoban import Sokoban
+from bough.env.sql import Sql
 from bough.env.textworld import TextWorld
 from bough.env.tools import ToolsEnv, call, tools_env
 from bough.env.workers import Workers
@@ -50,6 +51,7 @@ __all__ = [
     "Shop",
     "Sokoban",
     "Split",
+    "Sql",
     "State",
     "Step",
     "TextWorld",
