@@ -123,6 +123,11 @@ class Sql:
             return "Answer the question with one SQLite query."
         return "Query the SQLite database, then answer with one query."
 
+    @property
+    def data_hash(self) -> str:
+        """A hash of the questions."""
+        return self.questions.data_hash
+
     def tasks(self, split: Split, count: int, seed: int) -> list[Task]:
         """Returns `count` different questions of a split.
 

@@ -118,6 +118,11 @@ class GeneratedQuestions:
         """Multisets of rows, in order where the gold query orders them; columns in any order."""
         return Match()
 
+    @property
+    def data_hash(self) -> str:
+        """A hash of the settings: the questions follow from them."""
+        return content_hash(repr(self))
+
     def tasks(self, split: Split, count: int, seed: int) -> list[Task]:
         """Returns `count` different questions of a split.
 

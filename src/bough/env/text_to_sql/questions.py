@@ -25,6 +25,11 @@ class Questions(Hashable, Protocol):
         """How results are compared, unless the environment sets it."""
         ...
 
+    @property
+    def data_hash(self) -> str:
+        """Identifies the questions, for the run's manifest."""
+        ...
+
     def tasks(self, split: Split, count: int, seed: int) -> list[Task]:
         """Returns `count` different questions of a split.
 
