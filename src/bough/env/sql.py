@@ -159,7 +159,7 @@ class Sql:
             return Step(state=state, outcome=session.outcome, valid=False, success=session.solved)
         if isinstance(action, str) or not action.calls:
             sql = find_sql(action if isinstance(action, str) else action.text)
-            return self._answer(session, sql, ())
+            return self._answer(session, sql, "")
         return self._call(session, action)
 
     def plan(self, state: State) -> tuple[AgentAction, ...] | None:
@@ -241,7 +241,7 @@ class Sql:
                 "out, or raise limits"
             )
         results = [
-            database.run(sql, replace(self.limits, rows=len(gold.rows) + 1))
+            database.run(sql, replace(self.limits, rows=max(self.limits.rows, len(gold.rows) + 1)))
             for database, gold in zip(open_databases(self.questions, name), golds, strict=True)
         ]
         solved = all(match.equal(gold, each, ordered=ordered) for gold, each in zip(golds, results, strict=True))

@@ -2,8 +2,7 @@
 
 from bough.context import ToolCalls
 from bough.engine import Sampling
-from bough.env import Sql
-from bough.env.text_to_sql import GeneratedQuestions
+from bough.env import GeneratedQuestions, Sql
 from bough.learner import Optimizer
 from bough.policy import Tiny
 from bough.rollout import Limits

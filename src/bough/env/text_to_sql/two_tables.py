@@ -39,7 +39,7 @@ def join_value(rng: random.Random, tables: MadeTables) -> Question:
             f"give the {column} of the {child.link} of {child.entity.one} {name}",
         ),
         sql=f"{select} where {child.table}.name = {literal(name)}",
-        near=(select, f"select {column} from {child.table} where name = {literal(name)}"),
+        near=(select, f"select {child.table}.name from {_join(tables)} where {child.table}.name = {literal(name)}"),
     )
 
 
