@@ -21,11 +21,14 @@ from bough.env.scienceworld import ScienceWorld
 from bough.env.script import RandomAction, Script
 from bough.env.shop import Shop
 from bough.env.sokoban import Sokoban
+from bough.env.sql import Sql
+from bough.env.text_to_sql import BirdFolder, GeneratedQuestions, SpiderFolder
 from bough.env.textworld import TextWorld
 from bough.env.tools import ToolsEnv, call, tools_env
 from bough.env.workers import Workers
 
 __all__ = [
+    "BirdFolder",
     "Branching",
     "Closing",
     "Database",
@@ -33,6 +36,7 @@ __all__ = [
     "EnvFault",
     "EnvHost",
     "FrozenLake",
+    "GeneratedQuestions",
     "Gymnasium",
     "Host",
     "HttpEnv",
@@ -53,7 +57,9 @@ __all__ = [
     "Seated",
     "Shop",
     "Sokoban",
+    "SpiderFolder",
     "Split",
+    "Sql",
     "State",
     "Step",
     "TextWorld",

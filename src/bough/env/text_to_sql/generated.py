@@ -1,0 +1,232 @@
+"""Questions about generated databases, in four tiers."""
+
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal, TypeAlias
+
+from bough.env.env import Split
+from bough.env.splits import content_hash, draw_instances, instance_task, split_of
+from bough.env.text_to_sql import one_table, two_tables
+from bough.env.text_to_sql.made import MadeTables, Spelling, draw_tables, fill_tables
+from bough.env.text_to_sql.match import Match
+from bough.env.text_to_sql.question import Question
+from bough.env.text_to_sql.questions import open_databases, orders_rows
+from bough.env.text_to_sql.read_only import QueryLimits, QueryResult
+from bough.env.text_to_sql.schema import Schema
+from bough.tree import Task
+
+Template: TypeAlias = Callable[[random.Random, MadeTables], Question]
+
+TIERS: Mapping[int, tuple[Template, ...]] = {
+    1: (one_table.filter_category, one_table.filter_number, one_table.filter_name, one_table.filter_both),
+    2: (
+        one_table.count_category,
+        one_table.aggregate,
+        one_table.order_first,
+        one_table.order_filtered,
+        one_table.distinct,
+    ),
+    3: (two_tables.join_filter, two_tables.join_value, two_tables.join_count, two_tables.join_order),
+    4: (
+        two_tables.group_count,
+        two_tables.group_having,
+        two_tables.group_most,
+        two_tables.group_average,
+        two_tables.nested_average,
+        two_tables.nested_missing,
+    ),
+}
+"""The templates of each tier."""
+
+TWO_TABLES = frozenset({*TIERS[3], two_tables.group_most, two_tables.group_average, two_tables.nested_missing})
+"""The templates that need a table and its parent."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """A question before its checks."""
+
+    database: int
+    tables: MadeTables
+    tier: int
+    template: str
+    question: Question
+
+    @property
+    def content(self) -> str:
+        """Decides the split: the schema and the gold query. The rows and the phrasing do not matter."""
+        return f"{self.tables.schema.content}\n{self.question.sql}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GeneratedQuestions:
+    """Schemas, rows, questions and gold queries from seeds.
+
+    Tier 1 filters one table; tier 2 adds aggregates, orders and limits; tier 3 joins a table and its parent; tier 4
+    groups, filters groups and nests queries. A question is used only if its gold query has a result that is neither
+    empty nor zero, and every query that drops or reverses a part of it has another result.
+
+    With several spellings a question has the plain word, such as "cat", and the column stores "cat", "CAT" or "ca". The
+    schema does not show which one, so an agent has to read the column first.
+
+    Attributes:
+        tiers: Some of 1, 2, 3, 4.
+        databases: Number of databases that the questions draw from.
+        tables: Tables of a database: 2, or 1 for tiers 1, 2 and a part of 4.
+        rows: Rows of the table that the questions are about.
+        columns: Text columns of a table, and number columns of a table: 1 or 2.
+        spellings: Some of "plain", "upper", "short"; each text column draws one.
+        phrasings: Different phrasings of a question: 1 or 2.
+        variants: Number of further databases of the same schema and other rows, on which an answer must match too. They
+            reject an answer that writes the result down (arXiv 2010.02840).
+        split_by: "question": no pair of schema and gold query is in two splits. "schema": no schema is in two splits
+            either.
+
+    Raises:
+        ValueError: when a field is out of its range.
+    """
+
+    tiers: tuple[int, ...] = (1, 2, 3, 4)
+    databases: int = 400
+    tables: int = 2
+    rows: int = 12
+    columns: int = 2
+    spellings: tuple[Spelling, ...] = ("plain", "upper", "short")
+    phrasings: int = 2
+    variants: int = 1
+    split_by: Literal["question", "schema"] = "question"
+
+    def __post_init__(self) -> None:
+        if not self.tiers or {*self.tiers} - {*TIERS}:
+            raise ValueError(f"GeneratedQuestions.tiers: got {self.tiers}; need some of {sorted(TIERS)}")
+        if not self.spellings or {*self.spellings} - {"plain", "upper", "short"}:
+            raise ValueError(f"GeneratedQuestions.spellings: got {self.spellings}; need some of plain, upper, short")
+        for name, least, most in (("tables", 1, 2), ("rows", 4, 24), ("columns", 1, 2), ("phrasings", 1, 2)):
+            if not least <= getattr(self, name) <= most:
+                raise ValueError(f"GeneratedQuestions.{name}: got {getattr(self, name)}; need {least} to {most}")
+        if self.databases < 1 or self.variants < 0:
+            raise ValueError(
+                f"GeneratedQuestions: got {self.databases=}, {self.variants=}; need at least 1 database and 0 variants"
+            )
+        if not all(self._templates(tier) for tier in self.tiers):
+            raise ValueError(f"GeneratedQuestions.tables: got 1 with {self.tiers=}; need tables=2 for tier 3")
+
+    @property
+    def match(self) -> Match:
+        """Multisets of rows, in order where the gold query orders them; columns in any order."""
+        return Match()
+
+    @property
+    def data_hash(self) -> str:
+        """A hash of the settings: the questions follow from them."""
+        return content_hash(repr(self))
+
+    def tasks(self, split: Split, count: int, seed: int) -> list[Task]:
+        """Returns `count` different questions of a split.
+
+        Raises:
+            ValueError: when the split has fewer.
+        """
+        drafts = draw_instances(
+            name="GeneratedQuestions",
+            split=split,
+            count=count,
+            seed=seed,
+            propose=lambda rng: self._propose(rng, split),
+            content=lambda draft: draft.content,
+            accept=self._is_usable,
+        )
+        return [self._task(draft) for draft in drafts]
+
+    def schema(self, database: str) -> Schema:
+        """The schema of a database.
+
+        Raises:
+            ValueError: when `database` is no number.
+        """
+        return _filled(self, _number(database), 0).schema
+
+    def contents(self, database: str) -> tuple[bytes, ...]:
+        """The database that queries read, and its variants.
+
+        Raises:
+            ValueError: when `database` is no number.
+        """
+        seed = _number(database)
+        return tuple(_filled(self, seed, variant).serialize() for variant in range(1 + self.variants))
+
+    def _templates(self, tier: int) -> list[Template]:
+        return [each for each in TIERS[tier] if self.tables > 1 or each not in TWO_TABLES]
+
+    def _propose(self, rng: random.Random, split: Split) -> Draft:
+        database = rng.randrange(self.databases)
+        while self.split_by == "schema" and _split_of_schema(self, database) != split:
+            database = rng.randrange(self.databases)
+        tier = rng.choice(self.tiers)
+        template = rng.choice(self._templates(tier))
+        tables = _filled(self, database, 0)
+        return Draft(
+            database=database,
+            tables=tables,
+            tier=tier,
+            template=template.__name__,
+            question=template(rng, tables),
+        )
+
+    def _is_usable(self, draft: Draft) -> bool:
+        """Whether the gold query has a result of its own."""
+        database, question = open_databases(self, str(draft.database))[0], draft.question
+        ordered, limits = orders_rows(question.sql), QueryLimits()
+        gold = database.run(question.sql, limits)
+        if gold.error or gold.more or not _says_something(gold):
+            return False
+
+        def has_same_result(sql: str) -> bool:
+            return self.match.equal(gold, database.run(sql, limits), ordered=ordered)
+
+        return all(map(has_same_result, question.same)) and not any(map(has_same_result, question.near))
+
+    def _task(self, draft: Draft) -> Task:
+        choice = int(content_hash(draft.content), 16) % self.phrasings
+        return instance_task(
+            name="sql",
+            content=f"{draft.database}\n{draft.content}",
+            data={
+                "database": str(draft.database),
+                "question": draft.question.phrasings[choice],
+                "sql": draft.question.sql,
+                "hint": "",
+                "lookups": [*dict.fromkeys(draft.question.lookups)] if len(self.spellings) > 1 else [],
+                "tier": draft.tier,
+                "template": draft.template,
+            },
+        )
+
+
+def _says_something(result: QueryResult) -> bool:
+    """Whether a result has a value that is neither NULL nor zero."""
+    return any(value not in (None, 0) for row in result.rows for value in row)
+
+
+def _number(database: str) -> int:
+    if not database.isdecimal():
+        raise ValueError(f"GeneratedQuestions: got the database {database!r}; need a number")
+    return int(database)
+
+
+@lru_cache(maxsize=256)
+def _filled(questions: GeneratedQuestions, database: int, variant: int) -> MadeTables:
+    """A database of the questions, with rows."""
+    return fill_tables(_drawn(questions, database), database, rows=questions.rows, variant=variant)
+
+
+@lru_cache(maxsize=4096)
+def _drawn(questions: GeneratedQuestions, database: int) -> MadeTables:
+    return draw_tables(database, tables=questions.tables, columns=questions.columns, spellings=questions.spellings)
+
+
+@lru_cache(maxsize=4096)
+def _split_of_schema(questions: GeneratedQuestions, database: int) -> Split:
+    return split_of(_drawn(questions, database).schema.content)

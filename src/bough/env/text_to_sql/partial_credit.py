@@ -1,0 +1,61 @@
+"""Partial credit for queries that are not right."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+from bough.env.text_to_sql.match import Match
+from bough.env.text_to_sql.read_only import QueryResult
+from bough.env.text_to_sql.schema import Schema
+from bough.env.text_to_sql.syntax import matched_share, similarity
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartialCredit:
+    """Partial credit: the most that each measure pays. A right answer always pays 1.
+
+    The measures of a wrong answer are those of partial rewards for text-to-SQL (arXiv 2503.23157), computed from the
+    execution. `progress` pays queries before the answer: the exploration reward of ReEx-SQL (arXiv 2505.12768), by the
+    sub-queries of LearNAT (arXiv 2504.02327).
+
+    Attributes:
+        executes: For an answer that executes.
+        columns: Times the overlap (Jaccard) of the columns that answer and gold query read.
+        rows: Times the F1 of the rows of the two results.
+        syntax: Times the similarity of the syntax trees. Needs the package sqlglot.
+        progress: Paid during the episode: times the share of the gold query's components that the queries so far have.
+            Needs the package sqlglot.
+
+    Raises:
+        ValueError: when an amount is negative, or a wrong answer could pay 1 or more.
+    """
+
+    executes: float = 0.1
+    columns: float = 0.1
+    rows: float = 0.2
+    syntax: float = 0.0
+    progress: float = 0.0
+
+    def __post_init__(self) -> None:
+        amounts = {each.name: float(getattr(self, each.name)) for each in fields(self)}
+        if min(amounts.values()) < 0 or sum(amounts.values()) >= 1:
+            raise ValueError(f"PartialCredit: got {amounts}; need amounts from 0 whose sum is below 1")
+
+    @property
+    def needs_syntax(self) -> bool:
+        """Whether the package sqlglot is needed."""
+        return self.syntax > 0 or self.progress > 0
+
+    def of_answer(
+        self, sql: str, result: QueryResult, gold_sql: str, gold: QueryResult, *, match: Match, schema: Schema
+    ) -> float:
+        """The reward of a wrong answer, below 1."""
+        if result.error:
+            return 0.0
+        both, either = result.reads & gold.reads, result.reads | gold.reads
+        credit = self.executes + self.rows * match.overlap(gold, result)
+        credit += self.columns * (len(both) / len(either) if either else 0.0)
+        return credit + (self.syntax * similarity(sql, gold_sql, schema) if self.syntax else 0.0)
+
+    def of_queries(self, queries: Sequence[str], gold_sql: str, schema: Schema) -> float:
+        """What the queries of an episode have paid together."""
+        return self.progress * matched_share(queries, gold_sql, schema) if self.progress else 0.0

@@ -1,0 +1,27 @@
+"""A question about a database, with its gold query."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """A question, its gold query, and queries that are similar.
+
+    Attributes:
+        phrasings: The question in different words.
+        sql: The gold query.
+        near: Wrong queries: each has another result than the gold query, else the question is not used.
+        same: Right queries: each has the result of the gold query, else the question has ties and is not used.
+        lookups: Queries that show how the database stores the words of the question.
+    """
+
+    phrasings: tuple[str, ...]
+    sql: str
+    near: tuple[str, ...] = ()
+    same: tuple[str, ...] = ()
+    lookups: tuple[str, ...] = ()
+
+
+def literal(value: str | int) -> str:
+    """A value as SQL writes it."""
+    return str(value) if isinstance(value, int) else "'" + value.replace("'", "''") + "'"

@@ -1,0 +1,235 @@
+"""Executes one SQL query of an untrusted author on a SQLite database: read only, with limits of work and size."""
+
+import sqlite3
+import threading
+import time
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import TypeAlias
+
+from bough.env.text_to_sql.clock import FUNCTIONS, KEYWORDS, fix_clock
+
+Value: TypeAlias = str | int | float | bytes | None
+Row: TypeAlias = tuple[Value, ...]
+
+INTERVAL = 50
+"""SQLite instructions between two checks of the limits. One instruction of the worst kind takes some milliseconds."""
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+ALLOWED_FUNCTIONS = _names(
+    "abs acos asin atan atan2 avg ceil ceiling char coalesce concat concat_ws cos count cume_dist degrees "
+    "dense_rank exp first_value floor format glob group_concat hex if ifnull iif instr json json_array "
+    "json_array_length json_each json_extract json_group_array json_group_object json_object json_quote json_tree "
+    "json_type json_valid lag last_value lead length like likelihood likely ln log log10 log2 lower ltrim max min "
+    "mod nth_value ntile nullif octet_length percent_rank pi pow power printf quote radians rank replace round "
+    "row_number rtrim sign sin sqrt string_agg substr substring sum tan total trim trunc typeof unicode unlikely "
+    "upper -> ->> "
+) | {*FUNCTIONS, *KEYWORDS}
+"""Functions without side effects whose value depends on their arguments alone."""
+
+
+class QueryError(StrEnum):
+    """Why a query has no result."""
+
+    NONE = ""
+    INVALID = "invalid"
+    """SQLite rejects the statement: syntax, unknown names, types."""
+    DENIED = "denied"
+    """The statement does something else than reading, or calls a function that is not allowed."""
+    TOO_LONG = "too long"
+    """The statement, or one value of its result, has too many bytes."""
+    TOO_MUCH_WORK = "too much work"
+    """More instructions than `QueryLimits.instructions`, or more time or memory than allowed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryLimits:
+    """Limits of one query.
+
+    Attributes:
+        instructions: Maximum number of instructions of SQLite's virtual machine, in steps of `INTERVAL`. The count is
+            the same on every machine, so this limit normally ends a long query.
+        seconds: Maximum wall time, for instructions that take long.
+        rows: Maximum number of rows that are read; further rows are left.
+        value_bytes: Maximum size of a value and of a row. It also bounds the memory that a query can fill in its time.
+        sql_bytes: Maximum size of the statement.
+
+    Raises:
+        ValueError: when a limit is not positive.
+    """
+
+    instructions: int = 5_000_000
+    seconds: float = 2.0
+    rows: int = 1000
+    value_bytes: int = 20_000
+    sql_bytes: int = 10_000
+
+    def __post_init__(self) -> None:
+        if min(self.instructions, self.seconds, self.rows, self.value_bytes, self.sql_bytes) <= 0:
+            raise ValueError(f"QueryLimits: got {self}; need every limit above 0")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryResult:
+    """The rows of a query, or its error.
+
+    Attributes:
+        columns: Names of the columns, as SQLite gives them.
+        rows: In the order of the result.
+        more: Whether rows were left because of `QueryLimits.rows`.
+        error: `QueryError.NONE` for a query with a result, which may have no rows.
+        message: SQLite's text of the error.
+        reads: The columns that the statement names, as (table, column) in lower case; column "" for `count(*)`.
+    """
+
+    columns: tuple[str, ...] = ()
+    rows: tuple[Row, ...] = ()
+    more: bool = False
+    error: QueryError = QueryError.NONE
+    message: str = ""
+    reads: frozenset[tuple[str, str]] = frozenset()
+
+
+@dataclass(slots=True)
+class _Watch:
+    """Counts the instructions of the present query."""
+
+    limits: QueryLimits
+    instructions: int = 0
+    deadline: float = 0.0
+    exceeded: str = ""
+    denied: str = ""
+    reads: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
+
+    def check(self) -> int:
+        self.instructions += INTERVAL
+        if self.instructions > self.limits.instructions:
+            self.exceeded = f"more than {self.limits.instructions:,} instructions"
+        elif time.monotonic() > self.deadline:
+            self.exceeded = f"more than {self.limits.seconds:g} seconds"
+        return int(bool(self.exceeded))
+
+    def authorize(self, action: int, first: str | None, second: str | None, *_: str | None) -> int:
+        if action == sqlite3.SQLITE_READ:
+            self.reads.add(((first or "").lower(), (second or "").lower()))
+            return sqlite3.SQLITE_OK
+        if action in (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_RECURSIVE):
+            return sqlite3.SQLITE_OK
+        if action == sqlite3.SQLITE_FUNCTION:
+            if (second or "").lower() in ALLOWED_FUNCTIONS:
+                return sqlite3.SQLITE_OK
+            self.denied = f"the function {second} is not allowed"
+        self.denied = self.denied or "only queries that read are allowed"
+        return sqlite3.SQLITE_DENY
+
+
+class ReadOnlyDatabase:
+    """A SQLite database on which one query at a time is executed, by any thread.
+
+    SQLite's authorizer allows SELECT, reading, recursion and the functions of `ALLOWED_FUNCTIONS` only, so no statement
+    writes, attaches a file, changes a setting or loads code. The present of functions of time is fixed, and there are
+    no random numbers: the same query on the same database gives the same result.
+
+    Example:
+        >>> database = ReadOnlyDatabase(b"")
+        >>> database.run("select 1 as one").rows
+        ((1,),)
+    """
+
+    def __init__(self, content: bytes | Path) -> None:
+        """Opens a database.
+
+        Args:
+            content: The serialized database, or the path of a file that does not change while it is open.
+
+        Raises:
+            ValueError: when the file cannot be read or is no SQLite database.
+        """
+        self._lock = threading.Lock()
+        self._connection = _connect(content)
+        self._connection.text_factory = lambda text: text.decode(errors="replace")  # pyright: ignore[reportUnknownLambdaType, reportUnknownMemberType]
+        # Sorting stays in memory: no temporary files.
+        self._connection.execute("pragma temp_store = memory")
+        fix_clock(self._connection)
+        for limit in (sqlite3.SQLITE_LIMIT_ATTACHED, sqlite3.SQLITE_LIMIT_WORKER_THREADS):
+            self._connection.setlimit(limit, 0)
+        self._connection.setlimit(sqlite3.SQLITE_LIMIT_COMPOUND_SELECT, 50)
+        self._connection.setlimit(sqlite3.SQLITE_LIMIT_EXPR_DEPTH, 200)
+        self._connection.setlimit(sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 100)
+        self._connection.setlimit(sqlite3.SQLITE_LIMIT_VDBE_OP, 100_000)
+
+    def run(self, sql: str, limits: QueryLimits | None = None) -> QueryResult:
+        """Executes one query. Any text gives a result or a typed error, never an exception."""
+        watch = _Watch(limits=limits or QueryLimits())
+        if len(sql.encode(errors="replace")) > watch.limits.sql_bytes:
+            message = f"the query has more than {watch.limits.sql_bytes:,} bytes"
+            return QueryResult(error=QueryError.TOO_LONG, message=message)
+        with self._lock:
+            connection = self._connection
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, watch.limits.value_bytes)
+            connection.set_authorizer(watch.authorize)
+            connection.set_progress_handler(watch.check, INTERVAL)
+            watch.deadline = time.monotonic() + watch.limits.seconds
+            try:
+                return _fetch(connection, sql, watch)
+            except (sqlite3.Error, sqlite3.Warning, UnicodeError, ValueError, OverflowError, MemoryError) as error:
+                return _failed(error, watch)
+
+    def close(self) -> None:
+        """Closes the database."""
+        self._connection.close()
+
+
+def _connect(content: bytes | Path) -> sqlite3.Connection:
+    place = ":memory:"
+    if isinstance(content, Path):
+        if not content.is_file():
+            raise ValueError(f"{content}: got no file; need a SQLite database")
+        place = f"{content.resolve().as_uri()}?mode=ro&immutable=1"
+    # Without the cache of statements the authorizer reads every statement.
+    connection = sqlite3.connect(place, uri=True, isolation_level=None, check_same_thread=False, cached_statements=0)
+    if isinstance(content, bytes) and content:
+        connection.deserialize(content)
+    try:
+        connection.execute("select count(*) from sqlite_master").fetchone()
+    except sqlite3.DatabaseError as error:
+        connection.close()
+        raise ValueError(f"{place}: got {error}; need a SQLite database") from error
+    return connection
+
+
+def _fetch(connection: sqlite3.Connection, sql: str, watch: _Watch) -> QueryResult:
+    cursor = connection.execute(sql)
+    try:
+        if cursor.description is None:
+            return QueryResult(error=QueryError.INVALID, message="got no query")
+        rows: list[Row] = []
+        for row in cursor:
+            if len(rows) == watch.limits.rows:
+                break
+            rows.append(row)
+        else:
+            row = None
+        columns = tuple(str(each[0]) for each in cursor.description)
+        return QueryResult(columns=columns, rows=tuple(rows), more=row is not None, reads=frozenset(watch.reads))
+    finally:
+        cursor.close()
+
+
+def _failed(error: Exception, watch: _Watch) -> QueryResult:
+    message = str(error) or type(error).__name__
+    kind = QueryError.INVALID
+    if watch.exceeded or isinstance(error, MemoryError):
+        kind, message = QueryError.TOO_MUCH_WORK, watch.exceeded or "too much memory"
+    elif watch.denied:
+        kind, message = QueryError.DENIED, watch.denied
+    elif isinstance(error, sqlite3.DataError) or "too big" in message:
+        kind, message = QueryError.TOO_LONG, f"a value has more than {watch.limits.value_bytes:,} bytes"
+    elif isinstance(error, UnicodeError):
+        message = "the query is no valid text"
+    return QueryResult(error=kind, message=message.encode(errors="replace").decode(), reads=frozenset(watch.reads))

@@ -1,0 +1,34 @@
+"""Text-to-SQL: read how a database stores a word, then answer a question with one query."""
+
+from bough.context import ToolCalls
+from bough.engine import Sampling
+from bough.env import GeneratedQuestions, Sql
+from bough.learner import Optimizer
+from bough.policy import Tiny
+from bough.rollout import Limits
+from bough.train import Evaluation, Execution, Schedule, Tasks, Warmup, World
+
+
+def sql() -> World:
+    """Generated questions of the easiest tiers, in the multi-turn form of SkyRL-SQL and ReEx-SQL (arXiv 2505.12768).
+
+    Assumes an oracle for the warm-up. The schema does not show how a column stores a word, so an agent that queries
+    nothing guesses.
+    """
+    questions = GeneratedQuestions(
+        tiers=(1, 2), databases=200, tables=1, rows=8, columns=1, spellings=("plain", "upper"), phrasings=1
+    )
+    return World(
+        name="sql",
+        env=Sql(questions=questions, max_queries=2, oracle="lookups", show_types=False, rows_shown=5),
+        policy=Tiny(layers=2, width=64, heads=4, context_tokens=1024),
+        parser=ToolCalls(),
+        limits=Limits(turns=3),
+        sampling=Sampling(max_tokens=48),
+        optimizer=Optimizer(learning_rate=3e-4, minibatches=2),
+        warmup=Warmup(demonstrations=1024, epochs=3, learning_rate=3e-3, batch_tokens=2048),
+        schedule=Schedule(steps=150, batch_tasks=16),
+        execution=Execution(threads=1),
+        tasks=Tasks(split="train", count=2000),
+        evaluation=Evaluation(tasks=Tasks(split="test", count=200), every=50),
+    )
