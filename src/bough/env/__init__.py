@@ -12,7 +12,9 @@ from bough.env.mcp import McpHttp, McpStdio
 from bough.env.planner_executor import PlannerExecutor
 from bough.env.program_tasks import ProgramTasks
 from bough.env.replay import Replay
+from bough.env.retrieval import Bm25s, Fts5, KnowledgeGraph
 from bough.env.script import RandomAction, Script
+from bough.env.search_qa import SearchQa
 from bough.env.shop import Shop
 from bough.env.sokoban import Sokoban
 from bough.env.textworld import TextWorld
@@ -20,6 +22,7 @@ from bough.env.tools import ToolsEnv, call, tools_env
 from bough.env.workers import Workers
 
 __all__ = [
+    "Bm25s",
     "Branching",
     "Closing",
     "Database",
@@ -27,8 +30,10 @@ __all__ = [
     "EnvFault",
     "EnvHost",
     "FrozenLake",
+    "Fts5",
     "Host",
     "InProcessHost",
+    "KnowledgeGraph",
     "McpHttp",
     "McpStdio",
     "ParallelCalls",
@@ -38,6 +43,7 @@ __all__ = [
     "RandomAction",
     "Replay",
     "Script",
+    "SearchQa",
     "Seated",
     "Shop",
     "Sokoban",

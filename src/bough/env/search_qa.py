@@ -1,7 +1,7 @@
 """Question answering with a search engine: search a corpus, read documents, answer."""
 
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, cast
 
 from bough.env.check_call import check_call
 from bough.env.env import Branching, Split, State, Step
@@ -84,8 +84,8 @@ class SearchQa:
     The key of a state holds the question, the documents in results, and the documents read, without order or number of
     the calls. So a search that lists nothing new returns to the same state.
 
-    `Step.info` has the evidence: "seen", the indices of the facts shown so far, of "facts" in all; "found", the number of
-    required entities whose facts were shown, of "required" in all; "calls"; and "em" and "f1" at the end.
+    `Step.info` has the evidence: "seen", the indices of the facts shown so far, of "facts" in all; "found", the number
+    of required entities whose facts were shown, of "required" in all; "calls"; and "em" and "f1" at the end.
 
     Attributes:
         source: The corpus and its questions: `KnowledgeGraph` or `CorpusFiles`.
@@ -239,14 +239,11 @@ class SearchQa:
             found = self._search(inquiry.task, str(call.arguments["query"]))
             lines = [f"{number} {documents[number].title}{self._snippet(number)}" for number in found]
             after = replace(inquiry, calls=inquiry.calls + 1, listed=_with(inquiry.listed, found))
-            return (
-                _shown(after, dict(zip(found, lines, strict=True))),
-                "\n".join(lines) or "no results",
-                self.search_cost,
-            )
-        number = int(str(call.arguments["doc"]).partition(".")[0])
+            text = "\n".join(lines) or "no results"
+            return _shown(after, dict(zip(found, lines, strict=True))), text, self.search_cost
+        number = int(cast("float", call.arguments["doc"]))
         if not 0 <= number < len(documents):
-            return self._refused(inquiry, f"got no document {number}; need a number in the results of a search")
+            return self._refused(inquiry, "got no document of this number; need one in the results of a search")
         text = shorten(f"{documents[number].title}\n{documents[number].text}", self.document_characters)
         after = replace(inquiry, calls=inquiry.calls + 1, opened=_with(inquiry.opened, [number]))
         return _shown(after, {number: text}, whole=True), text, self.read_cost
