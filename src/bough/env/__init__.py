@@ -12,9 +12,10 @@ from bough.env.mcp import McpHttp, McpStdio
 from bough.env.planner_executor import PlannerExecutor
 from bough.env.program_tasks import ProgramTasks
 from bough.env.replay import Replay
-from bough.env.retrieval import Bm25s, Fts5, KnowledgeGraph
+from bough.env.retrieval import Bm25s, CorpusFiles, Fts5, KnowledgeGraph
 from bough.env.script import RandomAction, Script
 from bough.env.search_qa import SearchQa
+from bough.env.self_search import SelfSearch
 from bough.env.shop import Shop
 from bough.env.sokoban import Sokoban
 from bough.env.textworld import TextWorld
@@ -25,6 +26,7 @@ __all__ = [
     "Bm25s",
     "Branching",
     "Closing",
+    "CorpusFiles",
     "Database",
     "Env",
     "EnvFault",
@@ -45,6 +47,7 @@ __all__ = [
     "Script",
     "SearchQa",
     "Seated",
+    "SelfSearch",
     "Shop",
     "Sokoban",
     "Split",

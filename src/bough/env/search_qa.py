@@ -12,13 +12,13 @@ from bough.env.retrieval import (
     IndexSettings,
     KnowledgeGraph,
     QuestionSource,
+    draw_tasks,
     final_answer,
     open_collection,
     read_question,
     score,
 )
 from bough.env.retrieval.degraded import degraded_search
-from bough.env.splits import instance_task
 from bough.tree import Action, BadCall, Message, Observation, Outcome, Task, Tool, ToolCall
 from bough.tree.needs import CALLS, Need
 from bough.usercode.origin import shorten
@@ -154,8 +154,7 @@ class SearchQa:
         Raises:
             ValueError: when the split has fewer.
         """
-        questions = self.source.questions(split, count, seed, self._collection.index, self.top)
-        return [instance_task(name="search", content=each.content, data=each.data()) for each in questions]
+        return draw_tasks(self.source, self.index, self.top, split=split, count=count, seed=seed)
 
     def start(self, task: Task) -> State:
         """Returns the state with the question.

@@ -9,7 +9,14 @@ from bough.rollout import Limits
 from bough.train import Evaluation, Execution, Schedule, Tasks, Warmup, World
 
 GRAPH = KnowledgeGraph(
-    entities=400, relations=4, distractors=1, alias_rate=0.0, document_words=0, sentences=1, words=40
+    entities=1000,
+    relations=3,
+    distractors=1,
+    facts_per_document=1,
+    alias_rate=0.0,
+    document_words=0,
+    sentences=1,
+    words=48,
 )
 
 
@@ -20,7 +27,7 @@ def search() -> World:
     """
     return World(
         name="search",
-        env=SearchQa(source=GRAPH, top=2, snippet_words=0, max_calls=5, max_errors=0),
+        env=SearchQa(source=GRAPH, top=2, snippet_words=12, max_calls=5, max_errors=0),
         policy=Tiny(layers=2, width=64, heads=4, context_tokens=1024),
         parser=ToolCalls(),
         limits=Limits(turns=6),
