@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import ClassVar
 
 from bough.context.parser import Parsed
@@ -80,9 +81,7 @@ def format_score(names: Sequence[str]) -> float:
         think think search information think answer        2/3
     """
     thoughts, searches = names.count("think"), names.count("search")
-    follows = all(
-        after == "information" for name, after in zip(names, [*names[1:], ""], strict=True) if name == "search"
-    )
+    follows = all(after == "information" for name, after in pairwise([*names, ""]) if name == "search")
     right = names and names[0] == "think" and names[-1] == "answer" and names.count("answer") == 1
     if not right or not follows or names.count("information") != searches or thoughts > MOST_THOUGHTS:
         return 0.0
