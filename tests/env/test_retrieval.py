@@ -79,6 +79,16 @@ def test_questions_of_two_splits_have_no_entity_in_common(shape: str) -> None:
             assert {split_of[each] for each in found} == {split}
 
 
+def test_questions_of_two_splits_can_share_entities_and_are_still_different() -> None:
+    source = KnowledgeGraph(entities=100, split_by="questions")
+    index = open_collection(source, Fts5()).index
+    by_split = [source.questions(split, 30, 0, index, 5) for split in ("train", "dev", "test")]  # type: ignore[arg-type]
+    contents = [{question.content for question in each} for each in by_split]
+    entities = [{fact.entity for question in each for fact in question.evidence} for each in by_split]
+    assert not contents[0] & contents[1] | contents[0] & contents[2] | contents[1] & contents[2]
+    assert entities[0] & entities[2]
+
+
 def test_a_question_is_solvable_only_while_its_documents_are_found() -> None:
     source = SMALL
     index = open_collection(source, Fts5()).index
@@ -204,6 +214,7 @@ def test_degraded_results_lack_the_document_and_grow_with_the_noise() -> None:
         ({"entities": 3}, "KnowledgeGraph.entities: got 3; need 10 or more"),
         ({"hops": (3, 2)}, r"KnowledgeGraph.hops: got \(3, 2\); need 1 <= minimum <= maximum"),
         ({"alias_rate": 2.0}, "KnowledgeGraph.alias_rate: got 2.0; need a number from 0 to 1"),
+        ({"split_by": "name"}, "KnowledgeGraph.split_by: got 'name'; need 'entities' or 'questions'"),
         ({"sentences": 3}, "KnowledgeGraph: got sentences=3"),
         ({"words": 5}, "KnowledgeGraph.words: got 5 for 1000 entities; need at least 45"),
     ],

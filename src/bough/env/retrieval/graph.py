@@ -36,14 +36,14 @@ class Entity:
         name: Two words.
         alias: Another name, "" for none.
         type: A key of `SCHEMA`.
-        split: The split of all questions about it.
+        split: The split of all questions about it; None where questions are split and not entities.
     """
 
     number: int
     name: str
     alias: str
     type: EntityType
-    split: Split
+    split: Split | None
 
     @property
     def spellings(self) -> tuple[str, ...]:
@@ -70,7 +70,7 @@ class Fact:
 
 @dataclass(frozen=True, kw_only=True)
 class Graph:
-    """Entities and facts. A fact connects entities of one split only, so no question of a split has one of another.
+    """Entities and facts. A fact connects entities of one `Entity.split` alone.
 
     Attributes:
         entities: By number.
@@ -107,7 +107,9 @@ class Graph:
         return {value: tuple(relations) for value, relations in found.items()}
 
 
-def make_graph(*, entities: int, relations: int, alias_rate: float, words: int, seed: int) -> Graph:
+def make_graph(
+    *, entities: int, relations: int, alias_rate: float, words: int, split_entities: bool, seed: int
+) -> Graph:
     """Makes a graph; the same arguments give the same one.
 
     Args:
@@ -115,6 +117,7 @@ def make_graph(*, entities: int, relations: int, alias_rate: float, words: int, 
         relations: Maximum number of facts of an entity.
         alias_rate: Probability that an entity has an alias, in [0, 1].
         words: Number of different first words, and of second words, of names.
+        split_entities: Whether each entity belongs to a split, by its name.
         seed: Seed of the graph.
     """
     rng = Random(f"graph {seed}")
@@ -123,8 +126,10 @@ def make_graph(*, entities: int, relations: int, alias_rate: float, words: int, 
     types = rng.choices([*SHARES], [*SHARES.values()], k=entities)
     for number, kind in enumerate(types):
         name, alias = next(supply), next(supply) if rng.random() < alias_rate else ""
-        made.append(Entity(number=number, name=name, alias=alias, type=kind, split=split_of(name)))
-    pools: dict[tuple[Split, EntityType], list[Entity]] = defaultdict(list)
+        made.append(
+            Entity(number=number, name=name, alias=alias, type=kind, split=split_of(name) if split_entities else None)
+        )
+    pools: dict[tuple[Split | None, EntityType], list[Entity]] = defaultdict(list)
     for entity in made:
         pools[entity.split, entity.type].append(entity)
     facts: list[Fact] = []

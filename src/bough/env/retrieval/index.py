@@ -5,6 +5,7 @@ import sqlite3
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Protocol, runtime_checkable
 
 from bough.env.retrieval.document import Document
@@ -14,6 +15,8 @@ MOST_TERMS = 64
 """Different words of a query that are searched."""
 LONGEST_TERM = 64
 """Characters of a word that are searched."""
+RECENT = 4096
+"""Queries of an FTS5 index whose results are kept."""
 
 
 class Index(Protocol):
@@ -58,7 +61,7 @@ class Fts5:
 
 
 class Fts5Index:
-    """An FTS5 table in memory. Threads take turns."""
+    """An FTS5 table in memory. Threads take turns; the results of recent queries are kept."""
 
     def __init__(self, settings: Fts5, documents: Sequence[Document]) -> None:
         self._lock = threading.Lock()
@@ -71,19 +74,21 @@ class Fts5Index:
         self._database.executemany("insert into docs(rowid, title, text) values (?, ?, ?)", rows)
         self._database.execute("commit")
         self._database.execute("pragma query_only = 1")
+        self._cached = lru_cache(maxsize=RECENT)(self._run)
 
     def search(self, query: str, count: int) -> list[int]:
         """See `Index`."""
         found = terms(query)
-        if not found:
-            return []
-        match = " OR ".join(f'"{each}"' for each in found)
+        return [*self._cached(" OR ".join(f'"{each}"' for each in found), count)] if found else []
+
+    def _run(self, match: str, count: int) -> tuple[int, ...]:
+        """The documents of a query in FTS5's language."""
         with self._lock:
             rows = self._database.execute(
                 "select rowid from docs where docs match ? order by bm25(docs, ?, 1.0), rowid limit ?",
                 (match, self._weight, count),
             ).fetchall()
-        return [int(row[0]) for row in rows]
+        return tuple(int(row[0]) for row in rows)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

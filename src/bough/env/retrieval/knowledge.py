@@ -17,7 +17,7 @@ from bough.env.retrieval.index import Index
 from bough.env.retrieval.question import Question
 from bough.env.retrieval.sets import SetShape, propose_set, set_is_solvable, set_question
 from bough.env.retrieval.solvable import Retrievable
-from bough.env.splits import PATIENCE
+from bough.env.splits import PATIENCE, split_of
 
 Shape: TypeAlias = Literal["chain"] | SetShape
 
@@ -27,8 +27,8 @@ class KnowledgeGraph:
     """A generated graph of people, cities and companies, and a corpus that states its facts (SearchGym's design).
 
     Every question is solvable: a breadth-first search from the entities in its text finds its answer through facts
-    whose documents are among the first results of the oracle's query. No fact is contradicted. A fact connects
-    entities of one split, so questions of two splits have no entity in common. Shapes of questions:
+    whose documents are among the first results of the oracle's query. No fact is contradicted. By default a fact
+    connects entities of one split, so questions of two splits have no entity in common. Shapes of questions:
 
         chain     Name the boss of the mentor of Bak Lum.                      one answer
         set       Name all whose home is Zad Gor.                              all of a set (WebLeaper's basic tree)
@@ -48,6 +48,8 @@ class KnowledgeGraph:
         document_words: Documents are filled with unrelated sentences up to this length.
         sentences: Number of different forms of a sentence, 1 or 2.
         words: Number of different words in first, and in second place of names; None for as many as needed.
+        split_by: "entities", or "questions": two splits then share entities and facts, and no question. An agent
+            without a search engine, which answers from its weights, needs the latter.
         seed: Seed of graph and corpus.
 
     Raises:
@@ -65,6 +67,7 @@ class KnowledgeGraph:
     document_words: int = 60
     sentences: int = 2
     words: int | None = None
+    split_by: Literal["entities", "questions"] = "entities"
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -77,6 +80,8 @@ class KnowledgeGraph:
                 raise ValueError(f"KnowledgeGraph.{name}: got {(low, high)}; need {least} <= minimum <= maximum")
         if not 0 <= self.alias_rate <= 1:
             raise ValueError(f"KnowledgeGraph.alias_rate: got {self.alias_rate}; need a number from 0 to 1")
+        if self.split_by not in ("entities", "questions"):
+            raise ValueError(f"KnowledgeGraph.split_by: got {self.split_by!r}; need 'entities' or 'questions'")
         if self.sentences not in (1, 2) or not self.shapes or self.document_words < 0:
             raise ValueError(
                 f"KnowledgeGraph: got sentences={self.sentences}, shapes={self.shapes}, "
@@ -123,13 +128,13 @@ class KnowledgeGraph:
         if count < 0:
             raise ValueError(f"KnowledgeGraph.questions: got count={count}; need 0 or more")
         found = retrievable(self, index, top)
-        starts = [each.number for each in self.graph.entities if each.split == split]
+        starts = [each.number for each in self.graph.entities if each.split in (split, None)]
         rng = Random(f"questions {seed} {split}")
         drawn: dict[str, Question] = {}
         misses = 0
         while len(drawn) < count:
             question = self._propose(found, starts, rng) if starts else None
-            if question is not None and question.content not in drawn:
+            if question is not None and question.content not in drawn and self._belongs(question, split):
                 drawn[question.content] = question
                 misses = 0
                 continue
@@ -140,6 +145,9 @@ class KnowledgeGraph:
                     f"different questions {PATIENCE} samples gave no new one; need a smaller count, or more entities"
                 )
         return [*drawn.values()]
+
+    def _belongs(self, question: Question, split: Split) -> bool:
+        return self.split_by == "entities" or split_of(question.content) == split
 
     def _propose(self, found: Retrievable, starts: Sequence[int], rng: Random) -> Question | None:
         """A sampled question; None where it does not exist or is not solvable."""
@@ -156,7 +164,12 @@ def build(settings: KnowledgeGraph) -> tuple[Graph, GraphCorpus]:
     """Graph and corpus of some settings, made once a process."""
     of = settings
     graph = make_graph(
-        entities=of.entities, relations=of.relations, alias_rate=of.alias_rate, words=of.name_words, seed=of.seed
+        entities=of.entities,
+        relations=of.relations,
+        alias_rate=of.alias_rate,
+        words=of.name_words,
+        split_entities=of.split_by == "entities",
+        seed=of.seed,
     )
     corpus = make_corpus(
         graph,
