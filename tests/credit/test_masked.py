@@ -1,10 +1,12 @@
 """Masked spans: the policy's own information gets no gradient."""
 
 import numpy as np
+import torch
 from tests.trees import ACTION, OBSERVATION, PROMPT, N, build, rewarded
 
 from bough.batch import pack
 from bough.credit import Grpo, MaskedSpans, compares_with
+from bough.objective import LossInputs, PpoClip
 from bough.tree import Outcome, Rewarded
 from bough.tree.needs import annotation
 
@@ -48,3 +50,31 @@ def test_needs_and_comparison_are_those_of_its_parts() -> None:
     assert MaskedSpans(span="search").needs == {annotation("search")}
     assert compares_with(MaskedSpans()) == "task"
     assert MaskedSpans()([]) == []
+
+
+def test_a_policy_gradient_is_exactly_zero_on_masked_tokens_and_there_alone() -> None:
+    batch = pack(MaskedSpans()([two({"information": [1, 3]})]))
+    logprob = (batch.rollout_logprob + 0.01).requires_grad_()
+    columns = LossInputs(
+        logprob=logprob,
+        rollout_logprob=batch.rollout_logprob,
+        positive=batch.positive,
+        negative=batch.negative,
+        loss_weight=torch.full_like(batch.positive, 1 / len(batch.positive)),
+    )
+    PpoClip()(columns).value.backward()
+    assert logprob.grad is not None
+    assert (logprob.grad == 0).tolist() == [
+        False,
+        True,
+        True,
+        False,
+        False,
+        False,
+        False,
+        True,
+        True,
+        True,
+        False,
+        False,
+    ]

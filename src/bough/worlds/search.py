@@ -9,14 +9,14 @@ from bough.rollout import Limits
 from bough.train import Evaluation, Execution, Schedule, Tasks, Warmup, World
 
 GRAPH = KnowledgeGraph(
-    entities=1500,
+    entities=1000,
     relations=3,
     distractors=1,
     facts_per_document=1,
     alias_rate=0.0,
     document_words=0,
     sentences=1,
-    words=56,
+    words=48,
 )
 
 

@@ -7,7 +7,7 @@ from random import Random
 from bough.env.retrieval.document import Document
 from bough.env.retrieval.graph import Fact, Graph
 
-SENTENCES = ("The {relation} of {subject} is {value}.", "{subject} has {value} as {relation}.")
+SENTENCES = ("{subject} has the {relation} {value}.", "The {relation} of {subject} is {value}.")
 
 FILLER = (
     "The winter of that year was long and mild.",
@@ -60,12 +60,11 @@ def make_corpus(
     for entity in graph.entities:
         indices = graph.by_subject.get(entity.number, ())
         pages = [indices[at : at + facts_per_document] for at in range(0, len(indices), facts_per_document)] or [()]
-        for number, page in enumerate(pages, 1):
+        for page in pages:
             written = tuple((index, _sentence(entity.name, graph.facts[index], sentences, rng)) for index in page)
             known = [f"{entity.name} is also known as {entity.alias}."] if entity.alias else []
-            title = f"{entity.name} ({number})" if len(pages) > 1 else entity.name
             text = _filled([*known, *(sentence for _, sentence in written)], document_words, rng)
-            drafts.append((Document(title=title, text=text), written))
+            drafts.append((Document(title=entity.name, text=text), written))
     if distractors:
         drafts += [(each, ()) for each in _distractors(graph, distractors, document_words, sentences, rng)]
     rng.shuffle(drafts)

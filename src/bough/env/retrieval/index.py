@@ -11,6 +11,10 @@ from typing import Any, Protocol, runtime_checkable
 from bough.env.retrieval.document import Document
 
 TERM = re.compile(r"\w+")
+STOP_WORDS = frozenset(
+    {"a", "an", "and", "as", "at", "by", "for", "has", "in", "is", "of", "on", "or", "the", "to", "was"}
+)
+"""Words of a query that are not searched, unless it has no others."""
 MOST_TERMS = 64
 """Different words of a query that are searched."""
 LONGEST_TERM = 64
@@ -37,10 +41,10 @@ class IndexSettings(Protocol):
 
 
 def terms(query: str) -> list[str]:
-    """The different words of a query, in order, in lower case; any text gives a list."""
+    """The different words of a query without stop words, in order, in lower case; any text gives a list."""
     plain = query.encode(errors="ignore").decode().lower()
     found = dict.fromkeys(match[0][:LONGEST_TERM] for match in TERM.finditer(plain))
-    return [*found][:MOST_TERMS]
+    return [*([each for each in found if each not in STOP_WORDS] or found)][:MOST_TERMS]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

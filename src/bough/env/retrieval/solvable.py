@@ -60,7 +60,7 @@ class Retrievable:
 
 def forward_query(mention: str, relation: str) -> str:
     """The oracle's query for the value of a relation."""
-    return f"{mention} {relation}"
+    return f"{relation} of {mention}"
 
 
 def backward_query(spellings: Collection[str], relation: str) -> str:
