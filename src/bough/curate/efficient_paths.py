@@ -1,13 +1,12 @@
 """The filter of paths that find what is required in few actions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, cast
 
 import numpy as np
 
 from bough.curate.filter import FilterResult
-from bough.tree import Credited, Tree, exclude_leaves, groups, path, path_view
+from bough.tree import Credited, Tree, exclude_leaves, groups, path, path_view, step_info_in
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,8 +66,8 @@ class EfficientPaths:
 
 def seeking(tree: Tree, leaf: int) -> tuple[float, float] | None:
     """Seeking rate and efficiency of the path to a leaf; None where its environment counts no required entities."""
-    for node in reversed(path(tree, leaf).tolist()):
-        counts: Mapping[str, float] = cast("Any", tree.info[node]).get("env") or {}
+    for node in map(int, path(tree, leaf)[::-1]):
+        counts = step_info_in(tree.info[node])
         if counts.get("required"):
             required = counts["required"]
             return counts["found"] / required, required / max(counts["calls"], 1)

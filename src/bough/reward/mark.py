@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bough.tree import Floats, Kind, Tree
+from bough.tree import Floats, Kind, Tree, mark_in
 from bough.tree.needs import Need, annotation
 
 
@@ -35,7 +35,7 @@ class MarkReward:
     def _pay(self, tree: Tree) -> Floats:
         paid = np.zeros(tree.nodes)
         for node in np.flatnonzero(tree.kind == Kind.ACTION).tolist():
-            found = tree.info[node].get(self.mark)
+            found = mark_in(tree.info[node], self.mark)
             if isinstance(found, int | float):
                 paid[node] = self.weight * found
         return paid

@@ -9,14 +9,7 @@ from bough.rollout import Limits
 from bough.train import Evaluation, Execution, Schedule, Tasks, Warmup, World
 
 GRAPH = KnowledgeGraph(
-    entities=1000,
-    relations=3,
-    distractors=1,
-    facts_per_document=1,
-    alias_rate=0.0,
-    document_words=0,
-    sentences=1,
-    words=48,
+    entities=1000, relations=3, distractors=1, alias_rate=0.0, document_words=0, sentences=1, words=48
 )
 
 
@@ -27,13 +20,13 @@ def search() -> World:
     """
     return World(
         name="search",
-        env=SearchQa(source=GRAPH, top=2, snippet_words=12, max_calls=5, max_errors=0),
+        env=SearchQa(source=GRAPH, top=3, snippet_words=0, max_calls=5, max_errors=0),
         policy=Tiny(layers=2, width=64, heads=4, context_tokens=1024),
         parser=ToolCalls(),
         limits=Limits(turns=6),
         sampling=Sampling(max_tokens=24),
         optimizer=Optimizer(learning_rate=3e-4, minibatches=2),
-        warmup=Warmup(demonstrations=1024, epochs=3, learning_rate=3e-3, batch_tokens=2048),
+        warmup=Warmup(demonstrations=1000, epochs=2, learning_rate=3e-3, batch_tokens=1024),
         schedule=Schedule(steps=150, batch_tasks=16),
         execution=Execution(threads=1),
         tasks=Tasks(split="train", count=2000),

@@ -30,7 +30,7 @@ class CorpusFiles:
     The corpus is a folder of `.txt` and `.md` files, whose titles are their paths without the suffix, or a file of JSON
     lines, `{"title": ..., "text": ...}`. A question is a line
 
-        {"question": "Who wrote it?", "answers": ["Bak Lum"], "evidence": ["notes/a"]}
+        {"question": "Where is the port?", "answers": ["Bak Lum"], "evidence": ["notes/a"]}
 
     "answers" are spellings of the one answer; a list of lists is a set, each with its spellings. "answer" is short for
     one spelling. "evidence", optional, has the titles of the documents that the answer rests on, in order, and
