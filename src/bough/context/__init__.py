@@ -5,6 +5,7 @@ from bough.context.full import Full
 from bough.context.parse import Plain, Tagged
 from bough.context.parser import CallParser, Parsed, Parser, PromptedParser, full_instructions, parse_tokens
 from bough.context.plan import PlanAct, Planned
+from bough.context.search_blocks import SearchBlocks
 from bough.context.tool_calls import ToolCalls
 from bough.context.window import Window
 
@@ -20,6 +21,7 @@ __all__ = [
     "PlanAct",
     "Planned",
     "Renderer",
+    "SearchBlocks",
     "Tagged",
     "ToolCalls",
     "Turn",

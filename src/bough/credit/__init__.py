@@ -15,6 +15,7 @@ from bough.credit.grpo import Grpo, dr_grpo, lite_ppo, loop, opo, rec, rloo
 from bough.credit.hae import Hae
 from bough.credit.hgpo import Hgpo
 from bough.credit.ipa import Ipa
+from bough.credit.masked import MaskedSpans
 from bough.credit.opmd import OpmdBaseline
 from bough.credit.poad import Poad, ntpo
 from bough.credit.process import Process
@@ -52,6 +53,7 @@ __all__ = [
     "Hae",
     "Hgpo",
     "Ipa",
+    "MaskedSpans",
     "OpmdBaseline",
     "Poad",
     "Process",

@@ -1,10 +1,12 @@
 """Curation: filters of groups and paths, replay and curricula."""
 
+from bough.curate.efficient_paths import EfficientPaths
 from bough.curate.filter import Filter, FilterResult, apply_filters, select
 from bough.curate.nonzero_advantage import NonZeroAdvantage
 from bough.curate.small_advantage import SmallAdvantage
 
 __all__ = [
+    "EfficientPaths",
     "Filter",
     "FilterResult",
     "NonZeroAdvantage",

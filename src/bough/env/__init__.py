@@ -18,7 +18,10 @@ from bough.env.program_tasks import ProgramTasks
 from bough.env.quiz import Quiz
 from bough.env.replay import Replay
 from bough.env.scienceworld import ScienceWorld
+from bough.env.retrieval import Bm25s, CorpusFiles, Fts5, KnowledgeGraph
 from bough.env.script import RandomAction, Script
+from bough.env.search_qa import SearchQa
+from bough.env.self_search import SelfSearch
 from bough.env.shop import Shop
 from bough.env.sokoban import Sokoban
 from bough.env.sql import Sql
@@ -29,8 +32,10 @@ from bough.env.workers import Workers
 
 __all__ = [
     "BirdFolder",
+    "Bm25s",
     "Branching",
     "Closing",
+    "CorpusFiles",
     "Database",
     "Env",
     "EnvFault",
@@ -38,9 +43,11 @@ __all__ = [
     "FrozenLake",
     "GeneratedQuestions",
     "Gymnasium",
+    "Fts5",
     "Host",
     "HttpEnv",
     "InProcessHost",
+    "KnowledgeGraph",
     "McpHttp",
     "McpStdio",
     "ParallelCalls",
@@ -54,7 +61,9 @@ __all__ = [
     "Replay",
     "ScienceWorld",
     "Script",
+    "SearchQa",
     "Seated",
+    "SelfSearch",
     "Shop",
     "Sokoban",
     "SpiderFolder",

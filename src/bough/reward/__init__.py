@@ -4,6 +4,7 @@ from bough.reward.format import Format
 from bough.reward.invalid import InvalidAction
 from bough.reward.judged import Judged
 from bough.reward.length import Length
+from bough.reward.mark import MarkReward
 from bough.reward.outcome import EnvReward, Success
 from bough.reward.overlong import Overlong
 from bough.reward.reward import Reward, compute_rewards, reward_trees
@@ -14,6 +15,7 @@ __all__ = [
     "InvalidAction",
     "Judged",
     "Length",
+    "MarkReward",
     "Overlong",
     "Reward",
     "Success",

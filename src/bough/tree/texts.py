@@ -31,6 +31,17 @@ def needed_tokens_in(info: Info) -> int:
     return needed if isinstance(needed, int) else 0
 
 
+def mark_in(info: Info, name: str) -> object:
+    """Returns the parser's annotation `name` of an action; None without one."""
+    return info.get(name)
+
+
+def step_info_in(info: Info) -> Mapping[str, Any]:
+    """Returns the environment's `Step.info` at an observation; empty without any."""
+    found = info.get("env")
+    return cast("Mapping[str, Any]", found) if isinstance(found, Mapping) else {}
+
+
 def written_in(info: Info) -> str:
     """Returns the whole text of an action whose parsed text is another; "" where they are the same."""
     raw = info.get("raw")

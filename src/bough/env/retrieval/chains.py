@@ -1,0 +1,58 @@
+"""Questions about a chain of facts: the boss of the mentor of an entity."""
+
+from collections.abc import Sequence
+from random import Random
+
+from bough.env.retrieval.graph import Graph
+from bough.env.retrieval.question import Evidence, Question
+from bough.env.retrieval.solvable import Retrievable, forward_query
+
+
+def propose_chain(graph: Graph, starts: Sequence[int], hops: int, rng: Random) -> tuple[int, ...] | None:
+    """Samples a walk of `hops` facts through different entities; None where it ends early.
+
+    A relation is used again only where an entity has no unused one.
+    """
+    here = rng.choice(starts)
+    visited, used, walk = {here}, set[str](), list[int]()
+    for _ in range(hops):
+        known = [index for index in graph.by_subject.get(here, ()) if graph.facts[index].value not in visited]
+        fresh = [index for index in known if graph.facts[index].relation not in used] or known
+        if not fresh:
+            return None
+        index = rng.choice(fresh)
+        here = graph.facts[index].value
+        visited.add(here)
+        used.add(graph.facts[index].relation)
+        walk.append(index)
+    return tuple(walk)
+
+
+def chain_question(found: Retrievable, walk: Sequence[int]) -> Question:
+    """The question of a walk, whose answer is the last entity."""
+    graph, place = found.graph, found.corpus.place
+    facts = [graph.facts[index] for index in walk]
+    start = graph.entities[facts[0].subject].name
+    phrase = " of ".join([*(f"the {fact.relation}" for fact in reversed(facts)), start])
+    mentions = [start, *(fact.mention for fact in facts)]
+    evidence = tuple(
+        Evidence(
+            document=place[index][0],
+            text=place[index][1],
+            query=forward_query(mentions[step], graph.facts[index].relation),
+            after=(step - 1,) if step else (),
+            entity=graph.entities[graph.facts[index].value].name,
+        )
+        for step, index in enumerate(walk)
+    )
+    last, entity = facts[-1].mention, graph.entities[facts[-1].value]
+    spellings = (last, *(each for each in entity.spellings if each != last))
+    content = " > ".join([start, *(f"{fact.relation} > {graph.entities[fact.value].name}" for fact in facts)])
+    return Question(text=f"Name {phrase}.", answers=(spellings,), evidence=evidence, content=content)
+
+
+def chain_is_solvable(found: Retrievable, walk: Sequence[int]) -> bool:
+    """Whether a breadth-first search through retrievable facts finds the whole walk."""
+    facts = [found.graph.facts[index] for index in walk]
+    reached = found.reach({facts[0].subject}, {fact.relation for fact in facts}, len(walk))
+    return {*walk} <= reached

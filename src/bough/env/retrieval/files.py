@@ -1,0 +1,176 @@
+"""A corpus and questions of the user's own, from files."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import sha256
+from pathlib import Path
+from random import Random
+from typing import Any, cast
+
+from bough.env.env import Split
+from bough.env.retrieval.document import Document
+from bough.env.retrieval.index import Index
+from bough.env.retrieval.question import Evidence, Question
+from bough.env.retrieval.score import normalise
+from bough.env.rows import SPLITS
+from bough.env.splits import split_of
+
+SUFFIXES = (".txt", ".md", ".markdown")
+
+TEXT_KEYS = ("text", "contents", "content")
+"""Where a row of a corpus has its text, the first that it has."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CorpusFiles:
+    r"""A corpus of files, and questions in JSON lines.
+
+    The corpus is a folder of `.txt` and `.md` files, whose titles are their paths without the suffix, or a file of JSON
+    lines, `{"title": ..., "text": ...}`. A question is a line
+
+        {"question": "Where is the port?", "answers": ["Bak Lum"], "evidence": ["notes/a"]}
+
+    "answers" are spellings of the one answer; a list of lists is a set, each with its spellings. "answer" is short for
+    one spelling. "evidence", optional, has the titles of the documents that the answer rests on, in order, and
+    "queries", optional, a search for each; the title is the default. With evidence there is an oracle. "split",
+    optional, is a split; without it the content decides. Questions that differ in case and punctuation alone are one
+    content.
+
+    Attributes:
+        corpus: A folder, or a file of JSON lines.
+        tasks: A file of JSON lines.
+
+    Raises:
+        FileNotFoundError: when one of them does not exist.
+    """
+
+    corpus: str
+    tasks: str
+
+    def __post_init__(self) -> None:
+        for name in ("corpus", "tasks"):
+            if not Path(getattr(self, name)).expanduser().exists():
+                raise FileNotFoundError(f"CorpusFiles.{name}: got {getattr(self, name)!r}; need a file that exists")
+
+    @property
+    def data_hash(self) -> str:
+        """See `QuestionSource`."""
+        parts = [f"{each.title}\n{each.text}" for each in self.documents()]
+        return sha256(
+            "\n".join([*parts, Path(self.tasks).expanduser().read_text(encoding="utf-8")]).encode()
+        ).hexdigest()
+
+    def documents(self) -> Sequence[Document]:
+        """See `QuestionSource`.
+
+        Raises:
+            ValueError: when there is no document, or a line is none.
+        """
+        return _read_corpus(self.corpus)
+
+    def questions(self, split: Split, count: int, seed: int, index: Index, top: int) -> list[Question]:
+        """See `QuestionSource`."""
+        del index, top
+        by_split = _read_questions(self.corpus, self.tasks)
+        found = by_split[split]
+        if not 0 <= count <= len(found):
+            sizes = ", ".join(f"{len(each)} of {name!r}" for name, each in by_split.items())
+            raise ValueError(
+                f"CorpusFiles: got count={count} for split {split!r}; {self.tasks} has {sizes}. Need a smaller count "
+                '(tasks.count; evaluation.tasks.count for held-out questions), or questions with a "split"'
+            )
+        return Random(f"questions {seed} {split}").sample(found, len(found))[:count]
+
+
+@lru_cache(maxsize=4)
+def _read_corpus(place: str) -> tuple[Document, ...]:
+    path = Path(place).expanduser()
+    found = tuple(_folder(path) if path.is_dir() else _rows(path))
+    if not found:
+        raise ValueError(f"{place}: got no documents; need files of {', '.join(SUFFIXES)}, or JSON lines")
+    return found
+
+
+def _folder(folder: Path) -> Iterator[Document]:
+    """The documents of a folder, in the order of their paths."""
+    for file in sorted(folder.rglob("*")):
+        if file.suffix.lower() in SUFFIXES and file.is_file():
+            title = file.relative_to(folder).with_suffix("").as_posix()
+            yield Document(title=title, text=file.read_text(encoding="utf-8", errors="replace").strip())
+
+
+def _rows(file: Path) -> Iterator[Document]:
+    for where, row in _lines(file):
+        text = next((row[key] for key in TEXT_KEYS if isinstance(row.get(key), str)), None)
+        if text is None:
+            raise ValueError(f'{where}: got the keys {sorted(row)}; need a text under "text"')
+        title = row.get("title", "")
+        first, _, rest = text.partition("\n")
+        # Dumps for retrieval often have the title as first line of the text.
+        yield Document(title=str(title), text=text) if title else Document(title=first.strip('" '), text=rest or first)
+
+
+@lru_cache(maxsize=4)
+def _read_questions(corpus: str, tasks: str) -> Mapping[Split, list[Question]]:
+    numbers = {document.title: number for number, document in reversed([*enumerate(_read_corpus(corpus))])}
+    found: dict[Split, list[Question]] = {split: [] for split in SPLITS}
+    splits: dict[str, Split] = {}
+    for where, row in _lines(Path(tasks).expanduser()):
+        question = _question(where, row, numbers)
+        split = cast("Split", row.get("split") or split_of(question.content))
+        if split not in SPLITS:
+            raise ValueError(f"{where}: got the split {split!r}; need one of {', '.join(SPLITS)}")
+        if question.content not in splits:
+            found[split].append(question)
+        if splits.setdefault(question.content, split) != split:
+            raise ValueError(
+                f"{where}: got the question {question.text!r} in the splits {splits[question.content]} and {split}; "
+                "need one split for equal questions"
+            )
+    return found
+
+
+def _question(where: str, row: Mapping[str, Any], numbers: Mapping[str, int]) -> Question:
+    text = row.get("question")
+    answers = _answers(row)
+    if not isinstance(text, str) or not text.strip() or not answers:
+        raise ValueError(f'{where}: got {str(dict(row))[:80]}; need a text under "question", and "answers"')
+    titles = [str(title) for title in row.get("evidence") or ()]
+    queries = [str(query) for query in row.get("queries") or titles]
+    if unknown := [title for title in titles if title not in numbers]:
+        raise ValueError(f"{where}: got the evidence {unknown[0]!r}; need titles of documents of the corpus")
+    if len(queries) != len(titles):
+        raise ValueError(f"{where}: got {len(queries)} queries for {len(titles)} documents of evidence; need as many")
+    evidence = tuple(
+        Evidence(document=numbers[title], query=query, entity=title)
+        for title, query in zip(titles, queries, strict=True)
+    )
+    return Question(text=text.strip(), answers=answers, evidence=evidence, content=normalise(text) or text.strip())
+
+
+def _answers(row: Mapping[str, Any]) -> tuple[tuple[str, ...], ...]:
+    given = row.get("answers", row.get("answer"))
+    if isinstance(given, str | int | float):
+        return ((str(given),),)
+    listed = cast("list[object]", given) if isinstance(given, list) else []
+    if all(isinstance(each, str | int | float) for each in listed):
+        return (tuple(map(str, listed)),) if listed else ()
+    return tuple(tuple(map(str, cast("list[object]", each))) for each in listed if isinstance(each, list))
+
+
+def _lines(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The objects of a file of JSON lines, each with its place."""
+    with file.open(encoding="utf-8") as lines:
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
+            where = f"{file}, line {number}"
+            try:
+                row = json.loads(line)
+            except ValueError as error:
+                raise ValueError(f"{where}: got {line[:80]!r}; need a JSON object ({error})") from error
+            if not isinstance(row, dict):
+                raise ValueError(f"{where}: got {line[:80]!r}; need a JSON object")
+            yield where, cast("dict[str, Any]", row)

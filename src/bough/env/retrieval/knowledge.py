@@ -1,0 +1,193 @@
+"""A generated knowledge graph as a source of documents and questions."""
+
+import json
+from collections.abc import Collection, Sequence
+from dataclasses import asdict, dataclass
+from functools import lru_cache, partial
+from hashlib import sha256
+from random import Random
+from typing import Literal, TypeAlias
+
+from bough.env.env import Split
+from bough.env.retrieval.chains import chain_is_solvable, chain_question, propose_chain
+from bough.env.retrieval.corpus import GraphCorpus, make_corpus
+from bough.env.retrieval.document import Document
+from bough.env.retrieval.graph import Graph, make_graph
+from bough.env.retrieval.index import Index
+from bough.env.retrieval.question import Question
+from bough.env.retrieval.sets import SetShape, propose_set, set_is_solvable, set_question
+from bough.env.retrieval.solvable import Retrievable
+from bough.env.splits import PATIENCE, split_of
+
+Shape: TypeAlias = Literal["chain"] | SetShape
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnowledgeGraph:
+    """A generated graph of people, cities and companies, and a corpus that states its facts (SearchGym's design).
+
+    Every question is solvable: a breadth-first search from the entities in its text finds its answer through facts
+    whose documents are among the first results of the oracle's query. No fact is contradicted. By default a fact
+    connects entities of one split, so questions of two splits have no entity in common. Shapes of questions:
+
+        chain     Name the boss of the mentor of Bak Lum.                      one answer
+        set       Name all whose home is Zad Gor.                              all of a set (WebLeaper's basic tree)
+        both      Name all whose home is Zad Gor and whose bank is Pim Tos.    an intersection
+        either    Name all whose home is Zad Gor or whose bank is Pim Tos.     a union
+        reverse   Name all whose home is the birthplace of Bak Lum.            the value is found first
+
+    Attributes:
+        entities: Number of entities, >= 10.
+        relations: Maximum number of facts of an entity, >= 1.
+        hops: Number of facts of a chain, minimum and maximum, >= 1.
+        shapes: The shapes, each as likely.
+        set_size: Size of a set, minimum and maximum.
+        distractors: For each fact, documents that share a name's word and the relation.
+        alias_rate: Probability that an entity has a second name, which documents may use, in [0, 1].
+        facts_per_document: Maximum number of facts in a document, >= 1.
+        document_words: Documents are filled with unrelated sentences up to this length.
+        sentences: Number of different forms of a sentence, 1 or 2.
+        words: Number of different words in first, and in second place of names; None for as many as needed.
+        split_by: "entities", or "questions": two splits then share entities and facts, and no question. An agent
+            without a search engine, which answers from its weights, needs the latter.
+        seed: Seed of graph and corpus.
+
+    Raises:
+        ValueError: when a field is out of its range.
+    """
+
+    entities: int = 1000
+    relations: int = 4
+    hops: tuple[int, int] = (2, 2)
+    shapes: tuple[Shape, ...] = ("chain",)
+    set_size: tuple[int, int] = (2, 4)
+    distractors: int = 2
+    alias_rate: float = 0.2
+    facts_per_document: int = 4
+    document_words: int = 60
+    sentences: int = 2
+    words: int | None = None
+    split_by: Literal["entities", "questions"] = "entities"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name, least in (("entities", 10), ("relations", 1), ("distractors", 0), ("facts_per_document", 1)):
+            if getattr(self, name) < least:
+                raise ValueError(f"KnowledgeGraph.{name}: got {getattr(self, name)}; need {least} or more")
+        for name, least in (("hops", 1), ("set_size", 1)):
+            low, high = getattr(self, name)
+            if not least <= low <= high:
+                raise ValueError(f"KnowledgeGraph.{name}: got {(low, high)}; need {least} <= minimum <= maximum")
+        if not 0 <= self.alias_rate <= 1:
+            raise ValueError(f"KnowledgeGraph.alias_rate: got {self.alias_rate}; need a number from 0 to 1")
+        if self.split_by not in ("entities", "questions"):
+            raise ValueError(f"KnowledgeGraph.split_by: got {self.split_by!r}; need 'entities' or 'questions'")
+        if self.sentences not in (1, 2) or not self.shapes or self.document_words < 0:
+            raise ValueError(
+                f"KnowledgeGraph: got sentences={self.sentences}, shapes={self.shapes}, "
+                f"document_words={self.document_words}; need 1 or 2, at least one shape, 0 or more"
+            )
+        if self.name_words**2 < 2 * self.entities:
+            raise ValueError(
+                f"KnowledgeGraph.words: got {self.words} for {self.entities} entities; need at least "
+                f"{self._fewest}, whose square is twice the entities"
+            )
+
+    @property
+    def _fewest(self) -> int:
+        return int((2 * self.entities) ** 0.5) + 1
+
+    @property
+    def name_words(self) -> int:
+        """Number of different first, and of second words of names."""
+        # Enough names for entities, aliases and distractors that share a word with a subject.
+        many = self.entities * (2 + self.distractors)
+        return max(16, int(many**0.5) + 1, 3 * self.distractors) if self.words is None else self.words
+
+    @property
+    def data_hash(self) -> str:
+        """See `QuestionSource`."""
+        return sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
+
+    @property
+    def graph(self) -> Graph:
+        """The graph."""
+        return build(self)[0]
+
+    @property
+    def corpus(self) -> GraphCorpus:
+        """The corpus."""
+        return build(self)[1]
+
+    def documents(self) -> Sequence[Document]:
+        """See `QuestionSource`."""
+        return self.corpus.documents
+
+    def questions(self, split: Split, count: int, seed: int, index: Index, top: int) -> list[Question]:
+        """See `QuestionSource`."""
+        if count < 0:
+            raise ValueError(f"KnowledgeGraph.questions: got count={count}; need 0 or more")
+        found = retrievable(self, index, top)
+        starts = [each.number for each in self.graph.entities if each.split in (split, None)]
+        rng = Random(f"questions {seed} {split}")
+        drawn: dict[str, Question] = {}
+        misses = 0
+        while len(drawn) < count:
+            question = self._propose(found, starts, rng) if starts else None
+            if question is not None and question.content not in drawn and self._belongs(question, split):
+                drawn[question.content] = question
+                misses = 0
+                continue
+            misses += 1
+            if misses >= PATIENCE:
+                raise ValueError(
+                    f"KnowledgeGraph.questions: got count={count} for split {split!r}, but after {len(drawn)} "
+                    f"different questions {PATIENCE} samples gave no new one; need a smaller count, or more entities"
+                )
+        return [*drawn.values()]
+
+    def _belongs(self, question: Question, split: Split) -> bool:
+        return self.split_by == "entities" or split_of(question.content) == split
+
+    def _propose(self, found: Retrievable, starts: Sequence[int], rng: Random) -> Question | None:
+        """A sampled question; None where it does not exist or is not solvable."""
+        shape = rng.choice(self.shapes)
+        if shape == "chain":
+            walk = propose_chain(found.graph, starts, rng.randint(*self.hops), rng)
+            return chain_question(found, walk) if walk and chain_is_solvable(found, walk) else None
+        draft = propose_set(found.graph, starts, shape, self.set_size, rng)
+        return set_question(found, draft) if draft and set_is_solvable(found, draft) else None
+
+
+@lru_cache(maxsize=8)
+def build(settings: KnowledgeGraph) -> tuple[Graph, GraphCorpus]:
+    """Graph and corpus of some settings, made once a process."""
+    of = settings
+    graph = make_graph(
+        entities=of.entities,
+        relations=of.relations,
+        alias_rate=of.alias_rate,
+        words=of.name_words,
+        split_entities=of.split_by == "entities",
+        seed=of.seed,
+    )
+    corpus = make_corpus(
+        graph,
+        distractors=of.distractors,
+        facts_per_document=of.facts_per_document,
+        document_words=of.document_words,
+        sentences=of.sentences,
+        seed=of.seed,
+    )
+    return graph, corpus
+
+
+@lru_cache(maxsize=8)
+def retrievable(settings: KnowledgeGraph, index: Index, top: int) -> Retrievable:
+    """The retrievable facts of a graph, each searched once a process."""
+    graph, corpus = build(settings)
+    return Retrievable(graph, corpus, partial(_top, index, top))
+
+
+def _top(index: Index, top: int, query: str) -> Collection[int]:
+    return frozenset(index.search(query, top))

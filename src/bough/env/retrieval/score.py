@@ -1,0 +1,67 @@
+"""Scores of answers: exact match and token F1 after SQuAD's normalisation (arXiv 1606.05250)."""
+
+import re
+import string
+from collections import Counter
+from collections.abc import Sequence
+
+LONGEST = 2000
+"""Characters of an answer that are scored."""
+
+ARTICLES = re.compile(r"\b(?:a|an|the)\b")
+PUNCTUATION = str.maketrans("", "", string.punctuation)
+TAGGED = re.compile(r"<answer>(.*?)</answer>", re.DOTALL)
+SEPARATORS = re.compile(r"[,;\n]|\band\b")
+
+
+def normalise(text: str) -> str:
+    """Lower case, without punctuation, articles and extra blanks.
+
+    Example:
+        >>> normalise("The  Port of Bak!")
+        'port of bak'
+    """
+    plain = text.lower().translate(PUNCTUATION)
+    return " ".join(ARTICLES.sub(" ", plain).split())
+
+
+def final_answer(text: str) -> str:
+    """The answer in a text: between the last `<answer>` tags, else after the last `</think>`, else the whole text."""
+    tagged = TAGGED.findall(text)
+    answer: str = tagged[-1] if tagged else text.rpartition("</think>")[2]
+    return answer.strip()[:LONGEST]
+
+
+def token_f1(answer: str, gold: str) -> float:
+    """The F1 of the words of an answer, in [0, 1]; two empty texts give 1.
+
+    Example:
+        >>> token_f1("Mr Bak Lum", "Bak Lum")
+        0.8
+    """
+    given, wanted = normalise(answer).split(), normalise(gold).split()
+    if not given or not wanted:
+        return float(given == wanted)
+    shared = sum((Counter(given) & Counter(wanted)).values())
+    return 2 * shared / (len(given) + len(wanted))
+
+
+def score(answer: str, answers: Sequence[Sequence[str]]) -> tuple[float, float]:
+    """Exact match and F1 of an answer.
+
+    With one required answer these are SQuAD's: the maximum over its spellings. With several, the answer is a list
+    separated by commas, semicolons, lines or "and": exact match is 1 for exactly the required set, and F1 is that of
+    the listed items.
+
+    Args:
+        answer: The answer.
+        answers: The required answers, each with its accepted spellings.
+    """
+    if len(answers) == 1:
+        exact = any(normalise(answer) == normalise(each) for each in answers[0])
+        return float(exact), max(token_f1(answer, each) for each in answers[0])
+    given = {item for part in SEPARATORS.split(answer) if (item := normalise(part))}
+    spellings = [{normalise(each) for each in names} for names in answers]
+    hits = sum(bool(names & given) for names in spellings)
+    items = len(given - set[str]().union(*spellings)) + hits
+    return float(hits == items == len(answers)), 2 * hits / (items + len(answers)) if hits else 0.0

@@ -1,0 +1,68 @@
+"""The test that a corpus and an index answer a question: the graph without the facts that cannot be retrieved."""
+
+from collections.abc import Callable, Collection
+
+from bough.env.retrieval.corpus import GraphCorpus
+from bough.env.retrieval.graph import Graph
+
+
+class Retrievable:
+    """The facts whose document is among the first `top` for the oracle's query; each pair is searched once.
+
+    Args:
+        graph: The graph.
+        corpus: Its documents.
+        search: Returns the numbers of the first `top` documents for a query.
+    """
+
+    def __init__(self, graph: Graph, corpus: GraphCorpus, search: Callable[[str], Collection[int]]) -> None:
+        self.graph, self.corpus = graph, corpus
+        self._search = search
+        self._found: dict[tuple[int, str], bool] = {}
+
+    def forward(self, fact: int, mention: str) -> bool:
+        """Whether a fact is found by its relation and a spelling of its subject."""
+        return self._holds(fact, forward_query(mention, self.graph.facts[fact].relation))
+
+    def backward(self, fact: int) -> bool:
+        """Whether a fact is found by its relation and its value."""
+        of = self.graph.facts[fact]
+        return self._holds(fact, backward_query(self.graph.entities[of.value].spellings, of.relation))
+
+    def reach(self, starts: Collection[int], relations: Collection[str], depth: int) -> set[int]:
+        """The facts that a breadth-first search finds from entities with their names, through retrievable facts alone.
+
+        Args:
+            starts: Numbers of the entities that the question names.
+            relations: The relations that the question names.
+            depth: Maximum number of facts in a row.
+        """
+        front = [(number, self.graph.entities[number].name) for number in starts]
+        known, found = {*front}, set[int]()
+        for _ in range(depth):
+            following: list[tuple[int, str]] = []
+            for number, mention in front:
+                for index in self.graph.by_subject.get(number, ()):
+                    fact = self.graph.facts[index]
+                    if fact.relation in relations and self.forward(index, mention):
+                        found.add(index)
+                        following.append((fact.value, fact.mention))
+            front = [each for each in dict.fromkeys(following) if each not in known]
+            known |= {*front}
+        return found
+
+    def _holds(self, fact: int, query: str) -> bool:
+        pair = (fact, query)
+        if pair not in self._found:
+            self._found[pair] = self.corpus.place[fact][0] in self._search(query)
+        return self._found[pair]
+
+
+def forward_query(mention: str, relation: str) -> str:
+    """The oracle's query for the value of a relation."""
+    return f"{relation} of {mention}"
+
+
+def backward_query(spellings: Collection[str], relation: str) -> str:
+    """The oracle's query for the entities with a value of a relation."""
+    return f"{relation} {' '.join(spellings)}"

@@ -1,0 +1,55 @@
+"""A source of documents and questions, and the collection that a process builds from it once."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Protocol, runtime_checkable
+
+from bough.env.env import Split
+from bough.env.retrieval.document import Document
+from bough.env.retrieval.index import Index, IndexSettings
+from bough.env.retrieval.question import Question
+
+
+@runtime_checkable
+class QuestionSource(Protocol):
+    """Documents and questions about them: a frozen dataclass whose fields are its settings."""
+
+    @property
+    def data_hash(self) -> str:
+        """SHA-256 of documents, or of the settings that generate them."""
+        ...
+
+    def documents(self) -> Sequence[Document]:
+        """Returns the corpus, in one order for all processes."""
+        ...
+
+    def questions(self, split: Split, count: int, seed: int, index: Index, top: int) -> list[Question]:
+        """Returns `count` different questions of a split. Splits share no question.
+
+        Args:
+            split: The split.
+            count: Number of questions.
+            seed: Seed of the samples.
+            index: The index over `documents`.
+            top: Number of documents that a search returns.
+
+        Raises:
+            ValueError: when the split has fewer questions.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Collection:
+    """A corpus with its index, shared by all states of a process and never changed."""
+
+    documents: Sequence[Document]
+    index: Index
+
+
+@lru_cache(maxsize=8)
+def open_collection(source: QuestionSource, index: IndexSettings) -> Collection:
+    """The collection of a source, built at the first call."""
+    documents = source.documents()
+    return Collection(documents=documents, index=index.build(documents))

@@ -1,0 +1,310 @@
+"""Question answering with a search engine: search a corpus, read documents, answer."""
+
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Literal, cast
+
+from bough.env.check_call import check_call
+from bough.env.env import Branching, Split, State, Step
+from bough.env.retrieval import (
+    Collection,
+    Evidence,
+    Fts5,
+    IndexSettings,
+    KnowledgeGraph,
+    QuestionSource,
+    draw_tasks,
+    final_answer,
+    open_collection,
+    read_question,
+    score,
+)
+from bough.env.retrieval.degraded import degraded_search
+from bough.tree import Action, BadCall, Message, Observation, Outcome, Task, Tool, ToolCall
+from bough.tree.needs import CALLS, Need
+from bough.usercode.origin import shorten
+
+LONGEST_ERROR = 500
+"""Characters of the message about a call that does not fit."""
+
+TOOLS = (
+    Tool(
+        name="search",
+        description="Lists documents that match words.",
+        schema={
+            "type": "object",
+            "properties": {"query": {"type": "string"}},
+            "required": ["query"],
+            "additionalProperties": False,
+        },
+    ),
+    Tool(
+        name="read",
+        description="Shows a document by its number.",
+        schema={
+            "type": "object",
+            "properties": {"doc": {"type": "integer"}},
+            "required": ["doc"],
+            "additionalProperties": False,
+        },
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inquiry:
+    """The value of a state of `SearchQa`.
+
+    Attributes:
+        task: The task.
+        evidence: That of its question.
+        listed: Numbers of the documents in search results so far, ascending.
+        opened: Numbers of the documents that were read, ascending.
+        seen: Indices of the evidence that was shown, ascending.
+        calls: Number of executed calls.
+        errors: Number of calls that were not executed.
+    """
+
+    task: Task
+    evidence: tuple[Evidence, ...] = field(repr=False)
+    listed: tuple[int, ...] = ()
+    opened: tuple[int, ...] = ()
+    seen: tuple[int, ...] = ()
+    calls: int = 0
+    errors: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchQa:
+    """Questions that need several documents of a corpus, as in Search-R1 (arXiv 2503.09516).
+
+    The tools are `search(query)` and `read(doc)`; a turn without a call is the answer and ends the episode. Its reward
+    is its score after SQuAD's normalisation, and success is exact match. Of a longer text the answer is the part
+    between `<answer>` tags, or after `</think>`. The corpus and its index are built once in each process and shared.
+
+    The key of a state holds the question, the documents in results, and the documents read, without order or number of
+    the calls. So a search that lists nothing new returns to the same state.
+
+    `Step.info` has the evidence: "seen", the indices of the facts shown so far, of "facts" in all; "found", the number
+    of required entities whose facts were shown, of "required" in all; "calls"; and "em" and "f1" at the end.
+
+    Attributes:
+        source: The corpus and its questions: `KnowledgeGraph` or `CorpusFiles`.
+        index: The index: `Fts5` or `Bm25s`.
+        top: Number of documents in a search's results, >= 1.
+        snippet_words: Number of words of each document in results; 0 for titles alone.
+        metric: The reward of an answer: "f1" or "em".
+        search_cost: Subtracted at each search, >= 0.
+        read_cost: Subtracted at each read, >= 0.
+        evidence_reward: Paid in equal parts when a fact is first shown, >= 0.
+        max_calls: More calls truncate the episode, >= 1.
+        max_errors: More calls that are not executed truncate it; None sets no limit.
+        noise: Probability that a search returns documents without the facts, in [0, 1]; see `degraded_search`. A task's
+            "noise", which `SearchNoise` sets, comes first.
+        document_characters: Longer documents are cut, with a note of their length.
+
+    Raises:
+        ValueError: when a field is out of its range.
+    """
+
+    needs: ClassVar[frozenset[Need]] = frozenset({CALLS})
+
+    source: QuestionSource = field(default_factory=KnowledgeGraph)
+    index: IndexSettings = field(default_factory=Fts5)
+    top: int = 5
+    snippet_words: int = 12
+    metric: Literal["f1", "em"] = "f1"
+    search_cost: float = 0.0
+    read_cost: float = 0.0
+    evidence_reward: float = 0.0
+    max_calls: int = 16
+    max_errors: int | None = None
+    noise: float = 0.0
+    document_characters: int = 4000
+
+    def __post_init__(self) -> None:
+        for name, least in (("top", 1), ("max_calls", 1), ("snippet_words", 0), ("document_characters", 1)):
+            if getattr(self, name) < least:
+                raise ValueError(f"SearchQa.{name}: got {getattr(self, name)}; need {least} or more")
+        for name in ("search_cost", "read_cost", "evidence_reward"):
+            if not getattr(self, name) >= 0:
+                raise ValueError(f"SearchQa.{name}: got {getattr(self, name)}; need 0 or more")
+        if not 0 <= self.noise <= 1:
+            raise ValueError(f"SearchQa.noise: got {self.noise}; need a number from 0 to 1")
+        if self.metric not in ("f1", "em"):
+            raise ValueError(f"SearchQa.metric: got {self.metric!r}; need 'f1' or 'em'")
+
+    @property
+    def branching(self) -> Branching:
+        """`COPY`: a state is a value."""
+        return Branching.COPY
+
+    @property
+    def instructions(self) -> str:
+        """The rules."""
+        return "Search the corpus and read documents. Then answer the question with the answer alone."
+
+    @property
+    def data_hash(self) -> str:
+        """SHA-256 of the corpus, or of the settings that generate it."""
+        return self.source.data_hash
+
+    def tasks(self, split: Split, count: int, seed: int) -> list[Task]:
+        """Returns `count` different questions of a split.
+
+        Raises:
+            ValueError: when the split has fewer.
+        """
+        return draw_tasks(self.source, self.index, self.top, split=split, count=count, seed=seed)
+
+    def start(self, task: Task) -> State:
+        """Returns the state with the question.
+
+        Raises:
+            ValueError: when the task has no question or no answers.
+        """
+        question = read_question(task)
+        inquiry = Inquiry(task=task, evidence=question.evidence)
+        return self._state(inquiry, (Message(role="user", content=question.text),))
+
+    def step(self, state: State, action: Action | str) -> Step:
+        """Executes the calls of an action in their order, or ends the episode with its text."""
+        before = _inquiry(state)
+        calls = action.calls if isinstance(action, Action) else ()
+        if not calls:
+            return self._end(before, action.text if isinstance(action, Action) else action)
+        left = self.max_calls - before.calls
+        after, messages, cost = before, list[Message](), 0.0
+        for number, call in enumerate(calls):
+            text = f"error: not executed, the limit is {self.max_calls} calls"
+            if number < left:
+                after, text, paid = self._call(after, call)
+                cost += paid
+            call_id = "" if isinstance(call, BadCall) else call.call_id
+            messages.append(Message(role="tool", content=text, call_id=call_id))
+        over = len(calls) > left or (self.max_errors is not None and after.errors > self.max_errors)
+        fresh = len(after.seen) - len(before.seen)
+        return Step(
+            state=self._state(after, tuple(messages)),
+            reward=(self.evidence_reward * fresh / len(after.evidence) if fresh else 0.0) - cost,
+            outcome=Outcome.TRUNCATED if over else Outcome.OPEN,
+            valid=after.errors == before.errors,
+            info=_info(after),
+        )
+
+    def plan(self, state: State) -> tuple[Action, ...] | None:
+        """Returns searches and reads up to the last missing fact, then the answer.
+
+        None for a question without known evidence, or where too few calls are left.
+        """
+        inquiry = _inquiry(state)
+        question = read_question(inquiry.task)
+        if not inquiry.evidence:
+            return None
+        plan: list[Action] = []
+        while (call := self._next_call(inquiry)) is not None:
+            if inquiry.calls >= self.max_calls:
+                return None
+            inquiry, _, _ = self._call(inquiry, call)
+            plan.append(Action(calls=(call,)))
+        return *plan, Action(text=", ".join(each[0] for each in question.answers))
+
+    @property
+    def _collection(self) -> Collection:
+        return open_collection(self.source, self.index)
+
+    def _next_call(self, inquiry: Inquiry) -> ToolCall | None:
+        """The oracle's call for the first missing fact; None when no fact is missing."""
+        missing = [index for index in range(len(inquiry.evidence)) if index not in inquiry.seen]
+        if not missing:
+            return None
+        ready = [index for index in missing if {*inquiry.evidence[index].after} <= {*inquiry.seen}]
+        fact = inquiry.evidence[(ready or missing)[0]]
+        if fact.document not in inquiry.listed and fact.document in self._search(inquiry.task, fact.query):
+            return ToolCall(name="search", arguments={"query": fact.query})
+        return ToolCall(name="read", arguments={"doc": fact.document})
+
+    def _search(self, task: Task, query: str) -> list[int]:
+        given = task.data.get("noise", self.noise)
+        noise = float(given) if isinstance(given, int | float) else self.noise
+        return degraded_search(self._collection.index, query, top=self.top, noise=noise, seed=task.seed)
+
+    def _call(self, inquiry: Inquiry, call: ToolCall | BadCall) -> tuple[Inquiry, str, float]:
+        """The inquiry after a call, the text of its result, and its cost."""
+        problem = check_call(call, TOOLS)
+        documents = self._collection.documents
+        if problem or isinstance(call, BadCall):
+            return self._refused(inquiry, problem)
+        if call.name == "search":
+            found = self._search(inquiry.task, str(call.arguments["query"]))
+            lines = [f"{number} {documents[number].title}{self._snippet(number)}" for number in found]
+            after = replace(inquiry, calls=inquiry.calls + 1, listed=_with(inquiry.listed, found))
+            text = "\n".join(lines) or "no results"
+            return _shown(after, dict(zip(found, lines, strict=True))), text, self.search_cost
+        number = int(cast("float", call.arguments["doc"]))
+        if not 0 <= number < len(documents):
+            return self._refused(inquiry, "got no document of this number; need one in the results of a search")
+        text = shorten(f"{documents[number].title}\n{documents[number].text}", self.document_characters)
+        after = replace(inquiry, calls=inquiry.calls + 1, opened=_with(inquiry.opened, [number]))
+        return _shown(after, {number: text}, whole=True), text, self.read_cost
+
+    def _refused(self, inquiry: Inquiry, problem: str) -> tuple[Inquiry, str, float]:
+        """The inquiry after a call that is not executed."""
+        text = shorten(f"error: {problem}".encode(errors="replace").decode(), LONGEST_ERROR)
+        return replace(inquiry, calls=inquiry.calls + 1, errors=inquiry.errors + 1), text, 0.0
+
+    def _snippet(self, number: int) -> str:
+        """The beginning of a document's text."""
+        words = self._collection.documents[number].text.split()
+        shown = " ".join(words[: self.snippet_words])
+        return f": {shown}{' ...' if len(words) > self.snippet_words else ''}" if shown else ""
+
+    def _end(self, inquiry: Inquiry, text: str) -> Step:
+        answer = final_answer(text)
+        exact, f1 = score(answer, read_question(inquiry.task).answers)
+        return Step(
+            state=self._state(inquiry, ""),
+            reward=f1 if self.metric == "f1" else exact,
+            outcome=Outcome.TERMINATED,
+            valid=bool(answer),
+            success=exact == 1,
+            info={**_info(inquiry), "em": exact, "f1": f1},
+        )
+
+    def _state(self, inquiry: Inquiry, observation: Observation) -> State:
+        listed, opened = (",".join(map(str, each)) for each in (inquiry.listed, inquiry.opened))
+        key = f"{inquiry.task.id} listed {listed} read {opened}"
+        return State(observation=observation, key=key, value=inquiry, tools=TOOLS)
+
+
+def _with(numbers: tuple[int, ...], more: list[int]) -> tuple[int, ...]:
+    return tuple(sorted({*numbers, *more}))
+
+
+def _shown(inquiry: Inquiry, texts: dict[int, str], *, whole: bool = False) -> Inquiry:
+    """The inquiry after texts of documents were shown; `whole` where evidence without a sentence is shown too."""
+    seen = [*inquiry.seen]
+    for index, fact in enumerate(inquiry.evidence):
+        text = texts.get(fact.document)
+        if text is not None and (fact.text in text if fact.text else whole):
+            seen.append(index)
+    return replace(inquiry, seen=_with((), seen))
+
+
+def _info(inquiry: Inquiry) -> dict[str, object]:
+    """The evidence for `Step.info`."""
+    entities = dict.fromkeys(each.entity for each in inquiry.evidence if each.entity)
+    missing = {each.entity for index, each in enumerate(inquiry.evidence) if index not in inquiry.seen}
+    found = sum(entity not in missing for entity in entities)
+    return {
+        "seen": [*inquiry.seen],
+        "facts": len(inquiry.evidence),
+        "found": found,
+        "required": len(entities),
+        "calls": inquiry.calls,
+    }
+
+
+def _inquiry(state: State) -> Inquiry:
+    if not isinstance(state.value, Inquiry):
+        raise TypeError(f"SearchQa: got a state with a value of type {type(state.value).__name__}; need one of its own")
+    return state.value

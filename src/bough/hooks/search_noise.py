@@ -1,0 +1,96 @@
+"""ZeroSearch: the results of searches degrade during training."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bough.tree import AgentAction, Rewarded, Task
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchNoise:
+    """ZeroSearch's curriculum (arXiv 2505.04588): the probability of useless search results grows during training.
+
+    Step i of m gives the tasks of its batch the number "noise", which `SearchQa` reads:
+
+        noise = start + (base ** (i / m) - 1) / (base - 1) * (end - start)
+
+        start 0, end .5, base 4, m 4      0  .069  .167  .305  .5  .5  ...
+
+    The paper's recipe has start 0, end .5, base 4 and 203 steps. Its documents are written by a language model; those
+    of `SearchQa` come from its index. Held-out tasks keep the environment's own noise.
+
+    Metrics: `search/noise`, of this step.
+
+    Attributes:
+        start: Noise of the first step, in [0, 1].
+        end: Noise from step `steps` on, in [0, 1].
+        base: Above 1 the noise grows late, below 1 early; above 0 and not 1.
+        steps: m, >= 1.
+    """
+
+    start: float = 0.0
+    end: float = 0.5
+    base: float = 4.0
+    steps: int = 203
+
+    def __post_init__(self) -> None:
+        for name in ("start", "end"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ValueError(f"SearchNoise.{name}: got {getattr(self, name)}; need a number from 0 to 1")
+        if not self.base > 0 or self.base == 1 or self.steps < 1:
+            raise ValueError(
+                f"SearchNoise: got base={self.base}, steps={self.steps}; need a base above 0 that is not 1, and at "
+                "least 1 step"
+            )
+
+    def at(self, step: int) -> float:
+        """The noise of a step, 0 for the first."""
+        part = min(step / self.steps, 1.0)
+        return self.start + (self.base**part - 1) / (self.base - 1) * (self.end - self.start)
+
+    def build(self, *, vocab_tokens: int, device: str, seed: int) -> "SearchNoiseState":
+        """Return the state before the first step."""
+        del vocab_tokens, device, seed
+        return SearchNoiseState(self)
+
+
+class SearchNoiseState:
+    """The number of finished steps."""
+
+    ready: bool = True
+
+    def __init__(self, settings: SearchNoise) -> None:
+        self._settings = settings
+        self._steps = 0
+
+    async def rewrite(
+        self, tasks: Sequence[Task], teacher: Callable[[Task], Awaitable[tuple[AgentAction, ...]]], seed: int
+    ) -> list[Task]:
+        """The tasks with the noise of this step."""
+        del teacher, seed
+        noise = self._settings.at(self._steps)
+        return [replace(task, data={**task.data, "noise": noise}) for task in tasks]
+
+    def transform(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
+        """Return the batch unchanged."""
+        del seed
+        return list(rewarded)
+
+    def observe(self, moved: Callable[[], float]) -> Mapping[str, float]:
+        """Return the metrics of the step."""
+        del moved
+        noise = self._settings.at(self._steps)
+        self._steps += 1
+        return {"search/noise": noise}
+
+    def state(self) -> Mapping[str, NDArray[Any]]:
+        """The number of finished steps."""
+        return {"steps": np.asarray([self._steps])}
+
+    def load_state(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Restore the result of `state`, bit for bit."""
+        self._steps = int(state["steps"][0])

@@ -1,0 +1,41 @@
+"""A reward for a number that the parser finds in a turn."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bough.tree import Floats, Kind, Tree, mark_in
+from bough.tree.needs import Need, annotation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MarkReward:
+    """Channel `mark`: `weight` times the parser's annotation of this name, at each action that has it as a number.
+
+    SSRL's reward (arXiv 2508.10874) is `EnvReward(weight=0.9)` and `MarkReward(mark="format", weight=0.1)`.
+
+    Attributes:
+        mark: The annotation.
+        weight: Factor.
+    """
+
+    mark: str = "format"
+    weight: float = 0.1
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """The annotation."""
+        return frozenset({annotation(self.mark)})
+
+    def __call__(self, group: Sequence[Tree]) -> list[Mapping[str, Floats]]:
+        """Pays at `ACTION` nodes."""
+        return [{self.mark: self._pay(tree)} for tree in group]
+
+    def _pay(self, tree: Tree) -> Floats:
+        paid = np.zeros(tree.nodes)
+        for node in np.flatnonzero(tree.kind == Kind.ACTION).tolist():
+            found = mark_in(tree.info[node], self.mark)
+            if isinstance(found, int | float):
+                paid[node] = self.weight * found
+        return paid

@@ -1,0 +1,42 @@
+"""Multi-hop questions over a generated corpus: search, read, answer."""
+
+from bough.context import ToolCalls
+from bough.engine import Sampling
+from bough.env import KnowledgeGraph, SearchQa
+from bough.learner import Optimizer
+from bough.policy import Tiny
+from bough.rollout import Limits
+from bough.train import Evaluation, Execution, Schedule, Tasks, Warmup, World
+
+GRAPH = KnowledgeGraph(
+    entities=1000,
+    relations=3,
+    hops=(2, 4),
+    distractors=1,
+    alias_rate=0.0,
+    facts_per_document=1,
+    document_words=0,
+    sentences=1,
+    words=48,
+)
+
+
+def search() -> World:
+    """Two to four facts in two to five calls of a search engine, far smaller than Search-R1's questions (arXiv 2503.09516).
+
+    Assumes an oracle for the warm-up. No entity of a held-out question occurs in training.
+    """
+    return World(
+        name="search",
+        env=SearchQa(source=GRAPH, top=2, snippet_words=12, max_calls=5, max_errors=0),
+        policy=Tiny(layers=2, width=64, heads=4, context_tokens=1024),
+        parser=ToolCalls(),
+        limits=Limits(turns=6),
+        sampling=Sampling(max_tokens=24),
+        optimizer=Optimizer(learning_rate=3e-4, minibatches=2),
+        warmup=Warmup(demonstrations=1500, epochs=2, learning_rate=3e-3, batch_tokens=1024),
+        schedule=Schedule(steps=150, batch_tasks=16),
+        execution=Execution(threads=1),
+        tasks=Tasks(split="train", count=2000),
+        evaluation=Evaluation(tasks=Tasks(split="test", count=200), every=50),
+    )

@@ -1,0 +1,134 @@
+"""A corpus and questions of the user's own."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bough.env import Branching, CorpusFiles, SearchQa
+from bough.env.retrieval import read_question
+from bough.tree import Action, Outcome
+
+NOTES = {
+    "people/ann.md": "# Ann\nAnn Lee wrote The Red Door in 1931.",
+    "people/bob.txt": "Bob Ray was a painter.",
+    "places/port.markdown": "The Red Door is a house in Port Bak.",
+    "places/photo.png": "no text",
+}
+ROWS = [
+    {
+        "question": "In which town is the house that Ann Lee's book is named after?",
+        "answer": "Port Bak",
+        "evidence": ["people/ann", "places/port"],
+        "queries": ["Ann Lee book", "Red Door"],
+    },
+    {"question": "Who was a painter?", "answers": ["Bob Ray", "Bob"], "evidence": ["people/bob"], "split": "test"},
+    {"question": "Name the two people.", "answers": [["Ann Lee", "Ann"], ["Bob Ray"]], "split": "dev"},
+]
+
+
+def files(folder: Path, rows: list[dict[str, object]] | None = None) -> CorpusFiles:
+    for name, text in NOTES.items():
+        (folder / "notes" / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "notes" / name).write_text(text)
+    lines = [json.dumps(row) for row in (ROWS if rows is None else rows)]
+    (folder / "questions.jsonl").write_text("\n".join(lines) + "\n\n")
+    return CorpusFiles(corpus=str(folder / "notes"), tasks=str(folder / "questions.jsonl"))
+
+
+def test_a_folder_is_searched_read_and_answered(tmp_path: Path) -> None:
+    env = SearchQa(source=files(tmp_path), top=2, snippet_words=0)
+    assert env.branching is Branching.COPY
+    assert [each.title for each in env.source.documents()] == ["people/ann", "people/bob", "places/port"]
+    tasks = [task for split in ("train", "dev", "test") for task in env.tasks(split, 1, 0)]  # type: ignore[arg-type]
+    assert {read_question(task).text for task in tasks} == {row["question"] for row in ROWS}
+    solved = 0
+    for task in tasks:
+        state = env.start(task)
+        plan = env.plan(state)
+        assert (plan is None) == (not read_question(task).evidence)
+        for action in plan or ():
+            step = env.step(state, action)
+            state = step.state
+        solved += bool(plan) and step.success and step.outcome is Outcome.TERMINATED
+    assert solved == 2
+
+
+def test_a_set_and_spellings(tmp_path: Path) -> None:
+    env = SearchQa(source=files(tmp_path))
+    (task,) = env.tasks("dev", 1, 0)
+    step = env.step(env.start(task), Action(text="Bob Ray, Ann"))
+    assert (step.reward, step.success) == (1.0, True)
+    (task,) = env.tasks("test", 1, 0)
+    assert env.step(env.start(task), Action(text="bob")).success
+
+
+def test_equal_questions_are_in_one_split_and_the_hash_follows_the_files(tmp_path: Path) -> None:
+    rows = [{"question": f"What is {number}?", "answer": number} for number in range(60)]
+    source = files(tmp_path, [*rows, *({**row, "question": str(row["question"]).upper()} for row in rows)])
+    env = SearchQa(source=source)
+    counts = [len(env.tasks(split, count, 0)) for split, count in (("train", 40), ("dev", 1), ("test", 1))]  # type: ignore[arg-type]
+    assert counts == [40, 1, 1]
+    with pytest.raises(ValueError, match=r"got count=60 for split 'train'; .* of 'train', .* of 'dev'"):
+        env.tasks("train", 60, 0)
+    before = env.data_hash
+    (tmp_path / "questions.jsonl").write_text(json.dumps(rows[0]))
+    assert env.data_hash != before
+
+
+def test_a_corpus_of_json_lines(tmp_path: Path) -> None:
+    rows = [
+        {"title": "Ann", "text": "Ann Lee wrote it."},
+        {"id": 7, "contents": '"Bob"\nBob Ray was a painter.'},
+    ]
+    (tmp_path / "corpus.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    source = files(tmp_path, [{"question": "Who?", "answer": "Bob Ray", "evidence": ["Bob"], "split": "train"}])
+    source = CorpusFiles(corpus=str(tmp_path / "corpus.jsonl"), tasks=source.tasks)
+    assert [(each.title, each.text) for each in source.documents()] == [
+        ("Ann", "Ann Lee wrote it."),
+        ("Bob", "Bob Ray was a painter."),
+    ]
+    (task,) = SearchQa(source=source).tasks("train", 1, 0)
+    assert read_question(task).evidence[0].document == 1
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"answer": "x"}, r"line 1: got \{'answer': 'x'\}; need a text under \"question\""),
+        ({"question": "Who?"}, r"need a text under \"question\", and \"answers\""),
+        ({"question": "Who?", "answer": "x", "evidence": ["none"]}, "line 1: got the evidence 'none'; need titles"),
+        (
+            {"question": "Who?", "answer": "x", "evidence": ["people/ann"], "queries": ["a", "b"]},
+            "got 2 queries for 1 documents of evidence",
+        ),
+        ({"question": "Who?", "answer": "x", "split": "all"}, "got the split 'all'; need one of train, dev, test"),
+    ],
+)
+def test_rows_that_are_no_questions(row: dict[str, object], message: str, tmp_path: Path) -> None:
+    env = SearchQa(source=files(tmp_path, [row]))
+    with pytest.raises(ValueError, match=message):
+        env.tasks("train", 1, 0)
+
+
+def test_files_that_are_none(tmp_path: Path) -> None:
+    source = files(tmp_path)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ValueError, match=r"got no documents; need files of \.txt"):
+        CorpusFiles(corpus=str(tmp_path / "empty"), tasks=source.tasks).documents()
+    (tmp_path / "bad.jsonl").write_text("[1]\n")
+    with pytest.raises(ValueError, match=r"bad.jsonl, line 1: got .* need a JSON object"):
+        CorpusFiles(corpus=str(tmp_path / "bad.jsonl"), tasks=source.tasks).documents()
+    (tmp_path / "bad.jsonl").write_text("no json\n")
+    with pytest.raises(ValueError, match=r"bad.jsonl, line 1: got .* need a JSON object \(Expecting value"):
+        CorpusFiles(corpus=str(tmp_path / "bad.jsonl"), tasks=source.tasks).documents()
+    (tmp_path / "bad.jsonl").write_text('{"name": 1}\n')
+    with pytest.raises(ValueError, match=r"got the keys \['name'\]; need a text under \"text\""):
+        CorpusFiles(corpus=str(tmp_path / "bad.jsonl"), tasks=source.tasks).documents()
+
+
+def test_questions_in_two_splits(tmp_path: Path) -> None:
+    rows = [{"question": "Who?", "answer": "x", "split": split} for split in ("train", "test")]
+    env = SearchQa(source=files(tmp_path, rows))
+    with pytest.raises(ValueError, match=r"got the question 'Who\?' in the splits train and test"):
+        env.tasks("train", 1, 0)

@@ -1,0 +1,53 @@
+"""The model as its own engine: one turn, the same questions."""
+
+import pytest
+
+from bough.context import SearchBlocks
+from bough.env import Branching, KnowledgeGraph, SearchQa, SelfSearch, State
+from bough.tree import Outcome, Task
+
+GRAPH = KnowledgeGraph(entities=100)
+ENV = SelfSearch(source=GRAPH)
+
+
+def test_the_oracle_writes_the_form_and_is_right() -> None:
+    assert ENV.branching is Branching.COPY
+    for task in ENV.tasks("train", 10, 0):
+        state = ENV.start(task)
+        plan = ENV.plan(state)
+        assert plan is not None
+        (text,) = plan
+        step = ENV.step(state, text)
+        assert (step.outcome, step.success, step.reward, step.valid) == (Outcome.TERMINATED, True, 1.0, True)
+        parsed = SearchBlocks()(text)
+        assert parsed.action == text
+        assert parsed.marks == {"format": 1.0}
+        assert [text[begin:end] for begin, end in parsed.spans.values()] == [
+            part for part in text.split("\n") if part.startswith("<information>")
+        ]
+
+
+def test_its_tasks_are_those_of_the_real_engine() -> None:
+    assert ENV.tasks("test", 10, 0) == SearchQa(source=GRAPH).tasks("test", 10, 0)
+    assert ENV.data_hash == GRAPH.data_hash
+
+
+def test_answers() -> None:
+    state = ENV.start(Task(id="x", data={"question": "Who?", "answers": ["Bak Lum"]}))
+    assert state.observation == "Who?"
+    assert ENV.plan(state) is None
+    assert ENV.step(state, "<answer>the bak lum</answer>").success
+    half = ENV.step(state, "<think>Bak Lum</think><answer>Bak</answer>")
+    assert (half.success, half.reward) == (False, 0.0)
+    assert SelfSearch(source=GRAPH, metric="f1").step(state, "Bak").reward == pytest.approx(2 / 3)
+    for text in ("", "\0", "\ud800", "<answer></answer>", "<answer>" * 1000, "x" * 10**6):
+        step = ENV.step(state, text)
+        assert (step.outcome, step.success) == (Outcome.TERMINATED, False)
+    assert not ENV.step(state, "<answer></answer>").valid
+
+
+def test_errors() -> None:
+    with pytest.raises(ValueError, match=r"SelfSearch: got top=0, metric='em'"):
+        SelfSearch(top=0)
+    with pytest.raises(TypeError, match="SelfSearch: got a state with a value of type int"):
+        ENV.step(State(observation="", key="", value=3), "a")
