@@ -12,6 +12,7 @@ from bough.env.mcp import McpHttp, McpStdio
 from bough.env.planner_executor import PlannerExecutor
 from bough.env.program_tasks import ProgramTasks
 from bough.env.replay import Replay
+from bough.env.screens.screens import Screens
 from bough.env.script import RandomAction, Script
 from bough.env.shop import Shop
 from bough.env.sokoban import Sokoban
@@ -37,6 +38,7 @@ __all__ = [
     "ProgramTasks",
     "RandomAction",
     "Replay",
+    "Screens",
     "Script",
     "Seated",
     "Shop",
