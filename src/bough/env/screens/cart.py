@@ -98,11 +98,8 @@ class Cart:
     def text(self, wish: Wish) -> str:
         """See `Part.text`."""
         wanted = " and ".join(wish[1:])
-        return (
-            f"buy {wanted}"
-            if wish[0] == "buy"
-            else f"{wish[0]} {wanted} {'into' if wish[0] == 'put' else 'out of'} cart"
-        )
+        where = {"put": "into cart", "take": "out of cart"}.get(wish[0], "")
+        return f"{wish[0]} {wanted} {where}".strip()
 
     def jobs(self, table: Table, target: Table) -> tuple[Job, ...] | None:
         """See `Part.jobs`: None when an order was placed that is not in the target."""

@@ -11,6 +11,7 @@ from bough.env.screens.records import Records
 from bough.env.screens.switches import Switches
 
 NAME = Field(name="name", kind="person")
+FROM = Field(name="from", kind="person")
 TO = Field(name="to", kind="person")
 TEXT = Field(name="text")
 TIME = Field(name="time", kind="time")
@@ -23,9 +24,7 @@ KINDS: Mapping[str, tuple[Part, ...]] = {
         Choice(title="language", options=("english", "german", "french", "spanish")),
     ),
     "mail": (
-        Records(
-            title="inbox", noun="mail", fields=(Field(name="from", kind="person"), TEXT), mark="starred", writable=False
-        ),
+        Records(title="inbox", noun="mail", fields=(FROM, TEXT), mark="starred", writable=False),
         Outbox(title="sent", noun="mail", fields=(TO, Field(name="subject"), TEXT)),
         Choice(title="sorting", options=("newest", "oldest", "unread")),
     ),

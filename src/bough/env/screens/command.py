@@ -9,6 +9,7 @@ from bough.tree.pointing import Box, Point
 
 BARE = ("back", "home", "wait", "done")
 LINE = re.compile(r"\s*([a-z]+)(?:\s+(.*?))?\s*", re.DOTALL)
+ARGUMENTS = ("id", "x", "y", "text", "direction", "app")
 POINTS = 16
 """Most points of one action."""
 
@@ -99,16 +100,7 @@ TOOLS = (
 def line_of(call: ToolCall) -> str:
     """The line of a call that fits its schema."""
     verb = "click" if call.name == "tap" else call.name
-    return " ".join(
-        [
-            verb,
-            *(
-                str(call.arguments[name])
-                for name in ("id", "x", "y", "text", "direction", "app")
-                if name in call.arguments
-            ),
-        ]
-    )
+    return " ".join([verb, *(str(call.arguments[name]) for name in ARGUMENTS if name in call.arguments)])
 
 
 def call_of(line: str) -> ToolCall:

@@ -7,8 +7,8 @@ from itertools import permutations
 from typing import TypeAlias
 
 from bough.env.screens.device import Place
-from bough.env.screens.part import Effect, Job, Table, same
-from bough.env.screens.ui import Screen
+from bough.env.screens.part import Effect, Element, Job, Table, same
+from bough.env.screens.ui import Screen, Ui
 
 ORDERS = 3
 """Most parts with changes for which every order is tried."""
@@ -99,8 +99,10 @@ def _way(screen: Screen, place: Place, job: Job, *, links: bool) -> tuple[list[M
 
     def moves(at: Screen) -> Iterator[Moved]:
         yield from _waits(at)
-        yield from _clicks(at, leads)
-        yield from _scrolls(at)
+        elements, pages = at.shown()
+        yield from _clicks(at, elements, leads)
+        if pages > 1:
+            yield from _scrolls(at)
         yield Move(verb="back"), at.after(("back",))[0]
         yield Move(verb="home"), at.after(("home",))[0]
         if links:
@@ -116,8 +118,7 @@ def _click(screen: Screen, effect: Effect) -> tuple[list[Move], Screen]:
         return any(each.effect == effect for each in at.elements())
 
     moves, screen = _search(screen, _scrolls, shown)
-    move, screen = next(_clicks(screen, lambda each: each == effect))
-    return [*moves, move], screen
+    return [*moves, Move(verb="click", effect=effect)], screen.after(effect)[0]
 
 
 def _waits(screen: Screen) -> Iterator[Moved]:
@@ -126,13 +127,12 @@ def _waits(screen: Screen) -> Iterator[Moved]:
 
 
 def _scrolls(screen: Screen) -> Iterator[Moved]:
-    if screen.pages() > 1:
-        yield Move(verb="scroll", text="down"), screen.after(("page", "1"))[0]
-        yield Move(verb="scroll", text="up"), screen.after(("page", "-1"))[0]
+    yield Move(verb="scroll", text="down"), screen.after(("page", "1"))[0]
+    yield Move(verb="scroll", text="up"), screen.after(("page", "-1"))[0]
 
 
-def _clicks(screen: Screen, fits: Callable[[Effect], bool]) -> Iterator[Moved]:
-    for each in screen.elements():
+def _clicks(screen: Screen, elements: Iterable[Element], fits: Callable[[Effect], bool]) -> Iterator[Moved]:
+    for each in elements:
         if fits(each.effect):
             yield Move(verb="click", effect=each.effect), screen.after(each.effect)[0]
 
@@ -145,14 +145,16 @@ def _search(
     Raises:
         LookupError: when no screen is reached.
     """
-    ways: dict[object, list[Move]] = {screen.ui: []}
+    if reached(screen):
+        return [], screen
+    ways: dict[Ui, list[Move]] = {screen.ui: []}
     queue = deque([screen])
     while queue:
         at = queue.popleft()
-        if reached(at):
-            return ways[at.ui], at
         for move, after in moves(at):
             if after.ui not in ways:
                 ways[after.ui] = [*ways[at.ui], move]
+                if reached(after):
+                    return ways[after.ui], after
                 queue.append(after)
     raise LookupError(f"got no way from {screen.ui}; need one")

@@ -76,12 +76,11 @@ class Phone:
         ui = self.screen.ui
         place = " ".join([ui.app, *(step.removeprefix("=") for step in ui.path)]) if ui.app else "home"
         lines = [f"task: {self.prompt}", f"screen: {place}"]
-        pages = 1 if ui.ask or ui.loading else self.screen.pages()
+        shown, pages = self.screen.shown()
         if pages > 1:
             lines.append(f"page {ui.page + 1} of {pages}")
         if self.note:
             lines.append(f"note: {self.note}")
-        shown = self.screen.elements()
         placed = self.boxes(view) if view.boxes else (None,) * len(shown)
         for number, (each, box) in enumerate(zip(shown, placed, strict=True), 1):
             words = [str(number), each.role, each.label, self._value(each), *(map(str, box) if box else ())]
@@ -124,8 +123,9 @@ class Phone:
             known = view.links and text in screen.device.apps
             return screen.after(("open", text)) if known else (None, f"no app {text}")
         if verb == "scroll":
-            calm = not screen.ui.ask and not screen.ui.loading
-            return screen.after(("page", "1" if text == "down" else "-1")) if calm else (None, "nothing to scroll")
+            if screen.pages() == 1:
+                return None, "nothing to scroll"
+            return screen.after(("page", "1" if text == "down" else "-1"))
         return (screen.waited(), "") if verb == "wait" else screen.after((verb,))
 
     def plan(self, view: View) -> tuple[Move, ...] | None:

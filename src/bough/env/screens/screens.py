@@ -11,10 +11,10 @@ from bough.env.screens.command import TOOLS, Command, call_of, line_of, read_com
 from bough.env.screens.device import Device, make_device
 from bough.env.screens.levels import Level, kinds_of
 from bough.env.screens.phone import Phone, View
-from bough.env.screens.tasks import TIERS, Instance, prompt_of, read_instance, sample_goals, target_of
+from bough.env.screens.tasks import TIERS, Instance, draw, prompt_of, read_instance, sample_goals, target_of
 from bough.env.screens.ui import HOME, Screen
-from bough.env.splits import content_hash, draw_instances, instance_task
-from bough.tree import Action, BadCall, Message, Outcome, Task, ToolCall
+from bough.env.splits import content_hash, instance_task
+from bough.tree import Action, BadCall, Message, Observation, Outcome, Task, ToolCall
 from bough.tree.needs import CALLS, Need
 from bough.tree.pointing import Pointing
 
@@ -123,15 +123,8 @@ class Screens:
         Raises:
             ValueError: when the split has fewer.
         """
-        drawn = draw_instances(
-            name="Screens",
-            split=split,
-            count=count,
-            seed=seed,
-            propose=partial(self._propose, split=split),
-            content=Instance.content,
-            accept=self._fits,
-        )
+        rng = random.Random(f"Screens {split} {seed}")
+        drawn = draw(count, partial(self._propose, split=split), self._fits, rng)
         return [
             instance_task(
                 name="screens",
@@ -216,7 +209,7 @@ class Screens:
         plan = self.plan(self._state(self._phone(instance), ""))
         return plan is not None and len(plan) in TIERS[self.tier][1]
 
-    def _state(self, phone: Phone, observation: str | tuple[Message, ...]) -> State:
+    def _state(self, phone: Phone, observation: Observation) -> State:
         return State(
             observation=observation,
             key=phone.key(),
@@ -226,7 +219,7 @@ class Screens:
         )
 
     def _admissible(self, phone: Phone) -> tuple[str, ...]:
-        """The possible actions; of texts to type those of the oracle's plan alone."""
+        """The possible actions; of texts to type only the texts of the target."""
         shown = range(1, len(phone.screen.elements()) + 1)
         apps = phone.screen.device.apps if self.links else ()
         scroll = ("scroll down", "scroll up") if phone.screen.pages() > 1 else ()

@@ -59,6 +59,6 @@ class Switches:
 
     def jobs(self, table: Table, target: Table) -> tuple[Job, ...]:
         """See `Part.jobs`."""
-        wanted = dict(target)
+        wanted = {row[0]: row[1] for row in target}
         clicks = tuple(("toggle", name) for name, value in table if wanted[name] != value)
         return (Job(path=(), clicks=clicks),) if clicks else ()

@@ -2,7 +2,7 @@
 
 import json
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -11,6 +11,7 @@ from bough.env.screens.catalogue import KINDS
 from bough.env.screens.device import Device, Place
 from bough.env.screens.levels import Level, is_in, templates_in
 from bough.env.screens.part import Table, Wish
+from bough.env.splits import PATIENCE
 from bough.tree import Task
 
 TIERS: Mapping[int, tuple[range, range]] = {
@@ -66,6 +67,32 @@ def sample_goals(device: Device, level: Level, split: Split, count: int, rng: ra
     return tuple(goals.values()) if len(goals) == count else ()
 
 
+def draw(
+    count: int, propose: Callable[[random.Random], Instance], accept: Callable[[Instance], bool], rng: random.Random
+) -> list[Instance]:
+    """Samples `count` different instances; a smaller `count` gives a prefix. `propose` decides the split.
+
+    Raises:
+        ValueError: when `count` is negative, or `PATIENCE` consecutive samples give no new instance.
+    """
+    if count < 0:
+        raise ValueError(f"Screens.tasks: got count={count}; need 0 or more")
+    found: dict[str, Instance] = {}
+    misses = 0
+    while len(found) < count:
+        instance = propose(rng)
+        misses += 1
+        if instance.content() not in found and accept(instance):
+            found[instance.content()] = instance
+            misses = 0
+        if misses >= PATIENCE:
+            raise ValueError(
+                f"Screens.tasks: got count={count}, but after {len(found)} different tasks {PATIENCE} samples gave no "
+                "new one; need a smaller count, or settings with more tasks (apps, rows)"
+            )
+    return list(found.values())
+
+
 def read_instance(task: Task) -> Instance:
     """Returns the instance of a task.
 
@@ -78,8 +105,8 @@ def read_instance(task: Task) -> Instance:
     whole = isinstance(seed, int) and names and listed and all(len(goal) > 2 and goal[0] in names for goal in listed)
     if not whole or not {*names} <= {*KINDS}:
         raise ValueError(
-            f"Screens: task {task.id} got the data {dict(task.data)!r}; need 'device', a whole number, 'apps', names out of "
-            f"{[*KINDS]}, and 'goals', lists of an app, a part, a template and its parameters"
+            f"Screens: task {task.id} got the data {dict(task.data)!r}; need 'device', a whole number, 'apps', names "
+            f"out of {[*KINDS]}, and 'goals', lists of an app, a part, a template and its parameters"
         )
     made = tuple(Goal(app=goal[0], part=goal[1], wish=goal[2:]) for goal in listed)
     return Instance(seed=cast("int", seed), apps=names, goals=made)

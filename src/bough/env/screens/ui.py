@@ -56,22 +56,29 @@ class Screen:
 
     def pages(self) -> int:
         """Number of pages of the list that is shown, at least 1."""
-        return max(1, -(-len(self._body()) // self.page_rows))
+        return self.shown()[1]
 
     def elements(self) -> tuple[Element, ...]:
         """The visible elements, in reading order."""
+        return self.shown()[0]
+
+    def shown(self) -> tuple[tuple[Element, ...], int]:
+        """The visible elements, in reading order, and the number of pages."""
         ui, device = self.ui, self.device
         if ui.loading:
-            return (Element(role="text", label="loading"),)
+            return (Element(role="text", label="loading"),), 1
         if ui.ask:
-            return (
+            dialog = (
                 Element(role="text", label=f"really {device.word(ui.ask[0])}"),
                 Element(role="button", label=device.word("yes"), effect=("yes",)),
                 Element(role="button", label=device.word("no"), effect=("no",)),
             )
-        body = self._body()[ui.page * self.page_rows : (ui.page + 1) * self.page_rows]
+            return dialog, 1
+        whole = self._body()
+        pages = max(1, -(-len(whole) // self.page_rows))
+        body = whole[ui.page * self.page_rows : (ui.page + 1) * self.page_rows]
         if not ui.app:
-            return body
+            return body, pages
         back = Element(role="back", label=device.word("back"), effect=("back",))
         tabs = device.has_tabs(ui.app) and len(ui.path) == 1 and len(device.apps[ui.app]) > 1
         bar = [
@@ -83,7 +90,7 @@ class Screen:
             )
             for part in (device.apps[ui.app] if tabs else ())
         ]
-        return (back, *body, *bar)
+        return (back, *body, *bar), pages
 
     def _body(self) -> tuple[Element, ...]:
         """The elements of all pages, without the bars."""
@@ -96,11 +103,12 @@ class Screen:
             )
         shown = device.part(*self.place).elements(self.data[self.place], ui.path[1:], ui.form)
         if device.theme.buttons_last and ui.form is None:
-            shown = (
-                *(each for each in shown if each.role != "button"),
-                *(each for each in shown if each.role == "button"),
-            )
-        return tuple(replace(each, label=device.word(each.label)) for each in shown)
+            shown = tuple(sorted(shown, key=lambda each: each.role == "button"))
+        words = device.theme.words
+        return tuple(
+            replace(each, label=words[each.label]) if each.role == "button" and each.label in words else each
+            for each in shown
+        )
 
     def after(self, effect: Effect) -> "tuple[Screen, str]":
         """The screen after an effect, and a message; "" for none."""
