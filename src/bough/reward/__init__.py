@@ -1,20 +1,26 @@
 """Rewards: named channels of numbers at the nodes of trees."""
 
+from bough.reward.box_score import BoxScore
 from bough.reward.format import Format
 from bough.reward.invalid import InvalidAction
 from bough.reward.judged import Judged
 from bough.reward.length import Length
 from bough.reward.outcome import EnvReward, Success
 from bough.reward.overlong import Overlong
+from bough.reward.point_in_box import PointInBox
+from bough.reward.ranked_points import RankedPoints
 from bough.reward.reward import Reward, compute_rewards, reward_trees
 
 __all__ = [
+    "BoxScore",
     "EnvReward",
     "Format",
     "InvalidAction",
     "Judged",
     "Length",
     "Overlong",
+    "PointInBox",
+    "RankedPoints",
     "Reward",
     "Success",
     "compute_rewards",

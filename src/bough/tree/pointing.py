@@ -44,6 +44,13 @@ class Pointing:
         """Whether the first point is in the target's box."""
         return bool(self.points) and self.target_box is not None and inside(self.points[0], self.target_box)
 
+    @property
+    def first_hit(self) -> int:
+        """The rank of the first point in the target's box, from 1; 0 for none."""
+        box = self.target_box
+        ranks = (rank for rank, point in enumerate(self.points, 1) if box is not None and inside(point, box))
+        return next(ranks, 0)
+
     def record(self) -> dict[str, object]:
         """Returns it as JSON data."""
         return {

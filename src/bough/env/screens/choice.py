@@ -48,6 +48,8 @@ class Choice:
 
     def grant(self, table: Table, wish: Wish) -> Table:
         """See `Part.grant`."""
+        if wish[1] not in self.options:
+            raise LookupError(f"no option {wish[1]}")
         return _selected(table, wish[1])
 
     def text(self, wish: Wish) -> str:

@@ -49,7 +49,7 @@ def read_command(line: str) -> Command | None:
     if verb == "scroll":
         return Command(verb=verb, text=rest or "down") if rest in ("", "up", "down") else None
     if verb == "open":
-        return Command(verb=verb, text=rest) if rest else None
+        return Command(verb=verb, text=clean(rest)) if rest else None
     return Command(verb=verb, text=clean(rest)) if verb == "type" else None
 
 

@@ -97,7 +97,11 @@ class Part(Protocol):
         ...
 
     def grant(self, table: Table, wish: Wish) -> Table:
-        """The data after a request is fulfilled."""
+        """The data after a request is fulfilled.
+
+        Raises:
+            LookupError: when the data do not have what the request is about.
+        """
         ...
 
     def text(self, wish: Wish) -> str:

@@ -98,9 +98,9 @@ class Records:
         template, name, *rest = wish
         if template == "create":
             return (*table, (name, *rest, *(["no"] if self.mark else [])))
+        changed = list(_row(table, _item(name)))
         if template == "delete":
             return tuple(row for row in table if row[0] != name)
-        changed = list(_row(table, _item(name)))
         if template == "rename":
             changed[0] = rest[0]
         elif template == "edit":

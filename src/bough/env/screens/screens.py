@@ -220,17 +220,19 @@ class Screens:
 
     def _admissible(self, phone: Phone) -> tuple[str, ...]:
         """The possible actions; of texts to type only the texts of the target."""
-        shown = range(1, len(phone.screen.elements()) + 1)
+        clicks = (f"click {number}" for number in range(1, len(phone.screen.elements()) + 1))
         apps = phone.screen.device.apps if self.links else ()
-        scroll = ("scroll down", "scroll up") if phone.screen.pages() > 1 else ()
-        return (
-            *(f"click {number}" for number in shown),
-            *(f"open {app}" for app in apps),
-            *scroll,
-            "back",
-            "home",
-            "done",
-        )
+        scrolls = ("scroll down", "scroll up") if phone.screen.pages() > 1 else ()
+        waits = ("wait",) if phone.screen.ui.loading else ()
+        links = (f"open {app}" for app in apps)
+        return (*clicks, *links, *scrolls, *waits, *self._texts(phone), "back", "home", "done")
+
+    def _texts(self, phone: Phone) -> tuple[str, ...]:
+        """The texts of the target, as actions; none where no field has the focus."""
+        if phone.screen.typed("") is None:
+            return ()
+        rows = [row for place in [*phone.target][: phone.goals] for row in phone.target[place]]
+        return tuple(f"type {text}" for text in dict.fromkeys(text for row in rows for text in row) if text)
 
     def _execute(self, phone: Phone, command: Command | None) -> tuple[Phone, bool]:
         if command is None:

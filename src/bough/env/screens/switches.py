@@ -51,6 +51,8 @@ class Switches:
     def grant(self, table: Table, wish: Wish) -> Table:
         """See `Part.grant`."""
         template, wanted = wish
+        if all(row[0] != wanted for row in table):
+            raise LookupError(f"no toggle {wanted}")
         return tuple((name, template.removeprefix("turn ") if name == wanted else value) for name, value in table)
 
     def text(self, wish: Wish) -> str:
