@@ -88,6 +88,8 @@ class Cart:
         if wish[0] == "take":
             del cart[wish[1]]
             return _table(table, cart)
+        if wish[0] == "buy" and cart:
+            raise LookupError("no empty cart")
         for entry in wish[1:]:
             number, _, good = entry.partition(" ")
             cart[good] = int(number)
