@@ -17,7 +17,7 @@ def screens() -> World:
     """
     return World(
         name="screens",
-        env=Screens(tier=1, max_steps=6),
+        env=Screens(tier=1, apps=2, rows=2, themes=False, max_steps=6),
         policy=Tiny(layers=2, width=64, heads=4),
         context=Window(turns=1),
         limits=Limits(turns=6),
@@ -25,7 +25,7 @@ def screens() -> World:
         regularizers=(Kl(coefficient=0.04),),
         filters=(),
         optimizer=Optimizer(learning_rate=5e-4, minibatches=2, warmup_steps=20),
-        warmup=Warmup(demonstrations=192, epochs=8, learning_rate=2e-3, batch_tokens=2048),
+        warmup=Warmup(demonstrations=600, epochs=5, learning_rate=3e-3, batch_tokens=2048),
         schedule=Schedule(steps=100, batch_tasks=16),
         execution=Execution(threads=1),
         tasks=Tasks(split="train", count=2000),

@@ -99,14 +99,14 @@ def _way(screen: Screen, place: Place, job: Job, *, links: bool) -> tuple[list[M
 
     def moves(at: Screen) -> Iterator[Moved]:
         yield from _waits(at)
+        if links:
+            yield Move(verb="open", text=app), at.after(("open", app))[0]
         elements, pages = at.shown()
         yield from _clicks(at, elements, leads)
         if pages > 1:
             yield from _scrolls(at)
         yield Move(verb="back"), at.after(("back",))[0]
         yield Move(verb="home"), at.after(("home",))[0]
-        if links:
-            yield Move(verb="open", text=app), at.after(("open", app))[0]
 
     return _search(screen, moves, reached)
 
