@@ -17,6 +17,7 @@ ENVS = {
     "long": Screens(tier=3, apps=4, rows=4, page_rows=4, slow=0.5, max_steps=30, level="template"),
     "pointing": Screens(tier=2, level="app", boxes=True, points=True, progress=0.5, targets="plan", themes=False),
     "no links": Screens(tier=2, links=False, ends="success", targets="none"),
+    "labels": Screens(tier=2, ids="label", rows=4, page_rows=3),
 }
 every = pytest.mark.parametrize("env", ENVS.values(), ids=ENVS)
 
@@ -366,7 +367,7 @@ def test_calls_are_actions_and_each_is_answered() -> None:
     assert both.outcome == Outcome.TERMINATED
     assert plain_text(both.state.observation).splitlines()[:3] == ["ok", "ok", "not executed"]
     assert env.step(start, Action(text="I am done")).outcome == Outcome.TERMINATED
-    for tool, arguments in (("type", {"text": "\ud800\x00 done"}), ("click", {"id": 10**9}), ("open", {"app": ""})):
+    for tool, arguments in (("type", {"text": "\ud800\x00 done"}), ("click", {"id": "9" * 9}), ("open", {"app": ""})):
         step = env.step(start, Action(calls=(ToolCall(name=tool, arguments=arguments),)))
         assert (step.valid, step.outcome) == (False, Outcome.OPEN)
         plain_text(step.state.observation).encode()

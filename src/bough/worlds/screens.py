@@ -17,7 +17,7 @@ def screens() -> World:
     """
     return World(
         name="screens",
-        env=Screens(tier=1, apps=2, rows=2, themes=False, max_steps=6),
+        env=Screens(tier=1, apps=2, rows=2, themes=False, ids="label", max_steps=6),
         policy=Tiny(layers=2, width=64, heads=4),
         context=Window(turns=1),
         limits=Limits(turns=6),

@@ -62,10 +62,10 @@ def clean(text: str) -> str:
 def _pointed(verb: str, rest: str) -> Command | None:
     words = rest.split()
     if not all(re.fullmatch(r"[0-9]{1,6}", word) for word in words) or len(words) > 2 * POINTS:
-        return None
+        return Command(verb="click", text=clean(words[0])) if verb == "click" and len(words) == 1 else None
     numbers = [int(word) for word in words]
     if verb == "click" and len(numbers) == 1:
-        return Command(verb="click", text=str(numbers[0]))
+        return Command(verb="click", text=words[0])
     if verb == "box" and len(numbers) == 4 and numbers[0] <= numbers[2] and numbers[1] <= numbers[3]:
         left, top, right, bottom = numbers
         middle = ((left + right) // 2, (top + bottom) // 2)
@@ -84,7 +84,7 @@ _NUMBER: dict[str, object] = {"type": "integer", "minimum": 0, "maximum": 999999
 _TEXT: dict[str, object] = {"type": "string"}
 
 TOOLS = (
-    _tool("click", "Click an element by its id.", id=_NUMBER),
+    _tool("click", "Click an element by its id.", id=_TEXT),
     _tool("tap", "Click a point of the screen, in pixels.", x=_NUMBER, y=_NUMBER),
     _tool("type", "Replace the text of the field in focus.", text=_TEXT),
     _tool("scroll", "Show another page of a long list.", direction={"enum": ["up", "down"]}),
@@ -106,10 +106,8 @@ def line_of(call: ToolCall) -> str:
 def call_of(line: str) -> ToolCall:
     """The call of a line that `read_command` parses."""
     verb, _, rest = line.partition(" ")
-    numbers = [int(word) for word in rest.split()] if verb == "click" else []
-    if len(numbers) == 2:
-        return ToolCall(name="tap", arguments={"x": numbers[0], "y": numbers[1]})
-    if numbers:
-        return ToolCall(name="click", arguments={"id": numbers[0]})
-    name = {"type": "text", "scroll": "direction", "open": "app"}.get(verb, "")
+    words = rest.split() if verb == "click" else []
+    if len(words) == 2:
+        return ToolCall(name="tap", arguments={"x": int(words[0]), "y": int(words[1])})
+    name = {"click": "id", "type": "text", "scroll": "direction", "open": "app"}.get(verb, "")
     return ToolCall(name=verb, arguments={name: rest} if name else {})

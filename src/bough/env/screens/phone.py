@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import chain, count
+from typing import Literal
 
 from bough.env.screens.command import Command
 from bough.env.screens.device import Place
@@ -23,6 +25,7 @@ class View:
         boxes: Whether the observation has the box of each element.
         links: Whether the action `open` is available.
         points: Whether the oracle clicks points in place of ids.
+        ids: "number": the ids of elements count from 1. "label": they are the labels, with "-" for blanks.
     """
 
     width: int
@@ -30,6 +33,7 @@ class View:
     boxes: bool
     links: bool
     points: bool
+    ids: Literal["number", "label"] = "number"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +75,17 @@ class Phone:
         screen = self.screen
         return boxes(screen.elements(), screen.device.theme, view.width, view.height, screen.page_rows)
 
+    def ids(self, view: View) -> tuple[str, ...]:
+        """The id of each visible element; a label that occurs again is numbered."""
+        if view.ids == "number":
+            return tuple(str(number) for number in range(1, len(self.screen.elements()) + 1))
+        found: dict[str, None] = {}
+        for each in self.screen.elements():
+            label = "-".join(each.label.split()) or "-"
+            again = (f"{label}-{number}" for number in count(2))
+            found[next(name for name in chain([label], again) if name not in found)] = None
+        return tuple(found)
+
     def text(self, view: View) -> str:
         """The observation."""
         ui = self.screen.ui
@@ -82,8 +97,9 @@ class Phone:
         if self.note:
             lines.append(f"note: {self.note}")
         placed = self.boxes(view) if view.boxes else (None,) * len(shown)
-        for number, (each, box) in enumerate(zip(shown, placed, strict=True), 1):
-            words = [str(number), each.role, each.label, self._value(each), *(map(str, box) if box else ())]
+        for name, each, box in zip(self.ids(view), shown, placed, strict=True):
+            label = each.label if view.ids == "number" else ""
+            words = [name, each.role, label, self._value(each), *(map(str, box) if box else ())]
             lines.append(" ".join(filter(None, words)))
         return "\n".join(lines)
 
@@ -97,8 +113,8 @@ class Phone:
         """The number of the element that a click hits, from 0; None for none."""
         shown = self.boxes(view)
         if not command.points:
-            number = int(command.text) - 1
-            return number if 0 <= number < len(shown) else None
+            ids = self.ids(view)
+            return ids.index(command.text) if command.text in ids else None
         return next((number for number, box in enumerate(shown) if inside(command.points[0], box)), None)
 
     def after(self, command: Command, view: View) -> "tuple[Phone, bool]":
@@ -149,9 +165,9 @@ class Phone:
             return line, Pointing(kind="", target_kind=move.verb, screen=screen)
         number = [each.effect for each in self.screen.elements()].index(move.effect)
         box = self.boxes(view)[number]
-        point = centre(box)
-        line = f"click {point[0]} {point[1]}" if view.points else f"click {number + 1}"
-        return line, Pointing(kind="", target_kind="click", target=str(number + 1), target_box=box, screen=screen)
+        name, point = self.ids(view)[number], centre(box)
+        line = f"click {point[0]} {point[1]}" if view.points else f"click {name}"
+        return line, Pointing(kind="", target_kind="click", target=name, target_box=box, screen=screen)
 
     def follow(self, move: Move) -> Screen:
         """The screen after a move of the oracle."""

@@ -42,6 +42,7 @@ class Screens:
         fault_rate: Share of actions that raise `EnvFault` the first time that a process executes them in a state.
         links: Whether the action `open APP` is available.
         boxes: Whether the observation has the boxes.
+        ids: "number": the ids of elements count from 1. "label": they are the labels, which is easier.
         points: Whether the oracle clicks points in place of ids.
         width: Of the screen, in pixels.
         height: Of the screen, in pixels.
@@ -65,6 +66,7 @@ class Screens:
     fault_rate: float = 0.0
     links: bool = True
     boxes: bool = False
+    ids: Literal["number", "label"] = "number"
     points: bool = False
     width: int = 720
     height: int = 1280
@@ -183,7 +185,9 @@ class Screens:
 
     @property
     def _view(self) -> View:
-        return View(width=self.width, height=self.height, boxes=self.boxes, links=self.links, points=self.points)
+        return View(
+            width=self.width, height=self.height, boxes=self.boxes, links=self.links, points=self.points, ids=self.ids
+        )
 
     def _device(self, instance: Instance) -> Device:
         return make_device(instance.seed, instance.apps, self.rows, self.themes, self.slow)
@@ -220,7 +224,7 @@ class Screens:
 
     def _admissible(self, phone: Phone) -> tuple[str, ...]:
         """The possible actions; of texts to type only the texts of the target."""
-        clicks = (f"click {number}" for number in range(1, len(phone.screen.elements()) + 1))
+        clicks = (f"click {name}" for name in phone.ids(self._view))
         apps = phone.screen.device.apps if self.links else ()
         scrolls = ("scroll down", "scroll up") if phone.screen.pages() > 1 else ()
         waits = ("wait",) if phone.screen.ui.loading else ()
