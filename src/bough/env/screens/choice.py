@@ -23,9 +23,9 @@ class Choice:
         """Select an option."""
         return ("choose",)
 
-    def fill(self, rng: random.Random, rows: int) -> Table:  # noqa: ARG002
-        """See `Part.fill`: all options, in any order."""
-        options = rng.sample(self.options, len(self.options))
+    def fill(self, rng: random.Random, rows: int) -> Table:
+        """See `Part.fill`: up to `rows` + 1 of the options, in any order."""
+        options = rng.sample(self.options, min(len(self.options), rows + 1))
         return _selected(tuple((option, "") for option in options), rng.choice(options))
 
     def draft(self, table: Table, path: tuple[str, ...]) -> None:  # noqa: ARG002
@@ -48,7 +48,7 @@ class Choice:
 
     def grant(self, table: Table, wish: Wish) -> Table:
         """See `Part.grant`."""
-        if wish[1] not in self.options:
+        if all(row[0] != wish[1] for row in table):
             raise LookupError(f"no option {wish[1]}")
         return _selected(table, wish[1])
 
