@@ -19,6 +19,7 @@ from bough.env.quiz import Quiz
 from bough.env.replay import Replay
 from bough.env.scienceworld import ScienceWorld
 from bough.env.retrieval import Bm25s, CorpusFiles, Fts5, KnowledgeGraph
+from bough.env.screens.screens import Screens
 from bough.env.script import RandomAction, Script
 from bough.env.search_qa import SearchQa
 from bough.env.self_search import SelfSearch
@@ -60,6 +61,7 @@ __all__ = [
     "RandomAction",
     "Replay",
     "ScienceWorld",
+    "Screens",
     "Script",
     "SearchQa",
     "Seated",

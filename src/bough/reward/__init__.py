@@ -1,5 +1,6 @@
 """Rewards: named channels of numbers at the nodes of trees."""
 
+from bough.reward.box_score import BoxScore
 from bough.reward.format import Format
 from bough.reward.invalid import InvalidAction
 from bough.reward.judged import Judged
@@ -7,9 +8,12 @@ from bough.reward.length import Length
 from bough.reward.mark import MarkReward
 from bough.reward.outcome import EnvReward, Success
 from bough.reward.overlong import Overlong
+from bough.reward.point_in_box import PointInBox
+from bough.reward.ranked_points import RankedPoints
 from bough.reward.reward import Reward, compute_rewards, reward_trees
 
 __all__ = [
+    "BoxScore",
     "EnvReward",
     "Format",
     "InvalidAction",
@@ -17,6 +21,8 @@ __all__ = [
     "Length",
     "MarkReward",
     "Overlong",
+    "PointInBox",
+    "RankedPoints",
     "Reward",
     "Success",
     "compute_rewards",

@@ -24,6 +24,7 @@ from bough.tree.message import (
     plain_text,
 )
 from bough.tree.path_view import PathTokens, PathView, annotation_spans, annotations, join, path_view
+from bough.tree.pointing import Box, Pointing, pointing_in
 from bough.tree.prune import keep_paths
 from bough.tree.records import (
     action_record,
@@ -106,6 +107,7 @@ __all__ = [
     "messages",
     "plain_text",
     "Bools",
+    "Box",
     "Credited",
     "Floats",
     "Info",
@@ -118,6 +120,7 @@ __all__ = [
     "Source",
     "StageError",
     "PathView",
+    "Pointing",
     "Task",
     "Ternary",
     "Tree",
@@ -185,6 +188,7 @@ __all__ = [
     "spread_turns",
     "spread_tokens",
     "path_view",
+    "pointing_in",
     "sum_at",
     "sum_of_subtree",
     "sum_to_root",

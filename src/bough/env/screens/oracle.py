@@ -1,0 +1,160 @@
+"""The oracle: what is left to do, and the moves that do it."""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import permutations
+from typing import TypeAlias
+
+from bough.env.screens.device import Place
+from bough.env.screens.part import Effect, Element, Job, Table, same
+from bough.env.screens.ui import Screen, Ui
+
+ORDERS = 3
+"""Most parts with changes for which every order is tried."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Move:
+    """An action of the oracle.
+
+    Attributes:
+        verb: "click", "type", "scroll", "open", "back", "home" or "wait".
+        text: The text to type, the direction, or the name of the app.
+        effect: Of the element to click; () for an action without an element.
+    """
+
+    verb: str
+    text: str = ""
+    effect: Effect = ()
+
+
+Moved: TypeAlias = tuple[Move, Screen]
+
+
+def solve(screen: Screen, target: Mapping[Place, Table], *, links: bool) -> tuple[Move, ...] | None:
+    """Returns moves that lead from a screen to the target data; None where nothing does.
+
+    The way to each screen is a shortest one, by breadth-first search. Where at most `ORDERS` parts need changes, the
+    plan is the shortest over the orders of the parts; ties go to the order of the target.
+
+    Args:
+        screen: Where to begin.
+        target: The data to reach, by part.
+        links: Whether the action `open` is available.
+    """
+    left: list[list[tuple[Place, Job]]] = []
+    for place, table in target.items():
+        if same(screen.data[place], table):
+            continue
+        jobs = screen.device.part(*place).jobs(screen.data[place], table)
+        if jobs is None:
+            return None
+        left.append([(place, job) for job in jobs])
+    orders = permutations(left) if len(left) <= ORDERS else iter([tuple(left)])
+    plans = (_plan(screen, [job for jobs in order for job in jobs], links=links) for order in orders)
+    return min(plans, key=len)
+
+
+def _plan(screen: Screen, jobs: list[tuple[Place, Job]], *, links: bool) -> tuple[Move, ...]:
+    plan: list[Move] = []
+    for place, job in jobs:
+        moves, screen = _way(screen, place, job, links=links)
+        plan += moves
+        wanted = job.form or ()
+        # The field in focus comes first, which saves a click.
+        for number in sorted(range(len(wanted)), key=lambda number: number != screen.ui.focus):
+            if screen.ui.form is None or screen.ui.form[number] == wanted[number]:
+                continue
+            if screen.ui.focus != number:
+                moves, screen = _click(screen, ("focus", str(number)))
+                plan += moves
+            plan.append(Move(verb="type", text=wanted[number]))
+            screen = screen.typed(wanted[number]) or screen
+        for effect in job.clicks:
+            if screen.ui.ask and effect == ("ask", *screen.ui.ask):
+                continue
+            moves, screen = _click(screen, effect)
+            plan += moves
+    return tuple(plan)
+
+
+def _way(screen: Screen, place: Place, job: Job, *, links: bool) -> tuple[list[Move], Screen]:
+    """A shortest way to the screen of a job; a dialog that the job needs may be open there."""
+    app, path = place[0], (place[1], *job.path)
+
+    def reached(at: Screen) -> bool:
+        ui = at.ui
+        asked = not ui.ask or ("ask", *ui.ask) == job.clicks[0]
+        return asked and not ui.loading and (ui.app, ui.path) == (app, path)
+
+    def leads(effect: Effect) -> bool:
+        verb, *rest = effect
+        steps = (path[0], *rest) if verb == "go" else tuple(rest)
+        return (
+            (verb == "open" and rest[0] == app)
+            or verb == "no"
+            or (verb in ("part", "go") and steps == path[: len(steps)])
+        )
+
+    def moves(at: Screen) -> Iterator[Moved]:
+        yield from _waits(at)
+        if links:
+            yield Move(verb="open", text=app), at.after(("open", app))[0]
+        elements, pages = at.shown()
+        yield from _clicks(at, elements, leads)
+        if pages > 1:
+            yield from _scrolls(at)
+        yield Move(verb="back"), at.after(("back",))[0]
+        yield Move(verb="home"), at.after(("home",))[0]
+
+    return _search(screen, moves, reached)
+
+
+def _click(screen: Screen, effect: Effect) -> tuple[list[Move], Screen]:
+    """Clicks an element of the screen, after as many scrolls as it needs."""
+
+    def shown(at: Screen) -> bool:
+        return any(each.effect == effect for each in at.elements())
+
+    moves, screen = _search(screen, _scrolls, shown)
+    return [*moves, Move(verb="click", effect=effect)], screen.after(effect)[0]
+
+
+def _waits(screen: Screen) -> Iterator[Moved]:
+    if screen.ui.loading:
+        yield Move(verb="wait"), screen.waited()
+
+
+def _scrolls(screen: Screen) -> Iterator[Moved]:
+    yield Move(verb="scroll", text="down"), screen.after(("page", "1"))[0]
+    yield Move(verb="scroll", text="up"), screen.after(("page", "-1"))[0]
+
+
+def _clicks(screen: Screen, elements: Iterable[Element], fits: Callable[[Effect], bool]) -> Iterator[Moved]:
+    for each in elements:
+        if fits(each.effect):
+            yield Move(verb="click", effect=each.effect), screen.after(each.effect)[0]
+
+
+def _search(
+    screen: Screen, moves: Callable[[Screen], Iterable[Moved]], reached: Callable[[Screen], bool]
+) -> tuple[list[Move], Screen]:
+    """Breadth-first search over screens; the data stay the same.
+
+    Raises:
+        LookupError: when no screen is reached.
+    """
+    if reached(screen):
+        return [], screen
+    ways: dict[Ui, list[Move]] = {screen.ui: []}
+    queue = deque([screen])
+    while queue:
+        at = queue.popleft()
+        for move, after in moves(at):
+            if after.ui not in ways:
+                ways[after.ui] = [*ways[at.ui], move]
+                if reached(after):
+                    return ways[after.ui], after
+                queue.append(after)
+    raise LookupError(f"got no way from {screen.ui}; need one")

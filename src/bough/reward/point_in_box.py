@@ -1,0 +1,44 @@
+"""A reward for clicks on the right element."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from bough.reward.pointings import pay
+from bough.tree import Floats, Tree
+from bough.tree.pointing import Pointing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PointInBox:
+    """Channel "grounding": the rule of UI-R1 (arXiv 2503.21620), at each action with a known correct action.
+
+    1 for the right kind of action, and 1 more where the point is in the target's box or the action has no target; the
+    sum is divided by 2. The format of UI-R1 is the reward `Format`. Needs an environment with a screen, such as
+    `Screens`: an action without `Pointing` pays nothing. Assumes that the oracle's action is the only right one.
+
+    As the paper has it, an action of the right kind without a target pays in full. `clicks_only=True` pays only at
+    actions whose correct action is a click, so that a policy cannot live on kinds alone.
+
+    Example:
+        >>> on_target = Pointing(kind="click", points=((5, 5),), target_kind="click", target_box=(0, 0, 9, 9))
+        >>> PointInBox().score(on_target)
+        1.0
+
+    Attributes:
+        weight: Factor on the reward.
+        clicks_only: Whether actions without a target box pay nothing.
+    """
+
+    weight: float = 0.1
+    clicks_only: bool = False
+
+    def __call__(self, group: Sequence[Tree]) -> list[Mapping[str, Floats]]:
+        """Pays at `ACTION` nodes."""
+        return [{"grounding": self.weight * pay(tree, self.score)} for tree in group]
+
+    def score(self, pointing: Pointing) -> float:
+        """The reward of one action, in [0, 1]."""
+        if self.clicks_only and pointing.target_box is None:
+            return 0.0
+        right_kind = pointing.kind == pointing.target_kind
+        return (right_kind + (right_kind and (pointing.target_box is None or pointing.hit))) / 2

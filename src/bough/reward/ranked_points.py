@@ -1,0 +1,57 @@
+"""A reward for several points in one answer."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import sqrt
+
+from bough.reward.pointings import pay
+from bough.tree import Floats, Tree
+from bough.tree.pointing import Point, Pointing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankedPoints:
+    """Channel "points": the adaptive exploration reward of InfiGUI-G1 (arXiv 2508.05731).
+
+    With N points of which the first hit has rank k: 1 / sqrt(N k). Without a hit: -1 / N. An answer without a point,
+    or with three points or more on one line, gets -1. Pays at each action whose correct action is a click.
+
+    With the format point of the paper, 1 for each well-formed answer, a miss with four points pays more than one with a
+    single point; `format_point=True` adds it.
+
+    Example:
+        >>> two = Pointing(kind="click", points=((50, 50), (5, 5)), target_kind="click", target_box=(0, 0, 9, 9))
+        >>> RankedPoints().score(two)
+        0.5
+
+    Attributes:
+        weight: Factor on the reward.
+        format_point: Whether a well-formed answer earns 1 more.
+    """
+
+    weight: float = 0.1
+    format_point: bool = False
+
+    def __call__(self, group: Sequence[Tree]) -> list[Mapping[str, Floats]]:
+        """Pays at `ACTION` nodes."""
+        return [{"points": self.weight * pay(tree, self.score)} for tree in group]
+
+    def score(self, pointing: Pointing) -> float:
+        """The reward of one action before the weight."""
+        if pointing.target_box is None:
+            return 0.0
+        points = pointing.points
+        if not points or (len(points) > 2 and on_a_line(points)):
+            return -1.0
+        first = pointing.first_hit
+        return self.format_point + (1 / sqrt(len(points) * first) if first else -1 / len(points))
+
+
+def on_a_line(points: Sequence[Point]) -> bool:
+    """Whether all points are on one line."""
+    (left, top), *others = points
+    distinct = [point for point in others if point != (left, top)]
+    if not distinct:
+        return True
+    right, down = distinct[0][0] - left, distinct[0][1] - top
+    return all((x - left) * down == (y - top) * right for x, y in distinct)
