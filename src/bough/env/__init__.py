@@ -17,8 +17,8 @@ from bough.env.planner_executor import PlannerExecutor
 from bough.env.program_tasks import ProgramTasks
 from bough.env.quiz import Quiz
 from bough.env.replay import Replay
-from bough.env.scienceworld import ScienceWorld
 from bough.env.retrieval import Bm25s, CorpusFiles, Fts5, KnowledgeGraph
+from bough.env.scienceworld import ScienceWorld
 from bough.env.screens.screens import Screens
 from bough.env.script import RandomAction, Script
 from bough.env.search_qa import SearchQa
