@@ -266,7 +266,7 @@ class Machine:
     def end(self) -> None:
         """End the Java machine, whatever state it is in."""
         process = self._env._gateway.java_process
-        with suppress(self._errors):  # a broken connection; the process is killed below
+        with suppress(*self._errors):  # a broken connection; the process is killed below
             self._env.close()
         process.kill()
         process.wait()
