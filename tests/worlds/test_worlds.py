@@ -15,6 +15,7 @@ from bough.train import World
 WORLDS = list(names("worlds"))
 PACKAGES = {
     "scienceworld": ("scienceworld",),
+    "bfcl": ("bfcl_eval", "mpmath"),
     "textworld": ("textworld",),
 }
 """What a world needs that a plain installation lacks."""

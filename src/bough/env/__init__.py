@@ -1,5 +1,6 @@
 """Environments: states and steps as plain values, and the protocols of environments and their hosts."""
 
+from bough.env.bfcl import Bfcl
 from bough.env.check_call import check_call
 from bough.env.database import Database
 from bough.env.env import Branching, Closing, Env, EnvFault, Oracle, Seated, Split, State, Step, UserCodeError, seats_of
@@ -34,6 +35,7 @@ from bough.env.workers import Workers
 __all__ = [
     "BirdFolder",
     "Bm25s",
+    "Bfcl",
     "Branching",
     "Closing",
     "CorpusFiles",
