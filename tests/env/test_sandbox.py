@@ -16,7 +16,7 @@ from dataclasses import FrozenInstanceError, replace
 from pathlib import Path
 
 import pytest
-from sandboxed import needs_sandbox
+from tests.sandboxed import needs_sandbox
 
 from bough.env.sandbox import Ending, Sandbox, SandboxError, SandboxResult
 from bough.env.sandbox import bubblewrap as bubblewrap_module

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.methods.small import train_small
+from tests.sandboxed import sandbox_problem
 
 from bough.cli.find import find_run, find_world, names
 from bough.config import dump, load
@@ -14,9 +15,12 @@ from bough.train import World
 
 WORLDS = list(names("worlds"))
 PACKAGES = {
+    "reasoning": ("reasoning_gym",),
     "textworld": ("textworld",),
 }
 """What a world needs that a plain installation lacks."""
+SANDBOX = ("code",)
+"""The worlds that need a sandbox, which the machine may lack."""
 
 
 @pytest.mark.parametrize("method", ["grpo", "tree_grpo", "ppo"])
@@ -24,6 +28,8 @@ PACKAGES = {
 def test_a_world_trains(world: str, method: str, tmp_path: Path) -> None:
     for package in PACKAGES.get(world, ()):
         pytest.importorskip(package)
+    if world in SANDBOX and (problem := sandbox_problem()):
+        pytest.skip(problem)
     train_small(find_run(method, world), tmp_path)
 
 

@@ -1,17 +1,21 @@
 """Environments: states and steps as plain values, and the protocols of environments and their hosts."""
 
 from bough.env.check_call import check_call
+from bough.env.code_tasks import CodeTasks
+from bough.env.code_tools import CodeTools
 from bough.env.database import Database
 from bough.env.env import Branching, Closing, Env, EnvFault, Oracle, Seated, Split, State, Step, UserCodeError, seats_of
 from bough.env.frozenlake import FrozenLake
-from bough.env.function_tool import ToolError
+from bough.env.function_tool import ToolError, stateless
 from bough.env.host import EnvHost, Host
 from bough.env.inline import InProcessHost
 from bough.env.joint import ParallelCalls
 from bough.env.mcp import McpHttp, McpStdio
 from bough.env.planner_executor import PlannerExecutor
 from bough.env.program_tasks import ProgramTasks
+from bough.env.python_tool import python, run_python
 from bough.env.replay import Replay
+from bough.env.sandbox import Ending, Sandbox, SandboxError, SandboxResult
 from bough.env.script import RandomAction, Script
 from bough.env.shop import Shop
 from bough.env.sokoban import Sokoban
@@ -22,9 +26,12 @@ from bough.env.workers import Workers
 __all__ = [
     "Branching",
     "Closing",
+    "CodeTasks",
+    "CodeTools",
     "Database",
     "Env",
     "EnvFault",
+    "Ending",
     "EnvHost",
     "FrozenLake",
     "Host",
@@ -37,6 +44,9 @@ __all__ = [
     "ProgramTasks",
     "RandomAction",
     "Replay",
+    "Sandbox",
+    "SandboxError",
+    "SandboxResult",
     "Script",
     "Seated",
     "Shop",
@@ -51,6 +61,9 @@ __all__ = [
     "Workers",
     "call",
     "check_call",
+    "python",
+    "run_python",
     "seats_of",
+    "stateless",
     "tools_env",
 ]

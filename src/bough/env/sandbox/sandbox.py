@@ -60,7 +60,7 @@ class Sandbox:
         ValueError: when a field is out of its range.
     """
 
-    wall_s: float = 5.0
+    wall_s: float = 10.0
     cpu_s: int = 2
     memory_mib: int = 256
     disk_mib: int = 16

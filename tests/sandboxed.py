@@ -5,7 +5,7 @@ import pytest
 from bough.env.sandbox import Sandbox, SandboxError
 
 
-def problem() -> str:
+def sandbox_problem() -> str:
     """Why this machine has no sandbox; "" when it has one."""
     try:
         Sandbox().check()
@@ -14,4 +14,4 @@ def problem() -> str:
     return ""
 
 
-needs_sandbox = pytest.mark.skipif(bool(problem()), reason=problem())
+needs_sandbox = pytest.mark.skipif(bool(sandbox_problem()), reason=sandbox_problem() or "there is a sandbox")
