@@ -14,6 +14,7 @@ from bough.env.mcp import McpHttp, McpStdio
 from bough.env.planner_executor import PlannerExecutor
 from bough.env.program_tasks import ProgramTasks
 from bough.env.python_tool import python, run_python
+from bough.env.reasoning import ReasoningGym
 from bough.env.replay import Replay
 from bough.env.sandbox import Ending, Sandbox, SandboxError, SandboxResult
 from bough.env.script import RandomAction, Script
@@ -43,6 +44,7 @@ __all__ = [
     "PlannerExecutor",
     "ProgramTasks",
     "RandomAction",
+    "ReasoningGym",
     "Replay",
     "Sandbox",
     "SandboxError",
