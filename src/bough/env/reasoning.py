@@ -101,7 +101,7 @@ class ReasoningGym:
             seed=seed,
             propose=partial(_propose, datasets=self.datasets, config=self.config, size=self.size),
             content=_content,
-            accept=_question,
+            accept=self._answerable,
         )
         return [
             instance_task(
@@ -162,6 +162,11 @@ class ReasoningGym:
         right = score(dataset, asked.item.dataset, answer_of(answer), entry) >= 1
         return (answer,) if right else None
 
+    def _answerable(self, item: Item) -> bool:
+        """Whether the reference answer, where there is one, is more than spaces."""
+        answer: object = _entry(item, self.config, self.size)["answer"]
+        return not isinstance(answer, str) or bool(answer_of(answer))
+
 
 def answer_of(action: str) -> str:
     """The answer in a text: the last part between tags, or all of it, without spaces around it."""
@@ -176,10 +181,6 @@ def _propose(rng: random.Random, *, datasets: tuple[str, ...], config: str, size
 
 def _content(item: Item) -> str:
     return item.question
-
-
-def _question(item: Item) -> bool:
-    return bool(item.question)
 
 
 def _settings(config: str) -> Mapping[str, Mapping[str, Any]]:

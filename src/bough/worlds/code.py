@@ -7,7 +7,14 @@ from bough.policy import Tiny
 from bough.rollout import Limits
 from bough.train import Evaluation, Execution, Schedule, Tasks, Warmup, World
 
-FAMILIES = ("times_plus", "times_minus", "plus_times", "minus_times", "square_plus", "distance")
+FAMILIES = (
+    "times_plus",
+    "times_minus",
+    "plus_times",
+    "minus_times",
+    "square_plus",
+    "distance",
+)
 
 
 def code() -> World:
@@ -20,11 +27,11 @@ def code() -> World:
         env=CodeTasks(families=FAMILIES, visible=0, hidden=4, reward="all"),
         policy=Tiny(layers=2, width=64, heads=4, context_tokens=256),
         limits=Limits(turns=1),
-        sampling=Sampling(max_tokens=16),
+        sampling=Sampling(max_tokens=20),
         optimizer=Optimizer(learning_rate=3e-4, minibatches=2),
-        warmup=Warmup(demonstrations=512, epochs=4, learning_rate=3e-3, batch_tokens=2048),
-        schedule=Schedule(steps=60, batch_tasks=16),
+        warmup=Warmup(demonstrations=1000, epochs=6, learning_rate=3e-3, batch_tokens=2048),
+        schedule=Schedule(steps=30, batch_tasks=8),
         execution=Execution(threads=1),
         tasks=Tasks(split="train", count=1500),
-        evaluation=Evaluation(tasks=Tasks(split="test", count=200), every=20),
+        evaluation=Evaluation(tasks=Tasks(split="test", count=100), every=10),
     )

@@ -6,7 +6,7 @@ from bough.env.coding.family import Family, Parameters, numbers
 
 
 def _two(rng: Random) -> Parameters:
-    return {"a": rng.randint(2, 40), "b": rng.randint(1, 40)}
+    return {"a": rng.randint(2, 20), "b": rng.randint(1, 20)}
 
 
 def _few(rng: Random) -> Parameters:
