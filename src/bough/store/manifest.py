@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bough.version import __version__
 
-PACKAGES = ("torch", "transformers", "tokenizers", "safetensors", "numpy", "peft", "textworld")
+PACKAGES = ("torch", "transformers", "tokenizers", "safetensors", "numpy", "peft", "reasoning-gym", "textworld")
 
 
 def describe(data: Mapping[str, str]) -> dict[str, object]:

@@ -1,0 +1,1 @@
+"""Programming tasks: families of generated ones, rows of a user, and their tests in the sandbox."""

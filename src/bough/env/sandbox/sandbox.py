@@ -1,0 +1,223 @@
+"""Runs programs in a sandbox."""
+
+import os
+import platform
+import random
+import signal
+import subprocess
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+
+from bough.env.sandbox.bubblewrap import Privilege, bubblewrap, command, privileges
+from bough.env.sandbox.python_files import python_files
+from bough.env.sandbox.result import Ending, SandboxError, SandboxResult
+from bough.env.sandbox.seccomp import seccomp_filter
+from bough.env.sandbox.watch import Watched, watch
+
+MIB = 2**20
+STARTED, OUT_OF_MEMORY = b"s", b"m"
+"""Bytes that the launcher reports."""
+
+SIGNALLED = 128
+"""bubblewrap exits with this plus the signal that ended the program."""
+
+TRANSIENT_USERS = range(61184, 65520)
+"""User ids that belong to no account; systemd reserves them. Limits of threads are by user id."""
+
+NOBODY = 65534
+PIPES = ("stdout", "stderr", "report")
+START_S = 60.0
+"""Limit of the first start in seconds, which checks the machine."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sandbox:
+    """Runs Python programs with bubblewrap: no network, no files of the host, one process, limits of all resources.
+
+    The program has namespaces of its own, no capabilities, a read-only file system with the interpreter and its
+    standard library, and a filter of system calls (seccomp). It cannot start processes, so the limits of one process
+    are its limits. They hold also when Bough runs as root: then the program runs as a transient user.
+
+    Each run is a process of its own, which ends with the run. `random` is seeded, and sets have a fixed order. A
+    program that reads the clock or the system's random numbers is not deterministic.
+
+    Linux on x86_64 or aarch64, with bubblewrap 0.8 or newer.
+
+    Attributes:
+        wall_s: Limit of wall time in seconds, with the start of the sandbox, which takes about 0.05 s.
+        cpu_s: Limit of processor time in whole seconds, of all threads together.
+        memory_mib: Limit of address space; the interpreter needs about 40.
+        disk_mib: Size of /tmp, which is in memory; 0 for none.
+        output_bytes: Limit of standard output and of standard error, each. A program that writes more is ended.
+        threads: Maximum number of threads. As an ordinary user it holds from Linux 5.14 on.
+        files: Maximum number of open files.
+        packages: Folders of installed packages that programs can import, read-only; every user can read them.
+        python: Path of the interpreter; "" for the one that runs. Its installed packages are not visible.
+
+    Raises:
+        ValueError: when a field is out of its range.
+    """
+
+    wall_s: float = 10.0
+    cpu_s: int = 2
+    memory_mib: int = 256
+    disk_mib: int = 16
+    output_bytes: int = 65536
+    threads: int = 16
+    files: int = 64
+    packages: tuple[str, ...] = ()
+    python: str = ""
+
+    def __post_init__(self) -> None:
+        least = {"cpu_s": 1, "memory_mib": 40, "disk_mib": 0, "output_bytes": 1, "threads": 1, "files": 16}
+        for name, value in least.items():
+            if getattr(self, name) < value:
+                raise ValueError(f"Sandbox.{name}: got {getattr(self, name)}; need {value} or more")
+        if not 0 < self.wall_s < float("inf"):
+            raise ValueError(f"Sandbox.wall_s: got {self.wall_s}; need a number of seconds above 0")
+
+    def run(self, program: str, *, stdin: str = "", echo: bool = False) -> SandboxResult:
+        """Runs a program and waits for its end.
+
+        Nothing of the program is left when this returns.
+
+        Args:
+            program: Python source; anything else ends with a SyntaxError on standard error.
+            stdin: Standard input.
+            echo: Whether the value of a last expression is printed, as at a Python prompt.
+
+        Raises:
+            SandboxError: when the machine cannot run a sandbox.
+        """
+        privilege = _privilege(self.python)
+        return _result(_watched(self, program, stdin=stdin, echo=echo, privilege=privilege))
+
+    def check(self) -> None:
+        """Starts a sandbox once per process.
+
+        Raises:
+            SandboxError: when the machine cannot run a sandbox.
+        """
+        _privilege(self.python)
+
+
+def _watched(sandbox: Sandbox, program: str, *, stdin: str, echo: bool, privilege: Privilege) -> Watched:
+    user = random.SystemRandom().choice(TRANSIENT_USERS) if privilege is Privilege.ROOT else 0
+    limits = (
+        user,
+        sandbox.memory_mib * MIB,
+        sandbox.cpu_s,
+        max(1, sandbox.disk_mib) * MIB,
+        sandbox.files,
+        sandbox.threads if user or _counts_by_namespace() else 0,
+    )
+    files = python_files(sandbox.python)
+    nobody = NOBODY if privilege is Privilege.NOBODY else None
+    with _memory_files(seccomp_filter(), _encoded(program), _encoded(stdin)) as (seccomp, code, inputs):
+        pipes = {name: os.pipe() for name in PIPES}
+        reported = pipes["report"][1]
+        try:
+            process = subprocess.Popen(
+                command(
+                    files,
+                    privilege=privilege,
+                    seccomp=seccomp,
+                    disk_bytes=sandbox.disk_mib * MIB,
+                    packages=sandbox.packages,
+                    arguments=(reported, code, int(echo), *limits),
+                ),
+                stdin=inputs,
+                stdout=pipes["stdout"][1],
+                stderr=pipes["stderr"][1],
+                pass_fds=(seccomp, code, reported),
+                start_new_session=True,
+                user=nobody,
+                group=nobody,
+                extra_groups=None if nobody is None else (),
+            )
+        except BaseException:
+            for read, _ in pipes.values():
+                os.close(read)
+            raise
+        finally:
+            for _, write in pipes.values():
+                os.close(write)
+        read = {name: ends[0] for name, ends in pipes.items()}
+        return watch(process, read, wall_s=sandbox.wall_s, limit=sandbox.output_bytes)
+
+
+def _result(watched: Watched) -> SandboxResult:
+    report, status = watched.written["report"], watched.status
+    stdout, stderr = (watched.written[name].decode(errors="replace") for name in ("stdout", "stderr"))
+    if not watched.late and not report.startswith(STARTED):
+        raise SandboxError(
+            f"sandbox: the start failed with status {status}: {(stderr.strip().splitlines() or ['no text'])[-1]}"
+        )
+    if watched.late or status == SIGNALLED + signal.SIGXCPU:
+        ending = Ending.TIMEOUT
+    elif watched.full:
+        ending = Ending.OUTPUT
+    elif OUT_OF_MEMORY in report:
+        ending = Ending.MEMORY
+    elif status > SIGNALLED:
+        ending = Ending.KILLED
+    else:
+        return SandboxResult(stdout=stdout, stderr=stderr, ending=Ending.EXITED, status=status)
+    return SandboxResult(stdout=stdout, stderr=stderr, ending=ending)
+
+
+@lru_cache(maxsize=8)
+def _privilege(python: str) -> Privilege:
+    """The first way to give up privileges that works on this machine.
+
+    Raises:
+        SandboxError: when none works.
+    """
+    bubblewrap()
+    problems: list[str] = []
+    for privilege in privileges():
+        try:
+            watched = _watched(
+                Sandbox(python=python, wall_s=START_S, cpu_s=60), "", stdin="", echo=False, privilege=privilege
+            )
+            if _result(watched).ok:
+                return privilege
+            problems.append(f"{privilege}: the first program failed")
+        except (SandboxError, OSError) as error:
+            problems.append(f"{privilege}: {str(error).removeprefix('sandbox: ')}")
+    raise SandboxError(
+        f"sandbox: bubblewrap fails on this machine ({'; '.join(dict.fromkeys(problems))}); need namespaces: as an "
+        "ordinary user, unprivileged user namespaces (sysctl kernel.apparmor_restrict_unprivileged_userns=0, "
+        "kernel.unprivileged_userns_clone=1); in a container, --privileged or --security-opt seccomp=unconfined with "
+        "--cap-add SYS_ADMIN; and a Python that every user can read"
+    )
+
+
+@lru_cache(maxsize=1)
+def _counts_by_namespace() -> bool:
+    """Whether the kernel counts the threads of a user in each user namespace apart, as since Linux 5.14."""
+    found = [int(part) for part in platform.release().replace("-", ".").split(".")[:2] if part.isdigit()]
+    return tuple(found) >= (5, 14)
+
+
+def _encoded(text: str) -> bytes:
+    """UTF-8; lone surrogates become invalid bytes, which Python refuses as source."""
+    return text.encode(errors="surrogatepass")
+
+
+@contextmanager
+def _memory_files(*contents: bytes) -> Generator[list[int]]:
+    """Descriptors of files in memory, which are closed at the end."""
+    opened: list[int] = []
+    try:
+        for content in contents:
+            opened.append(os.memfd_create("bough"))
+            with os.fdopen(os.dup(opened[-1]), "wb") as file:
+                file.write(content)
+            os.lseek(opened[-1], 0, os.SEEK_SET)
+        yield opened
+    finally:
+        for descriptor in opened:
+            os.close(descriptor)
