@@ -2,6 +2,7 @@
 
 from bough.env.check_call import check_call
 from bough.env.database import Database
+from bough.env.dialogue import Dialogue, ScriptedUser
 from bough.env.env import Branching, Closing, Env, EnvFault, Oracle, Seated, Split, State, Step, UserCodeError, seats_of
 from bough.env.frozenlake import FrozenLake
 from bough.env.function_tool import ToolError
@@ -12,13 +13,16 @@ from bough.env.inline import InProcessHost
 from bough.env.joint import ParallelCalls
 from bough.env.mcp import McpHttp, McpStdio
 from bough.env.openenv import OpenEnv, openenv_env
+from bough.env.openspiel import OpenSpiel
 from bough.env.pettingzoo import PettingZoo, pettingzoo_env
 from bough.env.planner_executor import PlannerExecutor
 from bough.env.program_tasks import ProgramTasks
 from bough.env.replay import Replay
 from bough.env.script import RandomAction, Script
+from bough.env.scripted_seats import ScriptedSeats
 from bough.env.shop import Shop
 from bough.env.sokoban import Sokoban
+from bough.env.spiel_scripts import EquilibriumPlay, PerfectPlay, TreeSearchPlay
 from bough.env.textworld import TextWorld
 from bough.env.tools import ToolsEnv, call, tools_env
 from bough.env.workers import Workers
@@ -27,9 +31,11 @@ __all__ = [
     "Branching",
     "Closing",
     "Database",
+    "Dialogue",
     "Env",
     "EnvFault",
     "EnvHost",
+    "EquilibriumPlay",
     "FrozenLake",
     "Gymnasium",
     "Host",
@@ -39,13 +45,17 @@ __all__ = [
     "McpStdio",
     "ParallelCalls",
     "OpenEnv",
+    "OpenSpiel",
     "Oracle",
+    "PerfectPlay",
     "PettingZoo",
     "PlannerExecutor",
     "ProgramTasks",
     "RandomAction",
     "Replay",
     "Script",
+    "ScriptedSeats",
+    "ScriptedUser",
     "Seated",
     "Shop",
     "Sokoban",
@@ -55,6 +65,7 @@ __all__ = [
     "TextWorld",
     "ToolError",
     "ToolsEnv",
+    "TreeSearchPlay",
     "UserCodeError",
     "Workers",
     "call",
