@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any, ClassVar, Literal, TypeAlias, cast
 
@@ -53,8 +53,8 @@ class Dialogue:
         secret     a guard gives a harmless word away under the right strategies: `flatter`, `trade`, `ask`
 
     A text of the agent is read by its keywords: "What color should it be?" is `ask color`. A text without an act, or
-    with several, is not valid, and costs a turn. The user's text is free: a value, a price, the secret or a word such as
-    deal or goodbye in it decides. `ScriptedUser` acts for the user; so can a model.
+    with several, is not valid, and costs a turn. The user's text is free: a value, a price, the secret or a word such
+    as deal or goodbye in it decides. `ScriptedUser` acts for the user; so can a model.
 
     `Step.info` of `questions` has the information gain of each question in bits, computed exactly. A deal of `bargain`
     pays its sale-to-list ratio, and succeeds with 80 % of the best possible one.
@@ -89,7 +89,9 @@ class Dialogue:
                 f"{len(VALUES)} attributes with 3 values each"
             )
         if not self.families or {*self.families} - {*_KINDS} or self.patience < 3:
-            raise ValueError(f"Dialogue: got {self.families=}, {self.patience=}; need some of {[*_KINDS]}, and 3 or more")
+            raise ValueError(
+                f"Dialogue: got {self.families=}, {self.patience=}; need some of {[*_KINDS]}, and 3 or more"
+            )
 
     @property
     def branching(self) -> Branching:
@@ -117,9 +119,7 @@ class Dialogue:
             accept=partial(_is_solved, patience=self.patience),
         )
         return [
-            instance_task(
-                name=_family(each), content=_content(each), data={"family": _family(each)} | _jsonable(asdict(each))
-            )
+            instance_task(name=_family(each), content=_content(each), data={"family": _family(each)} | _record(each))
             for each in found
         ]
 
@@ -148,7 +148,7 @@ class Dialogue:
         return self._replied(talk, text) if talk.act else self._acted(talk, text)
 
     def plan(self, state: State) -> tuple[str, ...] | None:
-        """Returns the acts of an agent that succeeds with the scripted user, and the user's replies where it acts first.
+        """Returns the acts with which the agent succeeds with the scripted user; the reply where the user acts.
 
         In `questions` the plan is the best one without knowledge of the target; in the others the oracle has the user's
         private data. None when the agent cannot succeed any more.
@@ -197,7 +197,7 @@ class Dialogue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScriptedUser:
-    """The user of a scenario: answers truthfully, concedes to the right strategies, and gives in to the right attack."""
+    """The user of a scenario: its answers are true, and the right strategies lead to concessions and to the secret."""
 
     def act(self, state: State, seed: int) -> str:
         """See `Script.act`; the reply has no random choices.
@@ -214,7 +214,7 @@ class ScriptedUser:
 _KINDS: Mapping[str, Callable[..., Scenario]] = {"questions": Questions, "bargain": Bargain, "secret": Secret}
 _RULES: Mapping[Family, str] = {
     "questions": "Find the user's thing: ask ATTRIBUTE, or offer NAME once.",
-    "bargain": "Sell at a high price: quality, warranty, demand or bundle convince once; ask PRICE, or sell at the bid.",
+    "bargain": "Sell for much: quality, warranty, demand or bundle convince once; ask PRICE, or sell at the bid.",
     "secret": "Learn the guard's word: flatter, joke, plead, command, trade, or ask.",
 }
 
@@ -250,10 +250,13 @@ def _state(talk: Talk, text: str) -> State:
     return State(observation=said, key=f"{USER} {talk.act} {facts}", value=talk, seat=USER)
 
 
+def _record(scenario: Scenario) -> dict[str, Any]:
+    """The fields of a scenario, as JSON can write them."""
+    return {each.name: _jsonable(getattr(scenario, each.name)) for each in fields(cast("Any", scenario))}
+
+
 def _jsonable(value: Any) -> Any:
     """Tuples as lists."""
-    if isinstance(value, Mapping):
-        return {str(name): _jsonable(each) for name, each in cast("Mapping[object, object]", value).items()}
     return [_jsonable(each) for each in cast("list[object]", value)] if isinstance(value, list | tuple) else value
 
 

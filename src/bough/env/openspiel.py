@@ -20,13 +20,13 @@ SIMULATIONS = 500
 class OpenSpiel:
     """A game of OpenSpiel (arXiv 1908.09453): the players are the seats `player_0`, `player_1`, ...
 
-    A seat observes the board, or its own information state where something is hidden, and the legal moves. The answer is
-    one of the moves. At the end each seat gets its payoff in the game, and succeeds when it wins: its payoff is the
-    largest, and larger than another seat's. In a game with one payoff for all, and in a game for one player, success is
-    the maximum payoff.
+    A seat observes the board, or its own information state where something is hidden, and the legal moves. The answer
+    is one of the moves. At the end each seat gets its payoff in the game, and succeeds when it wins: its payoff is the
+    largest, and larger than another seat's. In a game with one payoff for all, and in a game for one player, success
+    is the maximum payoff.
 
-    Chance is a function of the task's seed and the moves so far, so branches with the same moves have the same cards and
-    dice. A task of a game without chance is a position after `opening` random moves, and the position decides its
+    Chance is a function of the task's seed and the moves so far, so branches with the same moves have the same cards
+    and dice. A task of a game without chance is a position after `opening` random moves, and the position decides its
     split; mirror images count as different. A task of a game with chance is a seed: the deals of a small game recur in
     every split.
 
@@ -41,6 +41,7 @@ class OpenSpiel:
         forfeit_after: A seat forfeits with this many invalid actions: it gets the game's minimum payoff. 0: it never
             does, and an invalid action changes nothing.
         show_moves: Whether the observation lists the legal moves.
+        spaced: Whether spaces separate the characters of the board, so that each cell is a token of its own.
 
     Raises:
         ValueError: when a number is negative.
@@ -50,6 +51,7 @@ class OpenSpiel:
     opening: int | None = None
     forfeit_after: int = 1
     show_moves: bool = True
+    spaced: bool = False
 
     def __post_init__(self) -> None:
         if (self.opening or 0) < 0 or self.forfeit_after < 0:
@@ -155,14 +157,19 @@ class OpenSpiel:
     def _game(self) -> Any:
         return load_game(self.game)
 
+    def _view(self, game: Any, player: int) -> str:
+        """The observation of a player, without the moves."""
+        view = self.texts.view(game, player)
+        return "\n".join(" ".join(line) for line in view.splitlines()) if self.spaced else view
+
     def _state(self, position: Position, game: Any, before: State | None = None) -> State:
         """The state of a position; a final one is that of the seat of the state before."""
         if game.is_terminal():
             seat = before.seat if before else "player_0"
             player = int(seat.removeprefix("player_"))
-            return State(observation=self.texts.view(game, player), key=f"end {game}", value=position, seat=seat)
+            return State(observation=self._view(game, player), key=f"end {game}", value=position, seat=seat)
         player, moves = int(game.current_player()), tuple(self.texts.moves(game))
-        view = self.texts.view(game, player)
+        view = self._view(game, player)
         return State(
             observation=f"{view}\nmoves: {', '.join(moves)}" if self.show_moves else view,
             key=self.texts.key(game, player),
@@ -257,5 +264,7 @@ def position_of(state: State) -> Position:
         TypeError: for a state of another environment.
     """
     if not isinstance(state.value, Position):
-        raise TypeError(f"OpenSpiel: got a state with a value of type {type(state.value).__name__}; need one of its own")
+        raise TypeError(
+            f"OpenSpiel: got a state with a value of type {type(state.value).__name__}; need one of its own"
+        )
     return state.value

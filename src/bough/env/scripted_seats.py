@@ -78,8 +78,8 @@ class ScriptedSeats:
         names = [*seats_of(self.env)]
         if {*self.scripts} - {*names} or {*names} <= {*self.scripts}:
             raise ValueError(
-                f"ScriptedSeats.scripts: got scripts for {[*self.scripts]} of the seats {names}; need scripts for some, "
-                "not for all of them"
+                f"ScriptedSeats.scripts: got scripts for {[*self.scripts]} of the seats {names}; need scripts for some "
+                "of them"
             )
         return list(self.env.tasks(split, count, seed))
 

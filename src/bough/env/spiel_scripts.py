@@ -33,8 +33,8 @@ class PerfectPlay:
         solved = solution(position.game)
         if solved is None:
             raise EnvFault(
-                f"PerfectPlay: got {position.game}; need a game without chance and hidden information of at most 12,000 "
-                "states; take TreeSearchPlay or EquilibriumPlay"
+                f"PerfectPlay: got {position.game}; need a game without chance and hidden information, of at most "
+                "12,000 states; take TreeSearchPlay or EquilibriumPlay"
             )
         return _text(moves, solved.best(game))
 
@@ -59,8 +59,8 @@ class TreeSearchPlay:
         move = suggest_move(position.game, game, self.simulations, seed)
         if move is None:
             raise EnvFault(
-                f"TreeSearchPlay: got {position.game}; need a game without hidden information whose payoffs come at the "
-                "end; take EquilibriumPlay"
+                f"TreeSearchPlay: got {position.game}; need a game without hidden information whose payoffs come at "
+                "the end; take EquilibriumPlay"
             )
         return _text(moves, move)
 

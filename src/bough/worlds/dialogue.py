@@ -9,7 +9,7 @@ from bough.train import Evaluation, Execution, Schedule, Tasks, Warmup, World
 
 
 def dialogue() -> World:
-    """Clarifying questions, bargains and guarded secrets with a scripted user, in the manner of PPDPP (arXiv 2311.00262).
+    """Questions, bargains and guarded secrets with a scripted user, far smaller than PPDPP's tasks (arXiv 2311.00262).
 
     Trains in minutes on two CPU cores. Assumes an oracle for the warm-up.
     """

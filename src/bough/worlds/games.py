@@ -8,8 +8,10 @@ from bough.policy import Tiny
 from bough.rollout import Limits
 from bough.train import Evaluation, Execution, Schedule, Tasks, Warmup, World
 
+RANDOM = RandomAction()
 
-def games(opponent: Script = RandomAction()) -> World:
+
+def games(opponent: Script = RANDOM) -> World:
     """Tic-tac-toe of OpenSpiel (arXiv 1908.09453), after four random moves, against a random opponent.
 
     Trains in minutes on two CPU cores. Needs the extra `games`. Assumes an oracle for the warm-up: perfect play.
@@ -19,13 +21,13 @@ def games(opponent: Script = RandomAction()) -> World:
     """
     return World(
         name="games",
-        env=ScriptedSeats(env=OpenSpiel(game="tic_tac_toe", opening=4), scripts={"player_1": opponent}),
+        env=ScriptedSeats(env=OpenSpiel(game="tic_tac_toe", opening=4, spaced=True), scripts={"player_1": opponent}),
         policy=Tiny(layers=2, width=64, heads=4, context_tokens=512),
         limits=Limits(turns=5),
         sampling=Sampling(max_tokens=8),
         regularizers=(Entropy(coefficient=0.01),),
         optimizer=Optimizer(learning_rate=5e-4, minibatches=2),
-        warmup=Warmup(demonstrations=64, epochs=12, learning_rate=3e-3, batch_tokens=1024),
+        warmup=Warmup(demonstrations=300, epochs=15, learning_rate=3e-3, batch_tokens=1024),
         schedule=Schedule(steps=100, batch_tasks=16),
         execution=Execution(threads=1),
         tasks=Tasks(split="train", count=500),

@@ -71,9 +71,9 @@ class Bargain:
         """The buyer's kind and limits."""
         likes = " and ".join(KINDS[self.kind])
         return (
-            f"You buy a {self.good}, list price {self.listed}. You offered {self.start - self.margin * STEP}, and pay at "
-            f"most {self.reservation}. You are a {self.kind} buyer: only words about {likes} make you offer more. Answer "
-            "with your offer as a number, or accept a price with the word deal. Say goodbye to leave."
+            f"You buy a {self.good}, list price {self.listed}. You offered {self.start - self.margin * STEP}, and pay "
+            f"{self.reservation} at most. You are a {self.kind} buyer: only words about {likes} make you offer more. "
+            "Answer with your offer as a number, or accept a price with the word deal. Say goodbye to leave."
         )
 
     @property
@@ -181,5 +181,3 @@ def propose_bargain(rng: random.Random) -> Bargain:
         cue=rng.randrange(len(CUES[kind])),
         margin=rng.randrange(len(FIRMNESS)),
     )
-
-

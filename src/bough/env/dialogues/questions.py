@@ -55,8 +55,8 @@ class Questions:
         values = dict(self.items)[self.target]
         own = ", ".join(f"{name} {value}" for name, value in zip(self.attributes, values, strict=True))
         return (
-            f"You want the {self.target} ({own}). Answer a question about one attribute with its value alone. Do not name "
-            "the thing. Answer yes or no to an offer."
+            f"You want the {self.target} ({own}). Answer a question about one attribute with its value alone. Do not "
+            "name the thing. Answer yes or no to an offer."
         )
 
     @property

@@ -38,7 +38,7 @@ class Ruling:
 
 @runtime_checkable
 class Scenario(Protocol):
-    """A user with private goals: a frozen dataclass whose fields JSON can write. Everything follows from the exchanges."""
+    """A user with private goals, a frozen dataclass with fields for JSON. Every result follows from the exchanges."""
 
     @property
     def content(self) -> str:
