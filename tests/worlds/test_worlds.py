@@ -14,6 +14,7 @@ from bough.train import World
 
 WORLDS = list(names("worlds"))
 PACKAGES = {
+    "games": ("pyspiel",),
     "textworld": ("textworld",),
 }
 """What a world needs that a plain installation lacks."""
