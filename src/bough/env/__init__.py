@@ -5,6 +5,7 @@ from bough.env.check_call import check_call
 from bough.env.code_tasks import CodeTasks
 from bough.env.code_tools import CodeTools
 from bough.env.database import Database
+from bough.env.dialogue import Dialogue, ScriptedUser
 from bough.env.env import Branching, Closing, Env, EnvFault, Oracle, Seated, Split, State, Step, UserCodeError, seats_of
 from bough.env.frozenlake import FrozenLake
 from bough.env.function_tool import ToolError
@@ -16,6 +17,7 @@ from bough.env.inline import InProcessHost
 from bough.env.joint import ParallelCalls
 from bough.env.mcp import McpHttp, McpStdio
 from bough.env.openenv import OpenEnv, openenv_env
+from bough.env.openspiel import OpenSpiel
 from bough.env.pettingzoo import PettingZoo, pettingzoo_env
 from bough.env.planner_executor import PlannerExecutor
 from bough.env.program_tasks import ProgramTasks
@@ -35,6 +37,10 @@ from bough.env.shop import Shop
 from bough.env.sokoban import Sokoban
 from bough.env.sql import Sql
 from bough.env.text_to_sql import BirdFolder, GeneratedQuestions, SpiderFolder
+from bough.env.scripted_seats import ScriptedSeats
+from bough.env.shop import Shop
+from bough.env.sokoban import Sokoban
+from bough.env.spiel_scripts import EquilibriumPlay, PerfectPlay, TreeSearchPlay
 from bough.env.textworld import TextWorld
 from bough.env.tools import ToolsEnv, call, tools_env
 from bough.env.workers import Workers
@@ -49,10 +55,12 @@ __all__ = [
     "CodeTasks",
     "CodeTools",
     "Database",
+    "Dialogue",
     "Env",
     "EnvFault",
     "Ending",
     "EnvHost",
+    "EquilibriumPlay",
     "FrozenLake",
     "GeneratedQuestions",
     "Gymnasium",
@@ -65,7 +73,9 @@ __all__ = [
     "McpStdio",
     "ParallelCalls",
     "OpenEnv",
+    "OpenSpiel",
     "Oracle",
+    "PerfectPlay",
     "PettingZoo",
     "PlannerExecutor",
     "ProgramTasks",
@@ -80,6 +90,8 @@ __all__ = [
     "SandboxResult",
     "Script",
     "SearchQa",
+    "ScriptedSeats",
+    "ScriptedUser",
     "Seated",
     "SelfSearch",
     "Shop",
@@ -92,6 +104,7 @@ __all__ = [
     "TextWorld",
     "ToolError",
     "ToolsEnv",
+    "TreeSearchPlay",
     "UserCodeError",
     "Workers",
     "call",

@@ -5,6 +5,7 @@ The package is also a function, `bough.evaluate(result)`: see `bough.api`.
 
 from bough.evaluate.dataset import DatasetMeasures, measure
 from bough.evaluate.envs import CheckSizes, EnvCheck, EnvReport, check_env
+from bough.evaluate.exploitability import PolicyExploitability, policy_exploitability
 from bough.evaluate.failed import AllFailed
 from bough.evaluate.measure_run import measure_run
 from bough.evaluate.policy import PolicyResult, evaluate, sentence
@@ -23,6 +24,11 @@ __all__ = [
     "evaluate",
     "measure",
     "measure_run",
+    "PolicyExploitability",
+    "PolicyResult",
+    "SearchResult",
+    "evaluate",
+    "policy_exploitability",
     "search",
     "sentence",
     "summary",

@@ -1,0 +1,276 @@
+"""Dialogues with a user who has private goals, and can be asked, persuaded or attacked."""
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from typing import Any, ClassVar, Literal, TypeAlias, cast
+
+from bough.env.dialogues import Bargain, Exchange, Questions, Scenario, Secret
+from bough.env.dialogues.bargain import propose_bargain
+from bough.env.dialogues.questions import NAMES, VALUES, propose_questions
+from bough.env.dialogues.secret import propose_secret
+from bough.env.env import Branching, EnvFault, Split, State, Step
+from bough.env.splits import draw_instances, instance_task
+from bough.tree import Outcome, Task
+
+AGENT, USER = "agent", "user"
+UNCLEAR = "what do you mean?"
+"""The reply to a text without an act."""
+MOST_CHARACTERS = 2000
+"""Of a text that the other seat observes."""
+
+Family: TypeAlias = Literal["questions", "bargain", "secret"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Talk:
+    """The value of a state of `Dialogue`.
+
+    Attributes:
+        scenario: The scenario.
+        exchanges: The acts and replies so far.
+        act: The act that the user replies to; "" while the agent acts.
+        turns: The number of the agent's turns, with texts without an act.
+        said: The last text.
+    """
+
+    scenario: Scenario
+    exchanges: tuple[Exchange, ...] = ()
+    act: str = ""
+    turns: int = 0
+    said: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dialogue:
+    """The seats `agent` and `user` talk in turn. The user has goals that the agent does not observe.
+
+    Three families of scenarios are generated from a seed:
+
+        questions  the user wants one thing of a list: `ask color`, `offer lamp`
+        bargain    the agent sells to a buyer with a hidden limit: `warranty`, `ask 60`, `sell`
+        secret     a guard gives a harmless word away under the right strategies: `flatter`, `trade`, `ask`
+
+    A text of the agent is read by its keywords: "What color should it be?" is `ask color`. A text without an act, or
+    with several, is not valid, and costs a turn. The user's text is free: a value, a price, the secret or a word such
+    as deal or goodbye in it decides. `ScriptedUser` acts for the user; so can a model.
+
+    `Step.info` of `questions` has the information gain of each question in bits, computed exactly. A deal of `bargain`
+    pays its sale-to-list ratio, and succeeds with 80 % of the best possible one.
+
+    Attributes:
+        families: The families; a task has one of them.
+        items: Things on the list of `questions`, 2 to 8.
+        attributes: Attributes of the things, 1 to 4 with three values each.
+        patience: The number of the agent's turns after which the user leaves.
+        turn_cost: The agent's reward for each of its turns is lower by this.
+
+    Raises:
+        ValueError: when a field is out of its range.
+    """
+
+    families: tuple[Family, ...] = ("questions", "bargain", "secret")
+    items: int = 4
+    attributes: int = 3
+    patience: int = 5
+    turn_cost: float = 0.02
+
+    seats: ClassVar[Mapping[str, str]] = {
+        AGENT: "You are the agent. Answer with one act.",
+        USER: "You are the user. Answer in one short sentence.",
+    }
+
+    def __post_init__(self) -> None:
+        most = min(len(NAMES), 3**self.attributes)
+        if not 1 <= self.attributes <= len(VALUES) or not 2 <= self.items <= most:
+            raise ValueError(
+                f"Dialogue: got {self.items=}, {self.attributes=}; need 2 to {len(NAMES)} different things, and 1 to "
+                f"{len(VALUES)} attributes with 3 values each"
+            )
+        if not self.families or {*self.families} - {*_KINDS} or self.patience < 3:
+            raise ValueError(
+                f"Dialogue: got {self.families=}, {self.patience=}; need some of {[*_KINDS]}, and 3 or more"
+            )
+
+    @property
+    def branching(self) -> Branching:
+        """`COPY`: a state is a value."""
+        return Branching.COPY
+
+    @property
+    def instructions(self) -> str:
+        """The acts of the families."""
+        return " ".join(_RULES[each] for each in self.families)
+
+    def tasks(self, split: Split, count: int, seed: int) -> list[Task]:
+        """Returns `count` different scenarios of a split.
+
+        Raises:
+            ValueError: when the split has fewer.
+        """
+        found = draw_instances(
+            name="Dialogue",
+            split=split,
+            count=count,
+            seed=seed,
+            propose=partial(_propose, families=self.families, items=self.items, attributes=self.attributes),
+            content=_content,
+            accept=partial(_is_solved, patience=self.patience),
+        )
+        return [
+            instance_task(name=_family(each), content=_content(each), data={"family": _family(each)} | _record(each))
+            for each in found
+        ]
+
+    def start(self, task: Task) -> State:
+        """Returns the state in which the agent reads the brief.
+
+        Raises:
+            ValueError: when the task's data is not that of a scenario.
+        """
+        data = dict(task.data)
+        kind = _KINDS.get(str(data.pop("family", None)))
+        if kind is None:
+            raise ValueError(f"Dialogue: task {task.id} has no scenario; need one of {[*_KINDS]} in data['family']")
+        try:
+            scenario = kind(**{name: _frozen(value) for name, value in data.items()})
+        except TypeError as error:
+            raise ValueError(f"Dialogue: task {task.id}: {error}; need the fields of {kind.__name__}") from error
+        return _state(Talk(scenario=scenario, said=scenario.brief), scenario.brief)
+
+    def step(self, state: State, action: str) -> Step:
+        """Executes an act of the agent, or a reply of the user."""
+        talk = talk_of(state)
+        if talk.turns >= self.patience and not talk.act:
+            return Step(state=state, outcome=Outcome.TERMINATED, valid=False)
+        text = action[:MOST_CHARACTERS]
+        return self._replied(talk, text) if talk.act else self._acted(talk, text)
+
+    def plan(self, state: State) -> tuple[str, ...] | None:
+        """Returns the acts with which the agent succeeds with the scripted user; the reply where the user acts.
+
+        In `questions` the plan is the best one without knowledge of the target; in the others the oracle has the user's
+        private data. None when the agent cannot succeed any more.
+        """
+        talk = talk_of(state)
+        if talk.act:
+            return (ScriptedUser().act(state, 0),)
+        plan = talk.scenario.plan(talk.exchanges, self.patience - talk.turns)
+        return plan or None
+
+    def _acted(self, talk: Talk, text: str) -> Step:
+        """The agent's turn."""
+        scenario, turns = talk.scenario, talk.turns + 1
+        act = scenario.read(text)
+        if act is not None:
+            return Step(
+                state=_state(replace(talk, act=act, turns=turns, said=text), text),
+                payoffs={AGENT: -self.turn_cost, USER: 0.0},
+            )
+        left = turns >= self.patience
+        kept = scenario.kept if left else 0.0
+        return Step(
+            state=_state(replace(talk, turns=turns, said=UNCLEAR), UNCLEAR),
+            outcome=Outcome.TERMINATED if left else Outcome.OPEN,
+            valid=False,
+            payoffs={AGENT: -self.turn_cost, USER: kept},
+            successes={AGENT: False, USER: kept > 0},
+        )
+
+    def _replied(self, talk: Talk, text: str) -> Step:
+        """The user's turn, which decides what the exchange led to."""
+        exchanges = (*talk.exchanges, Exchange(talk.act, text))
+        ruling = talk.scenario.ruling(exchanges)
+        over = ruling.over or talk.turns >= self.patience
+        user_reward = 0.0 if not over else ruling.user_reward if ruling.over else talk.scenario.kept
+        after = replace(talk, exchanges=exchanges, act="", said=text, turns=self.patience if over else talk.turns)
+        return Step(
+            state=_state(after, text),
+            outcome=Outcome.TERMINATED if over else Outcome.OPEN,
+            success=ruling.success,
+            payoffs={AGENT: ruling.reward, USER: user_reward},
+            successes={AGENT: ruling.success, USER: user_reward > 0},
+            info=ruling.info,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScriptedUser:
+    """The user of a scenario: its answers are true, and the right strategies lead to concessions and to the secret."""
+
+    def act(self, state: State, seed: int) -> str:
+        """See `Script.act`; the reply has no random choices.
+
+        Raises:
+            EnvFault: when the agent acts in the state, or it is one of another environment.
+        """
+        del seed
+        if not isinstance(state.value, Talk) or not state.value.act:
+            raise EnvFault("ScriptedUser: got a state in which no user replies; need one of Dialogue")
+        return state.value.scenario.reply(state.value.exchanges, state.value.act)
+
+
+_KINDS: Mapping[str, Callable[..., Scenario]] = {"questions": Questions, "bargain": Bargain, "secret": Secret}
+_RULES: Mapping[Family, str] = {
+    "questions": "Find the user's thing: ask ATTRIBUTE, or offer NAME once.",
+    "bargain": "Sell for much: quality, warranty, demand or bundle convince once; ask PRICE, or sell at the bid.",
+    "secret": "Learn the guard's word: flatter, joke, plead, command, trade, or ask.",
+}
+
+
+def _propose(rng: random.Random, *, families: Sequence[Family], items: int, attributes: int) -> Scenario:
+    family = rng.choice(families)
+    if family == "questions":
+        return propose_questions(rng, items=items, attributes=attributes)
+    return propose_bargain(rng) if family == "bargain" else propose_secret(rng)
+
+
+def _is_solved(scenario: Scenario, *, patience: int) -> bool:
+    """Whether the oracle succeeds within the user's patience."""
+    return bool(scenario.plan((), patience))
+
+
+def _family(scenario: Scenario) -> str:
+    return type(scenario).__name__.lower()
+
+
+def _content(scenario: Scenario) -> str:
+    return f"{_family(scenario)} {scenario.content}"
+
+
+def _state(talk: Talk, text: str) -> State:
+    """The state of a talk: the agent reads the last text, the user also its goal."""
+    scenario = talk.scenario
+    facts = f"{_family(scenario)} {scenario.facts(talk.exchanges)}"
+    if not talk.act:
+        acts = scenario.acts(talk.exchanges)
+        return State(observation=text, key=f"{AGENT} {facts}", value=talk, admissible=acts, seat=AGENT)
+    said = f"{scenario.goal}\n{AGENT}: {text}"
+    return State(observation=said, key=f"{USER} {talk.act} {facts}", value=talk, seat=USER)
+
+
+def _record(scenario: Scenario) -> dict[str, Any]:
+    """The fields of a scenario, as JSON can write them."""
+    return {each.name: _jsonable(getattr(scenario, each.name)) for each in fields(cast("Any", scenario))}
+
+
+def _jsonable(value: Any) -> Any:
+    """Tuples as lists."""
+    return [_jsonable(each) for each in cast("list[object]", value)] if isinstance(value, list | tuple) else value
+
+
+def _frozen(value: object) -> object:
+    """Lists as tuples."""
+    return tuple(_frozen(each) for each in cast("list[object]", value)) if isinstance(value, list | tuple) else value
+
+
+def talk_of(state: State) -> Talk:
+    """The talk of a state of `Dialogue`.
+
+    Raises:
+        TypeError: for a state of another environment.
+    """
+    if not isinstance(state.value, Talk):
+        raise TypeError(f"Dialogue: got a state with a value of type {type(state.value).__name__}; need one of its own")
+    return state.value
