@@ -8,9 +8,8 @@ from bough.env.database import Database
 from bough.env.dialogue import Dialogue, ScriptedUser
 from bough.env.env import Branching, Closing, Env, EnvFault, Oracle, Seated, Split, State, Step, UserCodeError, seats_of
 from bough.env.frozenlake import FrozenLake
-from bough.env.function_tool import ToolError
-from bough.env.gymnasium import Gymnasium, gymnasium_env
 from bough.env.function_tool import ToolError, stateless
+from bough.env.gymnasium import Gymnasium, gymnasium_env
 from bough.env.host import EnvHost, Host
 from bough.env.http_env import HttpEnv
 from bough.env.inline import InProcessHost
@@ -21,26 +20,23 @@ from bough.env.openspiel import OpenSpiel
 from bough.env.pettingzoo import PettingZoo, pettingzoo_env
 from bough.env.planner_executor import PlannerExecutor
 from bough.env.program_tasks import ProgramTasks
-from bough.env.quiz import Quiz
-from bough.env.replay import Replay
-from bough.env.retrieval import Bm25s, CorpusFiles, Fts5, KnowledgeGraph
-from bough.env.scienceworld import ScienceWorld
-from bough.env.screens.screens import Screens
 from bough.env.python_tool import python, run_python
+from bough.env.quiz import Quiz
 from bough.env.reasoning import ReasoningGym
 from bough.env.replay import Replay
+from bough.env.retrieval import Bm25s, CorpusFiles, Fts5, KnowledgeGraph
 from bough.env.sandbox import Ending, Sandbox, SandboxError, SandboxResult
+from bough.env.scienceworld import ScienceWorld
+from bough.env.screens.screens import Screens
 from bough.env.script import RandomAction, Script
+from bough.env.scripted_seats import ScriptedSeats
 from bough.env.search_qa import SearchQa
 from bough.env.self_search import SelfSearch
 from bough.env.shop import Shop
 from bough.env.sokoban import Sokoban
+from bough.env.spiel_scripts import EquilibriumPlay, PerfectPlay, TreeSearchPlay
 from bough.env.sql import Sql
 from bough.env.text_to_sql import BirdFolder, GeneratedQuestions, SpiderFolder
-from bough.env.scripted_seats import ScriptedSeats
-from bough.env.shop import Shop
-from bough.env.sokoban import Sokoban
-from bough.env.spiel_scripts import EquilibriumPlay, PerfectPlay, TreeSearchPlay
 from bough.env.textworld import TextWorld
 from bough.env.tools import ToolsEnv, call, tools_env
 from bough.env.workers import Workers
