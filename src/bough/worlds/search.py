@@ -22,11 +22,7 @@ GRAPH = KnowledgeGraph(
 
 
 def search() -> World:
-<<<<<<< HEAD
-    """Two to four facts in two to five calls of a search engine, smaller than Search-R1's questions (arXiv 2503.09516).
-=======
     """Two to four facts in two to five calls of a search engine, far smaller than Search-R1 (arXiv 2503.09516).
->>>>>>> search-world
 
     Assumes an oracle for the warm-up. No entity of a held-out question occurs in training.
     """
