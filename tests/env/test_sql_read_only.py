@@ -233,3 +233,11 @@ def test_what_is_no_database_is_refused(tmp_path: Path) -> None:
         ReadOnlyDatabase(tmp_path / "text.sqlite")
     with pytest.raises(ValueError, match="above 0"):
         QueryLimits(rows=0)
+
+
+def test_threads_share_the_clock() -> None:
+    databases = [ReadOnlyDatabase(CONTENT) for _ in range(8)]
+    sql = "select count(distinct strftime('%Y', '2020-01-01', a || ' years')), max(date('now')) from t"
+    with ThreadPoolExecutor(8) as pool:
+        results = [*pool.map(lambda database: database.run(sql).rows, databases * 5)]
+    assert results == [((100, "2025-01-01"),)] * 40
