@@ -1,11 +1,14 @@
 """Checks the oracle: its plans lead to success, from the start and from states after random actions."""
 
+from collections.abc import Iterator
+
 from bough.env import Oracle, State, Step
 from bough.env.env import env_gives
 from bough.evaluate.envs.keys import draws_from_seed
 from bough.evaluate.envs.report import EnvCheck, failed, not_applicable, passed
 from bough.evaluate.envs.timed import TimedEnv, within
 from bough.evaluate.envs.trial import Trial
+from bough.evaluate.envs.walks import Walk
 from bough.tree import AgentAction, Outcome
 from bough.tree.needs import ORACLE
 
@@ -56,25 +59,21 @@ def check_oracle_elsewhere(trial: Trial) -> EnvCheck:
     if draws_from_seed(trial):
         return not_applicable("random steps: no plan is certain")
     plans = none = cut = 0
-    for own in within(trial.sizes.seconds, trial.walks.walks):
-        walk = trial.branching_walk(own)
-        places = [at for at, step in enumerate(walk.steps, start=1) if step.outcome is Outcome.OPEN]
-        for at in sorted({*places[::3], *places[-1:]}):
-            state = walk.states[at]
-            plan = trial.wrapped.plan(state)
-            if not plan:
-                none += 1
-                continue
-            plans += 1
-            last, steps = follow(trial.wrapped, state, plan)
-            cut += last is not None and last.outcome is Outcome.TRUNCATED and not last.success
-            if last is None or (not last.success and last.outcome is not Outcome.TRUNCATED):
-                return failed(
-                    f"{plans} plans",
-                    got=f"task {walk.task.id} after {at} random actions: {_ending(plan, last, steps)}",
-                    need="a plan that leads to success, or None",
-                    do="plan from the state given, and return None where it is lost",
-                )
+    for walk, at in within(trial.sizes.seconds, _elsewhere(trial)):
+        plan = trial.wrapped.plan(walk.states[at])
+        if not plan:
+            none += 1
+            continue
+        plans += 1
+        last, steps = follow(trial.wrapped, walk.states[at], plan)
+        cut += last is not None and last.outcome is Outcome.TRUNCATED and not last.success
+        if last is None or (not last.success and last.outcome is not Outcome.TRUNCATED):
+            return failed(
+                f"{plans} plans",
+                got=f"task {walk.task.id} after {at} random actions: {_ending(plan, last, steps)}",
+                need="a plan that leads to success, or None",
+                do="plan from the state given, and return None where it is lost",
+            )
     figure = f"{plans} plans, {none} without, {cut} cut by limits"
     if plans and cut == plans:
         return failed(
@@ -84,6 +83,14 @@ def check_oracle_elsewhere(trial: Trial) -> EnvCheck:
             do="return None where the steps left are too few",
         )
     return passed(figure, plans=plans, without=none, cut=cut)
+
+
+def _elsewhere(trial: Trial) -> Iterator[tuple[Walk, int]]:
+    """States in which an episode is still open: every third of a walk, and the last one."""
+    for own in trial.walks.walks:
+        walk = trial.branching_walk(own)
+        places = [at for at, step in enumerate(walk.steps, start=1) if step.outcome is Outcome.OPEN]
+        yield from ((walk, at) for at in sorted({*places[::3], *places[-1:]}))
 
 
 def follow(env: TimedEnv, state: State, plan: tuple[AgentAction, ...]) -> tuple[Step | None, int]:
