@@ -64,9 +64,10 @@ def content(db: Database, row: Mapping[str, Any]) -> str:
 
 
 def plan(db: Database, row: Mapping[str, Any]) -> list[Action | str]:
-    """The oracle: looks, buys what is missing in the order of the list, and answers."""
-    del db
-    return [call(look), *(call(buy, good=name) for name in row["needed"] if name not in row["has"]), "done"]
+    """The oracle: looks, buys what is missing in the order of the list, and answers; nothing after a wrong purchase."""
+    (wrong,) = db.execute("select count(*) from bought where not right").fetchone()
+    there = _names(db, "pantry").split()
+    return [] if wrong else [call(look), *(call(buy, good=each) for each in row["needed"] if each not in there), "done"]
 
 
 def rows() -> Iterator[dict[str, Any]]:

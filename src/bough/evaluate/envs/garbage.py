@@ -75,8 +75,9 @@ def check_garbage(trial: Trial) -> EnvCheck:
 
 
 def _words(text: str) -> set[str]:
-    """The words of a text: an action may be found inside of a text by a word of it."""
-    return set(re.findall(r"\w+", text.casefold()))
+    """The words of a text, and "0" for any number: an action may be found inside of a text by a word or a number."""
+    found = set(re.findall(r"\w+", text.casefold()))
+    return found | ({"0"} if re.search(r"\d", text) else set())
 
 
 def _places(trial: Trial) -> Iterator[State]:
