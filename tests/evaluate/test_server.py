@@ -14,7 +14,7 @@ from tests.talk import ENVIRONMENT, Bough
 
 import bough
 from bough.engine import EngineFault, OpenAi
-from bough.evaluate import AllFailed, evaluate
+from bough.evaluate import evaluate
 from bough.policies.server import server
 from bough.store import RunDirectory
 from bough.train import start
