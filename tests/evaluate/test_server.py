@@ -145,7 +145,7 @@ def test_a_server_that_is_not_there_a_wrong_key_and_an_unknown_model() -> None:
     with chat_server(keep_accounts) as (url, bodies):
         with pytest.raises(EngineFault, match=r"status 401: Incorrect API key provided; set OpenAi.key_env"):
             bough.evaluate(on="ledger", policy=rule(url, key_env=None))
-        with pytest.raises(EngineFault, match="got model 'big'; need one of: rule; check OpenAi.model"):
+        with pytest.raises(EngineFault, match=r"got model 'big'; need one of: rule; check OpenAi\.model"):
             bough.evaluate(on="ledger", policy=rule(url, model="big"), changes=[FEW])
     assert not bodies
 
