@@ -29,9 +29,9 @@ def code() -> World:
         limits=Limits(turns=1),
         sampling=Sampling(max_tokens=20),
         optimizer=Optimizer(learning_rate=1e-3, minibatches=2),
-        warmup=Warmup(demonstrations=400, epochs=6, learning_rate=3e-3, batch_tokens=2048),
-        schedule=Schedule(steps=40, batch_tasks=16),
+        warmup=Warmup(demonstrations=650, epochs=6, learning_rate=3e-3, batch_tokens=2048),
+        schedule=Schedule(steps=60, batch_tasks=16),
         execution=Execution(threads=1),
         tasks=Tasks(split="train", count=1500),
-        evaluation=Evaluation(tasks=Tasks(split="test", count=100), every=10),
+        evaluation=Evaluation(tasks=Tasks(split="test", count=100), every=20),
     )
