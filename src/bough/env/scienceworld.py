@@ -216,7 +216,7 @@ class Machine:
         if find_spec("scienceworld") is None or find_spec("py4j") is None:
             raise ImportError(f"ScienceWorld is not installed; {INSTALL}")
         protocol: Any = import_module("py4j.protocol")
-        self._errors: tuple[type[Exception], ...] = (protocol.Py4JError, OSError)
+        self._errors: tuple[type[Exception], ...] = (protocol.Py4JError, OSError, RecursionError)
         options = os.environ.get("JAVA_TOOL_OPTIONS")
         os.environ["JAVA_TOOL_OPTIONS"] = f"-Xmx{memory_mb}m -XX:ActiveProcessorCount=1"
         try:
