@@ -24,7 +24,7 @@ from bfcl_official import source  # noqa: E402
 from play import seen  # noqa: E402
 
 from bough.env import Bfcl, Split, State, Step, call  # noqa: E402
-from bough.env.multiturn import CATEGORIES, entries, functions, hash_apis, solution  # noqa: E402
+from bough.env.multiturn import CATEGORIES, entries, execute, functions, hash_apis, solution  # noqa: E402
 from bough.env.multiturn.entries import Entry  # noqa: E402
 from bough.tree import Action, BadCall, Message, Outcome, Task, ToolCall  # noqa: E402
 
@@ -297,11 +297,11 @@ def test_two_threads_at_once_give_what_one_gives() -> None:
 
 
 def test_two_threads_at_once_keep_their_precision() -> None:
-    state = start(_with("MathAPI").name)
+    apis = start(_with("MathAPI").name).value.apis  # type: ignore[attr-defined]
 
     def trace(digits: int) -> list[str]:
-        action = call("logarithm", value=7, base=3, precision=digits)
-        return [contents(ENV.step(state, action))[0] for _ in range(60)]
+        made = ToolCall(name="logarithm", arguments={"value": 7, "base": 3, "precision": digits})
+        return [execute(apis, made) for _ in range(3000)]
 
     few, many = at_once(lambda: trace(5), lambda: trace(200))
     assert {*few} == {*trace(5)}

@@ -362,7 +362,7 @@ def test_privileges(box: Sandbox) -> None:
         "os.setgroups([0])",
         "os.chroot('/tmp')",
         "socket.sethostname('other')",
-        "os.setpriority(os.PRIO_PROCESS, 0, -10)",
+        "os.setpriority(os.PRIO_PROCESS, 0, -20)",
         "libc.unshare(0x10000000) and call(272, 0x10000000)",
         "import resource; resource.setrlimit(resource.RLIMIT_AS, (2**40, 2**40))",
         "os.mknod('/tmp/disk', 0o60600, os.makedev(8, 0))",

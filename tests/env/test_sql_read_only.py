@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bough.env.text_to_sql import QueryLimits, ReadOnlyDatabase
+from bough.env.text_to_sql.memory import memory_meter
 from bough.env.text_to_sql.read_only import QueryError
 
 LIMITS = QueryLimits(instructions=300_000, seconds=0.5, rows=100, value_bytes=20_000, sql_bytes=5000)
@@ -102,6 +103,15 @@ def test_work_without_an_end_is_stopped(sql: str, database: ReadOnlyDatabase) ->
     assert result.error in (QueryError.TOO_MUCH_WORK, QueryError.TOO_LONG)
     assert time.process_time() - begun < LIMITS.seconds + 0.5
     assert database.run("select 1").rows == ((1,),)
+
+
+def test_memory_is_limited(database: ReadOnlyDatabase) -> None:
+    if memory_meter()() == 0:
+        pytest.skip("Python hides the memory of its SQLite")
+    limits = QueryLimits(instructions=100_000_000, seconds=30, memory_bytes=10_000_000)
+    result = database.run(f"{BLOBS} select count(*) from (select * from r order by x, n)", limits)
+    assert (result.error, result.message) == (QueryError.TOO_MUCH_WORK, "more than 10,000,000 bytes of memory")
+    assert len(database.run(f"{BLOBS} select x from r", limits).rows) == limits.rows, "rows are not kept by SQLite"
 
 
 def test_the_limit_of_instructions_is_the_same_every_time() -> None:
@@ -223,3 +233,11 @@ def test_what_is_no_database_is_refused(tmp_path: Path) -> None:
         ReadOnlyDatabase(tmp_path / "text.sqlite")
     with pytest.raises(ValueError, match="above 0"):
         QueryLimits(rows=0)
+
+
+def test_threads_share_the_clock() -> None:
+    databases = [ReadOnlyDatabase(CONTENT) for _ in range(8)]
+    sql = "select count(distinct strftime('%Y', '2020-01-01', a || ' years')), max(date('now')) from t"
+    with ThreadPoolExecutor(8) as pool:
+        results = [*pool.map(lambda database: database.run(sql).rows, databases * 5)]
+    assert results == [((100, "2025-01-01"),)] * 40

@@ -14,7 +14,7 @@ from tests.talk import ENVIRONMENT, Bough
 
 import bough
 from bough.engine import EngineFault, OpenAi
-from bough.evaluate import AllFailed, evaluate
+from bough.evaluate import evaluate
 from bough.policies.server import server
 from bough.store import RunDirectory
 from bough.train import start
@@ -145,7 +145,7 @@ def test_a_server_that_is_not_there_a_wrong_key_and_an_unknown_model() -> None:
     with chat_server(keep_accounts) as (url, bodies):
         with pytest.raises(EngineFault, match=r"status 401: Incorrect API key provided; set OpenAi.key_env"):
             bough.evaluate(on="ledger", policy=rule(url, key_env=None))
-        with pytest.raises(AllFailed, match=r"30 tasks that all failed.*status 404: The model big does not exist; "):
+        with pytest.raises(EngineFault, match=r"got model 'big'; need one of: rule; check OpenAi\.model"):
             bough.evaluate(on="ledger", policy=rule(url, model="big"), changes=[FEW])
     assert not bodies
 

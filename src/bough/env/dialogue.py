@@ -57,7 +57,7 @@ class Dialogue:
     as deal or goodbye in it decides. `ScriptedUser` acts for the user; so can a model.
 
     `Step.info` of `questions` has the information gain of each question in bits, computed exactly. A deal of `bargain`
-    pays its sale-to-list ratio, and succeeds with 80 % of the best possible one.
+    pays its sale-to-list ratio, and succeeds with 70 % of the best possible one.
 
     Attributes:
         families: The families; a task has one of them.

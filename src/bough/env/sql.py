@@ -278,7 +278,7 @@ class Sql:
         return State(observation=observation, key=key, value=session, tools=tools)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=256)
 def _gold(questions: Questions, database: str, sql: str, limits: QueryLimits) -> tuple[QueryResult, ...]:
     """The results of a gold query, with larger limits than those of the agent."""
     wide = replace(limits, rows=GOLD_ROWS, instructions=10 * limits.instructions, seconds=10 * limits.seconds)

@@ -12,8 +12,8 @@ from bough.train import Evaluation, Execution, Schedule, Tasks, Warmup, World
 def bfcl() -> World:
     """BFCL's multi-turn episodes (Patil et al., ICML 2025; multi-turn calls as in tau-bench, arXiv 2406.12045).
 
-    Needs `constraints/bfcl.txt`. Assumes an oracle for the warm-up. A model of this size repeats what it was shown;
-    held-out episodes need a pretrained one.
+    Needs `constraints/bfcl.txt`. Assumes an oracle for the warm-up. `Tiny` is too small to succeed here; take a
+    pretrained model.
     """
     return World(
         name="bfcl",

@@ -4,7 +4,6 @@ from bough.engine import Sampling
 from bough.env import Dialogue, ScriptedSeats, ScriptedUser
 from bough.env.dialogue import Family
 from bough.learner import Optimizer
-from bough.objective import Entropy
 from bough.policy import Tiny
 from bough.rollout import Limits
 from bough.train import Evaluation, Execution, Schedule, Tasks, Warmup, World
@@ -25,7 +24,6 @@ def dialogue(families: tuple[Family, ...] = ("bargain",)) -> World:
         policy=Tiny(layers=2, width=64, heads=4, context_tokens=512),
         limits=Limits(turns=5),
         sampling=Sampling(max_tokens=8),
-        regularizers=(Entropy(coefficient=0.02),),
         optimizer=Optimizer(learning_rate=1e-3, minibatches=2),
         warmup=Warmup(demonstrations=100, epochs=8, learning_rate=3e-3, batch_tokens=1024),
         schedule=Schedule(steps=100, batch_tasks=16),

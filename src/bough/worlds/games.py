@@ -12,24 +12,25 @@ RANDOM = RandomAction()
 
 
 def games(opponent: Script = RANDOM) -> World:
-    """Tic-tac-toe of OpenSpiel (arXiv 1908.09453), after four random moves, against a random opponent.
+    """Connect Four of OpenSpiel (arXiv 1908.09453), 5 x 5, after six random moves, against a random opponent.
 
-    Trains in minutes on two CPU cores. Needs the extra `games`. Assumes an oracle for the warm-up: perfect play.
+    Trains in minutes on two CPU cores. Needs the extra `games`. Assumes an oracle for the warm-up: tree search.
 
     Args:
-        opponent: The script of the second player: `PerfectPlay(mistakes=0.3)`, `TreeSearchPlay(simulations=20)`.
+        opponent: The script of the second player, such as `TreeSearchPlay(simulations=20)`.
     """
+    game = OpenSpiel(game="connect_four(rows=5,columns=5)", opening=6, spaced=True)
     return World(
         name="games",
-        env=ScriptedSeats(env=OpenSpiel(game="tic_tac_toe", opening=4, spaced=True), scripts={"player_1": opponent}),
-        policy=Tiny(layers=2, width=64, heads=4, context_tokens=512),
-        limits=Limits(turns=5),
-        sampling=Sampling(max_tokens=8),
-        regularizers=(Entropy(coefficient=0.01),),
+        env=ScriptedSeats(env=game, scripts={"player_1": opponent}),
+        policy=Tiny(layers=2, width=64, heads=4, context_tokens=1024),
+        limits=Limits(turns=10),
+        sampling=Sampling(max_tokens=4),
+        regularizers=(Entropy(coefficient=0.02),),
         optimizer=Optimizer(learning_rate=1e-3, minibatches=2),
-        warmup=Warmup(demonstrations=400, epochs=6, learning_rate=3e-3, batch_tokens=1024),
-        schedule=Schedule(steps=100, batch_tasks=16),
+        warmup=Warmup(demonstrations=100, epochs=6, learning_rate=3e-3, batch_tokens=1024),
+        schedule=Schedule(steps=80, batch_tasks=16),
         execution=Execution(threads=1),
-        tasks=Tasks(split="train", count=500),
-        evaluation=Evaluation(tasks=Tasks(split="test", count=60), every=20),
+        tasks=Tasks(split="train", count=1000),
+        evaluation=Evaluation(tasks=Tasks(split="test", count=100), every=20),
     )

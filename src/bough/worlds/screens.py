@@ -1,6 +1,5 @@
 """A phone in text: open the right app, find the right element, click it."""
 
-from bough.context import Window
 from bough.engine import Sampling
 from bough.env import Screens
 from bough.learner import Optimizer
@@ -13,19 +12,18 @@ from bough.train import Evaluation, Execution, Schedule, Tasks, Warmup, World
 def screens() -> World:
     """Generated apps, far smaller than AndroidWorld (arXiv 2405.14573); splits as in arXiv 2603.07432.
 
-    Assumes an oracle for the warm-up. An observation is the task and the present screen, so the prompt is that alone.
+    Assumes an oracle for the warm-up. The context is full: after a click the policy reads what it did.
     """
     return World(
         name="screens",
         env=Screens(tier=1, apps=2, rows=2, themes=False, ids="label", max_steps=6),
-        policy=Tiny(layers=2, width=64, heads=4),
-        context=Window(turns=1),
+        policy=Tiny(layers=2, width=64, heads=4, context_tokens=1024),
         limits=Limits(turns=6),
         sampling=Sampling(max_tokens=6),
         regularizers=(Kl(coefficient=0.04),),
         filters=(),
         optimizer=Optimizer(learning_rate=5e-4, minibatches=2, warmup_steps=20),
-        warmup=Warmup(demonstrations=600, epochs=5, learning_rate=3e-3, batch_tokens=2048),
+        warmup=Warmup(demonstrations=400, epochs=6, learning_rate=3e-3, batch_tokens=2048),
         schedule=Schedule(steps=100, batch_tasks=16),
         execution=Execution(threads=1),
         tasks=Tasks(split="train", count=2000),

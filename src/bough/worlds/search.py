@@ -22,7 +22,7 @@ GRAPH = KnowledgeGraph(
 
 
 def search() -> World:
-    """Two to four facts in two to five calls of a search engine, smaller than Search-R1's questions (arXiv 2503.09516).
+    """Two to four facts in two to five calls of a search engine, far smaller than Search-R1 (arXiv 2503.09516).
 
     Assumes an oracle for the warm-up. No entity of a held-out question occurs in training.
     """
@@ -34,7 +34,7 @@ def search() -> World:
         limits=Limits(turns=6),
         sampling=Sampling(max_tokens=24),
         optimizer=Optimizer(learning_rate=3e-4, minibatches=2),
-        warmup=Warmup(demonstrations=1500, epochs=2, learning_rate=3e-3, batch_tokens=1024),
+        warmup=Warmup(demonstrations=2000, epochs=3, learning_rate=3e-3, batch_tokens=1024),
         schedule=Schedule(steps=150, batch_tasks=16),
         execution=Execution(threads=1),
         tasks=Tasks(split="train", count=2000),

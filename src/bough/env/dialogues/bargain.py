@@ -27,7 +27,7 @@ FIRMNESS = ("at most", "about", "maybe")
 """How a buyer names a bid that is 0, 1 or 2 steps below its limit."""
 GOODS = ("bike", "phone", "sofa", "guitar", "camera", "table")
 ACCEPTS = ("deal", "accept", "agreed", "sold")
-GOOD_DEAL = 0.8
+GOOD_DEAL = 0.7
 """A deal succeeds with this share of the best possible reward."""
 
 

@@ -36,7 +36,7 @@ class Privilege(StrEnum):
     ROOT = "root"
     """Started as root: bubblewrap mounts as root, then the program becomes a transient user."""
     NOBODY = "nobody"
-    """Started as root without CAP_SYS_ADMIN: bubblewrap starts as nobody and makes a user namespace."""
+    """Started as root without CAP_SYS_ADMIN: bubblewrap starts as user 65534 and makes a user namespace."""
 
 
 @lru_cache(maxsize=1)

@@ -1,6 +1,6 @@
 """Runs in a sandbox as `python -c SOURCE ...`: sets the limits, gives up privileges, and executes a program.
 
-This file is never imported: its text is the argument of the interpreter. It imports as little as possible.
+The text of this file is the argument of the interpreter. It imports as little as possible.
 """
 
 import os
@@ -90,4 +90,5 @@ def launch() -> None:
             os._exit(1)
 
 
-launch()
+if __name__ == "__main__":
+    launch()

@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 NOW = "2025-01-01 12:00:00"
@@ -15,7 +16,7 @@ ZONES = {"localtime", "utc"}
 
 def fix_clock(connection: sqlite3.Connection) -> None:
     """Replaces the functions of date and time of a connection by functions whose present is `NOW`."""
-    clock = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    clock = _clock()
     for name in FUNCTIONS:
         try:
             clock.execute(f"select {name}({_format(name)}'now')")
@@ -24,6 +25,12 @@ def fix_clock(connection: sqlite3.Connection) -> None:
         connection.create_function(name, -1, _fixed(clock, name), deterministic=True)
     for keyword, name in KEYWORDS.items():
         connection.create_function(keyword, 0, _fixed(clock, name), deterministic=True)
+
+
+@lru_cache(maxsize=1)
+def _clock() -> sqlite3.Connection:
+    """An empty database whose functions compute dates; all threads of a process share it."""
+    return sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
 
 
 def _format(name: str) -> str:

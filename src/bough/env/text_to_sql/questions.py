@@ -55,7 +55,7 @@ class Questions(Hashable, Protocol):
         ...
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=128)
 def open_databases(questions: Questions, database: str) -> tuple[ReadOnlyDatabase, ...]:
     """The opened `Questions.contents` of a database; one process opens a database once.
 
@@ -65,7 +65,7 @@ def open_databases(questions: Questions, database: str) -> tuple[ReadOnlyDatabas
     return tuple(map(ReadOnlyDatabase, questions.contents(database)))
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=256)
 def read_schema(questions: Questions, database: str) -> Schema:
     """`Questions.schema`, once a process."""
     return questions.schema(database)

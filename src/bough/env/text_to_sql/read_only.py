@@ -3,12 +3,14 @@
 import sqlite3
 import threading
 import time
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from pathlib import Path
 from typing import TypeAlias
 
 from bough.env.text_to_sql.clock import FUNCTIONS, KEYWORDS, fix_clock
+from bough.env.text_to_sql.memory import memory_meter
 
 Value: TypeAlias = str | int | float | bytes | None
 Row: TypeAlias = tuple[Value, ...]
@@ -55,8 +57,9 @@ class QueryLimits:
         instructions: Maximum number of instructions of SQLite's virtual machine, in steps of `INTERVAL`. The count is
             the same on every machine, so this limit normally ends a long query.
         seconds: Maximum wall time, for instructions that take long.
+        memory_bytes: Maximum memory that the query adds to what SQLite uses in this process.
         rows: Maximum number of rows that are read; further rows are left.
-        value_bytes: Maximum size of a value and of a row. It also bounds the memory that a query can fill in its time.
+        value_bytes: Maximum size of a value and of a row.
         sql_bytes: Maximum size of the statement.
 
     Raises:
@@ -65,12 +68,13 @@ class QueryLimits:
 
     instructions: int = 5_000_000
     seconds: float = 2.0
+    memory_bytes: int = 100_000_000
     rows: int = 1000
     value_bytes: int = 20_000
     sql_bytes: int = 10_000
 
     def __post_init__(self) -> None:
-        if min(self.instructions, self.seconds, self.rows, self.value_bytes, self.sql_bytes) <= 0:
+        if min(getattr(self, each.name) for each in fields(self)) <= 0:
             raise ValueError(f"QueryLimits: got {self}; need every limit above 0")
 
 
@@ -100,8 +104,10 @@ class _Watch:
     """Counts the instructions of the present query."""
 
     limits: QueryLimits
+    meter: Callable[[], int]
+    begun_bytes: int
+    deadline: float
     instructions: int = 0
-    deadline: float = 0.0
     exceeded: str = ""
     denied: str = ""
     reads: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
@@ -112,6 +118,8 @@ class _Watch:
             self.exceeded = f"more than {self.limits.instructions:,} instructions"
         elif time.monotonic() > self.deadline:
             self.exceeded = f"more than {self.limits.seconds:g} seconds"
+        elif self.meter() - self.begun_bytes > self.limits.memory_bytes:
+            self.exceeded = f"more than {self.limits.memory_bytes:,} bytes of memory"
         return int(bool(self.exceeded))
 
     def authorize(self, action: int, first: str | None, second: str | None, *_: str | None) -> int:
@@ -165,16 +173,17 @@ class ReadOnlyDatabase:
 
     def run(self, sql: str, limits: QueryLimits | None = None) -> QueryResult:
         """Executes one query. Any text gives a result or a typed error, never an exception."""
-        watch = _Watch(limits=limits or QueryLimits())
-        if len(sql.encode(errors="replace")) > watch.limits.sql_bytes:
-            message = f"the query has more than {watch.limits.sql_bytes:,} bytes"
+        limits = limits or QueryLimits()
+        if len(sql.encode(errors="replace")) > limits.sql_bytes:
+            message = f"the query has more than {limits.sql_bytes:,} bytes"
             return QueryResult(error=QueryError.TOO_LONG, message=message)
         with self._lock:
-            connection = self._connection
-            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, watch.limits.value_bytes)
+            connection, meter = self._connection, memory_meter()
+            deadline = time.monotonic() + limits.seconds
+            watch = _Watch(limits=limits, meter=meter, begun_bytes=meter(), deadline=deadline)
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, limits.value_bytes)
             connection.set_authorizer(watch.authorize)
             connection.set_progress_handler(watch.check, INTERVAL)
-            watch.deadline = time.monotonic() + watch.limits.seconds
             try:
                 return _fetch(connection, sql, watch)
             except (sqlite3.Error, sqlite3.Warning, UnicodeError, ValueError, OverflowError, MemoryError) as error:
