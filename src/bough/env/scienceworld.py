@@ -216,7 +216,7 @@ class Machine:
         if find_spec("scienceworld") is None or find_spec("py4j") is None:
             raise ImportError(f"ScienceWorld is not installed; {INSTALL}")
         protocol: Any = import_module("py4j.protocol")
-        self._errors: tuple[type[Exception], ...] = (protocol.Py4JError, OSError)
+        self._errors: tuple[type[Exception], ...] = (protocol.Py4JError, OSError, RecursionError)
         options = os.environ.get("JAVA_TOOL_OPTIONS")
         os.environ["JAVA_TOOL_OPTIONS"] = f"-Xmx{memory_mb}m -XX:ActiveProcessorCount=1"
         try:
@@ -257,11 +257,14 @@ class Machine:
         try:
             return call(*arguments)
         except self._errors as error:
+            text = type(error).__name__  # the text of a Java exception is in the machine, which may be gone
+            with suppress(*self._errors):
+                text = f"{text}: {error}"
             with JVM:
                 for memory_mb in [size for size, each in _machines.items() if each is self]:
                     del _machines[memory_mb]
             self.end()
-            raise EnvFault(f"ScienceWorld: the Java machine broke: {error}") from error
+            raise EnvFault(f"ScienceWorld: the Java machine broke: {text}") from None
 
     def end(self) -> None:
         """End the Java machine, whatever state it is in."""
