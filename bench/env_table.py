@@ -46,8 +46,9 @@ def main() -> None:
         rows[world] = row(world, report)
         failed += [] if report["passed"] else [world]
         print(rows[world], flush=True)
-    if not args.dry:
-        write(PAGE, SECTION, "\n".join([line(HEAD), line(["---"] * len(HEAD)), *(rows[each] for each in sorted(rows))]))
+        if not args.dry:
+            table = [line(HEAD), line(["---"] * len(HEAD)), *(rows[each] for each in sorted(rows))]
+            write(PAGE, SECTION, "\n".join(table))
     if failed:
         sys.exit(f"checks failed in {', '.join(failed)}; see `bough check-env WORLD`")
 

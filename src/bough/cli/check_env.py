@@ -37,7 +37,8 @@ def run_checks(name: str, sizes: CheckSizes, only: Sequence[str], out: Path | No
             progress.print(Text(f"{check.mark}: {check.name}", style=STYLES[check.mark]))
 
     report = check_env(find_env(name), sizes=sizes, only=only, name=name, on_check=show)
-    Console(soft_wrap=False).print(table(report), summary(report))
+    Console().print(table(report))
+    print(summary(report))
     if out is not None:
         write_json(out, report.record())
     if report.failures:
