@@ -26,7 +26,7 @@ def dialogue(families: tuple[Family, ...] = ("bargain",)) -> World:
         sampling=Sampling(max_tokens=8),
         optimizer=Optimizer(learning_rate=1e-3, minibatches=2),
         warmup=Warmup(demonstrations=100, epochs=8, learning_rate=3e-3, batch_tokens=1024),
-        schedule=Schedule(steps=60, batch_tasks=16),
+        schedule=Schedule(steps=100, batch_tasks=16),
         execution=Execution(threads=1),
         tasks=Tasks(split="train", count=800),
         evaluation=Evaluation(tasks=Tasks(split="test", count=100), every=20),
