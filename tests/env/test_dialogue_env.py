@@ -96,7 +96,7 @@ def test_a_text_without_an_act_costs_a_turn_and_nothing_else(family: Family) -> 
         step = env.step(state, text)
         assert (step.valid, step.reward, step.success) == (False, -0.02, False)
         assert step.state.key == start.key, "no counter in the key"
-        assert step.outcome is (Outcome.TERMINATED if number == 2 else Outcome.OPEN)
+        assert step.outcome is (Outcome.TRUNCATED if number == 2 else Outcome.OPEN)
         state = step.state
     assert env.plan(state) is None
 

@@ -63,7 +63,7 @@ class Dialogue:
         families: The families; a task has one of them.
         items: Things on the list of `questions`, 2 to 8.
         attributes: Attributes of the things, 1 to 4 with three values each.
-        patience: The number of the agent's turns after which the user leaves.
+        patience: The number of the agent's turns after which the user leaves, and the dialogue is `TRUNCATED`.
         turn_cost: The agent's reward for each of its turns is lower by this.
 
     Raises:
@@ -172,7 +172,7 @@ class Dialogue:
         kept = scenario.kept if left else 0.0
         return Step(
             state=_state(replace(talk, turns=turns, said=UNCLEAR), UNCLEAR),
-            outcome=Outcome.TERMINATED if left else Outcome.OPEN,
+            outcome=Outcome.TRUNCATED if left else Outcome.OPEN,
             valid=False,
             payoffs={AGENT: -self.turn_cost, USER: kept},
             successes={AGENT: False, USER: kept > 0},
@@ -182,12 +182,13 @@ class Dialogue:
         """The user's turn, which decides what the exchange led to."""
         exchanges = (*talk.exchanges, Exchange(talk.act, text))
         ruling = talk.scenario.ruling(exchanges)
-        over = ruling.over or talk.turns >= self.patience
+        left = talk.turns >= self.patience
+        over = ruling.over or left
         user_reward = 0.0 if not over else ruling.user_reward if ruling.over else talk.scenario.kept
         after = replace(talk, exchanges=exchanges, act="", said=text, turns=self.patience if over else talk.turns)
         return Step(
             state=_state(after, text),
-            outcome=Outcome.TERMINATED if over else Outcome.OPEN,
+            outcome=Outcome.TERMINATED if ruling.over else Outcome.TRUNCATED if left else Outcome.OPEN,
             success=ruling.success,
             payoffs={AGENT: ruling.reward, USER: user_reward},
             successes={AGENT: ruling.success, USER: user_reward > 0},

@@ -100,13 +100,16 @@ class OpenSpiel:
             instance_task(
                 name=self.game.partition("(")[0],
                 content=each.content,
-                data={"game": self.game, "moves": list(each.moves)},
+                data={"game": self.game, "moves": list(each.moves)}
+                | ({} if each.seed is None else {"chance_seed": each.seed}),
             )
             for each in found
         ]
 
     def start(self, task: Task) -> State:
-        """Returns the position of a task. Its data may have `moves` to begin with, and the first outcomes of `chance`.
+        """Returns the position of a task.
+
+        The task's data may have the `chance_seed`, its first outcomes as `chance`, and `moves` to begin with.
 
         Raises:
             ValueError: when the task is one of another game, or has impossible moves.
@@ -114,7 +117,7 @@ class OpenSpiel:
         if task.data.get("game") != self.game:
             raise ValueError(f"OpenSpiel: task {task.id} has the game {task.data.get('game')!r}; need {self.game!r}")
         moves, chance = (tuple(map(int, cast("list[int]", task.data.get(name, ())))) for name in ("moves", "chance"))
-        position = first_position(self.game, task.seed, chance)
+        position = first_position(self.game, int(str(task.data.get("chance_seed", task.seed))), chance)
         for move in moves:
             state = reach(position)
             if state.is_terminal() or move not in state.legal_actions():
@@ -217,16 +220,18 @@ class OpenSpiel:
 
 @dataclass(frozen=True, slots=True)
 class _Begin:
-    """The beginning of a task: its content, and the moves."""
+    """The beginning of a task: its content, the moves, and the seed of chance."""
 
     content: str
     moves: tuple[int, ...]
+    seed: int | None = None
 
 
 def _propose(rng: random.Random, *, game: str, opening: int) -> _Begin:
     """A random beginning; without moves it is a seed."""
     if not GameTexts(load_game(game)).is_deterministic:
-        return _Begin(f"{game} seed {rng.randrange(2**31)}", ())
+        seed = rng.randrange(2**31)
+        return _Begin(f"{game} seed {seed}", (), seed)
     position = first_position(game, 0)
     for _ in range(opening):
         position = apply(position, state := reach(position), int(rng.choice(state.legal_actions())))

@@ -12,24 +12,23 @@ RANDOM = RandomAction()
 
 
 def games(opponent: Script = RANDOM) -> World:
-    """Connect Four of OpenSpiel (arXiv 1908.09453), 5 x 5, after six random moves, against a random opponent.
+    """Pig of OpenSpiel (arXiv 1908.09453), a game of dice up to 20 points, against a random opponent.
 
     Trains in minutes on two CPU cores. Needs the extra `games`. Assumes an oracle for the warm-up: tree search.
 
     Args:
         opponent: The script of the second player, such as `TreeSearchPlay(simulations=20)`.
     """
-    game = OpenSpiel(game="connect_four(rows=5,columns=5)", opening=6, spaced=True)
     return World(
         name="games",
-        env=ScriptedSeats(env=game, scripts={"player_1": opponent}),
-        policy=Tiny(layers=2, width=64, heads=4, context_tokens=1024),
-        limits=Limits(turns=10),
-        sampling=Sampling(max_tokens=4),
+        env=ScriptedSeats(env=OpenSpiel(game="pig(winscore=20)"), scripts={"player_1": opponent}),
+        policy=Tiny(layers=2, width=64, heads=4, context_tokens=2048),
+        limits=Limits(turns=30),
+        sampling=Sampling(max_tokens=3),
         regularizers=(Entropy(coefficient=0.02),),
         optimizer=Optimizer(learning_rate=1e-3, minibatches=2),
-        warmup=Warmup(demonstrations=100, epochs=6, learning_rate=3e-3, batch_tokens=1024),
-        schedule=Schedule(steps=80, batch_tasks=16),
+        warmup=Warmup(demonstrations=60, epochs=4, learning_rate=3e-3, batch_tokens=1024),
+        schedule=Schedule(steps=60, batch_tasks=16),
         execution=Execution(threads=1),
         tasks=Tasks(split="train", count=1000),
         evaluation=Evaluation(tasks=Tasks(split="test", count=100), every=20),
