@@ -8,7 +8,6 @@ from bough.evaluate import CheckSizes, check_env
 WORLDS = sorted(names("worlds"))
 SMALL = CheckSizes(tasks=3, walks=3, steps=8, episodes=10, seconds=4)
 KNOWN = {
-    "dialogue": {"state keys": "a key leaves out the turns, and the user has patience for so many"},
     "quiz": {"state keys": "a key names the question, and leaves out how many are left"},
     "scienceworld": {"state keys": "a key has what the agent can see, and the simulator has hidden processes"},
 }
