@@ -1,5 +1,6 @@
 """Environments over HTTP, with a server that counts its episodes."""
 
+import gc
 import json
 import pickle
 import threading
@@ -91,6 +92,22 @@ def test_an_earlier_state_is_replayed(world: Counting) -> None:
     with pytest.raises(EnvFault, match="need Replay"):
         env.env.step(inner, "a")
     env.close()
+    assert not world.episodes
+
+
+def test_an_episode_without_a_state_is_closed(world: Counting) -> None:
+    env = HttpEnv(url=world.url, items=100)
+    (task,) = env.tasks("train", 1, 0)
+    state = env.step(env.start(task), "a").state
+    assert len(world.episodes) == 1
+    del state
+    gc.collect()
+    assert not world.episodes
+    kept = Replay(env=env, keep=2)
+    states = [kept.start(each) for each in env.tasks("train", 5, 0)]
+    assert len(world.episodes) == 2
+    assert len(states) == 5
+    kept.close()
     assert not world.episodes
 
 

@@ -1,7 +1,9 @@
 """Environments behind OpenEnv's WebSocket protocol."""
 
+import gc
 import json
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -62,6 +64,21 @@ def test_an_episode_over_the_protocol(url: str) -> None:
     assert (right.outcome, right.success) == (Outcome.TERMINATED, True)
     assert env.step(start, str(digit)).success, "an earlier state is replayed in another session"
     env.close()
+
+
+def test_a_session_without_a_state_is_closed(url: str) -> None:
+    env = openenv_env(url).env
+    (task,) = env.tasks("train", 1, 0)
+    before = threading.active_count()
+    states = [env.start(task) for _ in range(5)]
+    assert threading.active_count() > before
+    del states
+    gc.collect()
+    for _ in range(100):
+        if threading.active_count() <= before:
+            break
+        time.sleep(0.05)
+    assert threading.active_count() <= before
 
 
 def test_a_fault_of_the_server_is_none_of_the_policy(url: str) -> None:

@@ -1,5 +1,6 @@
 """A line to walk along, and the same line with one planted fault each. Loaded by path, as a user's own file is."""
 
+import mmap
 import random
 import subprocess
 import sys
@@ -14,7 +15,9 @@ from bough.env.splits import split_of
 from bough.tree import Action, BadCall, Message, Observation, Outcome, Task, Tool, ToolCall
 from bough.tree.needs import CALLS, Need
 
-LEAK: list[bytes] = []
+LEAK: list[mmap.mmap] = []
+LEAKED = 8 * 2**20
+"""Bytes that an episode leaks: more than this process may free meanwhile, in pages of their own."""
 NEVER = threading.Event()
 FILES: list[Any] = []
 MOVES = ("left", "right", "wait")
@@ -79,7 +82,8 @@ class Line:
     def start(self, task: Task) -> State:
         self.started.append(task.id)
         if self.fault == "memory":
-            LEAK.append(b"x" * 2**20)
+            LEAK.append(mmap.mmap(-1, LEAKED))
+            LEAK[-1].write(b"x" * LEAKED)
         if self.fault == "files":
             FILES.append(open(__file__, encoding="utf-8"))  # noqa: SIM115
         if self.fault == "threads":

@@ -32,14 +32,14 @@ class Talk:
         exchanges: The acts and replies so far.
         act: The act that the user replies to; "" while the agent acts.
         turns: The number of the agent's turns, with texts without an act.
-        said: The last text.
+        last_text: The last text.
     """
 
     scenario: Scenario
     exchanges: tuple[Exchange, ...] = ()
     act: str = ""
     turns: int = 0
-    said: str = ""
+    last_text: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +137,7 @@ class Dialogue:
             scenario = kind(**{name: _frozen(value) for name, value in data.items()})
         except TypeError as error:
             raise ValueError(f"Dialogue: task {task.id}: {error}; need the fields of {kind.__name__}") from error
-        return _state(Talk(scenario=scenario, said=scenario.brief), scenario.brief)
+        return _state(Talk(scenario=scenario, last_text=scenario.brief), scenario.brief)
 
     def step(self, state: State, action: str) -> Step:
         """Executes an act of the agent, or a reply of the user."""
@@ -165,13 +165,13 @@ class Dialogue:
         act = scenario.read(text)
         if act is not None:
             return Step(
-                state=_state(replace(talk, act=act, turns=turns, said=text), text),
+                state=_state(replace(talk, act=act, turns=turns, last_text=text), text),
                 payoffs={AGENT: -self.turn_cost, USER: 0.0},
             )
         left = turns >= self.patience
         kept = scenario.kept if left else 0.0
         return Step(
-            state=_state(replace(talk, turns=turns, said=UNCLEAR), UNCLEAR),
+            state=_state(replace(talk, turns=turns, last_text=UNCLEAR), UNCLEAR),
             outcome=Outcome.TRUNCATED if left else Outcome.OPEN,
             valid=False,
             payoffs={AGENT: -self.turn_cost, USER: kept},
@@ -185,7 +185,7 @@ class Dialogue:
         left = talk.turns >= self.patience
         over = ruling.over or left
         user_reward = 0.0 if not over else ruling.user_reward if ruling.over else talk.scenario.kept
-        after = replace(talk, exchanges=exchanges, act="", said=text, turns=self.patience if over else talk.turns)
+        after = replace(talk, exchanges=exchanges, act="", last_text=text, turns=self.patience if over else talk.turns)
         return Step(
             state=_state(after, text),
             outcome=Outcome.TERMINATED if ruling.over else Outcome.TRUNCATED if left else Outcome.OPEN,
@@ -247,8 +247,8 @@ def _state(talk: Talk, text: str) -> State:
     if not talk.act:
         acts = scenario.acts(talk.exchanges)
         return State(observation=text, key=f"{AGENT} {facts}", value=talk, admissible=acts, seat=AGENT)
-    said = f"{scenario.goal}\n{AGENT}: {text}"
-    return State(observation=said, key=f"{USER} {talk.act} {facts}", value=talk, seat=USER)
+    shown = f"{scenario.goal}\n{AGENT}: {text}"
+    return State(observation=shown, key=f"{USER} {talk.act} {facts}", value=talk, seat=USER)
 
 
 def _record(scenario: Scenario) -> dict[str, Any]:

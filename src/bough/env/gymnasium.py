@@ -80,7 +80,7 @@ class Gymnasium:
         seed = seed_of(self.name, task)
         env = find_function(self.make)(**self.arguments) if self.make else self._made()
         observation, info = env.reset(seed=seed)
-        return self._state(Position(Live(env)), observation, info)
+        return self._state(Position(Live(env, _close)), observation, info)
 
     def step(self, state: State, action: str) -> Step:
         """Executes an action; one outside of the action space changes nothing.
@@ -105,7 +105,7 @@ class Gymnasium:
             success=bool(success(float(reward), bool(terminated), info)),
         )
         if step.outcome is not Outcome.OPEN:
-            env.close()
+            after.live.end()
         return step
 
     def _made(self) -> Any:
@@ -214,6 +214,10 @@ def plain(rendered: str) -> str:
         '[S]FF'
     """
     return ESCAPE.sub("", HIGHLIGHT.sub(lambda found: f"[{found[1]}]", rendered)).strip("\n")
+
+
+def _close(env: Any) -> None:
+    env.close()
 
 
 def _ends_well(reward: float, terminated: bool, info: Mapping[str, Any]) -> bool:

@@ -1,9 +1,9 @@
 """Environments over HTTP, as AgentGym serves them."""
 
 import json
-import threading
 import urllib.error
 import urllib.request
+import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from random import Random
@@ -19,8 +19,8 @@ from bough.tree import Outcome, Task
 class HttpEnv:
     """An environment on a server with AgentGym's paths (arXiv 2406.04151): create, observation, step, reset and close.
 
-    Each episode has an id of its own on the server, which is closed when the episode ends or the run does. A task is an
-    item of the server's data set, by its number. Wrap it in `Replay` for branching, where the server is deterministic.
+    Each episode has an id of its own on the server. It is closed at its end, or when no state of it is left. A task is
+    an item of the server's data set, by its number. Wrap it in `Replay` for branching if the server is deterministic.
 
     Attributes:
         url: The server's address with the path of the environment, `http://host:8000/webshop`.
@@ -46,8 +46,7 @@ class HttpEnv:
     max_steps: int = 50
     success_at: float = 1.0
     deadline_s: float = 60.0
-    _open: dict[int, Any] = field(default_factory=dict[int, Any], init=False, repr=False, compare=False)
-    _lock: Any = field(default_factory=threading.Lock, init=False, repr=False, compare=False)
+    _open: "weakref.WeakSet[Live]" = field(default_factory=weakref.WeakSet[Live], init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.max_steps < 1 or self.items < 1 or self.deadline_s <= 0:
@@ -87,9 +86,8 @@ class HttpEnv:
             raise ValueError(f"HttpEnv: task {task.id} got the item {item!r}; need data={{'item': INTEGER}}")
         made = self._send("create", {})
         identity = cast("dict[str, Any]", made)[self.id_field] if isinstance(made, dict) else made
-        live = Live(identity)
-        with self._lock:
-            self._open[id(live)] = identity
+        live = Live(identity, self._forget)
+        self._open.add(live)
         reply = self._send("reset", {self.id_field: identity, self.item_field: item})
         found = self._text(reply)
         if found is None:
@@ -113,7 +111,7 @@ class HttpEnv:
         reward, done = float(fields.get("reward") or 0.0), bool(fields.get("done"))
         over = done or after.turns >= self.max_steps
         if over:
-            self._close(after.live)
+            after.live.end()
         return Step(
             state=State(observation=self._text(fields) or "", key="", value=after),
             reward=reward,
@@ -123,18 +121,8 @@ class HttpEnv:
 
     def close(self) -> None:
         """Closes all episodes on the server."""
-        with self._lock:
-            left, identities = [*self._open], [*self._open.values()]
-            for each in left:
-                del self._open[each]
-        for identity in identities:
-            self._forget(identity)
-
-    def _close(self, live: Live) -> None:
-        with self._lock:
-            found = self._open.pop(id(live), None)
-        if found is not None:
-            self._forget(found)
+        for live in [*self._open]:
+            live.end()
 
     def _forget(self, identity: Any) -> None:
         try:

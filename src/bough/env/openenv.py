@@ -65,7 +65,7 @@ class OpenEnv:
             ImportError: when websockets is not installed.
         """
         seed = seed_of("OpenEnv", task)
-        live = Live(self._connected())
+        live = Live(self._connected(), _close)
         return self._state(Position(live), self._reply(live.handle, "reset", {"seed": seed}))
 
     def step(self, state: State, action: str) -> Step:
@@ -92,7 +92,7 @@ class OpenEnv:
             success=bool(success),
         )
         if step.outcome is not Outcome.OPEN:
-            socket.close()
+            after.live.end()
         return step
 
     def _fields(self, action: str) -> dict[str, Any] | None:
@@ -142,6 +142,10 @@ class OpenEnv:
             found = [observation[name] for name in ("text", "message") if isinstance(observation.get(name), str)]
             text = found[0] if found else json.dumps(observation, ensure_ascii=False)
         return State(observation=text, key="", value=position)
+
+
+def _close(socket: Any) -> None:
+    socket.close()
 
 
 def openenv_env(

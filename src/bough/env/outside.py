@@ -1,7 +1,8 @@
 """Episodes of environments from other libraries, which are changed in place."""
 
+import weakref
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from typing import Any
 
 from bough.env.env import EnvFault, Split
@@ -13,19 +14,29 @@ SEEDS = 2**31
 """Seeds of episodes are below this."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, weakref_slot=True, eq=False)
 class Live:
-    """An episode that is changed in place.
+    """An episode that is changed in place. It is closed at its end, or when no state of it is left.
 
     Attributes:
         handle: The other library's object.
+        close: Called once with the object.
         steps: Number of actions that it has executed.
         totals: The sum of rewards so far, by seat.
     """
 
     handle: Any
+    close: InitVar[Callable[[Any], object]]
     steps: int = 0
     totals: dict[str, float] = field(default_factory=dict[str, float])
+    _end: Callable[[], object] = field(init=False, repr=False)
+
+    def __post_init__(self, close: Callable[[Any], object]) -> None:
+        self._end = weakref.finalize(self, close, self.handle)
+
+    def end(self) -> None:
+        """Closes the episode; safe to call twice."""
+        self._end()
 
 
 @dataclass(frozen=True, slots=True)

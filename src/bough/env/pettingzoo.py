@@ -73,7 +73,7 @@ class PettingZoo:
         env.reset(seed=seed)
         if {*env.possible_agents} != {*self.agents}:
             raise ValueError(f"PettingZoo.agents: got {self.agents}; need the environment's {env.possible_agents}")
-        return self._state(Position(Live(env)), env)
+        return self._state(Position(Live(env, _close)), env)
 
     def step(self, state: State, action: str) -> Step:
         """Executes the action of the agent whose turn it is; one outside of its action space changes nothing.
@@ -102,7 +102,7 @@ class PettingZoo:
         for agent, payoff in payoffs.items():
             totals[agent] = totals.get(agent, 0.0) + payoff
         if not env.agents:
-            env.close()
+            after.live.end()
             ended = State(observation=state.observation, key="", value=after, seat=state.seat)
             return Step(
                 state=ended,
@@ -176,6 +176,10 @@ def pettingzoo_env(
 def _shown(observation: Any) -> str:
     """The observation as text, without its mask of actions."""
     return str(_fields(observation).get("observation", observation))
+
+
+def _close(env: Any) -> None:
+    env.close()
 
 
 def _fields(observation: Any) -> Mapping[str, Any]:

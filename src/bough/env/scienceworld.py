@@ -140,7 +140,7 @@ class ScienceWorld:
         game = Game(topic=str(topic), variation=variation, simulator=simulator)
         described = machine.run(simulator.getTaskDescription)
         room = machine.run(simulator.freeActionLook)
-        return self._state(Position(Live(game)), f"{described}\n{room}".strip(), first=True)
+        return self._state(Position(Live(game, _release)), f"{described}\n{room}".strip(), first=True)
 
     def step(self, state: State, action: str) -> Step:
         """Executes an action; a text that is no action of the simulator costs a step and changes nothing else.
@@ -201,6 +201,10 @@ class ScienceWorld:
             value=position,
             admissible=None if valid is None else tuple(map(str, valid)),
         )
+
+
+def _release(game: Game) -> None:
+    """Nothing to do: the Java machine drops an interface that Python has dropped."""
 
 
 class Machine:

@@ -1,19 +1,17 @@
 """A pantry in a SQLite database: look up what is needed and what is there, and buy the rest."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from random import Random
 from typing import Any
 
-from bough.context import ToolCalls
-from bough.engine import Sampling
 from bough.env import Database, ToolError, call, tools_env
 from bough.env.shop import GOODS
 from bough.env.splits import split_of
-from bough.learner import Optimizer
-from bough.policy import Tiny
 from bough.rollout import Limits
-from bough.train import Evaluation, Execution, Schedule, Tasks, Warmup, World
+from bough.train import Evaluation, Tasks, World
 from bough.tree import Action
+from bough.worlds.ledger import ledger
 
 TASKS = 6000
 
@@ -101,17 +99,10 @@ def pantry() -> World:
         max_errors=0,
         name="pantry",
     )
-    return World(
+    return replace(
+        ledger(),
         name="pantry",
         env=env,
-        policy=Tiny(layers=2, width=64, heads=4, context_tokens=1024),
-        parser=ToolCalls(),
         limits=Limits(turns=7),
-        sampling=Sampling(max_tokens=24),
-        optimizer=Optimizer(learning_rate=3e-4, minibatches=2),
-        warmup=Warmup(demonstrations=1024, epochs=3, learning_rate=3e-3, batch_tokens=2048),
-        schedule=Schedule(steps=150, batch_tasks=16),
-        execution=Execution(threads=1),
-        tasks=Tasks(split="train", count=2000),
         evaluation=Evaluation(tasks=Tasks(split="test", count=100), every=20),
     )

@@ -10,7 +10,7 @@ from bough.train import Evaluation, Execution, Schedule, Tasks, Warmup, World
 
 
 def quiz() -> World:
-    """Sixty decisions a path, paid for one by one, a bandit (arXiv 1003.0146) in which rules of credit differ.
+    """Sixty decisions a path, paid for one by one, a bandit (arXiv 1003.0146) in which credit rules differ.
 
     Assumes an oracle for the warm-up, which leaves an accuracy of about a half. Trains in half a minute on one core.
     """
