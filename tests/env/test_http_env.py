@@ -75,8 +75,8 @@ def test_an_episode_is_created_played_and_closed(world: Counting) -> None:
     right = env.step(wrong.state, str(task.data["item"]))
     assert (right.reward, right.outcome, right.success) == (1.0, Outcome.TERMINATED, True)
     assert not world.episodes
-    env.start(task)
-    assert len(world.episodes) == 1
+    left = env.start(task)
+    assert (len(world.episodes), left.observation) == (1, state.observation)
     env.close()
     assert not world.episodes
 
