@@ -1,3 +1,5 @@
+from collections import Counter
+
 import numpy as np
 import pytest
 from tests.explore.stage import STOP, World, grow, runner, scripted
@@ -124,6 +126,25 @@ def test_a_demonstration() -> None:
     assert tree.token[tree.span[1] : tree.span[2]].tolist() == [ord("a"), STOP]
     assert np.isnan(tree.logprob).all()
     assert tree.success[int(leaves(tree)[0])] == Ternary.YES
+
+
+class EndsWithB(World):
+    """The plan is `a`, `a`, `b`; an early `b` leaves no plan."""
+
+    def plan(self, state: State) -> tuple[str, ...] | None:
+        said = str(state.value)
+        return ("a", "a", "b")[len(said) :] if set(said) <= {"a"} else None
+
+
+def test_a_demonstration_with_shortcuts() -> None:
+    """Each turn takes the last action at once with probability 0.25."""
+    env = InProcessHost(env=EndsWithB())
+    names = [f"task-{index}" for index in range(400)]
+    trees = grow(runner(scripted(lambda _: "never"), env), Demonstration(shortcuts=0.25), *names).trees
+    counts = Counter(str(tree.info[-1]["text"]) for tree in trees)
+    assert set(counts) == {"b", "ab", "aab"}
+    for written, share in {"b": 0.25, "ab": 0.75 * 0.25, "aab": 0.75**2}.items():
+        assert abs(counts[written] / 400 - share) < 0.08
 
 
 def test_a_demonstration_without_an_oracle() -> None:

@@ -1,6 +1,7 @@
 """Demonstrations: the environment's oracle acts, and the tree stores its actions like those of the policy."""
 
 from dataclasses import dataclass
+from random import Random
 
 from bough.env import EnvFault
 from bough.rollout.cursor import Cursor
@@ -14,7 +15,13 @@ class Demonstration:
 
     The oracle plans before every turn, so the plan may depend on the observations. The path ends without success at a
     state where the oracle has no plan.
+
+    Attributes:
+        shortcuts: Probability in [0, 1] of each turn that the last action of the plan is taken in place of the next:
+            a demonstrator that answers before it knows, or stops before it is done. Such a path mostly fails.
     """
+
+    shortcuts: float = 0.0
 
     async def __call__(self, rollout: Rollout) -> None:
         """Grow the path.
@@ -30,8 +37,10 @@ class Demonstration:
                 f"task {rollout.builder.task.id}: got no plan from the environment; need an environment with a method "
                 "`plan(state)` that solves it, or a run without a warm-up (warmup.demonstrations=0)"
             )
+        rng = Random(rollout.seed("shortcuts"))
         while isinstance(cursor, Cursor) and plan:
-            cursor = await rollout.advance(cursor, action=plan[0], ahead=plan)
+            ahead = plan[-1:] if rng.random() < self.shortcuts else plan
+            cursor = await rollout.advance(cursor, action=ahead[0], ahead=ahead)
             if isinstance(cursor, Cursor):
                 plan = await rollout.plan(cursor)
         if cursor is Outcome.FAILED:

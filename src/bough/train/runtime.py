@@ -214,12 +214,13 @@ class Runtime:
             raise ValueError(f"{field}: got conversations that all exceed the model's context; need shorter ones")
         return list(found.trees)
 
-    async def demonstrate(self, count: int, field: str) -> list[Tree]:
+    async def demonstrate(self, count: int, field: str, shortcuts: float = 0.0) -> list[Tree]:
         """The oracle's demonstrations of the first training tasks, without the tasks that fail in all retries.
 
         Args:
             count: Number of tasks.
             field: The setting with this number, for messages.
+            shortcuts: As of `Demonstration`.
 
         Raises:
             NoLearningSignal: when all of them fail.
@@ -228,7 +229,9 @@ class Runtime:
         if count > len(self.train_tasks):
             raise ValueError(f"{field}: got {count}; need at most tasks.count, which is {len(self.train_tasks)}")
         seed = derive(self.run.seed, "demonstrations")
-        grown = await self._runner(demonstrates=True).run(Demonstration(), self.train_tasks[:count], seed=seed)
+        grown = await self._runner(demonstrates=True).run(
+            Demonstration(shortcuts=shortcuts), self.train_tasks[:count], seed=seed
+        )
         check_paths(grown.trees, grown.unstarted)
         if lost := list(grown.unstarted.values()):
             self.notify(f"{field}: {len(lost)} of {count} failed and are left out. The last fault: {lost[-1]}")

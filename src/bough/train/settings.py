@@ -97,6 +97,8 @@ class Warmup:
         epochs: Passes over the demonstrations.
         learning_rate: Peak learning rate; falls to zero linearly.
         batch_tokens: Approximate number of tokens of one optimizer step.
+        shortcuts: Probability in [0, 1) of each turn that a demonstration takes the last action of the oracle's plan at
+            once. Failures are imitated as well, so that reinforcement has something to correct.
     """
 
     demonstrations: int = 0
@@ -104,6 +106,7 @@ class Warmup:
     learning_rate: float = 1e-3
     batch_tokens: int = 8192
     file: str | None = None
+    shortcuts: float = 0.0
 
     def __post_init__(self) -> None:
         if self.demonstrations < 0 or self.epochs < 1 or self.batch_tokens < 1 or not 0 < self.learning_rate < math.inf:
@@ -111,6 +114,8 @@ class Warmup:
                 f"Warmup: got demonstrations={self.demonstrations}, epochs={self.epochs}, batch_tokens="
                 f"{self.batch_tokens}, learning_rate={self.learning_rate}; need 0 or more, 1 or more, 1 or more, > 0"
             )
+        if not 0 <= self.shortcuts < 1:
+            raise ValueError(f"Warmup.shortcuts: got {self.shortcuts}; need at least 0 and less than 1")
 
     @property
     def imitates(self) -> bool:

@@ -29,7 +29,7 @@ async def warm_up(runtime: Runtime, recorder: RunRecorder) -> None:
     settings = run.world.warmup
     with watch("grow"):
         count = settings.demonstrations
-        trees = await runtime.demonstrate(count, "warmup.demonstrations") if count else []
+        trees = await runtime.demonstrate(count, "warmup.demonstrations", settings.shortcuts) if count else []
         trees += runtime.logged("warmup.file")
     lessons = [_Imitation(each, trees, settings) for each in runtime.trained]
     for epoch in range(1, settings.epochs + 1):
