@@ -2,6 +2,7 @@
 
     python bench/compare.py credit --seeds 5 --jobs 2
     python bench/compare.py growth --seeds 5 --jobs 2
+    python bench/compare.py long --recipe grpo --on search_long --seeds 5 --jobs 2
 
 All methods of a seed start from the same weights: the policy after the base recipe's warm-up. Each then trains for the
 same number of steps with the base recipe's settings and its own credit rule (and critic, or explorer, where it has
@@ -25,10 +26,10 @@ import numpy as np
 
 from bough.cli.find import find_run
 from bough.config import override
-from bough.credit import Empg, Gae, Gigpo, Grpo, Hgpo, Salt, TreePs, TurnPpo, rloo
+from bough.credit import Archer, Empg, Gae, Gigpo, Grpo, Hgpo, Salt, TreePs, TurnPpo, rloo
 from bough.explore import Forks
-from bough.objective import ValueClip, add
-from bough.policy import Pretrained, ValueHead
+from bough.objective import Reinforce, ValueClip, add
+from bough.policy import Pretrained, UtteranceCritic, ValueHead
 from bough.store import RunDirectory, read_metrics
 from bough.train import Run, Warmup, load_run, read_heldout, start
 from machine import machine
@@ -55,6 +56,11 @@ def _gae(run: Run) -> Run:
 
 def _turn_ppo(run: Run) -> Run:
     return _critic(run).replace(credit=TurnPpo())
+
+
+def _archer(run: Run) -> Run:
+    critic = UtteranceCritic(layers=2, steps=8, batch_turns=128, capacity_turns=20_000)
+    return run.replace(hooks=(critic,), credit=Archer(), objective=Reinforce())
 
 
 def _gigpo(run: Run) -> Run:
@@ -109,6 +115,18 @@ METHODS: dict[str, dict[str, Callable[[Run], Run]]] = {
         "ARPO": _like("arpo"),
         "LATR": _like("latr"),
     },
+    "long": {
+        "GRPO": _grpo,
+        "GiGPO": _gigpo,
+        "HGPO": _hgpo,
+        "SALT": _salt,
+        "Turn-PPO": _turn_ppo,
+        "ArCHer": _archer,
+        "Tree-GRPO": _like("tree_grpo"),
+        "TreeRL": _like("treerl"),
+        "ARPO": _like("arpo"),
+        "TreePS": _like("tree_ps"),
+    },
 }
 """The first of each is what the others are held against."""
 
@@ -118,7 +136,8 @@ def main() -> None:
     if arguments.one:
         _train(arguments, *arguments.one)
         return
-    seeds, methods = range(arguments.seeds), METHODS[arguments.what]
+    seeds = range(arguments.seeds)
+    methods = {name: change for name, change in METHODS[arguments.what].items() if name in arguments.methods}
     with ThreadPoolExecutor(arguments.jobs) as pool:
         list(pool.map(lambda seed: _process(arguments, "warmup", seed), seeds))
         todo = [(method, seed) for seed in seeds for method in methods]
@@ -129,7 +148,8 @@ def main() -> None:
         method: 100 * np.asarray([np.interp(budget, *curves[method, seed]) for seed in seeds]) for method in methods
     }
     starts = 100 * np.asarray([curves["GRPO", seed][1][0] for seed in seeds])
-    print(f"`{arguments.recipe}` {' '.join(arguments.changes)}: held-out success after {budget:,.0f} sampled tokens\n")
+    base = f"{arguments.recipe} --on {arguments.on}" if arguments.on else arguments.recipe
+    print(f"`{' '.join([base, *arguments.changes])}`: held-out success after {budget:,.0f} sampled tokens\n")
     print("| method | held-out success, % | gain over the warm-up | against GRPO | minutes a run |")
     print("|---|---|---|---|---|")
     for method, rate in rates.items():
@@ -145,12 +165,19 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=METHODS, help="what differs")
     parser.add_argument("changes", nargs="*", help="fields of the base recipe to change, as for `bough train`")
-    parser.add_argument("--recipe", default="grpo_sokoban", help="the base recipe")
+    parser.add_argument("--recipe", default="grpo_sokoban", help="the base recipe, or a method with --on")
+    parser.add_argument("--on", help="a world")
+    parser.add_argument("--methods", nargs="+", metavar="METHOD", help="all, or some; GRPO is always among them")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--jobs", type=int, default=1, help="runs at the same time")
     parser.add_argument("--out", type=Path, default=Path("runs/compare"))
     parser.add_argument("--one", nargs=2, metavar=("METHOD", "SEED"), help=argparse.SUPPRESS)
-    return parser.parse_intermixed_args()
+    arguments = parser.parse_intermixed_args()
+    known = METHODS[arguments.what]
+    arguments.methods = ["GRPO", *(arguments.methods or known)]
+    if unknown := {*arguments.methods} - {*known}:
+        parser.error(f"--methods: got {sorted(unknown)}; need some of {list(known)}")
+    return arguments
 
 
 def _directory(arguments: argparse.Namespace, method: str, seed: int | str) -> RunDirectory:
@@ -170,6 +197,7 @@ def _process(arguments: argparse.Namespace, method: str, seed: int) -> None:
         *arguments.changes,
         f"--recipe={arguments.recipe}",
         f"--out={arguments.out}",
+        *([f"--on={arguments.on}"] if arguments.on else []),
     ]
     begin = time.perf_counter()
     # One thread each: two processes that share two cores must not have four.
@@ -180,7 +208,7 @@ def _process(arguments: argparse.Namespace, method: str, seed: int) -> None:
 
 def _train(arguments: argparse.Namespace, method: str, seed: str) -> None:
     name = _directory(arguments, method, seed).path.name
-    run = override(find_run(arguments.recipe), [*arguments.changes, f"seed={seed}", f"name={name}"])
+    run = override(find_run(arguments.recipe, arguments.on), [*arguments.changes, f"seed={seed}", f"name={name}"])
     if method == "warmup":
         run = run.replace(steps=0)
     else:
