@@ -12,7 +12,8 @@ from bough.train import Evaluation, Execution, Schedule, Tasks, Warmup, World
 def screens() -> World:
     """Generated apps, far smaller than AndroidWorld (arXiv 2405.14573); splits as in arXiv 2603.07432.
 
-    Assumes an oracle for the warm-up. The context is full: after a click the policy reads what it did.
+    Assumes an oracle for the warm-up, whose demonstrations often stop early: that the request must be done first is left
+    to reinforcement. The context is full: after a click the policy reads what it did.
     """
     return World(
         name="screens",
@@ -23,8 +24,8 @@ def screens() -> World:
         regularizers=(Kl(coefficient=0.04),),
         filters=(),
         optimizer=Optimizer(learning_rate=5e-4, minibatches=2, warmup_steps=20),
-        warmup=Warmup(demonstrations=400, epochs=6, learning_rate=3e-3, batch_tokens=2048),
-        schedule=Schedule(steps=100, batch_tasks=16),
+        warmup=Warmup(demonstrations=800, epochs=8, learning_rate=3e-3, batch_tokens=2048, shortcuts=0.3),
+        schedule=Schedule(steps=80, batch_tasks=16),
         execution=Execution(threads=1),
         tasks=Tasks(split="train", count=2000),
         evaluation=Evaluation(tasks=Tasks(split="test", count=200), every=20),
