@@ -10,14 +10,12 @@ from bough.train import Evaluation, Execution, Schedule, Tasks, Warmup, World
 
 
 def sql() -> World:
-    """Generated questions of the easiest tiers, in the multi-turn form of SkyRL-SQL and ReEx-SQL (arXiv 2505.12768).
+    """Generated questions over one table, in the multi-turn form of SkyRL-SQL and ReEx-SQL (arXiv 2505.12768).
 
     Assumes an oracle for the warm-up. The schema does not show how a column stores a word, so an agent that queries
-    nothing guesses.
+    nothing guesses. Most demonstrations guess: that a query pays is left to reinforcement.
     """
-    questions = GeneratedQuestions(
-        tiers=(1, 2), databases=200, tables=1, rows=8, columns=1, spellings=("plain", "upper"), phrasings=1
-    )
+    questions = GeneratedQuestions(tiers=(2,), databases=800, tables=1, rows=8, columns=1, phrasings=1)
     return World(
         name="sql",
         env=Sql(questions=questions, max_queries=2, oracle="lookups", show_types=False, rows_shown=5),
@@ -26,9 +24,9 @@ def sql() -> World:
         limits=Limits(turns=3),
         sampling=Sampling(max_tokens=48),
         optimizer=Optimizer(learning_rate=5e-4, minibatches=2),
-        warmup=Warmup(demonstrations=2000, epochs=5, learning_rate=3e-3, batch_tokens=2048),
-        schedule=Schedule(steps=150, batch_tasks=16),
+        warmup=Warmup(demonstrations=4000, epochs=7, learning_rate=3e-3, batch_tokens=2048, shortcuts=0.7),
+        schedule=Schedule(steps=100, batch_tasks=16),
         execution=Execution(threads=1),
-        tasks=Tasks(split="train", count=2000),
-        evaluation=Evaluation(tasks=Tasks(split="test", count=200), every=50),
+        tasks=Tasks(split="train", count=4000),
+        evaluation=Evaluation(tasks=Tasks(split="test", count=200), every=25),
     )
