@@ -13,7 +13,7 @@ from bough.cli.find import find_env, find_world
 from bough.config import ConfigError
 from bough.env import Env, FrozenLake, PlannerExecutor, Replay, Shop, Sokoban
 from bough.evaluate import CheckSizes, check_env
-from bough.evaluate.envs import NAMES, Mark
+from bough.evaluate.envs import NAMES, Mark, resources
 from bough.usercode import load_module
 
 FILE = Path(__file__).with_name("faulty_envs.py")
@@ -86,8 +86,9 @@ def test_an_environment_that_cannot_be_pickled_is_found() -> None:
 
 
 @pytest.mark.parametrize("detached", [False, True])
-def test_processes_that_stay_are_found(detached: bool) -> None:
+def test_processes_that_stay_are_found(detached: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """A detached process has no parent; a variable of its environment marks it."""
+    monkeypatch.setattr(resources, "PATIENCE_S", 1.0)
     env = envs.Servant(detached=detached)
     if not detached:
         object.__setattr__(env, "children", _Immortal(env.children))
