@@ -10,7 +10,7 @@ from bough.env.splits import content_hash
 from bough.env.text_to_sql.generated import GeneratedQuestions
 from bough.env.text_to_sql.match import Match
 from bough.env.text_to_sql.partial_credit import PartialCredit
-from bough.env.text_to_sql.questions import Questions, open_databases, orders_rows, read_schema, tidy
+from bough.env.text_to_sql.questions import SqlSource, normalise_sql, open_databases, orders_rows, read_schema
 from bough.env.text_to_sql.read_only import QueryLimits, QueryResult
 from bough.env.text_to_sql.show import find_sql, show_result
 from bough.env.text_to_sql.syntax import sqlglot, sub_queries
@@ -57,7 +57,7 @@ class Sql:
     The first observation is the schema and the question. The tool `query(sql)` executes a query and returns the first
     rows of its result; `answer(sql)` ends the episode with the final query. A text without calls ends it too, by the
     SQL in the text. The answer is a success with the reward 1 when its result equals that of the gold query, on the
-    database that the agent reads and on those with other rows (`Questions.contents`).
+    database that the agent reads and on those with other rows (`SqlSource.contents`).
 
     Queries read only, and have limits of work, time, rows and bytes: see `ReadOnlyDatabase`. A query that is denied, is
     wrong or exceeds a limit returns an error that the agent reads, and the action is not valid. More calls than
@@ -84,7 +84,7 @@ class Sql:
         ImportError: when a field needs sqlglot and it is not installed.
     """
 
-    questions: Questions = GeneratedQuestions()
+    questions: SqlSource = GeneratedQuestions()
     single_turn: bool = False
     max_queries: int = 6
     limits: QueryLimits = QueryLimits()
@@ -173,8 +173,8 @@ class Sql:
         gold = str(session.task.data["sql"])
         if self.single_turn:
             return (gold,)
-        done = {*map(tidy, session.queries)}
-        left = [each for each in self._intermediate(session.task) if tidy(each) not in done]
+        done = {*map(normalise_sql, session.queries)}
+        left = [each for each in self._intermediate(session.task) if normalise_sql(each) not in done]
         left = left[: self.max_queries - session.calls]
         return (*(_calling(QUERY, each) for each in left), _calling(ANSWER, gold))
 
@@ -271,7 +271,7 @@ class Sql:
 
     def _state(self, session: QuerySession, observation: Observation) -> State:
         data = session.task.data
-        parts = [data["database"], data["question"], *sorted({*map(tidy, session.queries)})]
+        parts = [data["database"], data["question"], *sorted({*map(normalise_sql, session.queries)})]
         ending = f"{session.outcome} {session.solved}" if session.outcome != Outcome.OPEN else ""
         key = content_hash("\n".join(map(str, (*parts, ending))).encode(errors="replace").decode())
         tools = () if self.single_turn else (QUERY, ANSWER)
@@ -279,7 +279,7 @@ class Sql:
 
 
 @lru_cache(maxsize=256)
-def _gold(questions: Questions, database: str, sql: str, limits: QueryLimits) -> tuple[QueryResult, ...]:
+def _gold(questions: SqlSource, database: str, sql: str, limits: QueryLimits) -> tuple[QueryResult, ...]:
     """The results of a gold query, with larger limits than those of the agent."""
     wide = replace(limits, rows=GOLD_ROWS, instructions=10 * limits.instructions, seconds=10 * limits.seconds)
     return tuple(each.run(sql, wide) for each in open_databases(questions, database))

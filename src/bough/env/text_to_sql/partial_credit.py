@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from bough.env.text_to_sql.match import Match
 from bough.env.text_to_sql.read_only import QueryResult
 from bough.env.text_to_sql.schema import Schema
-from bough.env.text_to_sql.syntax import matched_share, similarity
+from bough.env.text_to_sql.syntax import component_recall, similarity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,4 +58,4 @@ class PartialCredit:
 
     def of_queries(self, queries: Sequence[str], gold_sql: str, schema: Schema) -> float:
         """What the queries of an episode have paid together."""
-        return self.progress * matched_share(queries, gold_sql, schema) if self.progress else 0.0
+        return self.progress * component_recall(queries, gold_sql, schema) if self.progress else 0.0

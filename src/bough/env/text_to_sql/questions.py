@@ -13,7 +13,7 @@ from bough.env.text_to_sql.schema import Schema
 from bough.tree import Task
 
 
-class Questions(Hashable, Protocol):
+class SqlSource(Hashable, Protocol):
     """A source of questions: a frozen dataclass whose fields are its settings.
 
     The data of a task: "database" (its name), "question", "sql" (the gold query), "hint" (knowledge that the question
@@ -56,8 +56,8 @@ class Questions(Hashable, Protocol):
 
 
 @lru_cache(maxsize=128)
-def open_databases(questions: Questions, database: str) -> tuple[ReadOnlyDatabase, ...]:
-    """The opened `Questions.contents` of a database; one process opens a database once.
+def open_databases(questions: SqlSource, database: str) -> tuple[ReadOnlyDatabase, ...]:
+    """The opened `SqlSource.contents` of a database; one process opens a database once.
 
     Raises:
         ValueError: when there is no such database.
@@ -66,8 +66,8 @@ def open_databases(questions: Questions, database: str) -> tuple[ReadOnlyDatabas
 
 
 @lru_cache(maxsize=256)
-def read_schema(questions: Questions, database: str) -> Schema:
-    """`Questions.schema`, once a process."""
+def read_schema(questions: SqlSource, database: str) -> Schema:
+    """`SqlSource.schema`, once a process."""
     return questions.schema(database)
 
 
@@ -79,7 +79,7 @@ def orders_rows(sql: str) -> bool:
     return re.search(r"\border\s+by\b", plain, re.IGNORECASE) is not None
 
 
-def tidy(sql: str) -> str:
+def normalise_sql(sql: str) -> str:
     """A query with single blanks, in lower case outside of quotation marks, without a final semicolon."""
     parts = re.split(r"('(?:[^']|'')*'|\"[^\"]*\")", sql.strip().rstrip(";"))
     plain = (part if number % 2 else re.sub(r"\s+", " ", part).lower() for number, part in enumerate(parts))

@@ -51,7 +51,7 @@ def components(sql: str, schema: Schema) -> frozenset[str]:
     return frozenset(part for select in tree.find_all(exp.Select) for part in _parts(select))
 
 
-def matched_share(queries: Sequence[str], gold: str, schema: Schema) -> float:
+def component_recall(queries: Sequence[str], gold: str, schema: Schema) -> float:
     """The share of the gold query's components that at least one of the queries has, in 0 to 1.
 
     Raises:
