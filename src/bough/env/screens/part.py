@@ -10,7 +10,7 @@ Table: TypeAlias = tuple[tuple[str, ...], ...]
 Effect: TypeAlias = tuple[str, ...]
 """What a click does: a verb and its arguments."""
 
-Wish: TypeAlias = tuple[str, ...]
+Request: TypeAlias = tuple[str, ...]
 """A change that a task requests: the name of its template and the parameters."""
 
 NOTHING: Effect = ("nothing",)
@@ -49,7 +49,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class Subtask:
     """A piece of the oracle's work: go to a screen, fill its form, click.
 
     Attributes:
@@ -92,11 +92,11 @@ class Part(Protocol):
         """Executes an effect of one of its elements."""
         ...
 
-    def propose(self, template: str, table: Table, rng: random.Random) -> Wish | None:
+    def propose(self, template: str, table: Table, rng: random.Random) -> Request | None:
         """Samples parameters for a template; None where the data has none."""
         ...
 
-    def grant(self, table: Table, wish: Wish) -> Table:
+    def fulfil(self, table: Table, request: Request) -> Table:
         """The data after a request is fulfilled.
 
         Raises:
@@ -104,11 +104,11 @@ class Part(Protocol):
         """
         ...
 
-    def text(self, wish: Wish) -> str:
+    def text(self, request: Request) -> str:
         """A request in words."""
         ...
 
-    def jobs(self, table: Table, target: Table) -> tuple[Job, ...] | None:
+    def subtasks(self, table: Table, target: Table) -> tuple[Subtask, ...] | None:
         """What leads from one table to another; None where nothing does."""
         ...
 
