@@ -16,7 +16,7 @@ from bough.env.retrieval.graph import Graph, make_graph
 from bough.env.retrieval.index import Index
 from bough.env.retrieval.question import Question
 from bough.env.retrieval.sets import SetShape, propose_set, set_is_solvable, set_question
-from bough.env.retrieval.solvable import Retrievable
+from bough.env.retrieval.solvable import RetrievableFacts
 from bough.env.splits import PATIENCE, split_of
 
 Shape: TypeAlias = Literal["chain"] | SetShape
@@ -149,14 +149,14 @@ class KnowledgeGraph:
     def _belongs(self, question: Question, split: Split) -> bool:
         return self.split_by == "entities" or split_of(question.content) == split
 
-    def _propose(self, found: Retrievable, starts: Sequence[int], rng: Random) -> Question | None:
+    def _propose(self, found: RetrievableFacts, starts: Sequence[int], rng: Random) -> Question | None:
         """A sampled question; None where it does not exist or is not solvable."""
         shape = rng.choice(self.shapes)
         if shape == "chain":
             walk = propose_chain(found.graph, starts, rng.randint(*self.hops), rng)
             return chain_question(found, walk) if walk and chain_is_solvable(found, walk) else None
-        draft = propose_set(found.graph, starts, shape, self.set_size, rng)
-        return set_question(found, draft) if draft and set_is_solvable(found, draft) else None
+        instance = propose_set(found.graph, starts, shape, self.set_size, rng)
+        return set_question(found, instance) if instance and set_is_solvable(found, instance) else None
 
 
 @lru_cache(maxsize=8)
@@ -183,10 +183,10 @@ def build(settings: KnowledgeGraph) -> tuple[Graph, GraphCorpus]:
 
 
 @lru_cache(maxsize=8)
-def retrievable(settings: KnowledgeGraph, index: Index, top: int) -> Retrievable:
+def retrievable(settings: KnowledgeGraph, index: Index, top: int) -> RetrievableFacts:
     """The retrievable facts of a graph, each searched once a process."""
     graph, corpus = build(settings)
-    return Retrievable(graph, corpus, partial(_top, index, top))
+    return RetrievableFacts(graph, corpus, partial(_top, index, top))
 
 
 def _top(index: Index, top: int, query: str) -> Collection[int]:

@@ -6,7 +6,7 @@ from bough.env.retrieval.corpus import GraphCorpus
 from bough.env.retrieval.graph import Graph
 
 
-class Retrievable:
+class RetrievableFacts:
     """The facts whose document is among the first `top` for the oracle's query; each pair is searched once.
 
     Args:
@@ -54,7 +54,7 @@ class Retrievable:
     def _holds(self, fact: int, query: str) -> bool:
         pair = (fact, query)
         if pair not in self._found:
-            self._found[pair] = self.corpus.place[fact][0] in self._search(query)
+            self._found[pair] = self.corpus.locations[fact][0] in self._search(query)
         return self._found[pair]
 
 
