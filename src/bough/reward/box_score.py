@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from bough.reward.pointings import pay
+from bough.reward.pointing_rewards import pointing_rewards
 from bough.tree import Floats, Tree
 from bough.tree.pointing import Box, Pointing
 
@@ -37,7 +37,7 @@ class BoxScore:
 
     def __call__(self, group: Sequence[Tree]) -> list[Mapping[str, Floats]]:
         """Pays at `ACTION` nodes."""
-        return [{"box": self.weight * pay(tree, self.score)} for tree in group]
+        return [{"box": self.weight * pointing_rewards(tree, self.score)} for tree in group]
 
     def score(self, pointing: Pointing) -> float:
         """The reward of one action before the weight; 0 for an action that points at nothing."""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from bough.reward.pointings import pay
+from bough.reward.pointing_rewards import pointing_rewards
 from bough.tree import Floats, Tree
 from bough.tree.pointing import Pointing
 
@@ -34,7 +34,7 @@ class PointInBox:
 
     def __call__(self, group: Sequence[Tree]) -> list[Mapping[str, Floats]]:
         """Pays at `ACTION` nodes."""
-        return [{"grounding": self.weight * pay(tree, self.score)} for tree in group]
+        return [{"grounding": self.weight * pointing_rewards(tree, self.score)} for tree in group]
 
     def score(self, pointing: Pointing) -> float:
         """The reward of one action, in [0, 1]."""

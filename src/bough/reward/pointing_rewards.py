@@ -8,7 +8,7 @@ from bough.tree import Floats, Kind, Tree
 from bough.tree.pointing import Pointing, pointing_in
 
 
-def pay(tree: Tree, score: Callable[[Pointing], float]) -> Floats:
+def pointing_rewards(tree: Tree, score: Callable[[Pointing], float]) -> Floats:
     """Returns [N], the score of each action at its last node; 0 where no correct action is known."""
     paid = np.zeros(tree.nodes, dtype=np.float64)
     for node, info in enumerate(tree.info):

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
 
-from bough.reward.pointings import pay
+from bough.reward.pointing_rewards import pointing_rewards
 from bough.tree import Floats, Tree
 from bough.tree.pointing import Point, Pointing
 
@@ -34,7 +34,7 @@ class RankedPoints:
 
     def __call__(self, group: Sequence[Tree]) -> list[Mapping[str, Floats]]:
         """Pays at `ACTION` nodes."""
-        return [{"points": self.weight * pay(tree, self.score)} for tree in group]
+        return [{"points": self.weight * pointing_rewards(tree, self.score)} for tree in group]
 
     def score(self, pointing: Pointing) -> float:
         """The reward of one action before the weight."""
