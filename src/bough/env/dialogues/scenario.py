@@ -18,7 +18,7 @@ class Exchange(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ruling:
+class ExchangeResult:
     """The result of the last exchange.
 
     Attributes:
@@ -56,7 +56,7 @@ class Scenario(Protocol):
         ...
 
     @property
-    def kept(self) -> float:
+    def leave_reward(self) -> float:
         """The user's reward when it leaves because its patience ends."""
         ...
 
@@ -64,7 +64,7 @@ class Scenario(Protocol):
         """The acts that are open to the agent."""
         ...
 
-    def read(self, text: str) -> str | None:
+    def parse_act(self, text: str) -> str | None:
         """The act of a text, by its keywords; None when there is none, or more than one."""
         ...
 
@@ -72,12 +72,12 @@ class Scenario(Protocol):
         """The reply of the scripted user."""
         ...
 
-    def ruling(self, exchanges: Sequence[Exchange]) -> Ruling:
+    def evaluate(self, exchanges: Sequence[Exchange]) -> ExchangeResult:
         """The result of the last exchange, whose reply is any text."""
         ...
 
-    def facts(self, exchanges: Sequence[Exchange]) -> str:
-        """All that matters of the exchanges: equal facts mean equal states."""
+    def key(self, exchanges: Sequence[Exchange]) -> str:
+        """What the exchanges changed: equal keys mean equal states."""
         ...
 
     def plan(self, exchanges: Sequence[Exchange], left: int) -> tuple[str, ...]:
