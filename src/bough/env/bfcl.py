@@ -42,7 +42,7 @@ EARLY = frozenset({"multi_turn_miss_func_49"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Dialogue:
+class BfclState:
     """The state of an episode.
 
     Attributes:
@@ -174,11 +174,11 @@ class Bfcl:
         name = task.data.get("episode")
         if not isinstance(name, str) or name not in entries():
             raise ValueError(f"Bfcl: task {task.id} got the episode {name!r}; need an id such as 'multi_turn_base_0'")
-        return self._state(Dialogue(entry=name, apis=solution(name).start), self._message(entries()[name], 0))
+        return self._state(BfclState(entry=name, apis=solution(name).start), self._message(entries()[name], 0))
 
     def step(self, state: State, action: Action) -> Step:
         """Executes the calls of an action, or ends the user turn with its text."""
-        before = _dialogue(state)
+        before = _bfcl_state(state)
         if before.outcome != Outcome.OPEN:
             return Step(state=state, outcome=before.outcome, valid=False, success=_succeeded(before))
         return self._call(state, before, action) if action.calls else self._answer(before, action)
@@ -189,19 +189,19 @@ class Bfcl:
         Of this user turn it holds the last calls, as few as still lead to success. None when no number of them does,
         as after a user turn that failed.
         """
-        dialogue = _dialogue(state)
-        if dialogue.outcome != Outcome.OPEN:
-            return () if _succeeded(dialogue) else None
-        turns = solution(dialogue.entry).turns[dialogue.turn :]
+        episode = _bfcl_state(state)
+        if episode.outcome != Outcome.OPEN:
+            return () if _succeeded(episode) else None
+        turns = solution(episode.entry).turns[episode.turn :]
         for begin in range(len(turns[0].calls), -1, -1):
             calls = [turns[0].calls[begin:], *(turn.calls for turn in turns[1:])]
-            left = [self.max_steps - dialogue.steps, *[self.max_steps] * (len(turns) - 1)]
+            left = [self.max_steps - episode.steps, *[self.max_steps] * (len(turns) - 1)]
             plan = [
                 action
                 for turn, rest, steps in zip(turns, calls, left, strict=True)
                 for action in (*_spread(rest, steps), DONE if turn.calls else UNABLE)
             ]
-            if self._solves(dialogue, plan):
+            if self._solves(episode, plan):
                 return tuple(plan)
         return None
 
@@ -227,7 +227,7 @@ class Bfcl:
         text = module(PROMPTS).DEFAULT_USER_PROMPT_FOR_ADDITIONAL_FUNCTION_FC if turn in entry.added else ""
         return (Message(role="user", content=entry.users[turn] or text),)
 
-    def _call(self, state: State, before: Dialogue, action: Action) -> Step:
+    def _call(self, state: State, before: BfclState, action: Action) -> Step:
         after, texts, valid = self._execute(before, action, state.tools)
         ids = [call.call_id if isinstance(call, ToolCall) else "" for call in action.calls]
         messages = tuple(
@@ -236,8 +236,8 @@ class Bfcl:
         )
         return Step(state=self._state(after, messages), outcome=after.outcome, valid=valid)
 
-    def _execute(self, before: Dialogue, action: Action, tools: tuple[Tool, ...]) -> tuple[Dialogue, list[str], bool]:
-        """The dialogue after an action with calls, the text of each call's result, and whether all calls are valid."""
+    def _execute(self, before: BfclState, action: Action, tools: tuple[Tool, ...]) -> tuple[BfclState, list[str], bool]:
+        """The episode after an action with calls, the text of each call's result, and whether all calls are valid."""
         left = self.max_calls - len(before.results)
         names = {tool.name for tool in tools}
         apis, results, texts, valid = copy_apis(before.apis), [*before.results], list[str](), True
@@ -263,7 +263,7 @@ class Bfcl:
             after = replace(after, outcome=Outcome.TRUNCATED)
         return after, texts, valid
 
-    def _answer(self, before: Dialogue, action: Action) -> Step:
+    def _answer(self, before: BfclState, action: Action) -> Step:
         after, truth = self._checked(before), solution(before.entry)
         success = _succeeded(after)
         reward = float(success)
@@ -278,8 +278,8 @@ class Bfcl:
             success=success,
         )
 
-    def _checked(self, before: Dialogue) -> Dialogue:
-        """The dialogue after the check of a user turn."""
+    def _checked(self, before: BfclState) -> BfclState:
+        """The episode after the check of a user turn."""
         turns = solution(before.entry).turns
         good = passes(turns[before.turn], before.apis, before.results, called=before.called)
         passed = (*before.passed, good)
@@ -293,23 +293,23 @@ class Bfcl:
             outcome=Outcome.TERMINATED if over else Outcome.OPEN,
         )
 
-    def _solves(self, dialogue: Dialogue, plan: Sequence[Action]) -> bool:
+    def _solves(self, episode: BfclState, plan: Sequence[Action]) -> bool:
         """Whether the actions lead to success."""
         for action in plan:
             if action.calls:
-                dialogue, _, _ = self._execute(dialogue, action, self.listed(dialogue.entry, dialogue.turn))
+                episode, _, _ = self._execute(episode, action, self.listed(episode.entry, episode.turn))
             else:
-                dialogue = self._checked(dialogue)
-            if dialogue.outcome == Outcome.TRUNCATED or not all(dialogue.passed):
+                episode = self._checked(episode)
+            if episode.outcome == Outcome.TRUNCATED or not all(episode.passed):
                 return False
-        return _succeeded(dialogue)
+        return _succeeded(episode)
 
-    def _state(self, dialogue: Dialogue, observation: str | tuple[Message, ...]) -> State:
+    def _state(self, episode: BfclState, observation: str | tuple[Message, ...]) -> State:
         return State(
             observation=observation,
-            key=_key(dialogue, solution(dialogue.entry)),
-            value=dialogue,
-            tools=self.listed(dialogue.entry, dialogue.turn),
+            key=_key(episode, solution(episode.entry)),
+            value=episode,
+            tools=self.listed(episode.entry, episode.turn),
         )
 
     def _shown(self, text: str) -> str:
@@ -340,16 +340,16 @@ def _spread(calls: Sequence[ToolCall], steps: int) -> list[Action]:
     return [Action(calls=tuple(calls[begin : begin + size])) for begin in range(0, len(calls), size)]
 
 
-def _key(dialogue: Dialogue, truth: Solution) -> str:
+def _key(episode: BfclState, truth: Solution) -> str:
     """A hash of the instances, the user turn, whether all turns have passed, and the required results so far."""
     parts = (
-        dialogue.entry,
-        dialogue.turn,
-        dialogue.called,
-        all(dialogue.passed),
-        dialogue.outcome.name,
-        needed(truth.turns[dialogue.turn :], dialogue.results),
-        hash_apis(dialogue.apis),
+        episode.entry,
+        episode.turn,
+        episode.called,
+        all(episode.passed),
+        episode.outcome.name,
+        needed(truth.turns[episode.turn :], episode.results),
+        hash_apis(episode.apis),
     )
     return hashlib.blake2b(repr(parts).encode(), digest_size=12).hexdigest()
 
@@ -359,12 +359,12 @@ def _task(name: str) -> Task:
     return Task(id=name.replace("multi_turn_", "bfcl-"), seed=seed, data={"episode": name})
 
 
-def _succeeded(dialogue: Dialogue) -> bool:
-    turns = len(entries()[dialogue.entry].users)
-    return dialogue.outcome == Outcome.TERMINATED and len(dialogue.passed) == turns and all(dialogue.passed)
+def _succeeded(episode: BfclState) -> bool:
+    turns = len(entries()[episode.entry].users)
+    return episode.outcome == Outcome.TERMINATED and len(episode.passed) == turns and all(episode.passed)
 
 
-def _dialogue(state: State) -> Dialogue:
-    if not isinstance(state.value, Dialogue):
+def _bfcl_state(state: State) -> BfclState:
+    if not isinstance(state.value, BfclState):
         raise TypeError(f"Bfcl: got a state with a value of type {type(state.value).__name__}; need one of its own")
     return state.value

@@ -16,7 +16,7 @@ END = "end"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sheet:
+class QuizState:
     """The questions of an episode, the number of answers so far, and the number of right ones."""
 
     questions: tuple[str, ...]
@@ -106,16 +106,16 @@ class Quiz:
         words = WORDS[: self.words]
         if not questions or any(len(each := pair.split(" ")) != 2 or not {*each} <= {*words} for pair in questions):
             raise ValueError(f"Quiz: task {task.id} got the questions {found!r}; need pairs of words out of {words}")
-        return _state(Sheet(questions=questions))
+        return _state(QuizState(questions=questions))
 
     def step(self, state: State, action: str) -> Step:
         """Answers the present question. After the last one every action is invalid and changes nothing."""
-        sheet = _sheet(state)
-        if sheet.answered == len(sheet.questions):
+        current = _quiz_state(state)
+        if current.answered == len(current.questions):
             return Step(state=state, outcome=Outcome.TERMINATED, valid=False)
         answer = action.strip().lower()
-        right = answer == self.answer(sheet.questions[sheet.answered])
-        after = Sheet(questions=sheet.questions, answered=sheet.answered + 1, right=sheet.right + right)
+        right = answer == self.answer(current.questions[current.answered])
+        after = QuizState(questions=current.questions, answered=current.answered + 1, right=current.right + right)
         done, count = after.answered == len(after.questions), len(after.questions)
         paid = int(right) if self.dense else after.right * done
         return Step(
@@ -123,10 +123,10 @@ class Quiz:
             reward=paid / count,
             outcome=Outcome.TERMINATED if done else Outcome.OPEN,
             valid=answer in ANSWERS,
-            success=done and after.right >= self.needed(count),
+            success=done and after.right >= self.required_answers(count),
         )
 
-    def needed(self, questions: int) -> int:
+    def required_answers(self, questions: int) -> int:
         """The number of right answers that is success, of so many questions."""
         # Rounded first, so that .8 of 60 is 48 where the product is a bit above it.
         return math.ceil(round(self.threshold * questions, 6))
@@ -137,20 +137,20 @@ class Quiz:
 
     def plan(self, state: State) -> tuple[str, ...]:
         """Returns the right answers to the questions that are left."""
-        sheet = _sheet(state)
-        return tuple(map(self.answer, sheet.questions[sheet.answered :]))
+        current = _quiz_state(state)
+        return tuple(map(self.answer, current.questions[current.answered :]))
 
     def _propose(self, rng: random.Random) -> tuple[str, ...]:
         words = WORDS[: self.words]
         return tuple(f"{rng.choice(words)} {rng.choice(words)}" for _ in range(self.questions))
 
 
-def _state(sheet: Sheet) -> State:
-    text = sheet.questions[sheet.answered] if sheet.answered < len(sheet.questions) else END
-    return State(observation=text, key=text, value=sheet, admissible=ANSWERS)
+def _state(current: QuizState) -> State:
+    text = current.questions[current.answered] if current.answered < len(current.questions) else END
+    return State(observation=text, key=text, value=current, admissible=ANSWERS)
 
 
-def _sheet(state: State) -> Sheet:
-    if not isinstance(state.value, Sheet):
+def _quiz_state(state: State) -> QuizState:
+    if not isinstance(state.value, QuizState):
         raise TypeError(f"Quiz: got a state with a value of type {type(state.value).__name__}; need one of its own")
     return state.value

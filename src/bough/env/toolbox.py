@@ -16,7 +16,7 @@ from bough.usercode.address import find_function
 
 
 @dataclass(slots=True, kw_only=True)
-class Live:
+class EpisodeResources:
     """What the calls of an episode change.
 
     Attributes:
@@ -84,7 +84,7 @@ class Toolbox:
             self._tasks = RowTasks(*self._place)
         return self._tasks
 
-    def list_tools(self, live: Live, task: Task) -> None:
+    def list_tools(self, live: EpisodeResources, task: Task) -> None:
         """Lists the tools of the servers, once."""
         if self._complete:
             return
@@ -98,7 +98,7 @@ class Toolbox:
         """The reward of a final state."""
         return self._reward(state, row, answer) if self._takes_answer else self._reward(state, row)
 
-    def result(self, live: Live, task: Task, call: ToolCall | BadCall) -> tuple[str, bool]:
+    def result(self, live: EpisodeResources, task: Task, call: ToolCall | BadCall) -> tuple[str, bool]:
         """The text of a call's result, and whether the call was valid."""
         self.list_tools(live, task)  # The state may be one of another process.
         problem = check_call(call, self.listed)
@@ -119,6 +119,6 @@ class Toolbox:
             return f"error: {text}", True
 
 
-def _values(live: Live, task: Task) -> Mapping[str, object]:
+def _values(live: EpisodeResources, task: Task) -> Mapping[str, object]:
     """The values of placeholders in the settings of servers."""
     return {**task.data, "state": live.state}

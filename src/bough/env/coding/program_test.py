@@ -94,7 +94,7 @@ class TestResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class TestReport:
     """The results of all tests of a program.
 
     Attributes:
@@ -112,7 +112,7 @@ class Report:
 
 
 @lru_cache(maxsize=8192)
-def run_tests(program: str, tests: tuple[ProgramTest, ...], sandbox: Sandbox, test_s: float) -> Report:
+def run_tests(program: str, tests: tuple[ProgramTest, ...], sandbox: Sandbox, test_s: float) -> TestReport:
     """Runs all tests of a program in one sandbox. Equal arguments return the first result again.
 
     A test that ends the program or takes too long fails all tests after it.
@@ -135,7 +135,7 @@ def run_tests(program: str, tests: tuple[ProgramTest, ...], sandbox: Sandbox, te
     if -1 in lines:
         missing = lines[-1][2]
     found = [_judged(test, lines.get(number), missing) for number, test in enumerate(tests)]
-    return Report(results=tuple(found), error=missing if not {*range(len(tests))} & {*lines} else "")
+    return TestReport(results=tuple(found), error=missing if not {*range(len(tests))} & {*lines} else "")
 
 
 def _judged(test: ProgramTest, line: tuple[str, str, str] | None, missing: str) -> TestResult:
