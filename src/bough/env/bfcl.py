@@ -43,7 +43,7 @@ EARLY = frozenset({"multi_turn_miss_func_49"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BfclState:
-    """The state of an episode.
+    """The value of a state of `Bfcl`.
 
     Attributes:
         entry: Id of the episode in the package.
@@ -74,11 +74,12 @@ class Bfcl:
     checked, and the next message arrives. In "miss_func" a function is added in place of a message; in "miss_param" a
     message lacks an argument, which a later one has. The episode ends after the last user turn.
 
-    The package's checker decides whether a user turn passes: states equal to those of the ground truth, and all its
-    results among the agent's. Success is a pass of every turn.
+    The package's checker decides whether a user turn passes: the states must equal those of the ground truth, whose
+    results must all be among the agent's. Success is a pass of every turn.
 
     Calls are executed as the package executes them, also when they do not fit their schema; errors are results. A call
-    that is not listed or does not fit is not valid. Calls that would take too long are refused with an error.
+    of an unlisted function, or one that does not fit its schema, is not valid. Calls that would take too long return
+    an error.
 
     Attributes:
         categories: Only episodes of these categories; empty for all.
@@ -90,11 +91,11 @@ class Bfcl:
         stop_at_failure: Whether the episode ends at the first user turn that fails.
         distractors: Number of listed functions that the ground truth does not need; None lists whole classes.
         short_descriptions: Whether the functions' descriptions omit that of their class.
-        executes_unlisted: Whether a function of the episode's classes can be called before it is added, as in the
-            package's own evaluation. `tasks` leaves out one episode that needs it.
+        executes_unlisted: Whether functions of the episode's classes can be called before they are added, as in the
+            package's evaluation. Without it `tasks` omits one episode that needs it.
         max_steps: Maximum number of actions with calls in a user turn; one more truncates the episode.
         max_calls: Maximum number of calls in an episode; one more truncates it.
-        result_characters: The agent reads at most this many characters of a result.
+        result_characters: Maximum length of a result in an observation, in characters.
 
     Raises:
         ValueError: when a field is out of its range.
@@ -133,7 +134,7 @@ class Bfcl:
 
     @property
     def instructions(self) -> str:
-        """When to call, and when to write text."""
+        """The system prompt: when to call functions, and when to answer in text."""
         return (
             "Call functions to do what the user wants. When it is done, or a function or an argument is missing, "
             "answer in text without a call."
@@ -186,8 +187,8 @@ class Bfcl:
     def plan(self, state: State) -> tuple[Action, ...] | None:
         """Returns the ground truth from here to success, one call an action; after a success the empty plan.
 
-        Of this user turn it holds the last calls, as few as still lead to success. None when no number of them does,
-        as after a user turn that failed.
+        The present user turn has as few of its last calls as still lead to success. None when no number of them does,
+        for example after a user turn that failed.
         """
         episode = _bfcl_state(state)
         if episode.outcome != Outcome.OPEN:
@@ -313,7 +314,7 @@ class Bfcl:
         )
 
     def _shown(self, text: str) -> str:
-        """A result for the agent: cut, and without lone surrogates."""
+        """A result as the agent reads it: cut, and without lone surrogates."""
         return shorten(text.encode(errors="replace").decode(), self.result_characters)
 
 

@@ -26,7 +26,7 @@ TEST_S = 0.5
 """Limit of processor time of one test, in seconds."""
 
 NO_PYTHON = ("SyntaxError", "IndentationError", "TabError", "UnicodeEncodeError", "ValueError: source code")
-"""How the errors of an answer begin that is no Python."""
+"""Beginnings of the errors of answers that are not Python."""
 
 LONGEST = 100_000
 """Longest answer that is run, in characters."""
@@ -34,12 +34,12 @@ LONGEST = 100_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodeState:
-    """The value of a state: the task, and the attempts so far.
+    """The value of a state of `CodeTasks` and `CodeTools`.
 
     Attributes:
         problem: The task.
         attempts: Number of attempts.
-        feedback: What the agent read after the last one.
+        feedback: Results of the last attempt, as the agent reads them; "" for none.
         outcome: `OPEN` until the episode ends.
     """
 
@@ -54,7 +54,7 @@ class CodeTasks:
     """Programs with unit tests, which run in a sandbox (`bough.env.sandbox.Sandbox`, which needs bubblewrap).
 
     The answer is code: the last code block of the text, or the whole text. A task of the tier "line" shows the first
-    line of a function and takes the expression after its `return`. Expected values never enter the sandbox, so a
+    line of a function; the answer is the expression after its `return`. Expected values never enter the sandbox, so a
     program cannot read them; an assert that compares more than an expression to a literal runs with the program.
 
     With several attempts the agent reads the results of the visible tests after each wrong one. The episode ends when
@@ -71,7 +71,7 @@ class CodeTasks:
         families: Families of the generated tasks, out of `bough.env.coding.problem.FAMILIES`; empty for all of the
             tiers.
         file: A file of JSON lines with tasks; "" for generated ones.
-        visible: Number of tests that the agent reads.
+        visible: Number of tests in the observation.
         hidden: Number of hidden tests of a generated task.
         reward: "share" is the share of hidden tests that pass; "all" is 1 when all pass, else 0.
         attempts: Maximum number of answers.
@@ -158,7 +158,7 @@ class CodeTasks:
         return _state(CodeState(problem=read_problem(task.data)))
 
     def step(self, state: State, action: str) -> Step:
-        """Runs the tests of an answer. An answer that is no Python gives `valid=False`.
+        """Runs the tests of an answer. An answer that is not Python gives `valid=False`.
 
         Raises:
             SandboxError: when the machine cannot run a sandbox.

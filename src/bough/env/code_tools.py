@@ -50,8 +50,8 @@ RUN, TEST, SUBMIT = (each.name for each in TOOLS)
 class CodeTools:
     """The programs of `CodeTasks` by three tools: `run` a program, `test` a solution, `submit` a solution.
 
-    The calls of an action are executed in order, up to the submission, which ends the episode: the hidden tests decide
-    the reward, as in `CodeTasks`. An action without a call ends it without a reward, and so do more calls than
+    The calls of an action are executed in order, up to the submission, which ends the episode. The hidden tests decide
+    the reward, as in `CodeTasks`. An action without a call ends the episode without a reward, and so do more calls than
     `max_calls`. A call that does not fit its schema is not executed, and the action is not valid.
 
     Attributes:
@@ -78,7 +78,7 @@ class CodeTools:
 
     @property
     def instructions(self) -> str:
-        """How to use the tools."""
+        """The system prompt: how to use the tools."""
         return "Write Python. Try programs with run, check a solution with test, and submit the whole solution."
 
     @property

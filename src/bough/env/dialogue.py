@@ -1,4 +1,4 @@
-"""Dialogues with a user who has private goals, and can be asked, persuaded or attacked."""
+"""Dialogues of an agent with a user that has private goals: questions, bargains, secrets."""
 
 import random
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +18,7 @@ AGENT, USER = "agent", "user"
 UNCLEAR = "what do you mean?"
 """The reply to a text without an act."""
 MOST_CHARACTERS = 2000
-"""Of a text that the other seat observes."""
+"""Maximum length of a text that the other seat observes."""
 
 Family: TypeAlias = Literal["questions", "bargain", "secret"]
 
@@ -31,7 +31,7 @@ class DialogueState:
         scenario: The scenario.
         exchanges: The acts and replies so far.
         act: The act that the user replies to; "" while the agent acts.
-        turns: The number of the agent's turns, with texts without an act.
+        turns: Number of the agent's turns, those without an act included.
         last_text: The last text.
     """
 
@@ -53,8 +53,8 @@ class Dialogue:
         secret     a guard gives a harmless word away under the right strategies: `flatter`, `trade`, `ask`
 
     A text of the agent is read by its keywords: "What color should it be?" is `ask color`. A text without an act, or
-    with several, is not valid, and costs a turn. The user's text is free: a value, a price, the secret or a word such
-    as deal or goodbye in it decides. `ScriptedUser` acts for the user; so can a model.
+    with several, is not valid, and costs a turn. The user's text is free. A value, a price, the secret or a word such
+    as deal or goodbye in it decides. The script `ScriptedUser` acts for the user; so can a model.
 
     `Step.info` of `questions` has the information gain of each question in bits, computed exactly. A deal of `bargain`
     pays its sale-to-list ratio, and succeeds with 70 % of the best possible one.
@@ -64,7 +64,7 @@ class Dialogue:
         items: Things on the list of `questions`, 2 to 8.
         attributes: Attributes of the things, 1 to 4 with three values each.
         patience: The number of the agent's turns after which the user leaves, and the dialogue is `TRUNCATED`.
-        turn_cost: The agent's reward for each of its turns is lower by this.
+        turn_cost: Subtracted from the agent's reward at each of its turns.
 
     Raises:
         ValueError: when a field is out of its range.
@@ -148,7 +148,7 @@ class Dialogue:
         return self._replied(current, text) if current.act else self._acted(current, text)
 
     def plan(self, state: State) -> tuple[str, ...] | None:
-        """Returns the acts with which the agent succeeds with the scripted user; the reply where the user acts.
+        """Returns the acts that succeed with the scripted user; the reply where the user acts.
 
         In `questions` the plan is the best one without knowledge of the target; in the others the oracle has the user's
         private data. None when the agent cannot succeed any more.
@@ -179,7 +179,7 @@ class Dialogue:
         )
 
     def _replied(self, current: DialogueState, text: str) -> Step:
-        """The user's turn, which decides what the exchange led to."""
+        """The user's turn: the end of the exchange, which is then evaluated."""
         exchanges = (*current.exchanges, Exchange(current.act, text))
         result = current.scenario.evaluate(exchanges)
         left = current.turns >= self.patience

@@ -1,4 +1,4 @@
-"""A quiz in text: many small questions in a row, each paid for by itself."""
+"""A quiz in text: many small questions in a row, each rewarded by itself."""
 
 import math
 import random
@@ -17,7 +17,7 @@ END = "end"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuizState:
-    """The questions of an episode, the number of answers so far, and the number of right ones."""
+    """The value of a state of `Quiz`: the questions, the number of answers so far, and of right ones."""
 
     questions: tuple[str, ...]
     answered: int = 0
@@ -26,7 +26,7 @@ class QuizState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quiz:
-    """Questions in a row: each shows two of the words and has one of three answers, a fixed function of the pair.
+    """Questions in a row: each shows two words and has one of three answers, a fixed function of the pair.
 
     The function is a table without structure, so each of `words` squared questions is learned by itself. An episode
     shows all its questions, whatever the answers. Success needs a share of `threshold` right answers. With n questions
@@ -47,7 +47,7 @@ class Quiz:
         questions: Number of questions of an episode, at least 1.
         words: Number of words, 2 to 12.
         threshold: Share of right answers that is success, above 0 and at most 1.
-        dense: Whether right answers are paid at their turns.
+        dense: Whether right answers are rewarded at their turns; else at the last turn.
         table: Seed of the answers.
 
     Raises:
@@ -127,7 +127,7 @@ class Quiz:
         )
 
     def required_answers(self, questions: int) -> int:
-        """The number of right answers that is success, of so many questions."""
+        """The number of right answers that success requires, for a number of questions."""
         # Rounded first, so that .8 of 60 is 48 where the product is a bit above it.
         return math.ceil(round(self.threshold * questions, 6))
 

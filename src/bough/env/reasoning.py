@@ -36,7 +36,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReasoningState:
-    """The value of a state: the item, and whether it is answered."""
+    """The value of a state of `ReasoningGym`: the item, and whether it is answered."""
 
     item: Item
     answered: bool = False
@@ -58,7 +58,7 @@ class ReasoningGym:
         size: Number of items of each dataset. Some datasets make all of them at the start.
 
     Raises:
-        ValueError: when there is no dataset, or `config` is no such object.
+        ValueError: when there is no dataset, or `config` is not a JSON object of objects.
     """
 
     datasets: tuple[str, ...] = ("chain_sum",)

@@ -56,7 +56,7 @@ class SearchState:
 
     Attributes:
         task: The task.
-        evidence: That of its question.
+        evidence: The evidence of its question.
         listed: Numbers of the documents in search results so far, ascending.
         opened: Numbers of the documents that were read, ascending.
         seen: Indices of the evidence that was shown, ascending.
@@ -81,8 +81,8 @@ class SearchQa:
     is its score after SQuAD's normalisation, and success is exact match. Of a longer text the answer is the part
     between `<answer>` tags, or after `</think>`. The corpus and its index are built once in each process and shared.
 
-    The key of a state holds the question, the documents in results, and the documents read, without order or number of
-    the calls. So a search that lists nothing new returns to the same state.
+    The key of a state holds the question, the documents in results, and the documents read. The order and number of
+    calls are not part of it, so a search that lists nothing new returns to the same state.
 
     `Step.info` has the evidence: "seen", the indices of the facts shown so far, of "facts" in all; "found", the number
     of required entities whose facts were shown, of "required" in all; "calls"; and "em" and "f1" at the end.
@@ -96,11 +96,11 @@ class SearchQa:
         search_cost: Subtracted at each search, >= 0.
         read_cost: Subtracted at each read, >= 0.
         evidence_reward: Paid in equal parts when a fact is first shown, >= 0.
-        max_calls: More calls truncate the episode, >= 1.
-        max_errors: More calls that are not executed truncate it; None sets no limit.
+        max_calls: Maximum number of calls, >= 1; one more truncates the episode.
+        max_errors: Maximum number of calls that are not executed; one more truncates it. None sets no limit.
         noise: Probability that a search returns documents without the facts, in [0, 1]; see `degraded_search`. A task's
-            "noise", which `SearchNoise` sets, comes first.
-        document_characters: Longer documents are cut, with a note of their length.
+            "noise", which `SearchNoise` sets, overrides it.
+        document_characters: Maximum length of a document in an observation; longer ones are cut, with a note.
 
     Raises:
         ValueError: when a field is out of its range.

@@ -1,4 +1,4 @@
-"""Text-to-SQL: an agent queries a SQLite database until it has the query that answers a question."""
+"""Text-to-SQL: an agent queries a SQLite database, then answers a question with a query."""
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -33,7 +33,7 @@ GOLD_ROWS = 100_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuerySession:
-    """The value of a state: the task, and what the agent has queried.
+    """The value of a state of `Sql`.
 
     Attributes:
         task: The task.
@@ -56,28 +56,28 @@ class Sql:
 
     The first observation is the schema and the question. The tool `query(sql)` executes a query and returns the first
     rows of its result; `answer(sql)` ends the episode with the final query. A text without calls ends it too, by the
-    SQL in the text. The answer is a success with the reward 1 when its result equals that of the gold query, on the
-    database that the agent reads and on those with other rows (`SqlSource.contents`).
+    SQL in the text. The answer is a success with the reward 1 when its result equals that of the gold query. The
+    results must be equal on the database that the agent reads and on its variants (`SqlSource.contents`).
 
     Queries read only, and have limits of work, time, rows and bytes: see `ReadOnlyDatabase`. A query that is denied, is
-    wrong or exceeds a limit returns an error that the agent reads, and the action is not valid. More calls than
-    `max_queries` truncate the episode.
+    wrong or exceeds a limit returns an error to the agent, and the action is not valid. More calls than `max_queries`
+    truncate the episode.
 
     A state is a value: it has the queries, not the database. Each process opens a database once, from its bytes.
 
     Attributes:
-        questions: Where questions and databases come from: `GeneratedQuestions`, `SpiderFolder` or `BirdFolder`.
+        questions: The source of questions and databases: `GeneratedQuestions`, `SpiderFolder` or `BirdFolder`.
         single_turn: Whether the agent answers at once, without tools; the answer is a text with SQL in it.
         max_queries: Maximum number of calls before the answer.
         limits: The limits of one query.
-        match: How results are compared; None for the comparison of the source.
-        partial: Partial credit; None pays right answers alone.
-        oracle: What the oracle queries before the answer. "lookups": how values are stored. "query": also the gold
-            query. "components": also the sub-queries of the gold query, which need the package sqlglot.
+        match: The comparison of results; None for that of the source.
+        partial: Partial credit of wrong answers; None for none.
+        oracle: The oracle's queries before the answer. "lookups": how values are stored. "query": these and the gold
+            query. "components": these and the sub-queries of the gold query, which need the package sqlglot.
         show_types: Whether the schema has the types of columns.
-        rows_shown: Rows of a result in an observation.
-        cell_characters: Longer values are cut in an observation.
-        result_characters: A longer observation is cut.
+        rows_shown: Maximum number of rows of a result in an observation.
+        cell_characters: Maximum length of a value in an observation; longer ones are cut.
+        result_characters: Maximum length of an observation; longer ones are cut.
 
     Raises:
         ValueError: when a field is out of its range.
@@ -118,7 +118,7 @@ class Sql:
 
     @property
     def instructions(self) -> str:
-        """What to do."""
+        """The system prompt."""
         if self.single_turn:
             return "Answer the question with one SQLite query."
         return "Query the SQLite database, then answer with one query."
@@ -260,7 +260,7 @@ class Sql:
         )
 
     def _paid(self, session: QuerySession) -> float:
-        """What the queries have paid."""
+        """The sum of the rewards of the queries so far."""
         if self.partial is None:
             return 0.0
         schema = read_schema(self.questions, str(session.task.data["database"]))

@@ -17,7 +17,7 @@ from bough.usercode.address import find_function
 
 @dataclass(slots=True, kw_only=True)
 class EpisodeResources:
-    """What the calls of an episode change.
+    """The mutable objects of an episode: the user's state and the sessions with servers.
 
     Attributes:
         state: The user's state; None without a factory.
@@ -40,9 +40,9 @@ class Toolbox:
 
     Args:
         name: Name of the environment.
-        tools: Addresses, as all arguments below except `servers` and `rows`; "" for none.
+        tools: Addresses of functions. The arguments below are addresses too, "" for none, but `servers` and `rows`.
         servers: MCP servers.
-        rows: As returned by `place_of`.
+        rows: The source of tasks, as `place_of` returns it.
         reward: The reward function.
         state: The state factory.
         oracle: The oracle.

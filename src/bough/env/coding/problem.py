@@ -29,7 +29,7 @@ class Problem:
         name: The function to write; "" for a program that reads standard input.
         prefix: Code before the answer; with `continues` the answer continues its last line.
         continues: Whether the answer continues the prefix.
-        visible: Tests that the agent reads.
+        visible: Tests in the observation.
         hidden: Tests that decide the reward.
         answer: The reference answer; "" where there is none.
     """
@@ -95,7 +95,7 @@ class ProblemInstance:
 
     @property
     def content(self) -> str:
-        """What makes two tasks equal, and decides the split: the family, the task and its solution."""
+        """The canonical text: family, task and solution. It decides the split."""
         return f"{self.family}\n{self.prompt}\n{self.answer}"
 
 

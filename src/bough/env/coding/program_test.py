@@ -23,12 +23,12 @@ OUTPUT_BYTES = 2**21
 class ProgramTest:
     """One test of a program.
 
-    The expected value of a call or a run is compared outside of the sandbox, so a program cannot read it. A check is
-    a statement that runs in the sandbox with the program, which could tamper with it.
+    The expected value of a call or a run stays outside of the sandbox, so a program cannot read it. A check is a
+    statement that runs in the sandbox with the program, which could tamper with it.
 
     Attributes:
-        kind: "call" is an expression with its value, "check" a statement that raises when it fails, "input" the
-            standard input of a run with its output.
+        kind: "call": an expression with its value. "check": a statement that raises when it fails. "input": the
+            standard input of a run, with its output.
         code: The expression, the statement, or the input.
         expected: The canonical value of a call or a run.
         shown: The value for a model.
@@ -99,7 +99,7 @@ class TestReport:
 
     Attributes:
         results: In the order of the tests.
-        error: Why no test ran: the error of the program itself; "" when tests ran.
+        error: The error of the program itself, for which no test ran; "" when tests ran.
     """
 
     results: tuple[TestResult, ...]

@@ -1,4 +1,4 @@
-"""Scenarios of dialogues: a user with private goals, who can be asked, persuaded or attacked."""
+"""Scenarios of dialogues, each a user with private goals: questions, bargains, secrets."""
 
 from bough.env.dialogues.bargain import Bargain
 from bough.env.dialogues.questions import Questions

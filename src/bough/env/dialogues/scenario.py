@@ -1,4 +1,4 @@
-"""What a scenario of a dialogue is."""
+"""The contract of a dialogue's scenario."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,9 +24,9 @@ class ExchangeResult:
     Attributes:
         over: Whether the dialogue ends.
         success: Whether the agent has reached its goal.
-        reward: Of the agent.
-        user_reward: Of the user, if the dialogue ends here.
-        info: Measures of this exchange.
+        reward: The agent's reward.
+        user_reward: The user's reward, if the dialogue ends here.
+        info: Metrics of this exchange.
     """
 
     over: bool = False
@@ -42,7 +42,7 @@ class Scenario(Protocol):
 
     @property
     def content(self) -> str:
-        """Decides the split."""
+        """The canonical text, which decides the split."""
         ...
 
     @property
@@ -57,7 +57,7 @@ class Scenario(Protocol):
 
     @property
     def leave_reward(self) -> float:
-        """The user's reward when it leaves because its patience ends."""
+        """The user's reward when it leaves at the end of its patience."""
         ...
 
     def acts(self, exchanges: Sequence[Exchange]) -> tuple[str, ...]:

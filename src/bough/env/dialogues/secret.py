@@ -34,7 +34,7 @@ SUSPICION = 3
 class Secret:
     """A guard of a word has two traits. The strategies that work on them, in order, and then `ask` reveal the word.
 
-    A wrong strategy, or a question that comes too early, is refused, and the first strategy has to be used again.
+    The guard refuses a wrong strategy, and a question that comes too early. Then the first strategy is needed again.
 
     Attributes:
         traits: The two traits, in the order in which they matter.

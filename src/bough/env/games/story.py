@@ -1,4 +1,4 @@
-"""One TextWorld game in the interpreter, with a memory that can be saved and restored."""
+"""One TextWorld game in the interpreter, whose memory can be saved and restored."""
 
 import importlib
 import re

@@ -71,7 +71,7 @@ def propose_set(
 
 
 def set_is_solvable(found: RetrievableFacts, instance: SetInstance) -> bool:
-    """Whether all facts are found from the question, that of the anchor included."""
+    """Whether searches find all facts of the question, the anchor included."""
     graph, anchor = found.graph, instance.anchor
     if anchor is not None and not found.forward(anchor, graph.entities[graph.facts[anchor].subject].name):
         return False

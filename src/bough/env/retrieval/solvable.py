@@ -1,4 +1,4 @@
-"""The test that a corpus and an index answer a question: the graph without the facts that cannot be retrieved."""
+"""The facts that an index retrieves: a question is solvable when they contain a path to its answer."""
 
 from collections.abc import Callable, Collection
 
@@ -7,7 +7,7 @@ from bough.env.retrieval.graph import Graph
 
 
 class RetrievableFacts:
-    """The facts whose document is among the first `top` for the oracle's query; each pair is searched once.
+    """The facts whose document is among the first `top` results of the oracle's query; each pair is searched once.
 
     Args:
         graph: The graph.

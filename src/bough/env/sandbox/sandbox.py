@@ -36,11 +36,11 @@ START_S = 60.0
 class Sandbox:
     """Runs Python programs with bubblewrap: no network, no files of the host, one process, limits of all resources.
 
-    The program has namespaces of its own, no capabilities, a read-only file system with the interpreter and its
-    standard library, and a filter of system calls (seccomp). It cannot start processes, so the limits of one process
+    The program has its own namespaces, no capabilities, and a filter of system calls (seccomp). Its file system is
+    read-only, with the interpreter and its standard library. It cannot start processes, so the limits of one process
     are its limits. They hold also when Bough runs as root: then the program runs as a transient user.
 
-    Each run is a process of its own, which ends with the run. `random` is seeded, and sets have a fixed order. A
+    Each run is a separate process, which ends with the run. `random` is seeded, and sets have a fixed order. A
     program that reads the clock or the system's random numbers is not deterministic.
 
     Linux on x86_64 or aarch64, with bubblewrap 0.8 or newer.

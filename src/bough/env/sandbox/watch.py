@@ -1,4 +1,4 @@
-"""Reads what a process writes, up to limits of bytes and time, and ends it with all that it started."""
+"""Reads the output of a process, up to limits of bytes and time, and ends its process group."""
 
 import contextlib
 import os
@@ -18,7 +18,7 @@ CLEANUP_S = 10.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessOutput:
-    """What a process wrote, and how it ended.
+    """The output of a process, and its end.
 
     Attributes:
         written: By name of the pipe; at most the limit of bytes each.

@@ -17,7 +17,7 @@ class Cart:
 
     Attributes:
         title: Name of the part.
-        goods: That can be bought.
+        goods: The goods for sale.
     """
 
     title: str
@@ -119,7 +119,7 @@ class Cart:
 
 
 def _stock(cart: dict[str, int], wanted: dict[str, int]) -> list[Subtask]:
-    """What leads from one cart to another."""
+    """The subtasks that change one cart into another."""
     taken = [good for good, number in cart.items() if number > wanted.get(good, 0)]
     subtasks = [Subtask(path=CART, clicks=tuple(("take", good) for good in taken))] if taken else []
     for good, number in wanted.items():

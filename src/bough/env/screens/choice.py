@@ -12,7 +12,7 @@ class Choice:
 
     Attributes:
         title: Name of the part.
-        options: At least two.
+        options: The options, at least two.
     """
 
     title: str

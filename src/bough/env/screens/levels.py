@@ -1,4 +1,4 @@
-"""Splits by level: of instances, of templates, or of apps."""
+"""Splits by instance, by template, or by app (arXiv 2603.07432)."""
 
 from functools import cache
 from typing import Literal, TypeAlias
@@ -12,7 +12,7 @@ Level: TypeAlias = Literal["instance", "template", "app"]
 """What no two splits share: requests with their parameters; templates of an app; apps."""
 
 HELD_OUT = 3
-"""Kinds of apps in each of dev and test, at level "app"."""
+"""Number of kinds of apps in each of dev and test, at level "app"."""
 
 
 @cache

@@ -1,4 +1,4 @@
-"""The oracle: what is left to do, and the moves that do it."""
+"""The oracle: the subtasks that are left, and the moves that complete them."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -11,7 +11,7 @@ from bough.env.screens.part import Effect, Element, Subtask, Table, same
 from bough.env.screens.ui import Screen, Ui
 
 ORDERS = 3
-"""Most parts with changes for which every order is tried."""
+"""Maximum number of changed parts for which every order is tried."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +21,7 @@ class Move:
     Attributes:
         verb: "click", "type", "scroll", "open", "back", "home" or "wait".
         text: The text to type, the direction, or the name of the app.
-        effect: Of the element to click; () for an action without an element.
+        effect: The effect of the element to click; () for an action without an element.
     """
 
     verb: str
@@ -35,11 +35,11 @@ Moved: TypeAlias = tuple[Move, Screen]
 def solve(screen: Screen, target: Mapping[Place, Table], *, links: bool) -> tuple[Move, ...] | None:
     """Returns moves that lead from a screen to the target data; None where nothing does.
 
-    The way to each screen is a shortest one, by breadth-first search. Where at most `ORDERS` parts need changes, the
-    plan is the shortest over the orders of the parts; ties go to the order of the target.
+    Breadth-first search finds the fewest moves to each screen. Where at most `ORDERS` parts need changes, the plan is
+    the shortest over the orders of the parts; among equals the one in the order of the target.
 
     Args:
-        screen: Where to begin.
+        screen: The first screen.
         target: The data to reach, by part.
         links: Whether the action `open` is available.
     """
@@ -59,7 +59,7 @@ def solve(screen: Screen, target: Mapping[Place, Table], *, links: bool) -> tupl
 def _plan(screen: Screen, subtasks: list[tuple[Place, Subtask]], *, links: bool) -> tuple[Move, ...]:
     plan: list[Move] = []
     for place, subtask in subtasks:
-        moves, screen = _way(screen, place, subtask, links=links)
+        moves, screen = _moves_to(screen, place, subtask, links=links)
         plan += moves
         wanted = subtask.form or ()
         # The field in focus comes first, which saves a click.
@@ -79,8 +79,8 @@ def _plan(screen: Screen, subtasks: list[tuple[Place, Subtask]], *, links: bool)
     return tuple(plan)
 
 
-def _way(screen: Screen, place: Place, subtask: Subtask, *, links: bool) -> tuple[list[Move], Screen]:
-    """A shortest way to the screen of a subtask; a dialog that the subtask needs may be open there."""
+def _moves_to(screen: Screen, place: Place, subtask: Subtask, *, links: bool) -> tuple[list[Move], Screen]:
+    """The fewest moves to the screen of a subtask; a dialog that the subtask needs may be open there."""
     app, path = place[0], (place[1], *subtask.path)
 
     def reached(at: Screen) -> bool:
@@ -157,4 +157,4 @@ def _search(
                 if reached(after):
                     return ways[after.ui], after
                 queue.append(after)
-    raise LookupError(f"got no way from {screen.ui}; need one")
+    raise LookupError(f"got no moves from {screen.ui} to the target screen; need some")

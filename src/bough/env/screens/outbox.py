@@ -1,4 +1,4 @@
-"""A list to which entries are sent; what was sent stays."""
+"""A list of sent entries, which cannot be taken back."""
 
 import random
 from collections import Counter
@@ -16,8 +16,8 @@ class Outbox:
 
     Attributes:
         title: Name of the part.
-        noun: What an entry is.
-        fields: Of the form.
+        noun: Word for an entry, such as "mail".
+        fields: The fields of the form.
     """
 
     title: str

@@ -17,8 +17,8 @@ class Records:
 
     Attributes:
         title: Name of the part.
-        noun: What an entry is.
-        fields: Of the form; texts of the first one are unique.
+        noun: Word for an entry, such as "note".
+        fields: The fields of the form; texts of the first one are unique.
         mark: A flag of each entry, such as "pinned"; "" without one.
         writable: Whether entries can be created and edited.
     """

@@ -14,7 +14,7 @@ class Switches:
 
     Attributes:
         title: Name of the part.
-        names: Of the toggles.
+        names: Names of the toggles.
     """
 
     title: str

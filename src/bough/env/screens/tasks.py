@@ -22,12 +22,12 @@ TIERS: Mapping[int, tuple[range, range]] = {
 """By tier: the numbers of requests in a task, and the lengths of the oracle's plan."""
 
 TRIES = 40
-"""Samples of a request before a task is given up."""
+"""Maximum number of samples for each request of a task."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Goal:
-    """A request: where, and what."""
+    """A request and its place: an app and a part."""
 
     app: str
     part: str
@@ -36,7 +36,7 @@ class Goal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instance:
-    """A task before it has an id: the seed of the device, its apps, and the requests, each in another part."""
+    """The content of a task: the seed of the device, its apps, and requests in different parts."""
 
     seed: int
     apps: tuple[str, ...]

@@ -65,8 +65,8 @@ class GeneratedQuestions:
     """Schemas, rows, questions and gold queries from seeds.
 
     Tier 1 filters one table; tier 2 adds aggregates, orders and limits; tier 3 joins a table and its parent; tier 4
-    groups, filters groups and nests queries. A question is used only if its gold query has a result that is neither
-    empty nor zero, and every query that drops or reverses a part of it has another result.
+    groups, filters groups and nests queries. A question is used only if the result of its gold query is neither empty
+    nor zero. Every query that drops or reverses a part of the gold query must have another result.
 
     With several spellings a question has the plain word, such as "cat", and the column stores "cat", "CAT" or "ca". The
     schema does not show which one, so an agent has to read the column first.
@@ -79,10 +79,9 @@ class GeneratedQuestions:
         columns: Text columns of a table, and number columns of a table: 1 or 2.
         spellings: Some of "plain", "upper", "short"; each text column draws one.
         phrasings: Different phrasings of a question: 1 or 2.
-        variants: Number of further databases of the same schema and other rows, on which an answer must match too. They
-            reject an answer that writes the result down (arXiv 2010.02840).
-        split_by: "question": no pair of schema and gold query is in two splits. "schema": no schema is in two splits
-            either.
+        variants: Number of further databases with the same schema and other rows, on which an answer must match too.
+            They reject an answer that contains the result itself (arXiv 2010.02840).
+        split_by: What no two splits share. "question": a schema with a gold query. "schema": a schema.
 
     Raises:
         ValueError: when a field is out of its range.
@@ -176,11 +175,11 @@ class GeneratedQuestions:
         )
 
     def _is_usable(self, instance: QuestionInstance) -> bool:
-        """Whether the gold query has a result of its own."""
+        """Whether the gold query has a result that no wrong query has."""
         database, question = open_databases(self, str(instance.database))[0], instance.question
         ordered, limits = orders_rows(question.sql), QueryLimits()
         gold = database.run(question.sql, limits)
-        if gold.error or gold.more or not _says_something(gold):
+        if gold.error or gold.more or not _is_informative(gold):
             return False
 
         def has_same_result(sql: str) -> bool:
@@ -205,7 +204,7 @@ class GeneratedQuestions:
         )
 
 
-def _says_something(result: QueryResult) -> bool:
+def _is_informative(result: QueryResult) -> bool:
     """Whether a result has a value that is neither NULL nor zero."""
     return any(value not in (None, 0) for row in result.rows for value in row)
 

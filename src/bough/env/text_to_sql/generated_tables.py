@@ -10,7 +10,7 @@ from bough.env.text_to_sql.entities import ENTITIES, Entity
 from bough.env.text_to_sql.schema import Column, Schema, Table
 
 Spelling: TypeAlias = Literal["plain", "upper", "short"]
-"""How a column stores its words: cat as "cat", "CAT" or "ca". Questions have the plain word."""
+"""The form in which a column stores its words: cat as "cat", "CAT" or "ca". Questions have the plain word."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +19,7 @@ class GeneratedTable:
 
     Attributes:
         table: Its name.
-        entity: The words it is made of.
+        entity: The words that its names and values are drawn from.
         spellings: The text columns in order, and how each stores its words.
         numbers: The number columns in order.
         link: The column that links to the parent; "" without one.

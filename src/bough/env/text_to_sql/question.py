@@ -10,8 +10,8 @@ class SqlQuestion:
     Attributes:
         phrasings: The question in different words.
         sql: The gold query.
-        wrong: Wrong queries: each has another result than the gold query, else the question is not used.
-        equivalent: Right queries: each has the result of the gold query, else the question has ties and is not used.
+        wrong: Wrong queries. Each must have another result than the gold query, else the question is not used.
+        equivalent: Right queries. Each must have the gold query's result, else the question has ties and is not used.
         lookups: Queries that show how the database stores the words of the question.
     """
 

@@ -1,4 +1,4 @@
-"""Where questions and databases come from, and the databases that a process has open."""
+"""The contract of a source of questions and databases, and the open databases of a process."""
 
 import re
 from collections.abc import Hashable
@@ -16,13 +16,19 @@ from bough.tree import Task
 class SqlSource(Hashable, Protocol):
     """A source of questions: a frozen dataclass whose fields are its settings.
 
-    The data of a task: "database" (its name), "question", "sql" (the gold query), "hint" (knowledge that the question
-    needs, or ""), "lookups" (queries that show how the database stores the words of the question), and "tier".
+    The data of a task:
+
+        database  its name
+        question  the text
+        sql       the gold query
+        hint      knowledge that the question needs, or ""
+        lookups   queries that show how the database stores the words of the question
+        tier      its difficulty
     """
 
     @property
     def match(self) -> Match:
-        """How results are compared, unless the environment sets it."""
+        """The comparison of results, unless the environment sets it."""
         ...
 
     @property
