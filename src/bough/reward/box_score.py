@@ -13,7 +13,8 @@ class BoxScore:
     """Channel "box": hit, overlap and size of the box that an action writes, as in GUI-G1 (arXiv 2505.15810).
 
     R = [centre in target] + `overlap` IoU + `size` H. H is the harmonic mean over the four borders of 1 -
-    |difference| / side of the screen. Pays at each action whose correct action is a click; a point is a box without extent.
+    |difference| / side of the screen. Pays at each action whose correct action is a
+    click; a point is a box without extent.
 
     A reward for hits alone makes boxes shrink, one for overlap alone makes them grow. The sum has its maximum at the
     target. In the paper's form a miss still earns `overlap` IoU + `size` H. The default pays both on a hit only.
