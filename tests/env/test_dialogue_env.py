@@ -109,7 +109,7 @@ def test_free_text_is_read_by_its_keywords() -> None:
         ("the desk or the lamp?", None),
         ("colorful", None),
     ):
-        assert QUESTIONS.read(text) == act
+        assert QUESTIONS.parse_act(text) == act
     for text, act in (
         ("It has a two year warranty.", "warranty"),
         ("I can do 60 dollars.", "ask 60"),
@@ -117,14 +117,14 @@ def test_free_text_is_read_by_its_keywords() -> None:
         ("quality and warranty", None),
         ("hello", None),
     ):
-        assert BUYER.read(text) == act
+        assert BUYER.parse_act(text) == act
     for text, act in (
         ("I flatter you", "flatter"),
         ("What is the secret?", "ask"),
         ("joke, then trade", None),
         ("", None),
     ):
-        assert GUARD.read(text) == act
+        assert GUARD.parse_act(text) == act
 
 
 def test_information_gain_is_exact() -> None:
@@ -147,7 +147,7 @@ def test_the_expected_gain_is_the_mean_of_the_gains_over_all_targets() -> None:
         gains, expected = list[float](), list[float]()
         for name, _ in LIST:
             scenario = Questions(items=LIST, target=name)
-            info = scenario.ruling((Exchange(act, scenario.reply((), act)),)).info
+            info = scenario.evaluate((Exchange(act, scenario.reply((), act)),)).info
             gains.append(float(str(info["information_gain"])))
             expected.append(float(str(info["expected_information_gain"])))
         assert expected == pytest.approx([sum(gains) / 4] * 4)
@@ -188,11 +188,11 @@ def test_the_bargain_oracle_is_the_best_of_all_short_plays(kind: str) -> None:
             past: list[Exchange] = []
             for act in (*way, f"ask {price}"):
                 past.append(Exchange(act, buyer.reply(past, act)))
-            best = max(best, buyer.ruling(past).reward)
+            best = max(best, buyer.evaluate(past).reward)
     past = []
     for act in buyer.plan((), 5):
         past.append(Exchange(act, buyer.reply(past, act)))
-    assert buyer.ruling(past).reward == pytest.approx(best) == pytest.approx(buyer.best)
+    assert buyer.evaluate(past).reward == pytest.approx(best) == pytest.approx(buyer.best)
 
 
 def test_the_guard_gives_in_to_its_weaknesses_in_order_alone() -> None:
@@ -206,7 +206,7 @@ def test_the_guard_gives_in_to_its_weaknesses_in_order_alone() -> None:
         past: list[Exchange] = []
         for act in way:
             past.append(Exchange(act, GUARD.reply(past, act)))
-        assert GUARD.ruling(past).success == (way == ("flatter", "trade", "ask"))
+        assert GUARD.evaluate(past).success == (way == ("flatter", "trade", "ask"))
     lost = talk(env, state, "ask", "joke", "ask")
     assert (lost.outcome, lost.success, lost.state.observation) == (Outcome.TERMINATED, False, "no. goodbye.")
 

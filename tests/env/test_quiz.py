@@ -57,7 +57,7 @@ def test_both_payments_have_one_sum_and_success_is_the_share(count: int, thresho
 @pytest.mark.parametrize(("right", "success"), [(48, True), (47, False)])
 def test_eighty_percent_of_sixty(right: int, success: bool) -> None:
     quiz = Quiz()
-    assert quiz.needed(60) == 48
+    assert quiz.required_answers(60) == 48
     assert play(quiz, ("1" * right).ljust(60, "0"), 60)[-1].success == success
 
 

@@ -11,7 +11,7 @@ from bough.env import Bm25s, Fts5, KnowledgeGraph
 from bough.env.retrieval import Document, normalise, open_collection, score, token_f1
 from bough.env.retrieval.chains import chain_is_solvable, chain_question
 from bough.env.retrieval.degraded import chance, degraded_search
-from bough.env.retrieval.solvable import Retrievable
+from bough.env.retrieval.solvable import RetrievableFacts
 
 SMALL = KnowledgeGraph(entities=120, distractors=2, alias_rate=0.5, facts_per_document=2)
 SENTENCE = re.compile(r"The (\w+) of (\w+ \w+) is (\w+ \w+)\.|(\w+ \w+) has the (\w+) (\w+ \w+)\.")
@@ -32,7 +32,7 @@ def test_each_fact_is_stated_once_and_nothing_contradicts_it() -> None:
             assert document.title == subject, number
     assert all(len(found) == 1 for found in values.values())
     for index, fact in enumerate(graph.facts):
-        number, sentence = corpus.place[index]
+        number, sentence = corpus.locations[index]
         assert sentence in corpus.documents[number].text
         assert values[graph.entities[fact.subject].name, fact.relation] == {fact.mention}
         assert fact.mention in graph.entities[fact.value].spellings
@@ -92,7 +92,7 @@ def test_questions_of_two_splits_can_share_entities_and_are_still_different() ->
 def test_a_question_is_solvable_only_while_its_documents_are_found() -> None:
     source = SMALL
     index = open_collection(source, Fts5()).index
-    found = Retrievable(source.graph, source.corpus, lambda query: index.search(query, 5))
+    found = RetrievableFacts(source.graph, source.corpus, lambda query: index.search(query, 5))
     questions = {each.content: each for each in source.questions("train", 40, 0, index, 5)}
     walks = [
         (one, two)
@@ -103,8 +103,10 @@ def test_a_question_is_solvable_only_while_its_documents_are_found() -> None:
     walk = next(each for each in walks if chain_question(found, each).content in questions)
     assert chain_is_solvable(found, walk)
     for missing in walk:
-        gone = source.corpus.place[missing][0]
-        blind = Retrievable(source.graph, source.corpus, lambda query, gone=gone: {*index.search(query, 5)} - {gone})
+        gone = source.corpus.locations[missing][0]
+        blind = RetrievableFacts(
+            source.graph, source.corpus, lambda query, gone=gone: {*index.search(query, 5)} - {gone}
+        )
         assert not chain_is_solvable(blind, walk)
 
 
@@ -114,7 +116,7 @@ def test_every_drawn_question_is_aligned_with_the_index_though_many_facts_are_no
     index = open_collection(source, Fts5(title_weight=100.0)).index
     drawn = source.questions("train", 50, 0, index, 1)
     assert all(index.search(each.query, 1) == [each.document] for question in drawn for each in question.evidence)
-    found = Retrievable(source.graph, source.corpus, lambda query: index.search(query, 1))
+    found = RetrievableFacts(source.graph, source.corpus, lambda query: index.search(query, 1))
     facts = [(at, source.graph.entities[fact.subject].alias) for at, fact in enumerate(source.graph.facts)]
     hidden = [at for at, alias in facts if alias and not found.forward(at, alias)]
     assert len(hidden) > 20

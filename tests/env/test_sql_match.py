@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bough.env.text_to_sql import Match, QueryResult
-from bough.env.text_to_sql.questions import orders_rows, tidy
+from bough.env.text_to_sql.questions import normalise_sql, orders_rows
 from bough.env.text_to_sql.read_only import QueryError, Row
 
 BIRD = Match(rows="set", order="never", permute_columns=False)
@@ -103,4 +103,4 @@ def test_the_order_by_of_the_query_itself_counts() -> None:
 
 
 def test_tidy_keeps_what_is_quoted() -> None:
-    assert tidy("  SELECT a\n FROM  t where B = 'It''s  X';") == "select a from t where b = 'It''s  X'"
+    assert normalise_sql("  SELECT a\n FROM  t where B = 'It''s  X';") == "select a from t where b = 'It''s  X'"

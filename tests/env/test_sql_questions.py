@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from bough.env import Split
 from bough.env.text_to_sql import GeneratedQuestions
 from bough.env.text_to_sql.entities import ENTITIES
-from bough.env.text_to_sql.generated import TIERS, TWO_TABLES, Draft
-from bough.env.text_to_sql.made import spell
+from bough.env.text_to_sql.generated import TIERS, TWO_TABLES, QuestionInstance
+from bough.env.text_to_sql.generated_tables import spell
 from bough.env.text_to_sql.questions import open_databases, orders_rows
 from bough.tree import Task
 
@@ -61,19 +61,21 @@ def test_gold_queries_have_a_result_of_their_own(seed: int, split: Split) -> Non
 
 
 def test_similar_queries_have_other_results(monkeypatch: pytest.MonkeyPatch) -> None:
-    drafts: list[Draft] = []
+    instances: list[QuestionInstance] = []
     make = GeneratedQuestions._task  # pyright: ignore[reportPrivateUsage]
-    monkeypatch.setattr(GeneratedQuestions, "_task", lambda self, draft: drafts.append(draft) or make(self, draft))
+    monkeypatch.setattr(
+        GeneratedQuestions, "_task", lambda self, instance: instances.append(instance) or make(self, instance)
+    )
     QUESTIONS.tasks("train", 150, 3)
-    assert len(drafts) == 150
-    for draft in drafts:
-        question, database = draft.question, open_databases(QUESTIONS, str(draft.database))[0]
+    assert len(instances) == 150
+    for instance in instances:
+        question, database = instance.question, open_databases(QUESTIONS, str(instance.database))[0]
         gold, ordered = database.run(question.sql), orders_rows(question.sql)
-        assert question.near
-        for sql in question.near:
+        assert question.wrong
+        for sql in question.wrong:
             assert not database.run(sql).error, sql
             assert not QUESTIONS.match.equal(gold, database.run(sql), ordered=ordered), (question.sql, sql)
-        for sql in question.same:
+        for sql in question.equivalent:
             assert QUESTIONS.match.equal(gold, database.run(sql), ordered=ordered), (question.sql, sql)
         for sql in question.lookups:
             assert database.run(sql).rows

@@ -10,7 +10,7 @@ from bough.env import Sql
 from bough.env.text_to_sql import GeneratedQuestions, PartialCredit, ReadOnlyDatabase
 from bough.env.text_to_sql.questions import open_databases
 from bough.env.text_to_sql.schema import Column, Schema, Table
-from bough.env.text_to_sql.syntax import components, matched_share, similarity, sub_queries
+from bough.env.text_to_sql.syntax import component_recall, components, similarity, sub_queries
 from bough.tree import Action, Outcome, ToolCall
 
 SCHEMA = Schema(
@@ -44,11 +44,11 @@ def test_components_of_nested_queries_are_included() -> None:
 
 def test_matched_shares_add_up() -> None:
     parts = ["select * from pets where age > 3", "select name from people where city = 'rome'"]
-    shares = [matched_share([each], GOLD, SCHEMA) for each in parts]
-    assert matched_share([], GOLD, SCHEMA) == 0
+    shares = [component_recall([each], GOLD, SCHEMA) for each in parts]
+    assert component_recall([], GOLD, SCHEMA) == 0
     assert shares == [2 / 8, 2 / 8]
-    assert matched_share(parts, GOLD, SCHEMA) == 4 / 8
-    assert matched_share([ALIASED], GOLD, SCHEMA) == 1
+    assert component_recall(parts, GOLD, SCHEMA) == 4 / 8
+    assert component_recall([ALIASED], GOLD, SCHEMA) == 1
 
 
 def test_similarity_falls_with_the_distance() -> None:
@@ -81,7 +81,7 @@ def test_text_that_is_no_query_has_no_components(sql: str) -> None:
 @given(st.text() | st.text().map(lambda text: f"select {text} from pets"))
 def test_any_text_has_a_similarity(sql: str) -> None:
     assert 0 <= similarity(sql, GOLD, SCHEMA) <= 1
-    assert 0 <= matched_share([sql], GOLD, SCHEMA) <= 1
+    assert 0 <= component_recall([sql], GOLD, SCHEMA) <= 1
     assert sub_queries(sql)[-1] == sql
 
 

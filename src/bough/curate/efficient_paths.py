@@ -1,4 +1,4 @@
-"""The filter of paths that find what is required in few actions."""
+"""The filter of paths that find the required entities in few calls."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,10 +20,10 @@ class EfficientPaths:
 
         of 4 required, found 4 in 10 calls      1.0    .4      found 1 in 4 calls      .25    1
 
-    The numbers are "found", "required" and "calls" in the newest `Step.info` of the path that has them, such as
-    `SearchQa`'s. A path without them, or without a required entity, is kept. Other paths are removed from the batch, as
-    by `SmallAdvantage`; groups without remaining paths are dropped under "inefficient". Advantages are computed before,
-    so a baseline has all paths. For imitation of the kept paths take `credit=Filtered()`.
+    The numbers are "found", "required" and "calls" of the path's last `Step.info` that has them, as with `SearchQa`. A
+    path without them, or without a required entity, is kept. Other paths are removed from the batch, as by
+    `SmallAdvantage`. Groups without remaining paths are dropped under "inefficient". Advantages are computed before, so
+    baselines include all paths. For imitation of the kept paths use `credit=Filtered()`.
 
     The paper's thresholds could not be checked; the defaults are Bough's.
 
@@ -65,7 +65,7 @@ class EfficientPaths:
 
 
 def seeking(tree: Tree, leaf: int) -> tuple[float, float] | None:
-    """Seeking rate and efficiency of the path to a leaf; None where its environment counts no required entities."""
+    """Seeking rate and efficiency of the path to a leaf; None without required entities in `Step.info`."""
     for node in map(int, path(tree, leaf)[::-1]):
         counts = step_info_in(tree.info[node])
         if counts.get("required"):

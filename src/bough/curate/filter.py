@@ -17,7 +17,7 @@ class FilterResult:
 
 @runtime_checkable
 class Filter(Protocol):
-    """Keeps or drops whole groups (the trees of one task)."""
+    """Keeps or drops groups (the trees of one task), or removes paths from them."""
 
     def __call__(self, credited: Sequence[Credited]) -> FilterResult:
         """Filter the groups; order is kept."""

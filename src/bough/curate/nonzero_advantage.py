@@ -11,7 +11,7 @@ from bough.tree import Credited, groups
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NonZeroAdvantage:
-    """Drops the groups in which no token has an advantage, under "no_signal" (as in DAPO, arXiv 2503.14476).
+    """Drops the groups without a non-zero advantage, under "no_signal" (as in DAPO, arXiv 2503.14476).
 
     DAPO uses the accuracy of a group and samples until the batch is full. Here the advantages themselves decide, and
     the batch becomes smaller.
@@ -29,10 +29,10 @@ class NonZeroAdvantage:
     def __call__(self, credited: Sequence[Credited]) -> FilterResult:
         """Keep the groups with a non-zero advantage."""
         by_task = groups(credited)
-        kept = {group[0].tree.task.id for group in by_task if any(self._teaches(tree) for tree in group)}
+        kept = {group[0].tree.task.id for group in by_task if any(self._has_signal(tree) for tree in group)}
         trees = tuple(tree for tree in credited if tree.tree.task.id in kept)
         return FilterResult(trees=trees, dropped={"no_signal": len(by_task) - len(kept)})
 
-    def _teaches(self, credited: Credited) -> bool:
+    def _has_signal(self, credited: Credited) -> bool:
         largest = np.maximum(credited.positive, -credited.negative).max(initial=0.0)
         return bool(largest > self.tolerance)

@@ -42,8 +42,8 @@ EARLY = frozenset({"multi_turn_miss_func_49"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Dialogue:
-    """The state of an episode.
+class BfclState:
+    """The value of a state of `Bfcl`.
 
     Attributes:
         entry: Id of the episode in the package.
@@ -74,11 +74,12 @@ class Bfcl:
     checked, and the next message arrives. In "miss_func" a function is added in place of a message; in "miss_param" a
     message lacks an argument, which a later one has. The episode ends after the last user turn.
 
-    The package's checker decides whether a user turn passes: states equal to those of the ground truth, and all its
-    results among the agent's. Success is a pass of every turn.
+    The package's checker decides whether a user turn passes: the states must equal those of the ground truth, whose
+    results must all be among the agent's. Success is a pass of every turn.
 
     Calls are executed as the package executes them, also when they do not fit their schema; errors are results. A call
-    that is not listed or does not fit is not valid. Calls that would take too long are refused with an error.
+    of an unlisted function, or one that does not fit its schema, is not valid. Calls that would take too long return
+    an error.
 
     Attributes:
         categories: Only episodes of these categories; empty for all.
@@ -90,11 +91,11 @@ class Bfcl:
         stop_at_failure: Whether the episode ends at the first user turn that fails.
         distractors: Number of listed functions that the ground truth does not need; None lists whole classes.
         short_descriptions: Whether the functions' descriptions omit that of their class.
-        executes_unlisted: Whether a function of the episode's classes can be called before it is added, as in the
-            package's own evaluation. `tasks` leaves out one episode that needs it.
+        executes_unlisted: Whether functions of the episode's classes can be called before they are added, as in the
+            package's evaluation. Without it `tasks` omits one episode that needs it.
         max_steps: Maximum number of actions with calls in a user turn; one more truncates the episode.
         max_calls: Maximum number of calls in an episode; one more truncates it.
-        result_characters: The agent reads at most this many characters of a result.
+        result_characters: Maximum length of a result in an observation, in characters.
 
     Raises:
         ValueError: when a field is out of its range.
@@ -133,7 +134,7 @@ class Bfcl:
 
     @property
     def instructions(self) -> str:
-        """When to call, and when to write text."""
+        """The system prompt: when to call functions, and when to answer in text."""
         return (
             "Call functions to do what the user wants. When it is done, or a function or an argument is missing, "
             "answer in text without a call."
@@ -174,11 +175,11 @@ class Bfcl:
         name = task.data.get("episode")
         if not isinstance(name, str) or name not in entries():
             raise ValueError(f"Bfcl: task {task.id} got the episode {name!r}; need an id such as 'multi_turn_base_0'")
-        return self._state(Dialogue(entry=name, apis=solution(name).start), self._message(entries()[name], 0))
+        return self._state(BfclState(entry=name, apis=solution(name).start), self._message(entries()[name], 0))
 
     def step(self, state: State, action: Action) -> Step:
         """Executes the calls of an action, or ends the user turn with its text."""
-        before = _dialogue(state)
+        before = _bfcl_state(state)
         if before.outcome != Outcome.OPEN:
             return Step(state=state, outcome=before.outcome, valid=False, success=_succeeded(before))
         return self._call(state, before, action) if action.calls else self._answer(before, action)
@@ -186,22 +187,22 @@ class Bfcl:
     def plan(self, state: State) -> tuple[Action, ...] | None:
         """Returns the ground truth from here to success, one call an action; after a success the empty plan.
 
-        Of this user turn it holds the last calls, as few as still lead to success. None when no number of them does,
-        as after a user turn that failed.
+        The present user turn has as few of its last calls as still lead to success. None when no number of them does,
+        for example after a user turn that failed.
         """
-        dialogue = _dialogue(state)
-        if dialogue.outcome != Outcome.OPEN:
-            return () if _succeeded(dialogue) else None
-        turns = solution(dialogue.entry).turns[dialogue.turn :]
+        episode = _bfcl_state(state)
+        if episode.outcome != Outcome.OPEN:
+            return () if _succeeded(episode) else None
+        turns = solution(episode.entry).turns[episode.turn :]
         for begin in range(len(turns[0].calls), -1, -1):
             calls = [turns[0].calls[begin:], *(turn.calls for turn in turns[1:])]
-            left = [self.max_steps - dialogue.steps, *[self.max_steps] * (len(turns) - 1)]
+            left = [self.max_steps - episode.steps, *[self.max_steps] * (len(turns) - 1)]
             plan = [
                 action
                 for turn, rest, steps in zip(turns, calls, left, strict=True)
                 for action in (*_spread(rest, steps), DONE if turn.calls else UNABLE)
             ]
-            if self._solves(dialogue, plan):
+            if self._solves(episode, plan):
                 return tuple(plan)
         return None
 
@@ -227,7 +228,7 @@ class Bfcl:
         text = module(PROMPTS).DEFAULT_USER_PROMPT_FOR_ADDITIONAL_FUNCTION_FC if turn in entry.added else ""
         return (Message(role="user", content=entry.users[turn] or text),)
 
-    def _call(self, state: State, before: Dialogue, action: Action) -> Step:
+    def _call(self, state: State, before: BfclState, action: Action) -> Step:
         after, texts, valid = self._execute(before, action, state.tools)
         ids = [call.call_id if isinstance(call, ToolCall) else "" for call in action.calls]
         messages = tuple(
@@ -236,8 +237,8 @@ class Bfcl:
         )
         return Step(state=self._state(after, messages), outcome=after.outcome, valid=valid)
 
-    def _execute(self, before: Dialogue, action: Action, tools: tuple[Tool, ...]) -> tuple[Dialogue, list[str], bool]:
-        """The dialogue after an action with calls, the text of each call's result, and whether all calls are valid."""
+    def _execute(self, before: BfclState, action: Action, tools: tuple[Tool, ...]) -> tuple[BfclState, list[str], bool]:
+        """The episode after an action with calls, the text of each call's result, and whether all calls are valid."""
         left = self.max_calls - len(before.results)
         names = {tool.name for tool in tools}
         apis, results, texts, valid = copy_apis(before.apis), [*before.results], list[str](), True
@@ -263,7 +264,7 @@ class Bfcl:
             after = replace(after, outcome=Outcome.TRUNCATED)
         return after, texts, valid
 
-    def _answer(self, before: Dialogue, action: Action) -> Step:
+    def _answer(self, before: BfclState, action: Action) -> Step:
         after, truth = self._checked(before), solution(before.entry)
         success = _succeeded(after)
         reward = float(success)
@@ -278,8 +279,8 @@ class Bfcl:
             success=success,
         )
 
-    def _checked(self, before: Dialogue) -> Dialogue:
-        """The dialogue after the check of a user turn."""
+    def _checked(self, before: BfclState) -> BfclState:
+        """The episode after the check of a user turn."""
         turns = solution(before.entry).turns
         good = passes(turns[before.turn], before.apis, before.results, called=before.called)
         passed = (*before.passed, good)
@@ -293,27 +294,27 @@ class Bfcl:
             outcome=Outcome.TERMINATED if over else Outcome.OPEN,
         )
 
-    def _solves(self, dialogue: Dialogue, plan: Sequence[Action]) -> bool:
+    def _solves(self, episode: BfclState, plan: Sequence[Action]) -> bool:
         """Whether the actions lead to success."""
         for action in plan:
             if action.calls:
-                dialogue, _, _ = self._execute(dialogue, action, self.listed(dialogue.entry, dialogue.turn))
+                episode, _, _ = self._execute(episode, action, self.listed(episode.entry, episode.turn))
             else:
-                dialogue = self._checked(dialogue)
-            if dialogue.outcome == Outcome.TRUNCATED or not all(dialogue.passed):
+                episode = self._checked(episode)
+            if episode.outcome == Outcome.TRUNCATED or not all(episode.passed):
                 return False
-        return _succeeded(dialogue)
+        return _succeeded(episode)
 
-    def _state(self, dialogue: Dialogue, observation: str | tuple[Message, ...]) -> State:
+    def _state(self, episode: BfclState, observation: str | tuple[Message, ...]) -> State:
         return State(
             observation=observation,
-            key=_key(dialogue, solution(dialogue.entry)),
-            value=dialogue,
-            tools=self.listed(dialogue.entry, dialogue.turn),
+            key=_key(episode, solution(episode.entry)),
+            value=episode,
+            tools=self.listed(episode.entry, episode.turn),
         )
 
     def _shown(self, text: str) -> str:
-        """A result for the agent: cut, and without lone surrogates."""
+        """A result as the agent reads it: cut, and without lone surrogates."""
         return shorten(text.encode(errors="replace").decode(), self.result_characters)
 
 
@@ -340,16 +341,16 @@ def _spread(calls: Sequence[ToolCall], steps: int) -> list[Action]:
     return [Action(calls=tuple(calls[begin : begin + size])) for begin in range(0, len(calls), size)]
 
 
-def _key(dialogue: Dialogue, truth: Solution) -> str:
+def _key(episode: BfclState, truth: Solution) -> str:
     """A hash of the instances, the user turn, whether all turns have passed, and the required results so far."""
     parts = (
-        dialogue.entry,
-        dialogue.turn,
-        dialogue.called,
-        all(dialogue.passed),
-        dialogue.outcome.name,
-        needed(truth.turns[dialogue.turn :], dialogue.results),
-        hash_apis(dialogue.apis),
+        episode.entry,
+        episode.turn,
+        episode.called,
+        all(episode.passed),
+        episode.outcome.name,
+        needed(truth.turns[episode.turn :], episode.results),
+        hash_apis(episode.apis),
     )
     return hashlib.blake2b(repr(parts).encode(), digest_size=12).hexdigest()
 
@@ -359,12 +360,12 @@ def _task(name: str) -> Task:
     return Task(id=name.replace("multi_turn_", "bfcl-"), seed=seed, data={"episode": name})
 
 
-def _succeeded(dialogue: Dialogue) -> bool:
-    turns = len(entries()[dialogue.entry].users)
-    return dialogue.outcome == Outcome.TERMINATED and len(dialogue.passed) == turns and all(dialogue.passed)
+def _succeeded(episode: BfclState) -> bool:
+    turns = len(entries()[episode.entry].users)
+    return episode.outcome == Outcome.TERMINATED and len(episode.passed) == turns and all(episode.passed)
 
 
-def _dialogue(state: State) -> Dialogue:
-    if not isinstance(state.value, Dialogue):
+def _bfcl_state(state: State) -> BfclState:
+    if not isinstance(state.value, BfclState):
         raise TypeError(f"Bfcl: got a state with a value of type {type(state.value).__name__}; need one of its own")
     return state.value

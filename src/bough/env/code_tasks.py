@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from bough.env.coding.family import Tier
-from bough.env.coding.problem import FAMILIES, Draft, Problem, complete, propose, read_problem
-from bough.env.coding.program_test import ProgramTest, Report, run_tests
+from bough.env.coding.problem import FAMILIES, Problem, ProblemInstance, make_problem, propose, read_problem
+from bough.env.coding.program_test import ProgramTest, TestReport, run_tests
 from bough.env.coding.rows import read_rows
 from bough.env.env import Branching, Split, State, Step
 from bough.env.rows import RowTasks
@@ -26,27 +26,27 @@ TEST_S = 0.5
 """Limit of processor time of one test, in seconds."""
 
 NO_PYTHON = ("SyntaxError", "IndentationError", "TabError", "UnicodeEncodeError", "ValueError: source code")
-"""How the errors of an answer begin that is no Python."""
+"""Beginnings of the errors of answers that are not Python."""
 
 LONGEST = 100_000
 """Longest answer that is run, in characters."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Coding:
-    """The value of a state: the task, and the attempts so far.
+class CodeState:
+    """The value of a state of `CodeTasks` and `CodeTools`.
 
     Attributes:
         problem: The task.
         attempts: Number of attempts.
-        feedback: What the agent read after the last one.
-        over: How the episode ended; `OPEN` before its end.
+        feedback: Results of the last attempt, as the agent reads them; "" for none.
+        outcome: `OPEN` until the episode ends.
     """
 
     problem: Problem
     attempts: int = 0
     feedback: str = ""
-    over: Outcome = Outcome.OPEN
+    outcome: Outcome = Outcome.OPEN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +54,7 @@ class CodeTasks:
     """Programs with unit tests, which run in a sandbox (`bough.env.sandbox.Sandbox`, which needs bubblewrap).
 
     The answer is code: the last code block of the text, or the whole text. A task of the tier "line" shows the first
-    line of a function and takes the expression after its `return`. Expected values never enter the sandbox, so a
+    line of a function; the answer is the expression after its `return`. Expected values never enter the sandbox, so a
     program cannot read them; an assert that compares more than an expression to a literal runs with the program.
 
     With several attempts the agent reads the results of the visible tests after each wrong one. The episode ends when
@@ -71,7 +71,7 @@ class CodeTasks:
         families: Families of the generated tasks, out of `bough.env.coding.problem.FAMILIES`; empty for all of the
             tiers.
         file: A file of JSON lines with tasks; "" for generated ones.
-        visible: Number of tests that the agent reads.
+        visible: Number of tests in the observation.
         hidden: Number of hidden tests of a generated task.
         reward: "share" is the share of hidden tests that pass; "all" is 1 when all pass, else 0.
         attempts: Maximum number of answers.
@@ -143,8 +143,10 @@ class CodeTasks:
             accept=self._discriminates,
         )
         return [
-            instance_task(name=f"code-{draft.family}", content=draft.content, data=self._problem(draft).record())
-            for draft in found
+            instance_task(
+                name=f"code-{instance.family}", content=instance.content, data=self._problem(instance).record()
+            )
+            for instance in found
         ]
 
     def start(self, task: Task) -> State:
@@ -153,17 +155,17 @@ class CodeTasks:
         Raises:
             ValueError: when `task.data` is not a programming task.
         """
-        return _state(Coding(problem=read_problem(task.data)))
+        return _state(CodeState(problem=read_problem(task.data)))
 
     def step(self, state: State, action: str) -> Step:
-        """Runs the tests of an answer. An answer that is no Python gives `valid=False`.
+        """Runs the tests of an answer. An answer that is not Python gives `valid=False`.
 
         Raises:
             SandboxError: when the machine cannot run a sandbox.
         """
-        before = _coding(state)
-        if before.over is not Outcome.OPEN:
-            return Step(state=state, outcome=before.over, valid=False)
+        before = _code_state(state)
+        if before.outcome is not Outcome.OPEN:
+            return Step(state=state, outcome=before.outcome, valid=False)
         problem, answer = before.problem, code_of(action)
         last = before.attempts + 1 >= self.attempts
         shown = () if last else problem.visible
@@ -174,7 +176,7 @@ class CodeTasks:
         feedback = "" if last else feedback_of(shown, visible)
         last = last or (bool(shown) and visible.share == 1)
         over = Outcome.TERMINATED if last else Outcome.OPEN
-        after = replace(before, attempts=before.attempts + 1, feedback=feedback, over=over)
+        after = replace(before, attempts=before.attempts + 1, feedback=feedback, outcome=over)
         success = last and hidden.share == 1
         valid = 0 < len(answer.strip()) <= LONGEST and not both.error.startswith(NO_PYTHON)
         reward = (hidden.share if self.reward == "share" else float(success)) if last else 0.0
@@ -183,13 +185,13 @@ class CodeTasks:
 
     def plan(self, state: State) -> tuple[str, ...] | None:
         """Returns the reference answer; None where there is none, or after the end."""
-        found = _coding(state)
+        found = _code_state(state)
         answer = found.problem.answer
-        if found.over is not Outcome.OPEN or not answer:
+        if found.outcome is not Outcome.OPEN or not answer:
             return None
         return (answer if found.problem.continues else f"```python\n{answer}\n```",)
 
-    def report(self, problem: Problem, answer: str, tests: tuple[ProgramTest, ...]) -> Report:
+    def report(self, problem: Problem, answer: str, tests: tuple[ProgramTest, ...]) -> TestReport:
         """The results of tests for the code of an answer.
 
         Raises:
@@ -205,11 +207,11 @@ class CodeTasks:
     def _rows(self) -> RowTasks:
         return _row_tasks(self.file, self.visible, Path(self.file).expanduser().stat().st_mtime_ns)
 
-    def _problem(self, draft: Draft) -> Problem:
-        return complete(draft, visible=self.visible, hidden=self.hidden)
+    def _problem(self, instance: ProblemInstance) -> Problem:
+        return make_problem(instance, visible=self.visible, hidden=self.hidden)
 
-    def _discriminates(self, draft: Draft) -> bool:
-        tests = self._problem(draft).hidden
+    def _discriminates(self, instance: ProblemInstance) -> bool:
+        tests = self._problem(instance).hidden
         return len(tests) == self.hidden and len({test.expected for test in tests}) >= min(DIFFERENT, self.hidden)
 
 
@@ -219,7 +221,7 @@ def code_of(action: str) -> str:
     return blocks[-1] if blocks else action
 
 
-def feedback_of(tests: tuple[ProgramTest, ...], report: Report) -> str:
+def feedback_of(tests: tuple[ProgramTest, ...], report: TestReport) -> str:
     """The results of tests, for the agent."""
     if report.error:
         return f"error: {report.error}"
@@ -245,17 +247,17 @@ def _row_tasks(file: str, visible: int, changed: int) -> RowTasks:
     return RowTasks("CodeTasks", read_rows(file, visible))
 
 
-def _content(draft: Draft) -> str:
-    return draft.content
+def _content(instance: ProblemInstance) -> str:
+    return instance.content
 
 
-def _state(coding: Coding) -> State:
-    text = coding.feedback or prompt_of(coding.problem)
-    return State(observation=text, key=content_hash(f"{coding.problem.prompt}\n{text}"), value=coding)
+def _state(current: CodeState) -> State:
+    text = current.feedback or prompt_of(current.problem)
+    return State(observation=text, key=content_hash(f"{current.problem.prompt}\n{text}"), value=current)
 
 
-def _coding(state: State) -> Coding:
-    if not isinstance(state.value, Coding):
+def _code_state(state: State) -> CodeState:
+    if not isinstance(state.value, CodeState):
         raise TypeError(
             f"CodeTasks: got a state with a value of type {type(state.value).__name__}; need one of its own"
         )

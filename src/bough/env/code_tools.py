@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar, cast
 
 from bough.env.check_call import check_call
-from bough.env.code_tasks import CodeTasks, Coding, feedback_of, prompt_of
+from bough.env.code_tasks import CodeState, CodeTasks, feedback_of, prompt_of
 from bough.env.coding.problem import Problem
 from bough.env.env import Branching, Split, State, Step
 from bough.env.function_tool import function_tool
@@ -50,8 +50,8 @@ RUN, TEST, SUBMIT = (each.name for each in TOOLS)
 class CodeTools:
     """The programs of `CodeTasks` by three tools: `run` a program, `test` a solution, `submit` a solution.
 
-    The calls of an action are executed in order, up to the submission, which ends the episode: the hidden tests decide
-    the reward, as in `CodeTasks`. An action without a call ends it without a reward, and so do more calls than
+    The calls of an action are executed in order, up to the submission, which ends the episode. The hidden tests decide
+    the reward, as in `CodeTasks`. An action without a call ends the episode without a reward, and so do more calls than
     `max_calls`. A call that does not fit its schema is not executed, and the action is not valid.
 
     Attributes:
@@ -78,7 +78,7 @@ class CodeTools:
 
     @property
     def instructions(self) -> str:
-        """How to use the tools."""
+        """The system prompt: how to use the tools."""
         return "Write Python. Try programs with run, check a solution with test, and submit the whole solution."
 
     @property
@@ -101,7 +101,7 @@ class CodeTools:
             ValueError: when `task.data` is not a programming task.
         """
         state = self.tasks_of.start(task)
-        return _state(_coding(state), (Message(role="user", content=prompt_of(_coding(state).problem)),))
+        return _state(_code_state(state), (Message(role="user", content=prompt_of(_code_state(state).problem)),))
 
     def step(self, state: State, action: Action) -> Step:
         """Executes the calls of an action.
@@ -109,27 +109,27 @@ class CodeTools:
         Raises:
             SandboxError: when the machine cannot run a sandbox.
         """
-        coding = _coding(state)
-        if coding.over is not Outcome.OPEN:
-            return Step(state=state, outcome=coding.over, valid=False)
+        current = _code_state(state)
+        if current.outcome is not Outcome.OPEN:
+            return Step(state=state, outcome=current.outcome, valid=False)
         answers: list[Message] = []
         valid, reward, success, over = True, 0.0, False, Outcome.OPEN if action.calls else Outcome.TERMINATED
         for call in action.calls:
             text, understood = "error: not executed, the task is over", True
-            if over is Outcome.OPEN and coding.attempts >= self.max_calls:
+            if over is Outcome.OPEN and current.attempts >= self.max_calls:
                 text, over = f"error: not executed, the limit is {self.max_calls} calls", Outcome.TRUNCATED
             elif over is Outcome.OPEN:
-                coding = replace(coding, attempts=coding.attempts + 1)
-                text, understood = self._answer(coding.problem, call)
+                current = replace(current, attempts=current.attempts + 1)
+                text, understood = self._answer(current.problem, call)
                 if understood and isinstance(call, ToolCall) and call.name == SUBMIT:
-                    report = self.tasks_of.report(coding.problem, _code(call), coding.problem.hidden)
+                    report = self.tasks_of.report(current.problem, _code(call), current.problem.hidden)
                     success, over = report.share == 1, Outcome.TERMINATED
                     reward = report.share if self.tasks_of.reward == "share" else float(success)
             valid = valid and understood
             answers.append(
                 Message(role="tool", content=text, call_id="" if isinstance(call, BadCall) else call.call_id)
             )
-        after = replace(coding, over=over, feedback="\n".join(each.content for each in answers))
+        after = replace(current, outcome=over, feedback="\n".join(each.content for each in answers))
         return Step(
             state=_state(after, tuple(answers)),
             reward=reward,
@@ -140,12 +140,12 @@ class CodeTools:
 
     def plan(self, state: State) -> tuple[Action, ...] | None:
         """Returns a test and the submission of the reference answer; None without one, or after the end."""
-        coding = _coding(state)
-        answer, left = coding.problem.answer, self.max_calls - coding.attempts
-        if coding.over is not Outcome.OPEN or not answer or not left:
+        current = _code_state(state)
+        answer, left = current.problem.answer, self.max_calls - current.attempts
+        if current.outcome is not Outcome.OPEN or not answer or not left:
             return None
-        code = {"code": coding.problem.program(answer) if coding.problem.continues else answer}
-        names = (TEST, SUBMIT) if left > 1 and coding.problem.visible and not coding.attempts else (SUBMIT,)
+        code = {"code": current.problem.program(answer) if current.problem.continues else answer}
+        names = (TEST, SUBMIT) if left > 1 and current.problem.visible and not current.attempts else (SUBMIT,)
         return tuple(Action(calls=(ToolCall(name=name, arguments=code),)) for name in names)
 
     def _answer(self, problem: Problem, call: ToolCall | BadCall) -> tuple[str, bool]:
@@ -164,13 +164,13 @@ def _code(call: ToolCall) -> str:
     return cast("Mapping[str, str]", call.arguments)["code"]
 
 
-def _state(coding: Coding, observation: Observation) -> State:
-    key = content_hash(f"{coding.problem.prompt}\n{coding.feedback}")
-    return State(observation=observation, key=key, value=coding, tools=TOOLS)
+def _state(current: CodeState, observation: Observation) -> State:
+    key = content_hash(f"{current.problem.prompt}\n{current.feedback}")
+    return State(observation=observation, key=key, value=current, tools=TOOLS)
 
 
-def _coding(state: State) -> Coding:
-    if not isinstance(state.value, Coding):
+def _code_state(state: State) -> CodeState:
+    if not isinstance(state.value, CodeState):
         raise TypeError(
             f"CodeTools: got a state with a value of type {type(state.value).__name__}; need one of its own"
         )

@@ -1,4 +1,4 @@
-"""Dialogues with a user who has private goals, and can be asked, persuaded or attacked."""
+"""Dialogues of an agent with a user that has private goals: questions, bargains, secrets."""
 
 import random
 from collections.abc import Callable, Mapping, Sequence
@@ -18,20 +18,20 @@ AGENT, USER = "agent", "user"
 UNCLEAR = "what do you mean?"
 """The reply to a text without an act."""
 MOST_CHARACTERS = 2000
-"""Of a text that the other seat observes."""
+"""Maximum length of a text that the other seat observes."""
 
 Family: TypeAlias = Literal["questions", "bargain", "secret"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Talk:
+class DialogueState:
     """The value of a state of `Dialogue`.
 
     Attributes:
         scenario: The scenario.
         exchanges: The acts and replies so far.
         act: The act that the user replies to; "" while the agent acts.
-        turns: The number of the agent's turns, with texts without an act.
+        turns: Number of the agent's turns, those without an act included.
         last_text: The last text.
     """
 
@@ -44,7 +44,7 @@ class Talk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialogue:
-    """The seats `agent` and `user` talk in turn. The user has goals that the agent does not observe.
+    """The seats `agent` and `user` act in turn. The user has goals that the agent does not observe.
 
     Three families of scenarios are generated from a seed:
 
@@ -53,8 +53,8 @@ class Dialogue:
         secret     a guard gives a harmless word away under the right strategies: `flatter`, `trade`, `ask`
 
     A text of the agent is read by its keywords: "What color should it be?" is `ask color`. A text without an act, or
-    with several, is not valid, and costs a turn. The user's text is free: a value, a price, the secret or a word such
-    as deal or goodbye in it decides. `ScriptedUser` acts for the user; so can a model.
+    with several, is not valid, and costs a turn. The user's text is free. A value, a price, the secret or a word such
+    as deal or goodbye in it decides. The script `ScriptedUser` acts for the user; so can a model.
 
     `Step.info` of `questions` has the information gain of each question in bits, computed exactly. A deal of `bargain`
     pays its sale-to-list ratio, and succeeds with 70 % of the best possible one.
@@ -64,7 +64,7 @@ class Dialogue:
         items: Things on the list of `questions`, 2 to 8.
         attributes: Attributes of the things, 1 to 4 with three values each.
         patience: The number of the agent's turns after which the user leaves, and the dialogue is `TRUNCATED`.
-        turn_cost: The agent's reward for each of its turns is lower by this.
+        turn_cost: Subtracted from the agent's reward at each of its turns.
 
     Raises:
         ValueError: when a field is out of its range.
@@ -137,62 +137,64 @@ class Dialogue:
             scenario = kind(**{name: _frozen(value) for name, value in data.items()})
         except TypeError as error:
             raise ValueError(f"Dialogue: task {task.id}: {error}; need the fields of {kind.__name__}") from error
-        return _state(Talk(scenario=scenario, last_text=scenario.brief), scenario.brief)
+        return _state(DialogueState(scenario=scenario, last_text=scenario.brief), scenario.brief)
 
     def step(self, state: State, action: str) -> Step:
         """Executes an act of the agent, or a reply of the user."""
-        talk = talk_of(state)
-        if talk.turns >= self.patience and not talk.act:
+        current = dialogue_state(state)
+        if current.turns >= self.patience and not current.act:
             return Step(state=state, outcome=Outcome.TERMINATED, valid=False)
         text = action[:MOST_CHARACTERS]
-        return self._replied(talk, text) if talk.act else self._acted(talk, text)
+        return self._replied(current, text) if current.act else self._acted(current, text)
 
     def plan(self, state: State) -> tuple[str, ...] | None:
-        """Returns the acts with which the agent succeeds with the scripted user; the reply where the user acts.
+        """Returns the acts that succeed with the scripted user; the reply where the user acts.
 
         In `questions` the plan is the best one without knowledge of the target; in the others the oracle has the user's
         private data. None when the agent cannot succeed any more.
         """
-        talk = talk_of(state)
-        if talk.act:
+        current = dialogue_state(state)
+        if current.act:
             return (ScriptedUser().act(state, 0),)
-        plan = talk.scenario.plan(talk.exchanges, self.patience - talk.turns)
+        plan = current.scenario.plan(current.exchanges, self.patience - current.turns)
         return plan or None
 
-    def _acted(self, talk: Talk, text: str) -> Step:
+    def _acted(self, current: DialogueState, text: str) -> Step:
         """The agent's turn."""
-        scenario, turns = talk.scenario, talk.turns + 1
-        act = scenario.read(text)
+        scenario, turns = current.scenario, current.turns + 1
+        act = scenario.parse_act(text)
         if act is not None:
             return Step(
-                state=_state(replace(talk, act=act, turns=turns, last_text=text), text),
+                state=_state(replace(current, act=act, turns=turns, last_text=text), text),
                 payoffs={AGENT: -self.turn_cost, USER: 0.0},
             )
         left = turns >= self.patience
-        kept = scenario.kept if left else 0.0
+        kept = scenario.leave_reward if left else 0.0
         return Step(
-            state=_state(replace(talk, turns=turns, last_text=UNCLEAR), UNCLEAR),
+            state=_state(replace(current, turns=turns, last_text=UNCLEAR), UNCLEAR),
             outcome=Outcome.TRUNCATED if left else Outcome.OPEN,
             valid=False,
             payoffs={AGENT: -self.turn_cost, USER: kept},
             successes={AGENT: False, USER: kept > 0},
         )
 
-    def _replied(self, talk: Talk, text: str) -> Step:
-        """The user's turn, which decides what the exchange led to."""
-        exchanges = (*talk.exchanges, Exchange(talk.act, text))
-        ruling = talk.scenario.ruling(exchanges)
-        left = talk.turns >= self.patience
-        over = ruling.over or left
-        user_reward = 0.0 if not over else ruling.user_reward if ruling.over else talk.scenario.kept
-        after = replace(talk, exchanges=exchanges, act="", last_text=text, turns=self.patience if over else talk.turns)
+    def _replied(self, current: DialogueState, text: str) -> Step:
+        """The user's turn: the end of the exchange, which is then evaluated."""
+        exchanges = (*current.exchanges, Exchange(current.act, text))
+        result = current.scenario.evaluate(exchanges)
+        left = current.turns >= self.patience
+        over = result.over or left
+        user_reward = 0.0 if not over else result.user_reward if result.over else current.scenario.leave_reward
+        after = replace(
+            current, exchanges=exchanges, act="", last_text=text, turns=self.patience if over else current.turns
+        )
         return Step(
             state=_state(after, text),
-            outcome=Outcome.TERMINATED if ruling.over else Outcome.TRUNCATED if left else Outcome.OPEN,
-            success=ruling.success,
-            payoffs={AGENT: ruling.reward, USER: user_reward},
-            successes={AGENT: ruling.success, USER: user_reward > 0},
-            info=ruling.info,
+            outcome=Outcome.TERMINATED if result.over else Outcome.TRUNCATED if left else Outcome.OPEN,
+            success=result.success,
+            payoffs={AGENT: result.reward, USER: user_reward},
+            successes={AGENT: result.success, USER: user_reward > 0},
+            info=result.info,
         )
 
 
@@ -207,7 +209,7 @@ class ScriptedUser:
             EnvFault: when the agent acts in the state, or it is one of another environment.
         """
         del seed
-        if not isinstance(state.value, Talk) or not state.value.act:
+        if not isinstance(state.value, DialogueState) or not state.value.act:
             raise EnvFault("ScriptedUser: got a state in which no user replies; need one of Dialogue")
         return state.value.scenario.reply(state.value.exchanges, state.value.act)
 
@@ -240,15 +242,15 @@ def _content(scenario: Scenario) -> str:
     return f"{_family(scenario)} {scenario.content}"
 
 
-def _state(talk: Talk, text: str) -> State:
-    """The state of a talk: the agent reads the last text, the user also its goal."""
-    scenario = talk.scenario
-    facts = f"{_family(scenario)} {scenario.facts(talk.exchanges)}"
-    if not talk.act:
-        acts = scenario.acts(talk.exchanges)
-        return State(observation=text, key=f"{AGENT} {facts}", value=talk, admissible=acts, seat=AGENT)
+def _state(current: DialogueState, text: str) -> State:
+    """The state of a dialogue: the agent reads the last text, the user also its goal."""
+    scenario = current.scenario
+    key = f"{_family(scenario)} {scenario.key(current.exchanges)}"
+    if not current.act:
+        acts = scenario.acts(current.exchanges)
+        return State(observation=text, key=f"{AGENT} {key}", value=current, admissible=acts, seat=AGENT)
     shown = f"{scenario.goal}\n{AGENT}: {text}"
-    return State(observation=shown, key=f"{USER} {talk.act} {facts}", value=talk, seat=USER)
+    return State(observation=shown, key=f"{USER} {current.act} {key}", value=current, seat=USER)
 
 
 def _record(scenario: Scenario) -> dict[str, Any]:
@@ -266,12 +268,12 @@ def _frozen(value: object) -> object:
     return tuple(_frozen(each) for each in cast("list[object]", value)) if isinstance(value, list | tuple) else value
 
 
-def talk_of(state: State) -> Talk:
-    """The talk of a state of `Dialogue`.
+def dialogue_state(state: State) -> DialogueState:
+    """The value of a state of `Dialogue`.
 
     Raises:
         TypeError: for a state of another environment.
     """
-    if not isinstance(state.value, Talk):
+    if not isinstance(state.value, DialogueState):
         raise TypeError(f"Dialogue: got a state with a value of type {type(state.value).__name__}; need one of its own")
     return state.value

@@ -21,25 +21,24 @@ class OpenSpiel:
     """A game of OpenSpiel (arXiv 1908.09453): the players are the seats `player_0`, `player_1`, ...
 
     A seat observes the board, or its own information state where something is hidden, and the legal moves. The answer
-    is one of the moves. At the end each seat gets its payoff in the game, and succeeds when it wins: its payoff is the
-    largest, and larger than another seat's. In a game with one payoff for all, and in a game for one player, success
-    is the maximum payoff.
+    is one of the moves. At the end each seat gets its payoff in the game. A seat succeeds when it wins: its payoff is
+    the largest, and larger than another seat's. In a game with one payoff for all, and in a game for one player,
+    success is the maximum payoff.
 
-    Chance is a function of the task's seed and the moves so far, so branches with the same moves have the same cards
-    and dice. A task of a game without chance is a position after `opening` random moves, and the position decides its
-    split; mirror images count as different. A task of a game with chance is a seed: the deals of a small game recur in
-    every split.
+    Chance is a function of the task's seed and the moves so far: the same moves lead to the same cards and dice. A task
+    of a game without chance is a position after `opening` random moves, and the position decides its split; mirror
+    images count as different. A task of a game with chance is a seed: the deals of a small game recur in every split.
 
-    The oracle plays perfectly in small games without chance and hidden information, and there prefers the moves that
-    are best against a random opponent. In larger ones without hidden information it is Monte-Carlo tree search.
+    The oracle plays perfectly in small games without chance and hidden information. Among equal moves it prefers the
+    best against a random opponent. In larger ones without hidden information it is Monte-Carlo tree search.
 
     Attributes:
         game: The game in OpenSpiel's notation: `tic_tac_toe`, `connect_four(rows=4,columns=5)`. Players of games with
             simultaneous moves act in turn.
         opening: Number of random moves before the first turn of a task; None for two moves in a game without chance,
             and none in any other.
-        forfeit_after: A seat forfeits with this many invalid actions: it gets the game's minimum payoff. 0: it never
-            does, and an invalid action changes nothing.
+        forfeit_after: Number of invalid actions with which a seat forfeits: it gets the game's minimum payoff. With 0
+            no seat forfeits, and an invalid action changes nothing.
         show_moves: Whether the observation lists the legal moves.
         spaced: Whether spaces separate the characters of the board, so that each cell is a token of its own.
 
@@ -74,7 +73,7 @@ class OpenSpiel:
 
     @property
     def texts(self) -> GameTexts:
-        """What the game is, and the texts of its states."""
+        """The properties of the game, and the texts of its states."""
         return GameTexts(self._game)
 
     def tasks(self, split: Split, count: int, seed: int) -> list[Task]:
@@ -182,7 +181,7 @@ class OpenSpiel:
         )
 
     def _invalid(self, position: Position, game: Any, state: State) -> Step:
-        """An invalid action: counted, and perhaps the end."""
+        """Counts an invalid action; ends the game when its seat forfeits."""
         player = int(game.current_player())
         counts = tuple(count + (place == player) for place, count in enumerate(position.invalid))
         forfeits = 0 < self.forfeit_after <= counts[player]

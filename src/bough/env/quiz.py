@@ -1,4 +1,4 @@
-"""A quiz in text: many small questions in a row, each paid for by itself."""
+"""A quiz in text: many small questions in a row, each rewarded by itself."""
 
 import math
 import random
@@ -16,8 +16,8 @@ END = "end"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sheet:
-    """The questions of an episode, the number of answers so far, and the number of right ones."""
+class QuizState:
+    """The value of a state of `Quiz`: the questions, the number of answers so far, and of right ones."""
 
     questions: tuple[str, ...]
     answered: int = 0
@@ -26,7 +26,7 @@ class Sheet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quiz:
-    """Questions in a row: each shows two of the words and has one of three answers, a fixed function of the pair.
+    """Questions in a row: each shows two words and has one of three answers, a fixed function of the pair.
 
     The function is a table without structure, so each of `words` squared questions is learned by itself. An episode
     shows all its questions, whatever the answers. Success needs a share of `threshold` right answers. With n questions
@@ -47,7 +47,7 @@ class Quiz:
         questions: Number of questions of an episode, at least 1.
         words: Number of words, 2 to 12.
         threshold: Share of right answers that is success, above 0 and at most 1.
-        dense: Whether right answers are paid at their turns.
+        dense: Whether right answers are rewarded at their turns; else at the last turn.
         table: Seed of the answers.
 
     Raises:
@@ -106,16 +106,16 @@ class Quiz:
         words = WORDS[: self.words]
         if not questions or any(len(each := pair.split(" ")) != 2 or not {*each} <= {*words} for pair in questions):
             raise ValueError(f"Quiz: task {task.id} got the questions {found!r}; need pairs of words out of {words}")
-        return _state(Sheet(questions=questions))
+        return _state(QuizState(questions=questions))
 
     def step(self, state: State, action: str) -> Step:
         """Answers the present question. After the last one every action is invalid and changes nothing."""
-        sheet = _sheet(state)
-        if sheet.answered == len(sheet.questions):
+        current = _quiz_state(state)
+        if current.answered == len(current.questions):
             return Step(state=state, outcome=Outcome.TERMINATED, valid=False)
         answer = action.strip().lower()
-        right = answer == self.answer(sheet.questions[sheet.answered])
-        after = Sheet(questions=sheet.questions, answered=sheet.answered + 1, right=sheet.right + right)
+        right = answer == self.answer(current.questions[current.answered])
+        after = QuizState(questions=current.questions, answered=current.answered + 1, right=current.right + right)
         done, count = after.answered == len(after.questions), len(after.questions)
         paid = int(right) if self.dense else after.right * done
         return Step(
@@ -123,11 +123,11 @@ class Quiz:
             reward=paid / count,
             outcome=Outcome.TERMINATED if done else Outcome.OPEN,
             valid=answer in ANSWERS,
-            success=done and after.right >= self.needed(count),
+            success=done and after.right >= self.required_answers(count),
         )
 
-    def needed(self, questions: int) -> int:
-        """The number of right answers that is success, of so many questions."""
+    def required_answers(self, questions: int) -> int:
+        """The number of right answers that success requires, for a number of questions."""
         # Rounded first, so that .8 of 60 is 48 where the product is a bit above it.
         return math.ceil(round(self.threshold * questions, 6))
 
@@ -137,20 +137,20 @@ class Quiz:
 
     def plan(self, state: State) -> tuple[str, ...]:
         """Returns the right answers to the questions that are left."""
-        sheet = _sheet(state)
-        return tuple(map(self.answer, sheet.questions[sheet.answered :]))
+        current = _quiz_state(state)
+        return tuple(map(self.answer, current.questions[current.answered :]))
 
     def _propose(self, rng: random.Random) -> tuple[str, ...]:
         words = WORDS[: self.words]
         return tuple(f"{rng.choice(words)} {rng.choice(words)}" for _ in range(self.questions))
 
 
-def _state(sheet: Sheet) -> State:
-    text = sheet.questions[sheet.answered] if sheet.answered < len(sheet.questions) else END
-    return State(observation=text, key=text, value=sheet, admissible=ANSWERS)
+def _state(current: QuizState) -> State:
+    text = current.questions[current.answered] if current.answered < len(current.questions) else END
+    return State(observation=text, key=text, value=current, admissible=ANSWERS)
 
 
-def _sheet(state: State) -> Sheet:
-    if not isinstance(state.value, Sheet):
+def _quiz_state(state: State) -> QuizState:
+    if not isinstance(state.value, QuizState):
         raise TypeError(f"Quiz: got a state with a value of type {type(state.value).__name__}; need one of its own")
     return state.value

@@ -35,8 +35,8 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """The value of a state: the item, and whether it is answered."""
+class ReasoningState:
+    """The value of a state of `ReasoningGym`: the item, and whether it is answered."""
 
     item: Item
     answered: bool = False
@@ -58,7 +58,7 @@ class ReasoningGym:
         size: Number of items of each dataset. Some datasets make all of them at the start.
 
     Raises:
-        ValueError: when there is no dataset, or `config` is no such object.
+        ValueError: when there is no dataset, or `config` is not a JSON object of objects.
     """
 
     datasets: tuple[str, ...] = ("chain_sum",)
@@ -130,18 +130,18 @@ class ReasoningGym:
                 f"ReasoningGym: task {task.id} got another question in this version of reasoning-gym ({found[:80]!r}); "
                 "need the version and the config that made the task"
             )
-        return _state(Asked(item=item))
+        return _state(ReasoningState(item=item))
 
     def step(self, state: State, action: str) -> Step:
         """Scores an answer, and ends the episode. An empty answer is not valid."""
-        asked = _asked(state)
-        if asked.answered:
+        current = _reasoning_state(state)
+        if current.answered:
             return Step(state=state, outcome=Outcome.TERMINATED, valid=False)
-        item = asked.item
+        item = current.item
         answer = answer_of(action)
         entry = _entry(item, self.config, self.size)
         reward = score(_dataset(item.dataset, self.config, self.size), item.dataset, answer, entry) if answer else 0.0
-        after = Asked(item=item, answered=True)
+        after = ReasoningState(item=item, answered=True)
         return Step(
             state=_state(after),
             reward=reward,
@@ -153,13 +153,13 @@ class ReasoningGym:
 
     def plan(self, state: State) -> tuple[str, ...] | None:
         """Returns the reference answer where it scores 1; None where there is none, or after the answer."""
-        asked = _asked(state)
-        entry = _entry(asked.item, self.config, self.size)
+        current = _reasoning_state(state)
+        entry = _entry(current.item, self.config, self.size)
         answer: object = entry["answer"]
-        if asked.answered or not isinstance(answer, str):
+        if current.answered or not isinstance(answer, str):
             return None
-        dataset = _dataset(asked.item.dataset, self.config, self.size)
-        right = score(dataset, asked.item.dataset, answer_of(answer), entry) >= 1
+        dataset = _dataset(current.item.dataset, self.config, self.size)
+        right = score(dataset, current.item.dataset, answer_of(answer), entry) >= 1
         return (answer,) if right else None
 
     def _answerable(self, item: Item) -> bool:
@@ -219,12 +219,12 @@ def _entry(item: Item, config: str, size: int) -> Mapping[str, Any]:
     return _dataset(item.dataset, config, size)[item.index]
 
 
-def _state(asked: Asked) -> State:
-    key = content_hash(f"{asked.item.question}\n{asked.answered}")
-    return State(observation=asked.item.question, key=key, value=asked)
+def _state(current: ReasoningState) -> State:
+    key = content_hash(f"{current.item.question}\n{current.answered}")
+    return State(observation=current.item.question, key=key, value=current)
 
 
-def _asked(state: State) -> Asked:
-    if not isinstance(state.value, Asked):
+def _reasoning_state(state: State) -> ReasoningState:
+    if not isinstance(state.value, ReasoningState):
         raise TypeError(f"ReasoningGym: got a state with a value of type {type(state.value).__name__}; need its own")
     return state.value

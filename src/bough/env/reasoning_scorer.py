@@ -1,4 +1,4 @@
-"""The package reasoning-gym: how it is imported, and which answers its scorers may read."""
+"""The package reasoning-gym: its import, and the answers that are safe for its scorers."""
 
 import ast
 import importlib
@@ -86,7 +86,7 @@ def score(dataset: Any, name: str, answer: str, entry: Mapping[str, Any]) -> flo
 def may_evaluate(name: str, answer: str) -> bool:
     """Whether an answer can be given to the scorer of a dataset: a scorer that evaluates it gets only formulas.
 
-    Evaluated text can run any code, so it must be a literal, or a formula of a few functions without large powers.
+    Evaluated text can run any code. So it must be a literal, or a formula of a few functions without large powers.
     """
     if name in LITERALS:
         return _is_literal(answer)

@@ -51,12 +51,12 @@ TOOLS = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Inquiry:
+class SearchState:
     """The value of a state of `SearchQa`.
 
     Attributes:
         task: The task.
-        evidence: That of its question.
+        evidence: The evidence of its question.
         listed: Numbers of the documents in search results so far, ascending.
         opened: Numbers of the documents that were read, ascending.
         seen: Indices of the evidence that was shown, ascending.
@@ -81,8 +81,8 @@ class SearchQa:
     is its score after SQuAD's normalisation, and success is exact match. Of a longer text the answer is the part
     between `<answer>` tags, or after `</think>`. The corpus and its index are built once in each process and shared.
 
-    The key of a state holds the question, the documents in results, and the documents read, without order or number of
-    the calls. So a search that lists nothing new returns to the same state.
+    The key of a state holds the question, the documents in results, and the documents read. The order and number of
+    calls are not part of it, so a search that lists nothing new returns to the same state.
 
     `Step.info` has the evidence: "seen", the indices of the facts shown so far, of "facts" in all; "found", the number
     of required entities whose facts were shown, of "required" in all; "calls"; and "em" and "f1" at the end.
@@ -96,11 +96,11 @@ class SearchQa:
         search_cost: Subtracted at each search, >= 0.
         read_cost: Subtracted at each read, >= 0.
         evidence_reward: Paid in equal parts when a fact is first shown, >= 0.
-        max_calls: More calls truncate the episode, >= 1.
-        max_errors: More calls that are not executed truncate it; None sets no limit.
+        max_calls: Maximum number of calls, >= 1; one more truncates the episode.
+        max_errors: Maximum number of calls that are not executed; one more truncates it. None sets no limit.
         noise: Probability that a search returns documents without the facts, in [0, 1]; see `degraded_search`. A task's
-            "noise", which `SearchNoise` sets, comes first.
-        document_characters: Longer documents are cut, with a note of their length.
+            "noise", which `SearchNoise` sets, overrides it.
+        document_characters: Maximum length of a document in an observation; longer ones are cut, with a note.
 
     Raises:
         ValueError: when a field is out of its range.
@@ -163,12 +163,12 @@ class SearchQa:
             ValueError: when the task has no question or no answers.
         """
         question = read_question(task)
-        inquiry = Inquiry(task=task, evidence=question.evidence)
-        return self._state(inquiry, (Message(role="user", content=question.text),))
+        current = SearchState(task=task, evidence=question.evidence)
+        return self._state(current, (Message(role="user", content=question.text),))
 
     def step(self, state: State, action: Action | str) -> Step:
         """Executes the calls of an action in their order, or ends the episode with its text."""
-        before = _inquiry(state)
+        before = _search_state(state)
         calls = action.calls if isinstance(action, Action) else ()
         if not calls:
             return self._end(before, action.text if isinstance(action, Action) else action)
@@ -196,15 +196,15 @@ class SearchQa:
 
         None for a question without known evidence, or where too few calls are left.
         """
-        inquiry = _inquiry(state)
-        question = read_question(inquiry.task)
-        if not inquiry.evidence:
+        current = _search_state(state)
+        question = read_question(current.task)
+        if not current.evidence:
             return None
         plan: list[Action] = []
-        while (call := self._next_call(inquiry)) is not None:
-            if inquiry.calls >= self.max_calls:
+        while (call := self._next_call(current)) is not None:
+            if current.calls >= self.max_calls:
                 return None
-            inquiry, _, _ = self._call(inquiry, call)
+            current, _, _ = self._call(current, call)
             plan.append(Action(calls=(call,)))
         return *plan, Action(text=", ".join(each[0] for each in question.answers))
 
@@ -212,14 +212,14 @@ class SearchQa:
     def _collection(self) -> Collection:
         return open_collection(self.source, self.index)
 
-    def _next_call(self, inquiry: Inquiry) -> ToolCall | None:
+    def _next_call(self, current: SearchState) -> ToolCall | None:
         """The oracle's call for the first missing fact; None when no fact is missing."""
-        missing = [index for index in range(len(inquiry.evidence)) if index not in inquiry.seen]
+        missing = [index for index in range(len(current.evidence)) if index not in current.seen]
         if not missing:
             return None
-        ready = [index for index in missing if {*inquiry.evidence[index].after} <= {*inquiry.seen}]
-        fact = inquiry.evidence[(ready or missing)[0]]
-        if fact.document not in inquiry.listed and fact.document in self._search(inquiry.task, fact.query):
+        ready = [index for index in missing if {*current.evidence[index].after} <= {*current.seen}]
+        fact = current.evidence[(ready or missing)[0]]
+        if fact.document not in current.listed and fact.document in self._search(current.task, fact.query):
             return ToolCall(name="search", arguments={"query": fact.query})
         return ToolCall(name="read", arguments={"doc": fact.document})
 
@@ -228,29 +228,29 @@ class SearchQa:
         noise = float(given) if isinstance(given, int | float) else self.noise
         return degraded_search(self._collection.index, query, top=self.top, noise=noise, seed=task.seed)
 
-    def _call(self, inquiry: Inquiry, call: ToolCall | BadCall) -> tuple[Inquiry, str, float]:
-        """The inquiry after a call, the text of its result, and its cost."""
+    def _call(self, current: SearchState, call: ToolCall | BadCall) -> tuple[SearchState, str, float]:
+        """The state after a call, the text of its result, and its cost."""
         problem = check_call(call, TOOLS)
         documents = self._collection.documents
         if problem or isinstance(call, BadCall):
-            return self._refused(inquiry, problem)
+            return self._refused(current, problem)
         if call.name == "search":
-            found = self._search(inquiry.task, str(call.arguments["query"]))
+            found = self._search(current.task, str(call.arguments["query"]))
             lines = [f"{number} {documents[number].title}{self._snippet(number)}" for number in found]
-            after = replace(inquiry, calls=inquiry.calls + 1, listed=_with(inquiry.listed, found))
+            after = replace(current, calls=current.calls + 1, listed=_with(current.listed, found))
             text = "\n".join(lines) or "no results"
             return _shown(after, dict(zip(found, lines, strict=True))), text, self.search_cost
         number = int(cast("float", call.arguments["doc"]))
         if not 0 <= number < len(documents):
-            return self._refused(inquiry, "got no document of this number; need one in the results of a search")
+            return self._refused(current, "got no document of this number; need one in the results of a search")
         text = shorten(f"{documents[number].title}\n{documents[number].text}", self.document_characters)
-        after = replace(inquiry, calls=inquiry.calls + 1, opened=_with(inquiry.opened, [number]))
+        after = replace(current, calls=current.calls + 1, opened=_with(current.opened, [number]))
         return _shown(after, {number: text}, whole=True), text, self.read_cost
 
-    def _refused(self, inquiry: Inquiry, problem: str) -> tuple[Inquiry, str, float]:
-        """The inquiry after a call that is not executed."""
+    def _refused(self, current: SearchState, problem: str) -> tuple[SearchState, str, float]:
+        """The state after a call that is not executed."""
         text = shorten(f"error: {problem}".encode(errors="replace").decode(), LONGEST_ERROR)
-        return replace(inquiry, calls=inquiry.calls + 1, errors=inquiry.errors + 1), text, 0.0
+        return replace(current, calls=current.calls + 1, errors=current.errors + 1), text, 0.0
 
     def _snippet(self, number: int) -> str:
         """The beginning of a document's text."""
@@ -258,53 +258,53 @@ class SearchQa:
         shown = " ".join(words[: self.snippet_words])
         return f": {shown}{' ...' if len(words) > self.snippet_words else ''}" if shown else ""
 
-    def _end(self, inquiry: Inquiry, text: str) -> Step:
+    def _end(self, current: SearchState, text: str) -> Step:
         answer = final_answer(text)
-        exact, f1 = score(answer, read_question(inquiry.task).answers)
+        exact, f1 = score(answer, read_question(current.task).answers)
         return Step(
-            state=self._state(inquiry, ""),
+            state=self._state(current, ""),
             reward=f1 if self.metric == "f1" else exact,
             outcome=Outcome.TERMINATED,
             valid=bool(answer),
             success=exact == 1,
-            info={**_info(inquiry), "em": exact, "f1": f1},
+            info={**_info(current), "em": exact, "f1": f1},
         )
 
-    def _state(self, inquiry: Inquiry, observation: Observation) -> State:
-        listed, opened = (",".join(map(str, each)) for each in (inquiry.listed, inquiry.opened))
-        key = f"{inquiry.task.id} listed {listed} read {opened}"
-        return State(observation=observation, key=key, value=inquiry, tools=TOOLS)
+    def _state(self, current: SearchState, observation: Observation) -> State:
+        listed, opened = (",".join(map(str, each)) for each in (current.listed, current.opened))
+        key = f"{current.task.id} listed {listed} read {opened}"
+        return State(observation=observation, key=key, value=current, tools=TOOLS)
 
 
 def _with(numbers: tuple[int, ...], more: list[int]) -> tuple[int, ...]:
     return tuple(sorted({*numbers, *more}))
 
 
-def _shown(inquiry: Inquiry, texts: dict[int, str], *, whole: bool = False) -> Inquiry:
-    """The inquiry after texts of documents were shown; `whole` where evidence without a sentence is shown too."""
-    seen = [*inquiry.seen]
-    for index, fact in enumerate(inquiry.evidence):
+def _shown(current: SearchState, texts: dict[int, str], *, whole: bool = False) -> SearchState:
+    """The state after texts of documents were shown; `whole` where evidence without a sentence is shown too."""
+    seen = [*current.seen]
+    for index, fact in enumerate(current.evidence):
         text = texts.get(fact.document)
         if text is not None and (fact.text in text if fact.text else whole):
             seen.append(index)
-    return replace(inquiry, seen=_with((), seen))
+    return replace(current, seen=_with((), seen))
 
 
-def _info(inquiry: Inquiry) -> dict[str, object]:
+def _info(current: SearchState) -> dict[str, object]:
     """The evidence for `Step.info`."""
-    entities = dict.fromkeys(each.entity for each in inquiry.evidence if each.entity)
-    missing = {each.entity for index, each in enumerate(inquiry.evidence) if index not in inquiry.seen}
+    entities = dict.fromkeys(each.entity for each in current.evidence if each.entity)
+    missing = {each.entity for index, each in enumerate(current.evidence) if index not in current.seen}
     found = sum(entity not in missing for entity in entities)
     return {
-        "seen": [*inquiry.seen],
-        "facts": len(inquiry.evidence),
+        "seen": [*current.seen],
+        "facts": len(current.evidence),
         "found": found,
         "required": len(entities),
-        "calls": inquiry.calls,
+        "calls": current.calls,
     }
 
 
-def _inquiry(state: State) -> Inquiry:
-    if not isinstance(state.value, Inquiry):
+def _search_state(state: State) -> SearchState:
+    if not isinstance(state.value, SearchState):
         raise TypeError(f"SearchQa: got a state with a value of type {type(state.value).__name__}; need one of its own")
     return state.value

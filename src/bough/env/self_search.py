@@ -22,11 +22,10 @@ class SelfSearch:
     """SSRL (arXiv 2508.10874): the policy writes thoughts, searches, the documents found, and the answer in one turn.
 
     The answer is the text between the last `<answer>` tags. Its reward is its score after SQuAD's normalisation, and
-    success is exact match. Take the parser `SearchBlocks`, which scores the form and finds the information that the
-    policy wrote, and the credit rule `MaskedSpans`.
+    success is exact match. Use it with the parser `SearchBlocks` and the credit rule `MaskedSpans`. The parser scores
+    the form and finds the information that the policy wrote.
 
-    The questions are those of `SearchQa` with the same source, index and `top`, so a policy trained here can be
-    evaluated there.
+    `SearchQa` with the same source, index and `top` has the same questions, so it can evaluate a policy trained here.
 
     Attributes:
         source: The questions: `KnowledgeGraph` or `CorpusFiles`.

@@ -44,7 +44,7 @@ class TreeSearchPlay:
     """Plays by OpenSpiel's Monte-Carlo tree search (UCT) with random playouts. Needs a game without hidden information.
 
     Attributes:
-        simulations: Simulated games for a move.
+        simulations: Number of simulated games for a move.
     """
 
     simulations: int = 100

@@ -1,4 +1,4 @@
-"""Text-to-SQL: an agent queries a SQLite database until it has the query that answers a question."""
+"""Text-to-SQL: an agent queries a SQLite database, then answers a question with a query."""
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -10,7 +10,7 @@ from bough.env.splits import content_hash
 from bough.env.text_to_sql.generated import GeneratedQuestions
 from bough.env.text_to_sql.match import Match
 from bough.env.text_to_sql.partial_credit import PartialCredit
-from bough.env.text_to_sql.questions import Questions, open_databases, orders_rows, read_schema, tidy
+from bough.env.text_to_sql.questions import SqlSource, normalise_sql, open_databases, orders_rows, read_schema
 from bough.env.text_to_sql.read_only import QueryLimits, QueryResult
 from bough.env.text_to_sql.show import find_sql, show_result
 from bough.env.text_to_sql.syntax import sqlglot, sub_queries
@@ -33,7 +33,7 @@ GOLD_ROWS = 100_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuerySession:
-    """The value of a state: the task, and what the agent has queried.
+    """The value of a state of `Sql`.
 
     Attributes:
         task: The task.
@@ -56,35 +56,35 @@ class Sql:
 
     The first observation is the schema and the question. The tool `query(sql)` executes a query and returns the first
     rows of its result; `answer(sql)` ends the episode with the final query. A text without calls ends it too, by the
-    SQL in the text. The answer is a success with the reward 1 when its result equals that of the gold query, on the
-    database that the agent reads and on those with other rows (`Questions.contents`).
+    SQL in the text. The answer is a success with the reward 1 when its result equals that of the gold query. The
+    results must be equal on the database that the agent reads and on its variants (`SqlSource.contents`).
 
     Queries read only, and have limits of work, time, rows and bytes: see `ReadOnlyDatabase`. A query that is denied, is
-    wrong or exceeds a limit returns an error that the agent reads, and the action is not valid. More calls than
-    `max_queries` truncate the episode.
+    wrong or exceeds a limit returns an error to the agent, and the action is not valid. More calls than `max_queries`
+    truncate the episode.
 
     A state is a value: it has the queries, not the database. Each process opens a database once, from its bytes.
 
     Attributes:
-        questions: Where questions and databases come from: `GeneratedQuestions`, `SpiderFolder` or `BirdFolder`.
+        questions: The source of questions and databases: `GeneratedQuestions`, `SpiderFolder` or `BirdFolder`.
         single_turn: Whether the agent answers at once, without tools; the answer is a text with SQL in it.
         max_queries: Maximum number of calls before the answer.
         limits: The limits of one query.
-        match: How results are compared; None for the comparison of the source.
-        partial: Partial credit; None pays right answers alone.
-        oracle: What the oracle queries before the answer. "lookups": how values are stored. "query": also the gold
-            query. "components": also the sub-queries of the gold query, which need the package sqlglot.
+        match: The comparison of results; None for that of the source.
+        partial: Partial credit of wrong answers; None for none.
+        oracle: The oracle's queries before the answer. "lookups": how values are stored. "query": these and the gold
+            query. "components": these and the sub-queries of the gold query, which need the package sqlglot.
         show_types: Whether the schema has the types of columns.
-        rows_shown: Rows of a result in an observation.
-        cell_characters: Longer values are cut in an observation.
-        result_characters: A longer observation is cut.
+        rows_shown: Maximum number of rows of a result in an observation.
+        cell_characters: Maximum length of a value in an observation; longer ones are cut.
+        result_characters: Maximum length of an observation; longer ones are cut.
 
     Raises:
         ValueError: when a field is out of its range.
         ImportError: when a field needs sqlglot and it is not installed.
     """
 
-    questions: Questions = GeneratedQuestions()
+    questions: SqlSource = GeneratedQuestions()
     single_turn: bool = False
     max_queries: int = 6
     limits: QueryLimits = QueryLimits()
@@ -118,7 +118,7 @@ class Sql:
 
     @property
     def instructions(self) -> str:
-        """What to do."""
+        """The system prompt."""
         if self.single_turn:
             return "Answer the question with one SQLite query."
         return "Query the SQLite database, then answer with one query."
@@ -173,8 +173,8 @@ class Sql:
         gold = str(session.task.data["sql"])
         if self.single_turn:
             return (gold,)
-        done = {*map(tidy, session.queries)}
-        left = [each for each in self._intermediate(session.task) if tidy(each) not in done]
+        done = {*map(normalise_sql, session.queries)}
+        left = [each for each in self._intermediate(session.task) if normalise_sql(each) not in done]
         left = left[: self.max_queries - session.calls]
         return (*(_calling(QUERY, each) for each in left), _calling(ANSWER, gold))
 
@@ -260,7 +260,7 @@ class Sql:
         )
 
     def _paid(self, session: QuerySession) -> float:
-        """What the queries have paid."""
+        """The sum of the rewards of the queries so far."""
         if self.partial is None:
             return 0.0
         schema = read_schema(self.questions, str(session.task.data["database"]))
@@ -271,7 +271,7 @@ class Sql:
 
     def _state(self, session: QuerySession, observation: Observation) -> State:
         data = session.task.data
-        parts = [data["database"], data["question"], *sorted({*map(tidy, session.queries)})]
+        parts = [data["database"], data["question"], *sorted({*map(normalise_sql, session.queries)})]
         ending = f"{session.outcome} {session.solved}" if session.outcome != Outcome.OPEN else ""
         key = content_hash("\n".join(map(str, (*parts, ending))).encode(errors="replace").decode())
         tools = () if self.single_turn else (QUERY, ANSWER)
@@ -279,7 +279,7 @@ class Sql:
 
 
 @lru_cache(maxsize=256)
-def _gold(questions: Questions, database: str, sql: str, limits: QueryLimits) -> tuple[QueryResult, ...]:
+def _gold(questions: SqlSource, database: str, sql: str, limits: QueryLimits) -> tuple[QueryResult, ...]:
     """The results of a gold query, with larger limits than those of the agent."""
     wide = replace(limits, rows=GOLD_ROWS, instructions=10 * limits.instructions, seconds=10 * limits.seconds)
     return tuple(each.run(sql, wide) for each in open_databases(questions, database))

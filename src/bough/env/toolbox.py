@@ -16,8 +16,8 @@ from bough.usercode.address import find_function
 
 
 @dataclass(slots=True, kw_only=True)
-class Live:
-    """What the calls of an episode change.
+class EpisodeResources:
+    """The mutable objects of an episode: the user's state and the sessions with servers.
 
     Attributes:
         state: The user's state; None without a factory.
@@ -40,9 +40,9 @@ class Toolbox:
 
     Args:
         name: Name of the environment.
-        tools: Addresses, as all arguments below except `servers` and `rows`; "" for none.
+        tools: Addresses of functions. The arguments below are addresses too, "" for none, but `servers` and `rows`.
         servers: MCP servers.
-        rows: As returned by `place_of`.
+        rows: The source of tasks, as `place_of` returns it.
         reward: The reward function.
         state: The state factory.
         oracle: The oracle.
@@ -84,7 +84,7 @@ class Toolbox:
             self._tasks = RowTasks(*self._place)
         return self._tasks
 
-    def list_tools(self, live: Live, task: Task) -> None:
+    def list_tools(self, live: EpisodeResources, task: Task) -> None:
         """Lists the tools of the servers, once."""
         if self._complete:
             return
@@ -98,7 +98,7 @@ class Toolbox:
         """The reward of a final state."""
         return self._reward(state, row, answer) if self._takes_answer else self._reward(state, row)
 
-    def result(self, live: Live, task: Task, call: ToolCall | BadCall) -> tuple[str, bool]:
+    def result(self, live: EpisodeResources, task: Task, call: ToolCall | BadCall) -> tuple[str, bool]:
         """The text of a call's result, and whether the call was valid."""
         self.list_tools(live, task)  # The state may be one of another process.
         problem = check_call(call, self.listed)
@@ -119,6 +119,6 @@ class Toolbox:
             return f"error: {text}", True
 
 
-def _values(live: Live, task: Task) -> Mapping[str, object]:
+def _values(live: EpisodeResources, task: Task) -> Mapping[str, object]:
     """The values of placeholders in the settings of servers."""
     return {**task.data, "state": live.state}

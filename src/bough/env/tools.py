@@ -10,7 +10,7 @@ from bough.env.env import Branching, EnvFault, Split, State, Step
 from bough.env.mcp import McpServer
 from bough.env.replay import Replay
 from bough.env.rows import RowSource, place_of
-from bough.env.toolbox import Live, Toolbox
+from bough.env.toolbox import EpisodeResources, Toolbox
 from bough.tree import Action, BadCall, Message, Observation, Outcome, Task, ToolCall
 from bough.tree.needs import CALLS, ORACLE, Need
 from bough.usercode.address import address_of
@@ -31,7 +31,7 @@ class Episode:
     actions: tuple[Action, ...] = ()
     calls: int = 0
     errors: int = 0
-    live: Live | None = None
+    live: EpisodeResources | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -238,20 +238,20 @@ class ToolsEnv:
                 "need copy=FUNCTION or branching=Branching.REPLAY in tools_env"
             ) from error
 
-    def _fresh(self, task: Task) -> Live:
+    def _fresh(self, task: Task) -> EpisodeResources:
         factory = self._toolbox.factory
-        return Live(state=None if factory is None else factory(dict(task.data)))
+        return EpisodeResources(state=None if factory is None else factory(dict(task.data)))
 
-    def _reach(self, episode: Episode) -> Live:
+    def _reach(self, episode: Episode) -> EpisodeResources:
         """What the next action changes: a copy, or the episode's own."""
         if self.branching is Branching.COPY and episode.live is not None:
-            return Live(state=self._copied(episode.live.state), actions=episode.live.actions)
+            return EpisodeResources(state=self._copied(episode.live.state), actions=episode.live.actions)
         live = episode.live or self._fresh(episode.task)
         if live.actions != len(episode.actions):
             raise EnvFault(f"{self.name}: got a state that is not the newest one; need Replay(env=...) to branch")
         return live
 
-    def _end(self, episode: Episode, live: Live, action: Action) -> Step:
+    def _end(self, episode: Episode, live: EpisodeResources, action: Action) -> Step:
         try:
             reward = self._toolbox.reward(live.state, dict(episode.task.data), action.text.strip())
         finally:
@@ -264,7 +264,7 @@ class ToolsEnv:
             success=reward if isinstance(reward, bool) else float(reward) >= self.success_at,
         )
 
-    def _state(self, episode: Episode, live: Live, observation: Observation) -> State:
+    def _state(self, episode: Episode, live: EpisodeResources, observation: Observation) -> State:
         key = self._toolbox.key
         name = "" if key is None else str(key(live.state, dict(episode.task.data)))
         return State(observation=observation, key=name, value=episode, tools=self._toolbox.listed)

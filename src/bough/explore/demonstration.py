@@ -1,4 +1,4 @@
-"""Demonstrations: the environment's oracle acts, and the tree stores its actions like those of the policy."""
+"""Demonstrations: the environment's oracle acts, and its actions become nodes of a tree, as the policy's do."""
 
 from dataclasses import dataclass
 from random import Random
@@ -17,8 +17,8 @@ class Demonstration:
     state where the oracle has no plan.
 
     Attributes:
-        shortcuts: Probability in [0, 1] of each turn that the last action of the plan is taken in place of the next:
-            a demonstrator that answers before it knows, or stops before it is done. Such a path mostly fails.
+        shortcuts: Probability in [0, 1], at each turn, of taking the last action of the plan in place of the next
+            one: an answer before its lookups, or an early end. Most of these paths fail.
     """
 
     shortcuts: float = 0.0

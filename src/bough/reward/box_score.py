@@ -1,9 +1,9 @@
-"""A reward for boxes that fit the right element."""
+"""A reward for boxes that overlap the target element."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from bough.reward.pointings import pay
+from bough.reward.pointing_rewards import pointing_rewards
 from bough.tree import Floats, Tree
 from bough.tree.pointing import Box, Pointing
 
@@ -12,11 +12,12 @@ from bough.tree.pointing import Box, Pointing
 class BoxScore:
     """Channel "box": hit, overlap and size of the box that an action writes, as in GUI-G1 (arXiv 2505.15810).
 
-    R = [centre in target] + `overlap` IoU + `size` H, with H the harmonic mean of 1 - |difference| / side of the screen
-    over the four borders. Pays at each action whose correct action is a click; a point is a box without extent.
+    R = [centre in target] + `overlap` IoU + `size` H. H is the harmonic mean over the four borders of 1 -
+    |difference| / side of the screen. Pays at each action whose correct action is a
+    click; a point is a box without extent.
 
-    A hit alone makes boxes shrink, the overlap alone makes them grow; the sum has its maximum at the target. In the
-    paper's form a miss still earns the size term, up to `size`. The default pays it on a hit only.
+    A reward for hits alone makes boxes shrink, one for overlap alone makes them grow. The sum has its maximum at the
+    target. In the paper's form a miss still earns `overlap` IoU + `size` H. The default pays both on a hit only.
 
     Example:
         >>> BoxScore().score(Pointing(kind="click", points=((150, 150),), box=(100, 100, 200, 200),
@@ -37,7 +38,7 @@ class BoxScore:
 
     def __call__(self, group: Sequence[Tree]) -> list[Mapping[str, Floats]]:
         """Pays at `ACTION` nodes."""
-        return [{"box": self.weight * pay(tree, self.score)} for tree in group]
+        return [{"box": self.weight * pointing_rewards(tree, self.score)} for tree in group]
 
     def score(self, pointing: Pointing) -> float:
         """The reward of one action before the weight; 0 for an action that points at nothing."""

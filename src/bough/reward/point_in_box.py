@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from bough.reward.pointings import pay
+from bough.reward.pointing_rewards import pointing_rewards
 from bough.tree import Floats, Tree
 from bough.tree.pointing import Pointing
 
@@ -12,12 +12,12 @@ from bough.tree.pointing import Pointing
 class PointInBox:
     """Channel "grounding": the rule of UI-R1 (arXiv 2503.21620), at each action with a known correct action.
 
-    1 for the right kind of action, and 1 more where the point is in the target's box or the action has no target; the
-    sum is divided by 2. The format of UI-R1 is the reward `Format`. Needs an environment with a screen, such as
-    `Screens`: an action without `Pointing` pays nothing. Assumes that the oracle's action is the only right one.
+    1/2 for the right kind of action, and 1/2 more where the point is in the target's box or the action has no target.
+    The format reward of UI-R1 is `Format`. Needs an environment with a screen, such as `Screens`: an action without
+    `Pointing` pays nothing. Assumes that the oracle's action is the only right one.
 
-    As the paper has it, an action of the right kind without a target pays in full. `clicks_only=True` pays only at
-    actions whose correct action is a click, so that a policy cannot live on kinds alone.
+    As in the paper, an action of the right kind without a target pays in full. `clicks_only=True` pays only at actions
+    whose correct action is a click, so a policy gets no reward for easy kinds such as "back".
 
     Example:
         >>> on_target = Pointing(kind="click", points=((5, 5),), target_kind="click", target_box=(0, 0, 9, 9))
@@ -34,7 +34,7 @@ class PointInBox:
 
     def __call__(self, group: Sequence[Tree]) -> list[Mapping[str, Floats]]:
         """Pays at `ACTION` nodes."""
-        return [{"grounding": self.weight * pay(tree, self.score)} for tree in group]
+        return [{"grounding": self.weight * pointing_rewards(tree, self.score)} for tree in group]
 
     def score(self, pointing: Pointing) -> float:
         """The reward of one action, in [0, 1]."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
 
-from bough.reward.pointings import pay
+from bough.reward.pointing_rewards import pointing_rewards
 from bough.tree import Floats, Tree
 from bough.tree.pointing import Point, Pointing
 
@@ -16,8 +16,8 @@ class RankedPoints:
     With N points of which the first hit has rank k: 1 / sqrt(N k). Without a hit: -1 / N. An answer without a point,
     or with three points or more on one line, gets -1. Pays at each action whose correct action is a click.
 
-    With the format point of the paper, 1 for each well-formed answer, a miss with four points pays more than one with a
-    single point; `format_point=True` adds it.
+    `format_point=True` adds the paper's format point, 1 for each well-formed answer. The sum is then 3/4 for a miss
+    with four points and 0 for a miss with one.
 
     Example:
         >>> two = Pointing(kind="click", points=((50, 50), (5, 5)), target_kind="click", target_box=(0, 0, 9, 9))
@@ -34,7 +34,7 @@ class RankedPoints:
 
     def __call__(self, group: Sequence[Tree]) -> list[Mapping[str, Floats]]:
         """Pays at `ACTION` nodes."""
-        return [{"points": self.weight * pay(tree, self.score)} for tree in group]
+        return [{"points": self.weight * pointing_rewards(tree, self.score)} for tree in group]
 
     def score(self, pointing: Pointing) -> float:
         """The reward of one action before the weight."""

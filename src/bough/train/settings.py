@@ -97,8 +97,9 @@ class Warmup:
         epochs: Passes over the demonstrations.
         learning_rate: Peak learning rate; falls to zero linearly.
         batch_tokens: Approximate number of tokens of one optimizer step.
-        shortcuts: Probability in [0, 1) of each turn that a demonstration takes the last action of the oracle's plan at
-            once. Failures are imitated as well, so that reinforcement has something to correct.
+        shortcuts: Probability in [0, 1), at each turn of a demonstration, of taking the last action of the oracle's
+            plan at once, such as an answer before the search. Most of these paths fail. They are imitated too, and
+            reinforcement learning corrects them.
     """
 
     demonstrations: int = 0
@@ -164,7 +165,7 @@ class Evaluation:
     def __post_init__(self) -> None:
         if self.every < 1 or self.temperature < 0:
             raise ValueError(
-                f"CheckpointResult: got every={self.every}, temperature={self.temperature}; need 1 or more, 0 or more"
+                f"Evaluation: got every={self.every}, temperature={self.temperature}; need 1 or more, 0 or more"
             )
 
 
@@ -215,8 +216,8 @@ class Execution:
         engine: Generates text.
         workers: Number of processes that run the environment; 0 runs it in this process.
         worker_deadline_s: Longest time of one call of a worker, in seconds; then the worker is replaced.
-        staleness: Largest number of batches by which the sampling policy is behind the learning one: 0, or 1 to
-            sample the trees of the next step during the update.
+        staleness: Maximum number of batches by which the sampling weights are behind the learner's: 0 or 1. With 1 the
+            trees of the next step are sampled during the update.
         threads: CPU threads of PyTorch; 0 keeps PyTorch's number.
     """
 

@@ -15,7 +15,7 @@ Point: TypeAlias = tuple[int, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pointing:
-    """Where an action pointed, and where a correct action points. An environment with a screen gives it in `Step.info`.
+    """The points of an action, and the target of a correct one. An environment with a screen has it in `Step.info`.
 
     Example:
         >>> Pointing(kind="click", points=((5, 5),), target_kind="click", target="3", target_box=(0, 0, 9, 9)).hit
@@ -28,7 +28,7 @@ class Pointing:
         target_kind: Kind of the correct action; "" where none is known.
         target: Id of the element that the correct action clicks; "" for an action without an element.
         target_box: Its box; None for an action without an element.
-        screen: Width and height of the screen.
+        screen: Width and height of the screen, in pixels.
     """
 
     kind: str
@@ -75,7 +75,7 @@ def centre(box: Box) -> Point:
 
 
 def pointing_in(info: Info) -> Pointing | None:
-    """Returns where the action before a node pointed; None where the environment gave nothing."""
+    """The `Pointing` of the action before a node, from its `info`; None where the environment has none."""
     env = info.get("env")
     found = cast("Mapping[str, object]", env).get("pointing") if isinstance(env, Mapping) else None
     if not isinstance(found, Mapping):

@@ -1,4 +1,4 @@
-"""BFCL multi-turn, its easiest tier: short episodes, with the functions that they need alone."""
+"""BFCL multi-turn, easiest tier: short episodes that list only the functions they need."""
 
 from bough.context import ToolCalls
 from bough.engine import Sampling

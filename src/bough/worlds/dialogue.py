@@ -1,4 +1,4 @@
-"""Dialogues with a user who is asked, persuaded or attacked."""
+"""Dialogues with a user: clarifying questions, bargains, or the extraction of a secret."""
 
 from bough.engine import Sampling
 from bough.env import Dialogue, ScriptedSeats, ScriptedUser

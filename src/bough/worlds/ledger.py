@@ -37,20 +37,20 @@ def pay(db: Database, name: str, n: int) -> str:
 
 
 def opened(row: Mapping[str, Any]) -> Database:
-    """The accounts of a task, and the names that were looked up."""
+    """The database of a task: the accounts, and the names that were looked up."""
     db = Database("create table accounts (name primary key, balance); create table seen (name primary key)")
     db.executemany("insert into accounts values (?, ?)", row["accounts"].items())
     return db
 
 
 def settled(db: Database, row: Mapping[str, Any]) -> bool:
-    """Whether the right amount was paid to the account that is short, and nothing else."""
+    """The reward: whether the right amount was paid to the account that is short, and nothing else changed."""
     name, n = row["pay"]
     return dict(db.execute("select name, balance from accounts")) == row["accounts"] | {name: row["accounts"][name] + n}
 
 
 def content(db: Database, row: Mapping[str, Any]) -> str:
-    """The balances, and the names that were looked up."""
+    """The state key: the task, the balances, and the names that were looked up."""
     balances, seen = (db.execute(f"select * from {table}").fetchall() for table in ("accounts", "seen"))
     return f"{row['prompt']} {balances} {sorted(seen)}"
 
@@ -70,7 +70,7 @@ def plan(db: Database, row: Mapping[str, Any]) -> list[Action | str]:
 
 
 def rows() -> Iterator[dict[str, Any]]:
-    """The tasks: pay the one account of up to four that is short. The prompt decides the split: no prompt is in two."""
+    """The tasks: pay the one account of up to four that is short. No prompt is in two splits."""
     rng = Random("ledger")
     for _ in range(TASKS):
         names = rng.sample(NAMES, rng.choice((2, 3, 4)))
@@ -83,7 +83,7 @@ def rows() -> Iterator[dict[str, Any]]:
 def ledger() -> World:
     """Two to five calls of tools that change a database, far smaller than tau-bench's (arXiv 2406.12045).
 
-    Assumes an oracle for the warm-up. The balances are not in the prompt, so an agent that looks nothing up guesses.
+    Assumes an oracle for the warm-up. The balances are not in the prompt, so an agent without lookups guesses.
     """
     env = tools_env(
         tools=[get, pay],

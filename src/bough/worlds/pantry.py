@@ -35,7 +35,7 @@ def buy(db: Database, good: str) -> str:
 
 
 def stocked(row: Mapping[str, Any]) -> Database:
-    """What a task needs and has, and the purchases so far."""
+    """The database of a task: the needed things, the stock, and the purchases so far."""
     db = Database(
         "create table needed (name primary key); create table pantry (name primary key);"
         "create table bought (name, right)"
@@ -46,7 +46,7 @@ def stocked(row: Mapping[str, Any]) -> Database:
 
 
 def paid(db: Database, row: Mapping[str, Any]) -> float:
-    """1 for all missing things and no wrong one; else half of the share that was bought before a wrong one."""
+    """The reward: 1 for all missing things and no wrong one, else half of the share bought before a wrong one."""
     right = [right for (right,) in db.execute("select right from bought order by rowid")]
     missing = len({*row["needed"]} - {*row["has"]})
     if right == [1] * missing:
@@ -55,14 +55,14 @@ def paid(db: Database, row: Mapping[str, Any]) -> float:
 
 
 def content(db: Database, row: Mapping[str, Any]) -> str:
-    """What is needed and there, and whether something wrong was bought."""
+    """The state key: needed things, stock, and whether a wrong thing was bought."""
     del row
     (wrong,) = db.execute("select count(*) from bought where not right").fetchone()
     return f"{look(db)}\nwrong: {wrong > 0}"
 
 
 def plan(db: Database, row: Mapping[str, Any]) -> list[Action | str]:
-    """The oracle: looks, buys what is missing in the order of the list, and answers; nothing after a wrong purchase."""
+    """The oracle: a look, the missing things in the order of the list, the answer. Empty after a wrong purchase."""
     (wrong,) = db.execute("select count(*) from bought where not right").fetchone()
     there = _names(db, "pantry").split()
     return [] if wrong else [call(look), *(call(buy, good=each) for each in row["needed"] if each not in there), "done"]
@@ -85,7 +85,7 @@ def _names(db: Database, table: str) -> str:
 def pantry() -> World:
     """Two to five calls of tools that change a database, far smaller than tau-bench's (arXiv 2406.12045).
 
-    Assumes an oracle for the warm-up. The prompt says neither what is needed nor what is there: the agent has to look.
+    Assumes an oracle for the warm-up. The prompt has neither the needed things nor the stock, so the agent has to look.
     """
     env = tools_env(
         tools=[look, buy],

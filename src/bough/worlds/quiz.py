@@ -1,4 +1,4 @@
-"""A quiz of sixty questions: many small decisions, each paid for, and few paths a batch."""
+"""A quiz of sixty questions: many small decisions, each rewarded at once, and few paths a batch."""
 
 from bough.context import Window
 from bough.engine import Sampling
@@ -10,7 +10,7 @@ from bough.train import Evaluation, Execution, Schedule, Tasks, Warmup, World
 
 
 def quiz() -> World:
-    """Sixty decisions a path, paid for one by one, a bandit (arXiv 1003.0146) in which credit rules differ.
+    """Sixty decisions a path, each rewarded at once: a contextual bandit (arXiv 1003.0146) where credit rules differ.
 
     Assumes an oracle for the warm-up, which leaves an accuracy of about a half. Trains in half a minute on one core.
     """

@@ -13,7 +13,7 @@ CONFIG = '{"chain_sum": {"min_terms": 2, "max_terms": 2, "min_digits": 1, "max_d
 def reasoning() -> World:
     """Sums and differences of reasoning-gym (arXiv 2505.24760), for pretrained policies.
 
-    `Tiny` does not learn it: 2.5 % of held-out tasks after the warm-up, 3.0 % after 60 steps of GRPO, on one seed.
+    `Tiny` does not learn it: it solves 2.5 % of held-out tasks after the warm-up, 3.0 % after 60 steps (one seed).
     Needs the extra `reasoning`. Assumes reference answers for the warm-up. The reward is the scorer of the dataset.
     """
     return World(

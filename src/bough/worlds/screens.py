@@ -12,8 +12,8 @@ from bough.train import Evaluation, Execution, Schedule, Tasks, Warmup, World
 def screens() -> World:
     """Generated apps, far smaller than AndroidWorld (arXiv 2405.14573); splits as in arXiv 2603.07432.
 
-    Assumes an oracle for the warm-up, whose demonstrations often stop early: to finish the request first is left to
-    reinforcement. The context is full: after a click the policy reads what it did.
+    Assumes an oracle for the warm-up. Its demonstrations often stop early; reinforcement learning teaches the policy
+    to finish the request first. The context holds all turns, so the policy reads its earlier actions.
     """
     return World(
         name="screens",

@@ -24,8 +24,8 @@ GRAPH = KnowledgeGraph(
 def search() -> World:
     """Questions of two facts, found by two searches, far smaller than Search-R1 (arXiv 2503.09516).
 
-    Assumes an oracle for the warm-up, whose demonstrations often answer before they have searched: that both searches
-    pay is left to reinforcement. No entity of a held-out question occurs in training.
+    Assumes an oracle for the warm-up. Its demonstrations often answer before both searches; reinforcement learning
+    teaches the policy to search first. No entity of a held-out question occurs in training.
     """
     return World(
         name="search",

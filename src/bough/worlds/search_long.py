@@ -17,8 +17,8 @@ def search_long() -> World:
     """Questions of 7 to 10 facts, each found by a search and a read; as in WebLeaper (arXiv 2510.24697), long chains.
 
     Assumes an oracle for the warm-up. Success takes 15 to 21 turns, up to 40 with detours. States recur: a search that
-    lists nothing new and a document read twice return to the same state, and paths of one question share states. Half
-    of the reward is for facts found, so a path that stops early is worth less.
+    lists nothing new returns to the same state, and so does a document read twice. Paths of one question share states.
+    Half of the reward is for facts found, so a path that stops early has a lower return.
     """
     return World(
         name="search_long",

@@ -11,7 +11,7 @@ from bough.train import Evaluation, Execution, Schedule, Tasks, Warmup, World
 def shop() -> World:
     """A shopping list of five things, far smaller than WebShop (arXiv 2207.01206): trains in a minute on two CPU cores.
 
-    Assumes an oracle for the warm-up. Each thing pays a fifth, so a path that fails early is worth less.
+    Assumes an oracle for the warm-up. Each thing pays a fifth, so a path that fails early has a lower return.
     """
     return World(
         name="shop",

@@ -14,7 +14,7 @@ def sokoban() -> World:
     """Sokoban in the manner of RAGEN (arXiv 2504.20073): trains in minutes on two CPU cores.
 
     Assumes an oracle for the warm-up. An observation is the whole state. A box in a corner is stuck, so the agent has
-    to look ahead.
+    to plan.
     """
     return World(
         name="sokoban",

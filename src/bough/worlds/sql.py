@@ -12,8 +12,8 @@ from bough.train import Evaluation, Execution, Schedule, Tasks, Warmup, World
 def sql() -> World:
     """Generated questions over one table, in the multi-turn form of SkyRL-SQL and ReEx-SQL (arXiv 2505.12768).
 
-    Assumes an oracle for the warm-up. The schema does not show how a column stores a word, so an agent that queries
-    nothing guesses. Most demonstrations guess: that a query pays is left to reinforcement.
+    Assumes an oracle for the warm-up. The schema does not show how a column stores a word, so an agent without
+    queries guesses. Most demonstrations guess; reinforcement learning teaches the policy to query first.
     """
     questions = GeneratedQuestions(tiers=(2,), databases=800, tables=1, rows=8, columns=1, phrasings=1)
     return World(

@@ -1,6 +1,6 @@
-"""A value as text, so that two values are compared without reading data of a program in this process.
+"""Canonical text of a value: two values are compared without unpickling a program's data in this process.
 
-The text of this file is also part of the program that runs tests in the sandbox, so it imports nothing at run time.
+The program that runs tests in the sandbox contains the text of this file, so it imports nothing at run time.
 """
 
 from typing import Any

@@ -16,7 +16,7 @@ class Family:
 
     Attributes:
         name: Its name.
-        tier: How hard its tasks are. A task of the tier "line" is one expression, the body of the function.
+        tier: Difficulty of its tasks. A task of the tier "line" is one expression, the body of the function.
         prompt: The task.
         header: The first line of the function `f`.
         body: The reference solution, the lines below the header; the expression after `return` in the tier "line".

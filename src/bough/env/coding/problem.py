@@ -29,7 +29,7 @@ class Problem:
         name: The function to write; "" for a program that reads standard input.
         prefix: Code before the answer; with `continues` the answer continues its last line.
         continues: Whether the answer continues the prefix.
-        visible: Tests that the agent reads.
+        visible: Tests in the observation.
         hidden: Tests that decide the reward.
         answer: The reference answer; "" where there is none.
     """
@@ -78,8 +78,8 @@ def read_problem(data: Mapping[str, Any]) -> Problem:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Draft:
-    """A family with parameters. Two drafts of equal text are one task.
+class ProblemInstance:
+    """A family with parameters. Two instances of equal text are one task.
 
     Attributes:
         family: Name of the family.
@@ -95,15 +95,15 @@ class Draft:
 
     @property
     def content(self) -> str:
-        """What makes two tasks equal, and decides the split: the family, the task and its solution."""
+        """The canonical text: family, task and solution. It decides the split."""
         return f"{self.family}\n{self.prompt}\n{self.answer}"
 
 
-def propose(rng: Random, *, names: Sequence[str]) -> Draft:
+def propose(rng: Random, *, names: Sequence[str]) -> ProblemInstance:
     """Samples a family and its parameters."""
     family = FAMILIES[rng.choice(names)]
     parameters = family.parameters(rng)
-    return Draft(
+    return ProblemInstance(
         family=family.name,
         prompt=family.prompt.format(**parameters),
         answer=family.body.strip("\n").format(**parameters),
@@ -111,19 +111,19 @@ def propose(rng: Random, *, names: Sequence[str]) -> Draft:
     )
 
 
-def complete(draft: Draft, *, visible: int, hidden: int) -> Problem:
-    """Returns the task of a draft, with tests that follow from its content."""
-    family = FAMILIES[draft.family]
+def make_problem(instance: ProblemInstance, *, visible: int, hidden: int) -> Problem:
+    """Returns the task of an instance, with tests that follow from its content."""
+    family = FAMILIES[instance.family]
     line = family.tier == "line"
     prefix = f"{family.header}\n    return " if line else ""
-    answer = draft.answer if line else f"{family.header}\n{draft.answer}"
+    answer = instance.answer if line else f"{family.header}\n{instance.answer}"
     problem = Problem(
-        prompt=draft.prompt, name="f", prefix=prefix, continues=line, visible=(), hidden=(), answer=answer
+        prompt=instance.prompt, name="f", prefix=prefix, continues=line, visible=(), hidden=(), answer=answer
     )
     function = _function(problem.program(answer))
-    rng, tests = Random(draft.content), dict[str, ProgramTest]()
+    rng, tests = Random(instance.content), dict[str, ProgramTest]()
     for _ in range(DRAWS):
-        arguments = family.arguments(rng, draft.parameters)
+        arguments = family.arguments(rng, instance.parameters)
         code = f"f({', '.join(map(repr, arguments))})"
         tests.setdefault(code, call_test(code, function(*arguments)))
         if len(tests) == visible + hidden:

@@ -23,12 +23,12 @@ OUTPUT_BYTES = 2**21
 class ProgramTest:
     """One test of a program.
 
-    The expected value of a call or a run is compared outside of the sandbox, so a program cannot read it. A check is
-    a statement that runs in the sandbox with the program, which could tamper with it.
+    The expected value of a call or a run stays outside of the sandbox, so a program cannot read it. A check is a
+    statement that runs in the sandbox with the program, which could tamper with it.
 
     Attributes:
-        kind: "call" is an expression with its value, "check" a statement that raises when it fails, "input" the
-            standard input of a run with its output.
+        kind: "call": an expression with its value. "check": a statement that raises when it fails. "input": the
+            standard input of a run, with its output.
         code: The expression, the statement, or the input.
         expected: The canonical value of a call or a run.
         shown: The value for a model.
@@ -94,12 +94,12 @@ class TestResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class TestReport:
     """The results of all tests of a program.
 
     Attributes:
         results: In the order of the tests.
-        error: Why no test ran: the error of the program itself; "" when tests ran.
+        error: The error of the program itself, for which no test ran; "" when tests ran.
     """
 
     results: tuple[TestResult, ...]
@@ -112,7 +112,7 @@ class Report:
 
 
 @lru_cache(maxsize=8192)
-def run_tests(program: str, tests: tuple[ProgramTest, ...], sandbox: Sandbox, test_s: float) -> Report:
+def run_tests(program: str, tests: tuple[ProgramTest, ...], sandbox: Sandbox, test_s: float) -> TestReport:
     """Runs all tests of a program in one sandbox. Equal arguments return the first result again.
 
     A test that ends the program or takes too long fails all tests after it.
@@ -135,7 +135,7 @@ def run_tests(program: str, tests: tuple[ProgramTest, ...], sandbox: Sandbox, te
     if -1 in lines:
         missing = lines[-1][2]
     found = [_judged(test, lines.get(number), missing) for number, test in enumerate(tests)]
-    return Report(results=tuple(found), error=missing if not {*range(len(tests))} & {*lines} else "")
+    return TestReport(results=tuple(found), error=missing if not {*range(len(tests))} & {*lines} else "")
 
 
 def _judged(test: ProgramTest, line: tuple[str, str, str] | None, missing: str) -> TestResult:

@@ -20,7 +20,7 @@ def read_rows(file: str, visible: int) -> tuple[str, ...]:
 
     Args:
         file: Its path.
-        visible: Number of tests that the agent reads, where a row has no "visible".
+        visible: Number of tests in the observation, where a row has no "visible".
 
     Raises:
         ValueError: when a row has no task or no tests.

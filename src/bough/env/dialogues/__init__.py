@@ -1,8 +1,8 @@
-"""Scenarios of dialogues: a user with private goals, who can be asked, persuaded or attacked."""
+"""Scenarios of dialogues, each a user with private goals: questions, bargains, secrets."""
 
 from bough.env.dialogues.bargain import Bargain
 from bough.env.dialogues.questions import Questions
-from bough.env.dialogues.scenario import Exchange, Ruling, Scenario
+from bough.env.dialogues.scenario import Exchange, ExchangeResult, Scenario
 from bough.env.dialogues.secret import Secret
 
-__all__ = ["Bargain", "Exchange", "Questions", "Ruling", "Scenario", "Secret"]
+__all__ = ["Bargain", "Exchange", "Questions", "ExchangeResult", "Scenario", "Secret"]

@@ -4,7 +4,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bough.env.dialogues.scenario import NUMBER, Exchange, Ruling, says_farewell, words_in
+from bough.env.dialogues.scenario import NUMBER, Exchange, ExchangeResult, says_farewell, words_in
 
 STEP = 5
 """Prices are multiples of this."""
@@ -82,7 +82,7 @@ class Bargain:
         return self._reward(min(self.reservation, self.start + STEP * sum(KINDS[self.kind].values())))
 
     @property
-    def kept(self) -> float:
+    def leave_reward(self) -> float:
         """Nothing: there is no deal."""
         return 0.0
 
@@ -91,7 +91,7 @@ class Bargain:
         prices = range(self.bid(exchanges) + STEP, self.listed + 1, STEP)
         return (*STRATEGIES, "sell", *(f"ask {price}" for price in prices))
 
-    def read(self, text: str) -> str | None:
+    def parse_act(self, text: str) -> str | None:
         """One strategy by its word; otherwise a number is a demand, and the word sell or deal takes the bid."""
         strategies = words_in(text, STRATEGIES)
         numbers = NUMBER.findall(text)
@@ -110,7 +110,7 @@ class Bargain:
             return "deal." if int(act.removeprefix("ask ")) <= limit else f"no. {self._offer(limit)}"
         return self._offer(limit)
 
-    def ruling(self, exchanges: Sequence[Exchange]) -> Ruling:
+    def evaluate(self, exchanges: Sequence[Exchange]) -> ExchangeResult:
         """A deal pays the sale-to-list ratio: the profit over that at the list price."""
         act, reply = exchanges[-1]
         bid = self.bid(exchanges[:-1])
@@ -120,11 +120,11 @@ class Bargain:
         elif act.startswith("ask ") and words_in(reply, ACCEPTS):
             price = int(act.removeprefix("ask "))
         if not price:
-            return Ruling(over=says_farewell(reply), info={"bid": self.bid(exchanges)})
+            return ExchangeResult(over=says_farewell(reply), info={"bid": self.bid(exchanges)})
         reward = self._reward(price)
         surplus = max(0.0, (self.reservation - price) / (self.listed - self.cost))
         success = reward >= GOOD_DEAL * self.best
-        return Ruling(over=True, success=success, reward=reward, user_reward=surplus, info={"price": price})
+        return ExchangeResult(over=True, success=success, reward=reward, user_reward=surplus, info={"price": price})
 
     def bid(self, exchanges: Sequence[Exchange]) -> int:
         """The buyer's last bid."""
@@ -133,7 +133,7 @@ class Bargain:
                 return min(int(numbers[-1]), self.listed)
         return self.start - self.margin * STEP
 
-    def facts(self, exchanges: Sequence[Exchange]) -> str:
+    def key(self, exchanges: Sequence[Exchange]) -> str:
         """The beginning, the strategies so far, the bid, and the lowest demand that was declined."""
         used = sorted({each.act for each in exchanges} & {*STRATEGIES})
         asked = min((int(each.act[4:]) for each in exchanges if each.act.startswith("ask ")), default=0)

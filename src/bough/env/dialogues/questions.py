@@ -8,7 +8,7 @@ from functools import lru_cache
 from math import log2
 from typing import TypeAlias
 
-from bough.env.dialogues.scenario import FAREWELL, Exchange, Ruling, says_farewell, words_in
+from bough.env.dialogues.scenario import FAREWELL, Exchange, ExchangeResult, says_farewell, words_in
 
 VALUES = {
     "color": ("red", "blue", "green"),
@@ -60,7 +60,7 @@ class Questions:
         )
 
     @property
-    def kept(self) -> float:
+    def leave_reward(self) -> float:
         """Nothing: its thing was not found."""
         return 0.0
 
@@ -69,7 +69,7 @@ class Questions:
         del exchanges
         return (*(f"ask {each}" for each in self.attributes), *(f"offer {name}" for name, _ in self.items))
 
-    def read(self, text: str) -> str | None:
+    def parse_act(self, text: str) -> str | None:
         """One name is an offer; otherwise one attribute is a question."""
         names = words_in(text, (name for name, _ in self.items))
         asked = words_in(text, self.attributes)
@@ -85,7 +85,7 @@ class Questions:
             return f"{dict(self.items)[self.target][self.attributes.index(word)]}."
         return "yes." if word == self.target else f"no. {FAREWELL}."
 
-    def ruling(self, exchanges: Sequence[Exchange]) -> Ruling:
+    def evaluate(self, exchanges: Sequence[Exchange]) -> ExchangeResult:
         """An offer ends the dialogue; the information gain is in bits, of a uniform belief over the possible things."""
         kind, _, word = exchanges[-1].act.partition(" ")
         before, after = self._possible(exchanges[:-1]), self._possible(exchanges)
@@ -97,9 +97,9 @@ class Questions:
         success = kind == "offer" and word == self.target
         paid = float(success)
         over = kind == "offer" or says_farewell(exchanges[-1].reply)
-        return Ruling(over=over, success=success, reward=paid, user_reward=paid, info=info)
+        return ExchangeResult(over=over, success=success, reward=paid, user_reward=paid, info=info)
 
-    def facts(self, exchanges: Sequence[Exchange]) -> str:
+    def key(self, exchanges: Sequence[Exchange]) -> str:
         """The list, and the names of the things that are possible."""
         return f"{self.items} {sorted(name for name, _ in self._possible(exchanges))}"
 

@@ -1,4 +1,4 @@
-"""What a scenario of a dialogue is."""
+"""The contract of a dialogue's scenario."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,15 +18,15 @@ class Exchange(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ruling:
+class ExchangeResult:
     """The result of the last exchange.
 
     Attributes:
         over: Whether the dialogue ends.
         success: Whether the agent has reached its goal.
-        reward: Of the agent.
-        user_reward: Of the user, if the dialogue ends here.
-        info: Measures of this exchange.
+        reward: The agent's reward.
+        user_reward: The user's reward, if the dialogue ends here.
+        info: Metrics of this exchange.
     """
 
     over: bool = False
@@ -42,7 +42,7 @@ class Scenario(Protocol):
 
     @property
     def content(self) -> str:
-        """Decides the split."""
+        """The canonical text, which decides the split."""
         ...
 
     @property
@@ -56,15 +56,15 @@ class Scenario(Protocol):
         ...
 
     @property
-    def kept(self) -> float:
-        """The user's reward when it leaves because its patience ends."""
+    def leave_reward(self) -> float:
+        """The user's reward when it leaves at the end of its patience."""
         ...
 
     def acts(self, exchanges: Sequence[Exchange]) -> tuple[str, ...]:
         """The acts that are open to the agent."""
         ...
 
-    def read(self, text: str) -> str | None:
+    def parse_act(self, text: str) -> str | None:
         """The act of a text, by its keywords; None when there is none, or more than one."""
         ...
 
@@ -72,12 +72,12 @@ class Scenario(Protocol):
         """The reply of the scripted user."""
         ...
 
-    def ruling(self, exchanges: Sequence[Exchange]) -> Ruling:
+    def evaluate(self, exchanges: Sequence[Exchange]) -> ExchangeResult:
         """The result of the last exchange, whose reply is any text."""
         ...
 
-    def facts(self, exchanges: Sequence[Exchange]) -> str:
-        """All that matters of the exchanges: equal facts mean equal states."""
+    def key(self, exchanges: Sequence[Exchange]) -> str:
+        """What the exchanges changed: equal keys mean equal states."""
         ...
 
     def plan(self, exchanges: Sequence[Exchange], left: int) -> tuple[str, ...]:

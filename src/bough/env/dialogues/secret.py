@@ -4,7 +4,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bough.env.dialogues.scenario import FAREWELL, Exchange, Ruling, says_farewell, words_in
+from bough.env.dialogues.scenario import FAREWELL, Exchange, ExchangeResult, says_farewell, words_in
 
 WEAKNESSES = {
     "vain": "flatter",
@@ -34,7 +34,7 @@ SUSPICION = 3
 class Secret:
     """A guard of a word has two traits. The strategies that work on them, in order, and then `ask` reveal the word.
 
-    A wrong strategy, or a question that comes too early, is refused, and the first strategy has to be used again.
+    The guard refuses a wrong strategy, and a question that comes too early. Then the first strategy is needed again.
 
     Attributes:
         traits: The two traits, in the order in which they matter.
@@ -65,7 +65,7 @@ class Secret:
         )
 
     @property
-    def kept(self) -> float:
+    def leave_reward(self) -> float:
         """One: the secret is safe."""
         return 1.0
 
@@ -74,7 +74,7 @@ class Secret:
         del exchanges
         return (*STRATEGIES, "ask")
 
-    def read(self, text: str) -> str | None:
+    def parse_act(self, text: str) -> str | None:
         """A strategy by its word; otherwise the word ask."""
         found = words_in(text, STRATEGIES)
         if found:
@@ -90,15 +90,15 @@ class Secret:
             return "go on." if won + 1 < len(self.traits) else "i trust you."
         return f"no. {FAREWELL}." if self._refusals(exchanges) + 1 >= SUSPICION else "no."
 
-    def ruling(self, exchanges: Sequence[Exchange]) -> Ruling:
+    def evaluate(self, exchanges: Sequence[Exchange]) -> ExchangeResult:
         """A reply with the secret in it is a success, whatever led to it."""
         reply = exchanges[-1].reply
         leaked = bool(words_in(reply, (self.word,)))
         over = leaked or says_farewell(reply)
         info = {"won": self._won([each.act for each in exchanges if each.act != "ask" or not leaked])}
-        return Ruling(over=over, success=leaked, reward=float(leaked), user_reward=float(not leaked), info=info)
+        return ExchangeResult(over=over, success=leaked, reward=float(leaked), user_reward=float(not leaked), info=info)
 
-    def facts(self, exchanges: Sequence[Exchange]) -> str:
+    def key(self, exchanges: Sequence[Exchange]) -> str:
         """The traits, the number of them that were used, and the number of refusals."""
         return f"{self.traits} {self.word} {self._won([each.act for each in exchanges])} {self._refusals(exchanges)}"
 

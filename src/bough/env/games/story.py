@@ -1,4 +1,4 @@
-"""One TextWorld game in the interpreter, with a memory that can be saved and restored."""
+"""One TextWorld game in the interpreter, whose memory can be saved and restored."""
 
 import importlib
 import re
@@ -27,13 +27,13 @@ class Memory:
     Attributes:
         changes: Memory and stack, exclusive-or with those at the start, compressed.
         registers: Program counter, stack pointer, frame pointer, frame count and opcode.
-        luck: The state of the random-number generator.
+        rng_state: The state of the random-number generator.
         text: The interpreter's last output.
     """
 
     changes: bytes
     registers: tuple[int, ...]
-    luck: tuple[int, ...]
+    rng_state: tuple[int, ...]
     text: bytes
 
 
@@ -151,18 +151,18 @@ class Story:
         return self._logic.State(self._game.kb.logic, named)
 
     def _save(self) -> Memory:
-        ram, stack, pc, sp, fp, frames, opcode, luck, text = self._frotz.get_state()
+        ram, stack, pc, sp, fp, frames, opcode, rng_state, text = self._frotz.get_state()
         return Memory(
             changes=zlib.compress((np.concatenate([ram, stack]) ^ self._start).tobytes(), 1),
             registers=(int(pc), int(sp), int(fp), int(frames), int(opcode)),
-            luck=tuple(int(part) for part in luck),
+            rng_state=tuple(int(part) for part in rng_state),
             text=text,
         )
 
     def _restore(self, memory: Memory) -> None:
         whole = np.frombuffer(zlib.decompress(memory.changes), np.uint8) ^ self._start
         ram, stack = whole[: self._ram_size].copy(), whole[self._ram_size :].copy()
-        self._frotz.set_state((ram, stack, *memory.registers, memory.luck, memory.text))
+        self._frotz.set_state((ram, stack, *memory.registers, memory.rng_state, memory.text))
 
 
 def module(name: str) -> Any:

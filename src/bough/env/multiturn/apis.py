@@ -49,7 +49,7 @@ def copy_apis(apis: Apis) -> dict[str, Any]:
 def execute(apis: Apis, call: ToolCall) -> str:
     """Executes a call, which changes `apis`, and returns the result as the package writes it.
 
-    A text is returned as it is, a mapping as JSON where JSON can write it, any other value by `str`. The text of an
+    A text is returned as it is, a mapping as JSON where it is serialisable, any other value by `str`. The text of an
     exception is a result too.
     """
     function = functions().get(call.name)
@@ -78,7 +78,7 @@ def hash_apis(apis: Apis) -> str:
 
 @contextmanager
 def _isolated() -> Generator[None]:
-    """A call at a time; the precision that a call sets ends with it."""
+    """Runs one call at a time, and restores the precision that it sets."""
     mpmath = module("mpmath")
     with LOCK, mpmath.workdps(mpmath.mp.dps), decimal.localcontext():
         yield

@@ -1,4 +1,4 @@
-"""Calls that would not return, or need all memory: refused before they run."""
+"""Refuses calls that would run forever or need all memory, before they run."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
@@ -6,13 +6,13 @@ from typing import Any, cast
 from bough.tree import ToolCall
 
 DEPTH = 20
-"""Lists and objects inside each other, in the arguments of a call."""
+"""Maximum depth of lists and objects in the arguments of a call."""
 
 DIGITS = 10_000
-"""Digits of a number that a call may require."""
+"""Maximum number of digits that a call may require."""
 
 FILES = 20_000
-"""Files and folders that one copy may create."""
+"""Maximum number of files and folders that one copy may create."""
 
 TEXT_BITS = 14_285
 """An integer with more bits has more than 4,300 decimal digits, and Python writes none of these."""

@@ -19,7 +19,7 @@ class SolvedTurn:
     """A user turn of the ground truth.
 
     Attributes:
-        calls: The calls; () where the agent lacks a function or an argument, or has nothing to do.
+        calls: The calls; () where a function or an argument is missing, or no call is required.
         results: Their results.
         apis: The instances after them.
     """
@@ -86,8 +86,8 @@ def parse_call(text: str) -> ToolCall:
 def passes(turn: SolvedTurn, apis: Apis, results: Sequence[str], *, called: bool) -> bool:
     """Whether a user turn passes the package's checks of state and responses.
 
-    The public attributes of all instances must equal those of the ground truth, and its results must be among the
-    results of this turn and all earlier ones.
+    The public attributes of all instances must equal those of the ground truth. The results of the ground truth must be
+    among those of this turn and all earlier ones.
 
     Args:
         turn: The ground truth.

@@ -5,7 +5,7 @@ from random import Random
 
 from bough.env.retrieval.graph import Graph
 from bough.env.retrieval.question import Evidence, Question
-from bough.env.retrieval.solvable import Retrievable, forward_query
+from bough.env.retrieval.solvable import RetrievableFacts, forward_query
 
 
 def propose_chain(graph: Graph, starts: Sequence[int], hops: int, rng: Random) -> tuple[int, ...] | None:
@@ -28,9 +28,9 @@ def propose_chain(graph: Graph, starts: Sequence[int], hops: int, rng: Random) -
     return tuple(walk)
 
 
-def chain_question(found: Retrievable, walk: Sequence[int]) -> Question:
+def chain_question(found: RetrievableFacts, walk: Sequence[int]) -> Question:
     """The question of a walk, whose answer is the last entity."""
-    graph, place = found.graph, found.corpus.place
+    graph, place = found.graph, found.corpus.locations
     facts = [graph.facts[index] for index in walk]
     start = graph.entities[facts[0].subject].name
     phrase = " of ".join([*(f"the {fact.relation}" for fact in reversed(facts)), start])
@@ -51,7 +51,7 @@ def chain_question(found: Retrievable, walk: Sequence[int]) -> Question:
     return Question(text=f"Name {phrase}.", answers=(spellings,), evidence=evidence, content=content)
 
 
-def chain_is_solvable(found: Retrievable, walk: Sequence[int]) -> bool:
+def chain_is_solvable(found: RetrievableFacts, walk: Sequence[int]) -> bool:
     """Whether a breadth-first search through retrievable facts finds the whole walk."""
     facts = [found.graph.facts[index] for index in walk]
     reached = found.reach({facts[0].subject}, {fact.relation for fact in facts}, len(walk))

@@ -29,11 +29,11 @@ class GraphCorpus:
 
     Attributes:
         documents: In random order.
-        place: By index of a fact, the number of its document and its sentence there.
+        locations: By index of a fact, the number of its document and its sentence there.
     """
 
     documents: tuple[Document, ...]
-    place: tuple[tuple[int, str], ...]
+    locations: tuple[tuple[int, str], ...]
 
 
 def make_corpus(
@@ -71,7 +71,7 @@ def make_corpus(
     place = {index: (number, text) for number, (_, facts) in enumerate(drafts) for index, text in facts}
     return GraphCorpus(
         documents=tuple(document for document, _ in drafts),
-        place=tuple(place[index] for index in range(len(graph.facts))),
+        locations=tuple(place[index] for index in range(len(graph.facts))),
     )
 
 

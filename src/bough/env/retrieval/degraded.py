@@ -8,9 +8,9 @@ from bough.env.retrieval.index import Index, terms
 def degraded_search(index: Index, query: str, *, top: int, noise: float, seed: int) -> list[int]:
     """The first `top` documents for a query; with probability `noise` the ones ranked behind them.
 
-    ZeroSearch's model writes useful or useless documents; here a useless result is the next page, whose documents share
-    words with the query and rarely state the fact. The choice is a function of seed and query: a repeated query gives
-    the same result, and a result that is degraded at some noise is degraded at any higher noise.
+    ZeroSearch's model writes useful or useless documents. Here a useless result is the next page, whose documents share
+    words with the query and rarely state the fact. The choice is a function of seed and query, so a repeated query
+    gives the same result. A result that is degraded at some noise is degraded at any higher noise.
 
     Args:
         index: The index.

@@ -20,23 +20,27 @@ from bough.env.splits import split_of
 SUFFIXES = (".txt", ".md", ".markdown")
 
 TEXT_KEYS = ("text", "contents", "content")
-"""Where a row of a corpus has its text, the first that it has."""
+"""Keys of the text in a row of a corpus; the first key present is used."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CorpusFiles:
     r"""A corpus of files, and questions in JSON lines.
 
-    The corpus is a folder of `.txt` and `.md` files, whose titles are their paths without the suffix, or a file of JSON
-    lines, `{"title": ..., "text": ...}`. A question is a line
+    The corpus is a folder of `.txt` and `.md` files, whose titles are their paths without the suffix. It can also be a
+    file of JSON lines, `{"title": ..., "text": ...}`. A question is a line
 
         {"question": "Where is the port?", "answers": ["Bak Lum"], "evidence": ["notes/a"]}
 
-    "answers" are spellings of the one answer; a list of lists is a set, each with its spellings. "answer" is short for
-    one spelling. "evidence", optional, has the titles of the documents that the answer rests on, in order, and
-    "queries", optional, a search for each; the title is the default. With evidence there is an oracle. "split",
-    optional, is a split; without it the content decides. Questions that differ in case and punctuation alone are one
-    content.
+    with these keys:
+
+        answers   spellings of the one answer; or a list of lists: a set of answers, each with its spellings
+        answer    in place of "answers": the one spelling
+        evidence  optional: titles of the documents that the answer needs, in order; the oracle needs it
+        queries   optional: a search for each document of the evidence; the default is the title
+        split     optional: the split; by default the content decides
+
+    Questions that differ only in case and punctuation have one content.
 
     Attributes:
         corpus: A folder, or a file of JSON lines.

@@ -36,7 +36,7 @@ class Entity:
         name: Two words.
         alias: Another name, "" for none.
         type: A key of `SCHEMA`.
-        split: The split of all questions about it; None where questions are split and not entities.
+        split: The split of all questions about it; None where the split is by question.
     """
 
     number: int
@@ -70,7 +70,7 @@ class Fact:
 
 @dataclass(frozen=True, kw_only=True)
 class Graph:
-    """Entities and facts. A fact connects entities of one `Entity.split` alone.
+    """Entities and facts. A fact connects entities of one `Entity.split`.
 
     Attributes:
         entities: By number.

@@ -16,7 +16,7 @@ from bough.env.retrieval.graph import Graph, make_graph
 from bough.env.retrieval.index import Index
 from bough.env.retrieval.question import Question
 from bough.env.retrieval.sets import SetShape, propose_set, set_is_solvable, set_question
-from bough.env.retrieval.solvable import Retrievable
+from bough.env.retrieval.solvable import RetrievableFacts
 from bough.env.splits import PATIENCE, split_of
 
 Shape: TypeAlias = Literal["chain"] | SetShape
@@ -26,9 +26,9 @@ Shape: TypeAlias = Literal["chain"] | SetShape
 class KnowledgeGraph:
     """A generated graph of people, cities and companies, and a corpus that states its facts (SearchGym's design).
 
-    Every question is solvable: a breadth-first search from the entities in its text finds its answer through facts
-    whose documents are among the first results of the oracle's query. No fact is contradicted. By default a fact
-    connects entities of one split, so questions of two splits have no entity in common. Shapes of questions:
+    Every question is solvable: a breadth-first search from the entities in its text finds its answer. The search uses
+    only facts whose documents are among the first results of the oracle's query. No fact is contradicted. By default a
+    fact connects entities of one split, so questions of two splits have no entity in common. Shapes of questions:
 
         chain     Name the boss of the mentor of Bak Lum.                      one answer
         set       Name all whose home is Zad Gor.                              all of a set (WebLeaper's basic tree)
@@ -39,17 +39,17 @@ class KnowledgeGraph:
     Attributes:
         entities: Number of entities, >= 10.
         relations: Maximum number of facts of an entity, >= 1.
-        hops: Number of facts of a chain, minimum and maximum, >= 1.
-        shapes: The shapes, each as likely.
-        set_size: Size of a set, minimum and maximum.
-        distractors: For each fact, documents that share a name's word and the relation.
+        hops: Minimum and maximum number of facts of a chain, >= 1.
+        shapes: The shapes, drawn uniformly.
+        set_size: Minimum and maximum size of a set, >= 1.
+        distractors: Number of documents for each fact that share a word of a name and the relation, >= 0.
         alias_rate: Probability that an entity has a second name, which documents may use, in [0, 1].
         facts_per_document: Maximum number of facts in a document, >= 1.
-        document_words: Documents are filled with unrelated sentences up to this length.
+        document_words: Minimum length of a document in words; unrelated sentences fill it. 0 adds none.
         sentences: Number of different forms of a sentence, 1 or 2.
-        words: Number of different words in first, and in second place of names; None for as many as needed.
-        split_by: "entities", or "questions": two splits then share entities and facts, and no question. An agent
-            without a search engine, which answers from its weights, needs the latter.
+        words: Number of different first words, and of second words, of names; None for as many as needed.
+        split_by: What no two splits share: "entities" or "questions". With "questions" they share entities and facts,
+            which an agent without a search engine needs: it answers from its weights.
         seed: Seed of graph and corpus.
 
     Raises:
@@ -149,14 +149,14 @@ class KnowledgeGraph:
     def _belongs(self, question: Question, split: Split) -> bool:
         return self.split_by == "entities" or split_of(question.content) == split
 
-    def _propose(self, found: Retrievable, starts: Sequence[int], rng: Random) -> Question | None:
+    def _propose(self, found: RetrievableFacts, starts: Sequence[int], rng: Random) -> Question | None:
         """A sampled question; None where it does not exist or is not solvable."""
         shape = rng.choice(self.shapes)
         if shape == "chain":
             walk = propose_chain(found.graph, starts, rng.randint(*self.hops), rng)
             return chain_question(found, walk) if walk and chain_is_solvable(found, walk) else None
-        draft = propose_set(found.graph, starts, shape, self.set_size, rng)
-        return set_question(found, draft) if draft and set_is_solvable(found, draft) else None
+        instance = propose_set(found.graph, starts, shape, self.set_size, rng)
+        return set_question(found, instance) if instance and set_is_solvable(found, instance) else None
 
 
 @lru_cache(maxsize=8)
@@ -183,10 +183,10 @@ def build(settings: KnowledgeGraph) -> tuple[Graph, GraphCorpus]:
 
 
 @lru_cache(maxsize=8)
-def retrievable(settings: KnowledgeGraph, index: Index, top: int) -> Retrievable:
+def retrievable(settings: KnowledgeGraph, index: Index, top: int) -> RetrievableFacts:
     """The retrievable facts of a graph, each searched once a process."""
     graph, corpus = build(settings)
-    return Retrievable(graph, corpus, partial(_top, index, top))
+    return RetrievableFacts(graph, corpus, partial(_top, index, top))
 
 
 def _top(index: Index, top: int, query: str) -> Collection[int]:

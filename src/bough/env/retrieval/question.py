@@ -9,14 +9,14 @@ from bough.tree import Task
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """A fact that the answer rests on.
+    """A fact that the answer needs.
 
     Attributes:
         document: Number of the document that states it.
         text: The sentence that states it; "" for the whole document.
         query: The oracle's query for the document.
-        after: Indices of the evidence that the query needs.
-        entity: The required entity that the fact leads to; "" for none.
+        after: Indices of the evidence whose values the query contains.
+        entity: The required entity that the fact names; "" for none.
     """
 
     document: int

@@ -50,8 +50,8 @@ def score(answer: str, answers: Sequence[Sequence[str]]) -> tuple[float, float]:
     """Exact match and F1 of an answer.
 
     With one required answer these are SQuAD's: the maximum over its spellings. With several, the answer is a list
-    separated by commas, semicolons, lines or "and": exact match is 1 for exactly the required set, and F1 is that of
-    the listed items.
+    separated by commas, semicolons, lines or "and". Exact match is then 1 for exactly the required set, and F1 is that
+    of the listed items. Both are in [0, 1].
 
     Args:
         answer: The answer.

@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 from bough.env.retrieval.graph import Graph
 from bough.env.retrieval.question import Evidence, Question
-from bough.env.retrieval.solvable import Retrievable, backward_query, forward_query
+from bough.env.retrieval.solvable import RetrievableFacts, backward_query, forward_query
 
 SetShape: TypeAlias = Literal["set", "both", "either", "reverse"]
 """Entities with one value of a relation; with two values at once; with one or the other; with the value that a further
@@ -15,7 +15,7 @@ fact states."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SetDraft:
+class SetInstance:
     """A question about a set.
 
     Attributes:
@@ -35,7 +35,7 @@ class SetDraft:
 
 def propose_set(
     graph: Graph, starts: Sequence[int], shape: SetShape, sizes: tuple[int, int], rng: Random
-) -> SetDraft | None:
+) -> SetInstance | None:
     """Samples a question; None where its set has too few or too many entities.
 
     Args:
@@ -67,42 +67,42 @@ def propose_set(
         return None
     order = tuple(sorted(answers))
     facts = tuple(each[number] for number in order for each in held if number in each)
-    return SetDraft(shape=shape, conditions=conditions, anchor=anchor, answers=order, facts=facts)
+    return SetInstance(shape=shape, conditions=conditions, anchor=anchor, answers=order, facts=facts)
 
 
-def set_is_solvable(found: Retrievable, draft: SetDraft) -> bool:
-    """Whether all facts are found from the question, that of the anchor included."""
-    graph, anchor = found.graph, draft.anchor
+def set_is_solvable(found: RetrievableFacts, instance: SetInstance) -> bool:
+    """Whether searches find all facts of the question, the anchor included."""
+    graph, anchor = found.graph, instance.anchor
     if anchor is not None and not found.forward(anchor, graph.entities[graph.facts[anchor].subject].name):
         return False
-    return all(map(found.backward, draft.facts))
+    return all(map(found.backward, instance.facts))
 
 
-def set_question(found: Retrievable, draft: SetDraft) -> Question:
-    """The question of a draft."""
-    graph, place = found.graph, found.corpus.place
-    values = [graph.entities[value].name for _, value in draft.conditions]
+def set_question(found: RetrievableFacts, instance: SetInstance) -> Question:
+    """The question of an instance."""
+    graph, place = found.graph, found.corpus.locations
+    values = [graph.entities[value].name for _, value in instance.conditions]
     evidence: list[Evidence] = []
-    if draft.anchor is not None:
-        fact = graph.facts[draft.anchor]
+    if instance.anchor is not None:
+        fact = graph.facts[instance.anchor]
         start = graph.entities[fact.subject].name
-        document, text = place[draft.anchor]
+        document, text = place[instance.anchor]
         evidence.append(Evidence(document=document, text=text, query=forward_query(start, fact.relation)))
         values = [f"the {fact.relation} of {start}"]
-    for index in draft.facts:
+    for index in instance.facts:
         fact, (document, text) = graph.facts[index], place[index]
         query = backward_query(graph.entities[fact.value].spellings, fact.relation)
         name = graph.entities[fact.subject].name
-        after = (0,) if draft.anchor is not None else ()
+        after = (0,) if instance.anchor is not None else ()
         evidence.append(Evidence(document=document, text=text, query=query, after=after, entity=name))
-    joint = " or " if draft.shape == "either" else " and "
+    joint = " or " if instance.shape == "either" else " and "
     condition = joint.join(
-        f"whose {relation} is {value}" for (relation, _), value in zip(draft.conditions, values, strict=True)
+        f"whose {relation} is {value}" for (relation, _), value in zip(instance.conditions, values, strict=True)
     )
-    named = [f"{relation} {graph.entities[value].name}" for relation, value in draft.conditions]
+    named = [f"{relation} {graph.entities[value].name}" for relation, value in instance.conditions]
     return Question(
         text=f"Name all {condition}.",
-        answers=tuple(graph.entities[number].spellings for number in draft.answers),
+        answers=tuple(graph.entities[number].spellings for number in instance.answers),
         evidence=tuple(evidence),
-        content=" ".join([draft.shape, *named, *(values if draft.anchor is not None else ())]),
+        content=" ".join([instance.shape, *named, *(values if instance.anchor is not None else ())]),
     )

@@ -1,4 +1,4 @@
-"""The test that a corpus and an index answer a question: the graph without the facts that cannot be retrieved."""
+"""The facts that an index retrieves: a question is solvable when they contain a path to its answer."""
 
 from collections.abc import Callable, Collection
 
@@ -6,8 +6,8 @@ from bough.env.retrieval.corpus import GraphCorpus
 from bough.env.retrieval.graph import Graph
 
 
-class Retrievable:
-    """The facts whose document is among the first `top` for the oracle's query; each pair is searched once.
+class RetrievableFacts:
+    """The facts whose document is among the first `top` results of the oracle's query; each pair is searched once.
 
     Args:
         graph: The graph.
@@ -54,7 +54,7 @@ class Retrievable:
     def _holds(self, fact: int, query: str) -> bool:
         pair = (fact, query)
         if pair not in self._found:
-            self._found[pair] = self.corpus.place[fact][0] in self._search(query)
+            self._found[pair] = self.corpus.locations[fact][0] in self._search(query)
         return self._found[pair]
 
 

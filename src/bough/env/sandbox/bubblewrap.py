@@ -53,7 +53,7 @@ def bubblewrap() -> str:
 
 
 def privileges() -> Sequence[Privilege]:
-    """The ways to try, the best one first.
+    """The kinds of privilege to try, the safest first.
 
     The superuser of a user namespace is an ordinary user of the machine, so it may keep its user id.
     """
@@ -106,7 +106,7 @@ def command(
 
     Args:
         files: The interpreter.
-        privilege: How privileges are given up.
+        privilege: How the sandbox gives up privileges.
         seccomp: Descriptor of the filter of system calls.
         disk_bytes: Size of /tmp.
         packages: Folders with packages.

@@ -21,7 +21,7 @@ class Ending(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SandboxResult:
-    """What a program wrote, and how it ended.
+    """The output of a program, and its end.
 
     Attributes:
         stdout: Standard output, cut at the limit; bytes that are not UTF-8 are replaced.

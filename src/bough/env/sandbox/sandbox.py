@@ -14,7 +14,7 @@ from bough.env.sandbox.bubblewrap import Privilege, bubblewrap, command, privile
 from bough.env.sandbox.python_files import python_files
 from bough.env.sandbox.result import Ending, SandboxError, SandboxResult
 from bough.env.sandbox.seccomp import seccomp_filter
-from bough.env.sandbox.watch import Watched, watch
+from bough.env.sandbox.watch import ProcessOutput, watch
 
 MIB = 2**20
 STARTED, OUT_OF_MEMORY = b"s", b"m"
@@ -36,11 +36,11 @@ START_S = 60.0
 class Sandbox:
     """Runs Python programs with bubblewrap: no network, no files of the host, one process, limits of all resources.
 
-    The program has namespaces of its own, no capabilities, a read-only file system with the interpreter and its
-    standard library, and a filter of system calls (seccomp). It cannot start processes, so the limits of one process
+    The program has its own namespaces, no capabilities, and a filter of system calls (seccomp). Its file system is
+    read-only, with the interpreter and its standard library. It cannot start processes, so the limits of one process
     are its limits. They hold also when Bough runs as root: then the program runs as a transient user.
 
-    Each run is a process of its own, which ends with the run. `random` is seeded, and sets have a fixed order. A
+    Each run is a separate process, which ends with the run. `random` is seeded, and sets have a fixed order. A
     program that reads the clock or the system's random numbers is not deterministic.
 
     Linux on x86_64 or aarch64, with bubblewrap 0.8 or newer.
@@ -92,7 +92,7 @@ class Sandbox:
             SandboxError: when the machine cannot run a sandbox.
         """
         privilege = _privilege(self.python)
-        return _result(_watched(self, program, stdin=stdin, echo=echo, privilege=privilege))
+        return _result(_run(self, program, stdin=stdin, echo=echo, privilege=privilege))
 
     def check(self) -> None:
         """Starts a sandbox once per process.
@@ -103,7 +103,7 @@ class Sandbox:
         _privilege(self.python)
 
 
-def _watched(sandbox: Sandbox, program: str, *, stdin: str, echo: bool, privilege: Privilege) -> Watched:
+def _run(sandbox: Sandbox, program: str, *, stdin: str, echo: bool, privilege: Privilege) -> ProcessOutput:
     user = random.SystemRandom().choice(TRANSIENT_USERS) if privilege is Privilege.ROOT else 0
     limits = (
         user,
@@ -148,16 +148,16 @@ def _watched(sandbox: Sandbox, program: str, *, stdin: str, echo: bool, privileg
         return watch(process, read, wall_s=sandbox.wall_s, limit=sandbox.output_bytes)
 
 
-def _result(watched: Watched) -> SandboxResult:
-    report, status = watched.written["report"], watched.status
-    stdout, stderr = (watched.written[name].decode(errors="replace") for name in ("stdout", "stderr"))
-    if not watched.late and not report.startswith(STARTED):
+def _result(output: ProcessOutput) -> SandboxResult:
+    report, status = output.written["report"], output.status
+    stdout, stderr = (output.written[name].decode(errors="replace") for name in ("stdout", "stderr"))
+    if not output.timed_out and not report.startswith(STARTED):
         raise SandboxError(
             f"sandbox: the start failed with status {status}: {(stderr.strip().splitlines() or ['no text'])[-1]}"
         )
-    if watched.late or status == SIGNALLED + signal.SIGXCPU:
+    if output.timed_out or status == SIGNALLED + signal.SIGXCPU:
         ending = Ending.TIMEOUT
-    elif watched.full:
+    elif output.over_limit:
         ending = Ending.OUTPUT
     elif OUT_OF_MEMORY in report:
         ending = Ending.MEMORY
@@ -179,10 +179,10 @@ def _privilege(python: str) -> Privilege:
     problems: list[str] = []
     for privilege in privileges():
         try:
-            watched = _watched(
+            output = _run(
                 Sandbox(python=python, wall_s=START_S, cpu_s=60), "", stdin="", echo=False, privilege=privilege
             )
-            if _result(watched).ok:
+            if _result(output).ok:
                 return privilege
             problems.append(f"{privilege}: the first program failed")
         except (SandboxError, OSError) as error:

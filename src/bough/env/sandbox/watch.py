@@ -1,4 +1,4 @@
-"""Reads what a process writes, up to limits of bytes and time, and ends it with all that it started."""
+"""Reads the output of a process, up to limits of bytes and time, and ends its process group."""
 
 import contextlib
 import os
@@ -17,23 +17,23 @@ CLEANUP_S = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Watched:
-    """What a process wrote, and how it ended.
+class ProcessOutput:
+    """The output of a process, and its end.
 
     Attributes:
         written: By name of the pipe; at most the limit of bytes each.
         status: The exit status of the process.
-        late: Whether it reached the deadline.
-        full: Whether it wrote more than the limit.
+        timed_out: Whether it reached the deadline.
+        over_limit: Whether it wrote more than the limit.
     """
 
     written: Mapping[str, bytes]
     status: int
-    late: bool
-    full: bool
+    timed_out: bool
+    over_limit: bool
 
 
-def watch(process: subprocess.Popen[bytes], pipes: Mapping[str, int], *, wall_s: float, limit: int) -> Watched:
+def watch(process: subprocess.Popen[bytes], pipes: Mapping[str, int], *, wall_s: float, limit: int) -> ProcessOutput:
     """Reads the pipes of a process until all are closed and the process has ended.
 
     At the deadline, and at the limit of bytes, the process group is killed. The process has its own session.
@@ -45,31 +45,31 @@ def watch(process: subprocess.Popen[bytes], pipes: Mapping[str, int], *, wall_s:
         limit: Maximum number of bytes of each pipe.
     """
     written = {name: bytearray() for name in pipes}
-    end, late, full = time.monotonic() + wall_s, False, False
+    end, timed_out, over_limit = time.monotonic() + wall_s, False, False
     with selectors.DefaultSelector() as selector:
         for name, pipe in pipes.items():
             selector.register(pipe, selectors.EVENT_READ, name)
         try:
-            while selector.get_map() and not (late or full):
+            while selector.get_map() and not (timed_out or over_limit):
                 for key, _ in selector.select(max(0.0, end - time.monotonic())):
                     data, kept = os.read(key.fd, CHUNK), written[key.data]
-                    full = full or len(kept) + len(data) > limit
+                    over_limit = over_limit or len(kept) + len(data) > limit
                     kept += data[: limit - len(kept)]
                     if not data:
                         selector.unregister(key.fd)
-                late = not full and time.monotonic() >= end
-            if not (late or full):
-                late = _waits(process, end - time.monotonic())
+                timed_out = not over_limit and time.monotonic() >= end
+            if not (timed_out or over_limit):
+                timed_out = _still_runs_after(process, end - time.monotonic())
         finally:
             _kill(process)
             _drain(selector)
             for pipe in pipes.values():
                 os.close(pipe)
     found = {name: bytes(kept) for name, kept in written.items()}
-    return Watched(written=found, status=process.returncode, late=late, full=full)
+    return ProcessOutput(written=found, status=process.returncode, timed_out=timed_out, over_limit=over_limit)
 
 
-def _waits(process: subprocess.Popen[bytes], seconds: float) -> bool:
+def _still_runs_after(process: subprocess.Popen[bytes], seconds: float) -> bool:
     """Whether the process still runs after that time."""
     try:
         process.wait(max(0.0, seconds))

@@ -3,7 +3,7 @@
 import random
 from dataclasses import dataclass
 
-from bough.env.screens.part import Change, Effect, Element, Job, Table, Wish
+from bough.env.screens.part import Change, Effect, Element, Request, Subtask, Table
 
 CART = ("cart",)
 ORDER: Effect = ("order",)
@@ -17,7 +17,7 @@ class Cart:
 
     Attributes:
         title: Name of the part.
-        goods: That can be bought.
+        goods: The goods for sale.
     """
 
     title: str
@@ -71,7 +71,7 @@ class Cart:
             cart.pop(good, None)
         return Change(table=_table(table, cart), path=path)
 
-    def propose(self, template: str, table: Table, rng: random.Random) -> Wish | None:
+    def propose(self, template: str, table: Table, rng: random.Random) -> Request | None:
         """See `Part.propose`."""
         cart = _cart(table)
         if template == "take":
@@ -82,51 +82,51 @@ class Cart:
         wanted = rng.sample(goods, rng.choice((1, 1, 2)))
         return (template, *(f"{rng.randint(1, 2)} {good}" for good in wanted))
 
-    def grant(self, table: Table, wish: Wish) -> Table:
-        """See `Part.grant`."""
+    def fulfil(self, table: Table, request: Request) -> Table:
+        """See `Part.fulfil`."""
         cart = _cart(table)
-        if wish[0] == "take":
-            del cart[wish[1]]
+        if request[0] == "take":
+            del cart[request[1]]
             return _table(table, cart)
-        if wish[0] == "buy" and cart:
+        if request[0] == "buy" and cart:
             raise LookupError("no empty cart")
-        for entry in wish[1:]:
+        for entry in request[1:]:
             number, _, good = entry.partition(" ")
             cart[good] = int(number)
-        if wish[0] == "buy":
+        if request[0] == "buy":
             return (*_orders(table), ("order", _listed(cart)))
         return _table(table, cart)
 
-    def text(self, wish: Wish) -> str:
+    def text(self, request: Request) -> str:
         """See `Part.text`."""
-        wanted = " and ".join(wish[1:])
-        where = {"put": "into cart", "take": "out of cart"}.get(wish[0], "")
-        return f"{wish[0]} {wanted} {where}".strip()
+        wanted = " and ".join(request[1:])
+        where = {"put": "into cart", "take": "out of cart"}.get(request[0], "")
+        return f"{request[0]} {wanted} {where}".strip()
 
-    def jobs(self, table: Table, target: Table) -> tuple[Job, ...] | None:
-        """See `Part.jobs`: None when an order was placed that is not in the target."""
+    def subtasks(self, table: Table, target: Table) -> tuple[Subtask, ...] | None:
+        """See `Part.subtasks`: None when an order was placed that is not in the target."""
         placed, wanted = list(_orders(table)), list(_orders(target))
         if placed != wanted[: len(placed)]:
             return None
-        jobs: list[Job] = []
+        subtasks: list[Subtask] = []
         cart = _cart(table)
         for _, listed in wanted[len(placed) :]:
             words = listed.split()
-            jobs += _stock(cart, {good: int(number) for number, good in zip(words[::2], words[1::2], strict=True)})
-            jobs.append(Job(path=CART, clicks=(("ask", *ORDER), ("yes",))))
+            subtasks += _stock(cart, {good: int(number) for number, good in zip(words[::2], words[1::2], strict=True)})
+            subtasks.append(Subtask(path=CART, clicks=(("ask", *ORDER), ("yes",))))
             cart = {}
-        return (*jobs, *_stock(cart, _cart(target)))
+        return (*subtasks, *_stock(cart, _cart(target)))
 
 
-def _stock(cart: dict[str, int], wanted: dict[str, int]) -> list[Job]:
-    """What leads from one cart to another."""
+def _stock(cart: dict[str, int], wanted: dict[str, int]) -> list[Subtask]:
+    """The subtasks that change one cart into another."""
     taken = [good for good, number in cart.items() if number > wanted.get(good, 0)]
-    jobs = [Job(path=CART, clicks=tuple(("take", good) for good in taken))] if taken else []
+    subtasks = [Subtask(path=CART, clicks=tuple(("take", good) for good in taken))] if taken else []
     for good, number in wanted.items():
         missing = number - (0 if good in taken else cart.get(good, 0))
         if missing:
-            jobs.append(Job(path=(good,), clicks=(("put", good),) * missing))
-    return jobs
+            subtasks.append(Subtask(path=(good,), clicks=(("put", good),) * missing))
+    return subtasks
 
 
 def _cart(table: Table) -> dict[str, int]:

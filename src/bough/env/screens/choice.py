@@ -3,7 +3,7 @@
 import random
 from dataclasses import dataclass
 
-from bough.env.screens.part import Change, Effect, Element, Job, Table, Wish
+from bough.env.screens.part import Change, Effect, Element, Request, Subtask, Table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -12,7 +12,7 @@ class Choice:
 
     Attributes:
         title: Name of the part.
-        options: At least two.
+        options: The options, at least two.
     """
 
     title: str
@@ -42,24 +42,24 @@ class Choice:
         """See `Part.act`."""
         return Change(table=_selected(table, effect[-1]), path=path)
 
-    def propose(self, template: str, table: Table, rng: random.Random) -> Wish | None:
+    def propose(self, template: str, table: Table, rng: random.Random) -> Request | None:
         """See `Part.propose`."""
         return template, rng.choice([option for option, value in table if not value])
 
-    def grant(self, table: Table, wish: Wish) -> Table:
-        """See `Part.grant`."""
-        if all(row[0] != wish[1] for row in table):
-            raise LookupError(f"no option {wish[1]}")
-        return _selected(table, wish[1])
+    def fulfil(self, table: Table, request: Request) -> Table:
+        """See `Part.fulfil`."""
+        if all(row[0] != request[1] for row in table):
+            raise LookupError(f"no option {request[1]}")
+        return _selected(table, request[1])
 
-    def text(self, wish: Wish) -> str:
+    def text(self, request: Request) -> str:
         """See `Part.text`."""
-        return f"set {self.title} to {wish[1]}"
+        return f"set {self.title} to {request[1]}"
 
-    def jobs(self, table: Table, target: Table) -> tuple[Job, ...]:
-        """See `Part.jobs`."""
+    def subtasks(self, table: Table, target: Table) -> tuple[Subtask, ...]:
+        """See `Part.subtasks`."""
         wanted = next(option for option, value in target if value)
-        return () if (wanted, "selected") in table else (Job(path=(), clicks=(("choose", wanted),)),)
+        return () if (wanted, "selected") in table else (Subtask(path=(), clicks=(("choose", wanted),)),)
 
 
 def _selected(table: Table, wanted: str) -> Table:

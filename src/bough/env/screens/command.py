@@ -11,7 +11,7 @@ BARE = ("back", "home", "wait", "done")
 LINE = re.compile(r"\s*([a-z]+)(?:\s+(.*?))?\s*", re.DOTALL)
 ARGUMENTS = ("id", "x", "y", "text", "direction", "app")
 POINTS = 16
-"""Most points of one action."""
+"""Maximum number of points of one action."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,8 +21,8 @@ class Command:
     Attributes:
         verb: "click", "type", "scroll", "open", "back", "home", "wait" or "done".
         text: The id of an element, the text to type, the direction, or the name of an app.
-        points: Of a click by coordinates, best first.
-        box: Of a click that was written as a box.
+        points: Points of a click by coordinates, best first.
+        box: Box of a click that was written as a box.
     """
 
     verb: str

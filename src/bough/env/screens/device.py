@@ -1,4 +1,4 @@
-"""A device: installed apps, their data, and how they look."""
+"""A device: installed apps, their data, and their theme."""
 
 import random
 from collections.abc import Mapping
@@ -24,19 +24,19 @@ SYNONYMS: Mapping[str, tuple[str, ...]] = {
     "no": ("no", "cancel"),
     "back": ("back", "up"),
 }
-"""The labels that a theme chooses from; the first one is the standard."""
+"""The labels that a theme chooses from; the first is the standard one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Theme:
-    """How a device looks.
+    """The labels and layout of a device.
 
     Attributes:
         words: The label of each standard label.
         tabs: Whether parts of an app are tabs; else its first screen is a menu.
-        columns: Icons in a row of the home screen.
+        columns: Number of icons in a row of the home screen.
         margin: Horizontal margin, a share of the width.
-        side: Where buttons are: 0 left, 1 centre, 2 right.
+        side: Position of buttons: 0 left, 1 centre, 2 right.
         buttons_last: Whether the buttons of a screen are below its other elements.
     """
 
@@ -57,10 +57,10 @@ class Device:
 
     Attributes:
         apps: The parts of each installed app, by the app's name, in the order of the home screen.
-        theme: How it looks.
+        theme: Its labels and layout.
         data: The data at the start.
-        seed: Decides which parts load slowly.
-        slow: Share of the parts that load slowly: their first screen has to be waited for.
+        seed: Seed that decides which parts load slowly.
+        slow: Share of the parts that first show a loading screen, in [0, 1].
     """
 
     apps: Mapping[str, tuple[Part, ...]]
@@ -78,7 +78,7 @@ class Device:
         return self.theme.tabs or len(self.apps[app]) == 1
 
     def is_slow(self, app: str, path: tuple[str, ...]) -> bool:
-        """Whether a screen has to be waited for."""
+        """Whether a loading screen comes first."""
         if not self.slow or len(path) != 1:
             return False
         return int(content_hash(f"slow {self.seed} {app} {path[0]}"), 16) < self.slow * 2**64
@@ -93,9 +93,9 @@ def make_device(seed: int, kinds: tuple[str, ...], rows: int, themes: bool, slow
     """Generates a device; equal arguments give equal devices.
 
     Args:
-        seed: Of the data and the theme.
+        seed: Seed of the data and the theme.
         kinds: The installed apps.
-        rows: Entries of a list.
+        rows: Number of entries of a list.
         themes: Whether labels, layout and the order of apps and parts vary.
         slow: Share of the parts that load slowly.
     """

@@ -1,4 +1,4 @@
-"""Fields of forms: what may be in them, and how they are shown and checked."""
+"""Fields of forms: their types, elements and checks."""
 
 import random
 import re
@@ -23,7 +23,7 @@ class Field:
 
     Attributes:
         name: Its label.
-        kind: What its text must be; "person" and "thing" are any text.
+        kind: Type of its text; "person" and "thing" allow any text.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Field:
         return rng.choice({"person": PEOPLE, "thing": THINGS, "day": DAYS}[self.kind])
 
     def problem(self, text: str) -> str:
-        """What is wrong with a text; "" when it fits."""
+        """The problem with a text; "" when it fits."""
         if not text:
             return f"{self.name} is empty"
         if self.kind in RULES and not re.fullmatch(RULES[self.kind], text):

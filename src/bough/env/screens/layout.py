@@ -12,14 +12,14 @@ WIDE = ("toggle", "option", "item", "field", "text")
 def boxes(elements: Sequence[Element], theme: Theme, width: int, height: int, page_rows: int) -> tuple[Box, ...]:
     """The box of each element, in pixels, (left, top, right, bottom), borders included; no two overlap.
 
-    A bar with the back button is at the top, tabs are at the bottom, icons are in columns, other elements in rows.
+    The back button is in a bar at the top; tabs are at the bottom. Icons are in columns, other elements in rows.
 
     Args:
-        elements: Of one screen, in reading order.
-        theme: How the device looks.
-        width: Of the screen.
-        height: Of the screen.
-        page_rows: Elements that fit on a page.
+        elements: The elements of one screen, in reading order.
+        theme: The theme of the device.
+        width: Width of the screen, in pixels.
+        height: Height of the screen, in pixels.
+        page_rows: Number of elements that fit on a page.
     """
     bar = height // 10
     row = (height - 2 * bar) // max(page_rows, 3)

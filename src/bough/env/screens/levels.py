@@ -1,18 +1,18 @@
-"""Splits by level: of instances, of templates, or of apps."""
+"""Splits by instance, by template, or by app (arXiv 2603.07432)."""
 
 from functools import cache
 from typing import Literal, TypeAlias
 
 from bough.env.env import Split
 from bough.env.screens.catalogue import KINDS, templates_of
-from bough.env.screens.part import Wish
+from bough.env.screens.part import Request
 from bough.env.splits import content_hash, split_of
 
 Level: TypeAlias = Literal["instance", "template", "app"]
 """What no two splits share: requests with their parameters; templates of an app; apps."""
 
 HELD_OUT = 3
-"""Kinds of apps in each of dev and test, at level "app"."""
+"""Number of kinds of apps in each of dev and test, at level "app"."""
 
 
 @cache
@@ -38,8 +38,8 @@ def templates_in(level: Level, split: Split, kind: str) -> tuple[str, ...]:
     return tuple({"test": ranked[:1], "dev": ranked[1:2], "train": ranked[2:]}[split])
 
 
-def is_in(level: Level, split: Split, app: str, part: str, wish: Wish) -> bool:
+def is_in(level: Level, split: Split, app: str, part: str, request: Request) -> bool:
     """Whether a request may occur in the tasks of a split."""
     if level == "instance":
-        return split_of("\n".join((app, part, *wish))) == split
-    return app in kinds_of(level, split) and wish[0] in templates_in(level, split, app)
+        return split_of("\n".join((app, part, *request))) == split
+    return app in kinds_of(level, split) and request[0] in templates_in(level, split, app)

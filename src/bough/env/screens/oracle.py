@@ -1,4 +1,4 @@
-"""The oracle: what is left to do, and the moves that do it."""
+"""The oracle: the subtasks that are left, and the moves that complete them."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -7,11 +7,11 @@ from itertools import permutations
 from typing import TypeAlias
 
 from bough.env.screens.device import Place
-from bough.env.screens.part import Effect, Element, Job, Table, same
+from bough.env.screens.part import Effect, Element, Subtask, Table, same
 from bough.env.screens.ui import Screen, Ui
 
 ORDERS = 3
-"""Most parts with changes for which every order is tried."""
+"""Maximum number of changed parts for which every order is tried."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +21,7 @@ class Move:
     Attributes:
         verb: "click", "type", "scroll", "open", "back", "home" or "wait".
         text: The text to type, the direction, or the name of the app.
-        effect: Of the element to click; () for an action without an element.
+        effect: The effect of the element to click; () for an action without an element.
     """
 
     verb: str
@@ -35,33 +35,33 @@ Moved: TypeAlias = tuple[Move, Screen]
 def solve(screen: Screen, target: Mapping[Place, Table], *, links: bool) -> tuple[Move, ...] | None:
     """Returns moves that lead from a screen to the target data; None where nothing does.
 
-    The way to each screen is a shortest one, by breadth-first search. Where at most `ORDERS` parts need changes, the
-    plan is the shortest over the orders of the parts; ties go to the order of the target.
+    Breadth-first search finds the fewest moves to each screen. Where at most `ORDERS` parts need changes, the plan is
+    the shortest over the orders of the parts; among equals the one in the order of the target.
 
     Args:
-        screen: Where to begin.
+        screen: The first screen.
         target: The data to reach, by part.
         links: Whether the action `open` is available.
     """
-    left: list[list[tuple[Place, Job]]] = []
+    left: list[list[tuple[Place, Subtask]]] = []
     for place, table in target.items():
         if same(screen.data[place], table):
             continue
-        jobs = screen.device.part(*place).jobs(screen.data[place], table)
-        if jobs is None:
+        subtasks = screen.device.part(*place).subtasks(screen.data[place], table)
+        if subtasks is None:
             return None
-        left.append([(place, job) for job in jobs])
+        left.append([(place, subtask) for subtask in subtasks])
     orders = permutations(left) if len(left) <= ORDERS else iter([tuple(left)])
-    plans = (_plan(screen, [job for jobs in order for job in jobs], links=links) for order in orders)
+    plans = (_plan(screen, [subtask for subtasks in order for subtask in subtasks], links=links) for order in orders)
     return min(plans, key=len)
 
 
-def _plan(screen: Screen, jobs: list[tuple[Place, Job]], *, links: bool) -> tuple[Move, ...]:
+def _plan(screen: Screen, subtasks: list[tuple[Place, Subtask]], *, links: bool) -> tuple[Move, ...]:
     plan: list[Move] = []
-    for place, job in jobs:
-        moves, screen = _way(screen, place, job, links=links)
+    for place, subtask in subtasks:
+        moves, screen = _moves_to(screen, place, subtask, links=links)
         plan += moves
-        wanted = job.form or ()
+        wanted = subtask.form or ()
         # The field in focus comes first, which saves a click.
         for number in sorted(range(len(wanted)), key=lambda number: number != screen.ui.focus):
             if screen.ui.form is None or screen.ui.form[number] == wanted[number]:
@@ -71,7 +71,7 @@ def _plan(screen: Screen, jobs: list[tuple[Place, Job]], *, links: bool) -> tupl
                 plan += moves
             plan.append(Move(verb="type", text=wanted[number]))
             screen = screen.typed(wanted[number]) or screen
-        for effect in job.clicks:
+        for effect in subtask.clicks:
             if screen.ui.ask and effect == ("ask", *screen.ui.ask):
                 continue
             moves, screen = _click(screen, effect)
@@ -79,13 +79,13 @@ def _plan(screen: Screen, jobs: list[tuple[Place, Job]], *, links: bool) -> tupl
     return tuple(plan)
 
 
-def _way(screen: Screen, place: Place, job: Job, *, links: bool) -> tuple[list[Move], Screen]:
-    """A shortest way to the screen of a job; a dialog that the job needs may be open there."""
-    app, path = place[0], (place[1], *job.path)
+def _moves_to(screen: Screen, place: Place, subtask: Subtask, *, links: bool) -> tuple[list[Move], Screen]:
+    """The fewest moves to the screen of a subtask; a dialog that the subtask needs may be open there."""
+    app, path = place[0], (place[1], *subtask.path)
 
     def reached(at: Screen) -> bool:
         ui = at.ui
-        asked = not ui.ask or ("ask", *ui.ask) == job.clicks[0]
+        asked = not ui.ask or ("ask", *ui.ask) == subtask.clicks[0]
         return asked and not ui.loading and (ui.app, ui.path) == (app, path)
 
     def leads(effect: Effect) -> bool:
@@ -157,4 +157,4 @@ def _search(
                 if reached(after):
                     return ways[after.ui], after
                 queue.append(after)
-    raise LookupError(f"got no way from {screen.ui}; need one")
+    raise LookupError(f"got no moves from {screen.ui} to the target screen; need some")

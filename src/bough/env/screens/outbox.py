@@ -1,11 +1,11 @@
-"""A list to which entries are sent; what was sent stays."""
+"""A list of sent entries, which cannot be taken back."""
 
 import random
 from collections import Counter
 from dataclasses import dataclass
 
 from bough.env.screens.form import Field, form_elements, form_problem
-from bough.env.screens.part import Change, Effect, Element, Job, Table, Wish
+from bough.env.screens.part import Change, Effect, Element, Request, Subtask, Table
 
 NEW = ("new",)
 
@@ -16,8 +16,8 @@ class Outbox:
 
     Attributes:
         title: Name of the part.
-        noun: What an entry is.
-        fields: Of the form.
+        noun: Word for an entry, such as "mail".
+        fields: The fields of the form.
     """
 
     title: str
@@ -51,22 +51,22 @@ class Outbox:
             return Change(table=table, path=path, note=problem)
         return Change(table=(*table, form), path=())
 
-    def propose(self, template: str, table: Table, rng: random.Random) -> Wish | None:  # noqa: ARG002
+    def propose(self, template: str, table: Table, rng: random.Random) -> Request | None:  # noqa: ARG002
         """See `Part.propose`."""
         return (template, *(field.draw(rng) for field in self.fields))
 
-    def grant(self, table: Table, wish: Wish) -> Table:
-        """See `Part.grant`."""
-        return (*table, wish[1:])
+    def fulfil(self, table: Table, request: Request) -> Table:
+        """See `Part.fulfil`."""
+        return (*table, request[1:])
 
-    def text(self, wish: Wish) -> str:
+    def text(self, request: Request) -> str:
         """See `Part.text`."""
-        given = " ".join(f"{field.name} {text}" for field, text in zip(self.fields, wish[1:], strict=True))
+        given = " ".join(f"{field.name} {text}" for field, text in zip(self.fields, request[1:], strict=True))
         return f"send {self.noun} {given}"
 
-    def jobs(self, table: Table, target: Table) -> tuple[Job, ...] | None:
-        """See `Part.jobs`: None when an entry was sent that is not in the target."""
+    def subtasks(self, table: Table, target: Table) -> tuple[Subtask, ...] | None:
+        """See `Part.subtasks`: None when an entry was sent that is not in the target."""
         if Counter(table) - Counter(target):
             return None
         missing = (Counter(target) - Counter(table)).elements()
-        return tuple(Job(path=NEW, clicks=(("save",),), form=row) for row in missing)
+        return tuple(Subtask(path=NEW, clicks=(("save",),), form=row) for row in missing)

@@ -1,4 +1,4 @@
-"""A part of an app: a table of data, its screens, and the changes that a task can request."""
+"""A part of an app: a table of data, its screens, and the requests that a task can make."""
 
 import random
 from dataclasses import dataclass
@@ -8,10 +8,10 @@ Table: TypeAlias = tuple[tuple[str, ...], ...]
 """The data of a part: rows of texts."""
 
 Effect: TypeAlias = tuple[str, ...]
-"""What a click does: a verb and its arguments."""
+"""The effect of a click: a verb and its arguments."""
 
-Wish: TypeAlias = tuple[str, ...]
-"""A change that a task requests: the name of its template and the parameters."""
+Request: TypeAlias = tuple[str, ...]
+"""A change that a task requests: the name of its template, then the parameters."""
 
 NOTHING: Effect = ("nothing",)
 
@@ -23,7 +23,7 @@ class Element:
     Attributes:
         role: "button", "toggle", "option", "field", "item", "tab", "icon", "back" or "text".
         label: Its text.
-        effect: What a click does.
+        effect: The effect of a click on it.
         value: Its state, such as "on", or the text in a field.
     """
 
@@ -35,7 +35,7 @@ class Element:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """What an effect does to a part.
+    """The result of an effect on a part.
 
     Attributes:
         table: The new data.
@@ -49,8 +49,8 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
-    """A piece of the oracle's work: go to a screen, fill its form, click.
+class Subtask:
+    """A step of the oracle's plan: go to a screen, fill its form, click.
 
     Attributes:
         path: The screen, below the part's first screen.
@@ -92,24 +92,24 @@ class Part(Protocol):
         """Executes an effect of one of its elements."""
         ...
 
-    def propose(self, template: str, table: Table, rng: random.Random) -> Wish | None:
+    def propose(self, template: str, table: Table, rng: random.Random) -> Request | None:
         """Samples parameters for a template; None where the data has none."""
         ...
 
-    def grant(self, table: Table, wish: Wish) -> Table:
-        """The data after a request is fulfilled.
+    def fulfil(self, table: Table, request: Request) -> Table:
+        """The data with a request fulfilled.
 
         Raises:
-            LookupError: when the data do not have what the request is about.
+            LookupError: when the data have no row for the request.
         """
         ...
 
-    def text(self, wish: Wish) -> str:
+    def text(self, request: Request) -> str:
         """A request in words."""
         ...
 
-    def jobs(self, table: Table, target: Table) -> tuple[Job, ...] | None:
-        """What leads from one table to another; None where nothing does."""
+    def subtasks(self, table: Table, target: Table) -> tuple[Subtask, ...] | None:
+        """The subtasks that change one table into another; None where none do."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""The value of a state: the screen, the target, and what an action does to them."""
+"""The value of a state: the screen, the target, and the effects of actions on them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -17,11 +17,11 @@ from bough.tree.pointing import Box, Point, Pointing, centre, inside
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """How screens are measured and shown.
+    """The settings of the display and of ids.
 
     Attributes:
-        width: Of the screen, in pixels.
-        height: Of the screen, in pixels.
+        width: Width of the screen, in pixels.
+        height: Height of the screen, in pixels.
         boxes: Whether the observation has the box of each element.
         links: Whether the action `open` is available.
         points: Whether the oracle clicks points in place of ids.
@@ -38,14 +38,14 @@ class View:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Phone:
-    """A phone in use.
+    """The value of a state of `Screens`: a phone in use.
 
     Attributes:
-        screen: The data and what is shown.
+        screen: The data, and the screen that is shown.
         prompt: The task in words.
         target: The data to reach, the parts of the requests first.
-        goals: Number of requests, each in a part of its own.
-        steps: Actions so far.
+        goals: Number of requests, each in another part.
+        steps: Number of actions so far.
         note: A message of the last action; "" for none.
         over: Whether the episode has ended.
     """
@@ -59,7 +59,7 @@ class Phone:
     over: bool = False
 
     def reached(self) -> int:
-        """The number of requests that are fulfilled now."""
+        """The number of fulfilled requests."""
         return sum(same(self.screen.data[place], self.target[place]) for place in [*self.target][: self.goals])
 
     def solved(self) -> bool:
@@ -145,11 +145,11 @@ class Phone:
         return (screen.waited(), "") if verb == "wait" else screen.after((verb,))
 
     def plan(self, view: View) -> tuple[Move, ...] | None:
-        """The oracle's moves; None where the target is out of reach."""
+        """The oracle's moves; None where no moves lead to the target."""
         return solve(self.screen, self.target, links=view.links)
 
     def lines(self, moves: tuple[Move, ...], view: View) -> tuple[tuple[str, Pointing], ...]:
-        """The oracle's moves as actions, each with what it points at."""
+        """The oracle's moves as actions, each with its target."""
         phone, found = self, list[tuple[str, Pointing]]()
         for move in moves:
             line, pointing = phone.line(move, view)

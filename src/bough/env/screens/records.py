@@ -4,7 +4,7 @@ import random
 from dataclasses import dataclass
 
 from bough.env.screens.form import LONGEST, Field, form_elements, form_problem
-from bough.env.screens.part import Change, Effect, Element, Job, Table, Wish
+from bough.env.screens.part import Change, Effect, Element, Request, Subtask, Table
 
 NEW, EDIT = "new", "edit"
 DELETE: Effect = ("delete",)
@@ -17,8 +17,8 @@ class Records:
 
     Attributes:
         title: Name of the part.
-        noun: What an entry is.
-        fields: Of the form; texts of the first one are unique.
+        noun: Word for an entry, such as "note".
+        fields: The fields of the form; texts of the first one are unique.
         mark: A flag of each entry, such as "pinned"; "" without one.
         writable: Whether entries can be created and edited.
     """
@@ -74,7 +74,7 @@ class Records:
         after = tuple((*row[:-1], OTHER[row[-1]]) if row[0] == name else row for row in table)
         return Change(table=after, path=path)
 
-    def propose(self, template: str, table: Table, rng: random.Random) -> Wish | None:
+    def propose(self, template: str, table: Table, rng: random.Random) -> Request | None:
         """See `Part.propose`."""
         texts = tuple(field.draw(rng) for field in self.fields)
         names = [row[0] for row in table]
@@ -93,9 +93,9 @@ class Records:
             return (template, name, self.fields[number].name, texts[number]) if changed else None
         return template, name
 
-    def grant(self, table: Table, wish: Wish) -> Table:
-        """See `Part.grant`."""
-        template, name, *rest = wish
+    def fulfil(self, table: Table, request: Request) -> Table:
+        """See `Part.fulfil`."""
+        template, name, *rest = request
         if template == "create":
             return (*table, (name, *rest, *(["no"] if self.mark else [])))
         changed = list(_row(table, _item(name)))
@@ -109,11 +109,11 @@ class Records:
             changed[-1] = "yes" if template == "mark" else "no"
         return tuple(tuple(changed) if row[0] == name else row for row in table)
 
-    def text(self, wish: Wish) -> str:
+    def text(self, request: Request) -> str:
         """See `Part.text`."""
-        template, name, *rest = wish
+        template, name, *rest = request
         if template == "create":
-            given = " ".join(f"{field.name} {text}" for field, text in zip(self.fields, wish[1:], strict=True))
+            given = " ".join(f"{field.name} {text}" for field, text in zip(self.fields, request[1:], strict=True))
             return f"create {self.noun} {given}"
         about = {
             "rename": f"rename {self.noun} {name} to {rest[-1] if rest else ''}",
@@ -122,27 +122,27 @@ class Records:
         }
         return about.get(template, f"{template} {self.noun} {name} {self.mark}")
 
-    def jobs(self, table: Table, target: Table) -> tuple[Job, ...] | None:
-        """See `Part.jobs`: None where it would need an edit of entries that cannot be edited."""
+    def subtasks(self, table: Table, target: Table) -> tuple[Subtask, ...] | None:
+        """See `Part.subtasks`: None where it would need an edit of entries that cannot be edited."""
         now, then = {row[0]: row for row in table}, {row[0]: row for row in target}
         extra, missing = [name for name in now if name not in then], [name for name in then if name not in now]
         renamed = dict(zip(extra, missing, strict=False)) if self.writable else {}
-        jobs: list[Job] = []
+        subtasks: list[Subtask] = []
         for name, row in now.items():
             goal = then.get(renamed.get(name, name))
             if goal is None:
-                jobs.append(Job(path=(_item(name),), clicks=(("ask", *DELETE), ("yes",))))
+                subtasks.append(Subtask(path=(_item(name),), clicks=(("ask", *DELETE), ("yes",))))
                 continue
             if self.mark and goal[-1] != row[-1]:
-                jobs.append(Job(path=(_item(name),), clicks=(("mark",),)))
+                subtasks.append(Subtask(path=(_item(name),), clicks=(("mark",),)))
             if self._texts(goal) != self._texts(row):
-                jobs.append(Job(path=(_item(name), EDIT), clicks=(("save",),), form=self._texts(goal)))
+                subtasks.append(Subtask(path=(_item(name), EDIT), clicks=(("save",),), form=self._texts(goal)))
         for name in missing[len(renamed) :]:
-            jobs.append(Job(path=(NEW,), clicks=(("save",),), form=self._texts(then[name])))
+            subtasks.append(Subtask(path=(NEW,), clicks=(("save",),), form=self._texts(then[name])))
             if self.mark and then[name][-1] == "yes":
-                jobs.append(Job(path=(_item(name),), clicks=(("mark",),)))
-        wrong = not self.writable and any(job.form for job in jobs)
-        return None if wrong else tuple(jobs)
+                subtasks.append(Subtask(path=(_item(name),), clicks=(("mark",),)))
+        wrong = not self.writable and any(subtask.form for subtask in subtasks)
+        return None if wrong else tuple(subtasks)
 
     def _save(self, table: Table, path: tuple[str, ...], form: tuple[str, ...]) -> Change:
         old = "" if path == (NEW,) else path[0].removeprefix("=")

@@ -23,32 +23,32 @@ from bough.tree.pointing import Pointing
 class Screens:
     """A phone with generated apps. A task is one to four requests, such as "rename note milk to tea in notes".
 
-    The observation is the task, the name of the screen, and one line for each visible element: its id, role, label
-    and state. Success: the data are those of the start with the requests fulfilled, and nothing else has changed.
+    The observation is the task, the name of the screen, and one line for each visible element. The line has the
+    element's id, role, label and state. Success: the requests are fulfilled, and no other data has changed.
 
-    Settings in the manner of AndroidWorld-Generalization (arXiv 2603.07432): `level` is what no two splits share.
+    The levels of splits are those of AndroidWorld-Generalization (arXiv 2603.07432).
 
-    `Step.info["pointing"]` has where the action pointed and where the oracle's action points (`bough.tree.Pointing`).
+    `Step.info["pointing"]` has the point of the action and that of the oracle's action (`bough.tree.Pointing`).
 
     Attributes:
         tier: 1, 2 or 3: tasks whose plans have 2 to 4, 5 to 8, or 9 to 15 actions.
-        level: "instance": no request with its parameters is in two splits. "template": one template of each kind of
-            app is in dev, one in test. "app": three kinds of apps are in dev, three in test.
-        apps: Installed apps, 1 to 15; at level "app" at most 3.
-        rows: Entries of a list at the start.
-        page_rows: Elements that fit on a page; longer screens are scrolled.
+        level: What no two splits share. "instance": a request with its parameters. "template": a template; one of each
+            kind of app is in dev, one in test. "app": a kind of app; three are in dev, three in test.
+        apps: Number of installed apps, 1 to 15; at level "app" at most 3.
+        rows: Number of entries of a list at the start, 1 to 6.
+        page_rows: Number of elements that fit on a page, 2 to 40; longer screens are scrolled.
         themes: Whether labels, layout, and the order of apps and parts vary.
-        slow: Share of the parts of apps whose screen has to be waited for.
-        fault_rate: Share of actions that raise `EnvFault` the first time that a process executes them in a state.
+        slow: Share of the parts of apps that first show a loading screen, in [0, 1]; `wait` loads it.
+        fault_rate: Share of actions that raise `EnvFault` at their first execution in a process, in [0, 1].
         links: Whether the action `open APP` is available.
         boxes: Whether the observation has the boxes.
         ids: "number": the ids of elements count from 1. "label": they are the labels, which is easier.
         points: Whether the oracle clicks points in place of ids.
-        width: Of the screen, in pixels.
-        height: Of the screen, in pixels.
+        width: Width of the screen, in pixels.
+        height: Height of the screen, in pixels.
         ends: "done": the action `done` ends the episode. "success": success ends it too.
-        progress: Share of the reward that fulfilled requests pay; it is taken back when one is undone.
-        targets: What `Step.info` has of the oracle: nothing, its next action, or its whole plan.
+        progress: Share of the reward that fulfilled requests pay, in [0, 1]; it is taken back when one is undone.
+        targets: The oracle's part of `Step.info`: "none", its next action ("step"), or its whole plan ("plan").
         calls: Whether actions are calls of tools in place of texts.
         max_steps: The episode is `TRUNCATED` after this many actions.
 
@@ -163,7 +163,7 @@ class Screens:
         return self._step_calls(phone, action)
 
     def plan(self, state: State) -> tuple[str | Action, ...] | None:
-        """Returns the oracle's actions; None where the target is out of reach, or too few steps are left.
+        """Returns the oracle's actions; None where no plan leads to the target, or too few steps are left.
 
         The plan of a task with one request is a shortest one from the home screen. Other plans are short.
         """
@@ -178,7 +178,7 @@ class Screens:
         return tuple(Action(calls=(call_of(line),)) if self.calls else line for line in lines)
 
     def pointings(self, state: State) -> tuple[Pointing, ...] | None:
-        """Returns the element and box of each action of `plan` but `done`; None without a plan."""
+        """Returns the target of each action of `plan` but `done`; None without a plan."""
         phone = _phone_of(state)
         moves = phone.plan(self._view)
         return None if moves is None else tuple(pointing for _, pointing in phone.lines(moves, self._view))
@@ -289,7 +289,7 @@ class Screens:
         return self._step(phone, after, (*messages, last), first, valid=valid)
 
     def _info(self, phone: Phone, command: Command | None) -> dict[str, object]:
-        """Where the action pointed, and the oracle's action in the same state."""
+        """The point of the action, and the oracle's action in the same state."""
         if self.targets == "none":
             return {}
         moves = phone.plan(self._view)

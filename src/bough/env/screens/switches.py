@@ -3,7 +3,7 @@
 import random
 from dataclasses import dataclass
 
-from bough.env.screens.part import Change, Effect, Element, Job, Table, Wish
+from bough.env.screens.part import Change, Effect, Element, Request, Subtask, Table
 
 OTHER = {"on": "off", "off": "on"}
 
@@ -14,7 +14,7 @@ class Switches:
 
     Attributes:
         title: Name of the part.
-        names: Of the toggles.
+        names: Names of the toggles.
     """
 
     title: str
@@ -43,24 +43,24 @@ class Switches:
         after = tuple((name, OTHER[value] if name == effect[-1] else value) for name, value in table)
         return Change(table=after, path=path)
 
-    def propose(self, template: str, table: Table, rng: random.Random) -> Wish | None:
+    def propose(self, template: str, table: Table, rng: random.Random) -> Request | None:
         """See `Part.propose`."""
         names = [name for name, value in table if value != template.removeprefix("turn ")]
         return (template, rng.choice(names)) if names else None
 
-    def grant(self, table: Table, wish: Wish) -> Table:
-        """See `Part.grant`."""
-        template, wanted = wish
+    def fulfil(self, table: Table, request: Request) -> Table:
+        """See `Part.fulfil`."""
+        template, wanted = request
         if all(row[0] != wanted for row in table):
             raise LookupError(f"no toggle {wanted}")
         return tuple((name, template.removeprefix("turn ") if name == wanted else value) for name, value in table)
 
-    def text(self, wish: Wish) -> str:
+    def text(self, request: Request) -> str:
         """See `Part.text`."""
-        return " ".join(wish)
+        return " ".join(request)
 
-    def jobs(self, table: Table, target: Table) -> tuple[Job, ...]:
-        """See `Part.jobs`."""
+    def subtasks(self, table: Table, target: Table) -> tuple[Subtask, ...]:
+        """See `Part.subtasks`."""
         wanted = {row[0]: row[1] for row in target}
         clicks = tuple(("toggle", name) for name, value in table if wanted[name] != value)
-        return (Job(path=(), clicks=clicks),) if clicks else ()
+        return (Subtask(path=(), clicks=clicks),) if clicks else ()

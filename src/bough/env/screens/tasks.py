@@ -10,7 +10,7 @@ from bough.env.env import Split
 from bough.env.screens.catalogue import KINDS
 from bough.env.screens.device import Device, Place
 from bough.env.screens.levels import Level, is_in, templates_in
-from bough.env.screens.part import Table, Wish
+from bough.env.screens.part import Request, Table
 from bough.env.splits import PATIENCE
 from bough.tree import Task
 
@@ -22,21 +22,21 @@ TIERS: Mapping[int, tuple[range, range]] = {
 """By tier: the numbers of requests in a task, and the lengths of the oracle's plan."""
 
 TRIES = 40
-"""Samples of a request before a task is given up."""
+"""Maximum number of samples for each request of a task."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Goal:
-    """A request: where, and what."""
+    """A request and its place: an app and a part."""
 
     app: str
     part: str
-    wish: Wish
+    request: Request
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instance:
-    """A task before it has an id: the seed of the device, its apps, and the requests, each in another part."""
+    """The content of a task: the seed of the device, its apps, and requests in different parts."""
 
     seed: int
     apps: tuple[str, ...]
@@ -48,7 +48,7 @@ class Instance:
 
     def data(self) -> dict[str, object]:
         """The data of its task."""
-        goals = [[goal.app, goal.part, *goal.wish] for goal in self.goals]
+        goals = [[goal.app, goal.part, *goal.request] for goal in self.goals]
         return {"device": self.seed, "apps": [*self.apps], "goals": goals}
 
 
@@ -61,9 +61,9 @@ def sample_goals(device: Device, level: Level, split: Split, count: int, rng: ra
         app = rng.choice([*device.apps])
         template = rng.choice(templates_in(level, split, app))
         part = rng.choice([part for part in device.apps[app] if template in part.templates])
-        wish = part.propose(template, device.data[app, part.title], rng)
-        if wish and is_in(level, split, app, part.title, wish):
-            goals.setdefault((app, part.title), Goal(app=app, part=part.title, wish=wish))
+        request = part.propose(template, device.data[app, part.title], rng)
+        if request and is_in(level, split, app, part.title, request):
+            goals.setdefault((app, part.title), Goal(app=app, part=part.title, request=request))
     return tuple(goals.values()) if len(goals) == count else ()
 
 
@@ -108,7 +108,7 @@ def read_instance(task: Task) -> Instance:
             f"Screens: task {task.id} got the data {dict(task.data)!r}; need 'device', a whole number, 'apps', names "
             f"out of {[*KINDS]}, and 'goals', lists of an app, a part, a template and its parameters"
         )
-    made = tuple(Goal(app=goal[0], part=goal[1], wish=goal[2:]) for goal in listed)
+    made = tuple(Goal(app=goal[0], part=goal[1], request=goal[2:]) for goal in listed)
     return Instance(seed=cast("int", seed), apps=names, goals=made)
 
 
@@ -123,12 +123,12 @@ def target_of(device: Device, goals: Sequence[Goal]) -> dict[Place, Table]:
         place = (goal.app, goal.part)
         try:
             part = device.part(*place)
-            if goal.wish[0] not in part.templates:
-                raise LookupError(f"no template {goal.wish[0]!r}")
-            target[place] = part.grant(device.data[place], goal.wish)
+            if goal.request[0] not in part.templates:
+                raise LookupError(f"no template {goal.request[0]!r}")
+            target[place] = part.fulfil(device.data[place], goal.request)
         except (LookupError, ValueError, StopIteration) as error:
             raise ValueError(
-                f"Screens: got the goal {[*place, *goal.wish]}, which does not fit the device ({error!r}); need one "
+                f"Screens: got the goal {[*place, *goal.request]}, which does not fit the device ({error!r}); need one "
                 "that `Screens.tasks` made with the same settings"
             ) from error
     return target | {place: table for place, table in device.data.items() if place not in target}
@@ -136,7 +136,7 @@ def target_of(device: Device, goals: Sequence[Goal]) -> dict[Place, Table]:
 
 def prompt_of(device: Device, goals: Sequence[Goal]) -> str:
     """The requests in words."""
-    texts = [f"{device.part(goal.app, goal.part).text(goal.wish)} in {goal.app}" for goal in goals]
+    texts = [f"{device.part(goal.app, goal.part).text(goal.request)} in {goal.app}" for goal in goals]
     return " then ".join(texts)
 
 

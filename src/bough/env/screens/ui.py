@@ -1,4 +1,4 @@
-"""What is on the screen, and what a click does."""
+"""The screen that is shown, and the effects of clicks on it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -14,7 +14,7 @@ class Ui:
     Attributes:
         app: The open app; "" at home.
         path: Title of the part, then the screens below it; () is the menu of the app.
-        page: Of a list that is longer than the screen.
+        page: Page of a list that is longer than the screen, from 0.
         form: The texts in the fields; None without a form.
         focus: The field that receives text; -1 for none.
         ask: The effect that a dialog asks to confirm; () without a dialog.
@@ -35,13 +35,13 @@ HOME = Ui()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Screen:
-    """The device in use: its data and what is shown.
+    """The device in use: its data and the screen that is shown.
 
     Attributes:
         device: The device.
         data: The data of each part.
-        ui: What is shown.
-        page_rows: Elements that fit on a page of a list.
+        ui: The screen that is shown.
+        page_rows: Number of elements that fit on a page of a list.
     """
 
     device: Device
@@ -122,7 +122,7 @@ class Screen:
         return self._act(effect)
 
     def _moved(self, effect: Effect) -> Ui | None:
-        """What is shown after an effect that changes no data; None for one that does."""
+        """The screen after an effect that changes no data; None for one that does."""
         ui, verb = self.ui, effect[0]
         if verb == "nothing":
             return ui

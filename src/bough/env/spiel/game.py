@@ -52,7 +52,7 @@ def load_game(text: str) -> Any:
         raise ValueError(f"OpenSpiel.game: got {text!r}: {error}; need parameters of {name}") from error
     kind = game.get_type()
     if kind.dynamics != spiel.GameType.Dynamics.SEQUENTIAL:
-        raise ValueError(f"OpenSpiel.game: got {text!r}, a game of a crowd; need players that act in turn")
+        raise ValueError(f"OpenSpiel.game: got {text!r}, a mean-field game; need players that act in turn")
     if kind.chance_mode == spiel.GameType.ChanceMode.SAMPLED_STOCHASTIC:
         raise ValueError(
             f"OpenSpiel.game: got {text!r}, which draws from a generator of its own; need a game with explicit chance"
@@ -75,7 +75,7 @@ def _is_perfect(game: Any) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class GameTexts:
-    """What a game is, and the texts of its states.
+    """The properties of a game, and the texts of its states.
 
     Attributes:
         game: OpenSpiel's game.
@@ -110,7 +110,7 @@ class GameTexts:
         return self.game.get_type().utility == pyspiel().GameType.Utility.IDENTICAL
 
     def view(self, state: Any, player: int) -> str:
-        """What a player observes: the board, or the information state where something is hidden."""
+        """The observation of a player: the board, or the information state where something is hidden."""
         kind = self.game.get_type()
         if kind.provides_information_state_string and not (self.is_perfect and kind.provides_observation_string):
             text = state.information_state_string(player)

@@ -14,8 +14,8 @@ class Position:
     Attributes:
         game: The game, in OpenSpiel's notation.
         history: All moves so far, outcomes of chance included.
-        seed: Chance is a function of this seed and the history.
-        chance: The first outcomes of chance, which the seed does not decide.
+        seed: Seed of chance, whose outcomes are a function of the seed and the history.
+        chance: The first outcomes of chance, given in place of sampled ones.
         invalid: Number of invalid actions of each player.
         forfeited: The player that forfeited; -1 while all play.
     """

@@ -21,8 +21,8 @@ class Value:
     """The value of a state for player 0.
 
     Attributes:
-        perfect: With perfect play of all.
-        chances: By player, when this player plays perfectly and the others uniformly at random.
+        perfect: The value with perfect play of all.
+        chances: The value by player, when this player plays perfectly and the others uniformly at random.
     """
 
     perfect: float
@@ -34,7 +34,8 @@ class Solution:
     """A solved game: deterministic, of perfect information, for one player or a zero-sum one for two.
 
     Attributes:
-        values: By key of the state.
+        texts: The game and the texts of its states.
+        values: The values of the states, by player and text.
     """
 
     texts: GameTexts

@@ -4,7 +4,7 @@ from bough.env.text_to_sql.folders import BirdFolder, SpiderFolder
 from bough.env.text_to_sql.generated import GeneratedQuestions
 from bough.env.text_to_sql.match import Match
 from bough.env.text_to_sql.partial_credit import PartialCredit
-from bough.env.text_to_sql.questions import Questions
+from bough.env.text_to_sql.questions import SqlSource
 from bough.env.text_to_sql.read_only import QueryLimits, QueryResult, ReadOnlyDatabase
 
 __all__ = [
@@ -12,7 +12,7 @@ __all__ = [
     "GeneratedQuestions",
     "Match",
     "PartialCredit",
-    "Questions",
+    "SqlSource",
     "QueryLimits",
     "QueryResult",
     "ReadOnlyDatabase",

@@ -1,4 +1,4 @@
-"""SQLite's functions of date and time with a fixed present, so that a query has one result on every day and machine."""
+"""SQLite's date and time functions with a fixed present: a query has one result on every day and machine."""
 
 import sqlite3
 from collections.abc import Callable

@@ -16,8 +16,8 @@ class SpiderFolder:
     """The Spider data set (arXiv 1809.08887) in a folder: questions, schemas and databases.
 
     The layout is the official one: `dev.json`, `tables.json`, `database/NAME/NAME.sqlite`, and `train_spider.json` with
-    `train_others.json` where they are. Further SQLite files in the folder of a database are those of the test suites
-    (arXiv 2010.02840): an answer must match on them too.
+    `train_others.json`, both optional. Further SQLite files in the folder of a database are its test suite (arXiv
+    2010.02840): an answer must match on them too.
 
     Without a test file, half of the databases of `dev.json` are the test split; without training files, the databases
     of `dev.json` are divided among the three splits. No database is in two splits.
@@ -57,7 +57,7 @@ class SpiderFolder:
         """Returns `count` different questions of a split.
 
         Raises:
-            ValueError: when the split has fewer, or the folder is no Spider data set.
+            ValueError: when the split has fewer, or the folder has no Spider data set.
         """
         return _spider(self).draw(split, count, seed)
 
@@ -82,8 +82,8 @@ class SpiderFolder:
 class BirdFolder:
     """The BIRD data set (arXiv 2305.03111) in a folder: questions with evidence, and databases.
 
-    The layout is the official one: `dev.json`, `dev_tables.json` and `dev_databases/NAME/NAME.sqlite`, and the same
-    with `train` for `dev`, in the folder itself or in folders in it. The evidence is the hint of a question.
+    The layout is the official one: `dev.json`, `dev_tables.json` and `dev_databases/NAME/NAME.sqlite`. The training
+    files have `train` in place of `dev`. They are in the folder or directly below it. The evidence is the hint.
 
     Half of the databases of `dev.json` are the test split; without `train.json`, the databases of `dev.json` are
     divided among the three splits. No database is in two splits.
@@ -110,7 +110,7 @@ class BirdFolder:
         """Returns `count` different questions of a split.
 
         Raises:
-            ValueError: when the split has fewer, or the folder is no BIRD data set.
+            ValueError: when the split has fewer, or the folder has no BIRD data set.
         """
         return _bird(self).draw(split, count, seed)
 

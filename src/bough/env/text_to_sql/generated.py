@@ -9,15 +9,15 @@ from typing import Literal, TypeAlias
 from bough.env.env import Split
 from bough.env.splits import content_hash, draw_instances, instance_task, split_of
 from bough.env.text_to_sql import one_table, two_tables
-from bough.env.text_to_sql.made import MadeTables, Spelling, draw_tables, fill_tables
+from bough.env.text_to_sql.generated_tables import GeneratedTables, Spelling, draw_tables, fill_tables
 from bough.env.text_to_sql.match import Match
-from bough.env.text_to_sql.question import Question
+from bough.env.text_to_sql.question import SqlQuestion
 from bough.env.text_to_sql.questions import open_databases, orders_rows
 from bough.env.text_to_sql.read_only import QueryLimits, QueryResult
 from bough.env.text_to_sql.schema import Schema
 from bough.tree import Task
 
-Template: TypeAlias = Callable[[random.Random, MadeTables], Question]
+Template: TypeAlias = Callable[[random.Random, GeneratedTables], SqlQuestion]
 
 TIERS: Mapping[int, tuple[Template, ...]] = {
     1: (one_table.filter_category, one_table.filter_number, one_table.filter_name, one_table.filter_both),
@@ -45,14 +45,14 @@ TWO_TABLES = frozenset({*TIERS[3], two_tables.group_most, two_tables.group_avera
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Draft:
+class QuestionInstance:
     """A question before its checks."""
 
     database: int
-    tables: MadeTables
+    tables: GeneratedTables
     tier: int
     template: str
-    question: Question
+    question: SqlQuestion
 
     @property
     def content(self) -> str:
@@ -65,8 +65,8 @@ class GeneratedQuestions:
     """Schemas, rows, questions and gold queries from seeds.
 
     Tier 1 filters one table; tier 2 adds aggregates, orders and limits; tier 3 joins a table and its parent; tier 4
-    groups, filters groups and nests queries. A question is used only if its gold query has a result that is neither
-    empty nor zero, and every query that drops or reverses a part of it has another result.
+    groups, filters groups and nests queries. A question is used only if the result of its gold query is neither empty
+    nor zero. Every query that drops or reverses a part of the gold query must have another result.
 
     With several spellings a question has the plain word, such as "cat", and the column stores "cat", "CAT" or "ca". The
     schema does not show which one, so an agent has to read the column first.
@@ -79,10 +79,9 @@ class GeneratedQuestions:
         columns: Text columns of a table, and number columns of a table: 1 or 2.
         spellings: Some of "plain", "upper", "short"; each text column draws one.
         phrasings: Different phrasings of a question: 1 or 2.
-        variants: Number of further databases of the same schema and other rows, on which an answer must match too. They
-            reject an answer that writes the result down (arXiv 2010.02840).
-        split_by: "question": no pair of schema and gold query is in two splits. "schema": no schema is in two splits
-            either.
+        variants: Number of further databases with the same schema and other rows, on which an answer must match too.
+            They reject an answer that contains the result itself (arXiv 2010.02840).
+        split_by: What no two splits share. "question": a schema with a gold query. "schema": a schema.
 
     Raises:
         ValueError: when a field is out of its range.
@@ -129,16 +128,16 @@ class GeneratedQuestions:
         Raises:
             ValueError: when the split has fewer.
         """
-        drafts = draw_instances(
+        instances = draw_instances(
             name="GeneratedQuestions",
             split=split,
             count=count,
             seed=seed,
             propose=lambda rng: self._propose(rng, split),
-            content=lambda draft: draft.content,
+            content=lambda instance: instance.content,
             accept=self._is_usable,
         )
-        return [self._task(draft) for draft in drafts]
+        return [self._task(instance) for instance in instances]
 
     def schema(self, database: str) -> Schema:
         """The schema of a database.
@@ -160,14 +159,14 @@ class GeneratedQuestions:
     def _templates(self, tier: int) -> list[Template]:
         return [each for each in TIERS[tier] if self.tables > 1 or each not in TWO_TABLES]
 
-    def _propose(self, rng: random.Random, split: Split) -> Draft:
+    def _propose(self, rng: random.Random, split: Split) -> QuestionInstance:
         database = rng.randrange(self.databases)
         while self.split_by == "schema" and _split_of_schema(self, database) != split:
             database = rng.randrange(self.databases)
         tier = rng.choice(self.tiers)
         template = rng.choice(self._templates(tier))
         tables = _filled(self, database, 0)
-        return Draft(
+        return QuestionInstance(
             database=database,
             tables=tables,
             tier=tier,
@@ -175,37 +174,37 @@ class GeneratedQuestions:
             question=template(rng, tables),
         )
 
-    def _is_usable(self, draft: Draft) -> bool:
-        """Whether the gold query has a result of its own."""
-        database, question = open_databases(self, str(draft.database))[0], draft.question
+    def _is_usable(self, instance: QuestionInstance) -> bool:
+        """Whether the gold query has a result that no wrong query has."""
+        database, question = open_databases(self, str(instance.database))[0], instance.question
         ordered, limits = orders_rows(question.sql), QueryLimits()
         gold = database.run(question.sql, limits)
-        if gold.error or gold.more or not _says_something(gold):
+        if gold.error or gold.more or not _is_informative(gold):
             return False
 
         def has_same_result(sql: str) -> bool:
             return self.match.equal(gold, database.run(sql, limits), ordered=ordered)
 
-        return all(map(has_same_result, question.same)) and not any(map(has_same_result, question.near))
+        return all(map(has_same_result, question.equivalent)) and not any(map(has_same_result, question.wrong))
 
-    def _task(self, draft: Draft) -> Task:
-        choice = int(content_hash(draft.content), 16) % self.phrasings
+    def _task(self, instance: QuestionInstance) -> Task:
+        choice = int(content_hash(instance.content), 16) % self.phrasings
         return instance_task(
             name="sql",
-            content=f"{draft.database}\n{draft.content}",
+            content=f"{instance.database}\n{instance.content}",
             data={
-                "database": str(draft.database),
-                "question": draft.question.phrasings[choice],
-                "sql": draft.question.sql,
+                "database": str(instance.database),
+                "question": instance.question.phrasings[choice],
+                "sql": instance.question.sql,
                 "hint": "",
-                "lookups": [*dict.fromkeys(draft.question.lookups)] if len(self.spellings) > 1 else [],
-                "tier": draft.tier,
-                "template": draft.template,
+                "lookups": [*dict.fromkeys(instance.question.lookups)] if len(self.spellings) > 1 else [],
+                "tier": instance.tier,
+                "template": instance.template,
             },
         )
 
 
-def _says_something(result: QueryResult) -> bool:
+def _is_informative(result: QueryResult) -> bool:
     """Whether a result has a value that is neither NULL nor zero."""
     return any(value not in (None, 0) for row in result.rows for value in row)
 
@@ -217,13 +216,13 @@ def _number(database: str) -> int:
 
 
 @lru_cache(maxsize=256)
-def _filled(questions: GeneratedQuestions, database: int, variant: int) -> MadeTables:
+def _filled(questions: GeneratedQuestions, database: int, variant: int) -> GeneratedTables:
     """A database of the questions, with rows."""
     return fill_tables(_drawn(questions, database), database, rows=questions.rows, variant=variant)
 
 
 @lru_cache(maxsize=4096)
-def _drawn(questions: GeneratedQuestions, database: int) -> MadeTables:
+def _drawn(questions: GeneratedQuestions, database: int) -> GeneratedTables:
     return draw_tables(database, tables=questions.tables, columns=questions.columns, spellings=questions.spellings)
 
 

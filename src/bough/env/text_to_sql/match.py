@@ -20,13 +20,13 @@ ORDERS = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Match:
-    """How results are compared. The defaults follow test-suite evaluation of Spider (arXiv 2010.02840).
+    """The comparison of results. The defaults follow test-suite evaluation of Spider (arXiv 2010.02840).
 
     Names of columns do not matter. `Match(rows="set", order="never", permute_columns=False)` is BIRD's comparison
     (arXiv 2305.03111).
 
     Attributes:
-        rows: "multiset" compares how often a row occurs; "set" does not.
+        rows: "multiset" counts how often a row occurs; "set" does not.
         order: "gold" compares the order of rows where the gold query has an ORDER BY; "never" compares none.
         permute_columns: Whether the columns may be in another order.
         tolerance: Relative and absolute difference of equal numbers.

@@ -6,23 +6,23 @@ from dataclasses import dataclass, fields
 from bough.env.text_to_sql.match import Match
 from bough.env.text_to_sql.read_only import QueryResult
 from bough.env.text_to_sql.schema import Schema
-from bough.env.text_to_sql.syntax import matched_share, similarity
+from bough.env.text_to_sql.syntax import component_recall, similarity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartialCredit:
-    """Partial credit: the most that each measure pays. A right answer always pays 1.
+    """Partial credit: the maximum reward of each measure. A right answer always has the reward 1.
 
     The measures of a wrong answer are those of partial rewards for text-to-SQL (arXiv 2503.23157), computed from the
-    execution. `progress` pays queries before the answer: the exploration reward of ReEx-SQL (arXiv 2505.12768), by the
-    sub-queries of LearNAT (arXiv 2504.02327).
+    execution. `progress` rewards queries before the answer, as the exploration reward of ReEx-SQL (arXiv 2505.12768)
+    does. Its measure is the components of LearNAT (arXiv 2504.02327).
 
     Attributes:
-        executes: For an answer that executes.
-        columns: Times the overlap (Jaccard) of the columns that answer and gold query read.
-        rows: Times the F1 of the rows of the two results.
-        syntax: Times the similarity of the syntax trees. Needs the package sqlglot.
-        progress: Paid during the episode: times the share of the gold query's components that the queries so far have.
+        executes: Reward of an answer that executes.
+        columns: Factor on the Jaccard overlap of the columns that answer and gold query read.
+        rows: Factor on the F1 of the rows of the two results.
+        syntax: Factor on the similarity of the syntax trees. Needs the package sqlglot.
+        progress: Factor on the recall of the gold query's components by the queries so far, paid during the episode.
             Needs the package sqlglot.
 
     Raises:
@@ -57,5 +57,5 @@ class PartialCredit:
         return credit + (self.syntax * similarity(sql, gold_sql, schema) if self.syntax else 0.0)
 
     def of_queries(self, queries: Sequence[str], gold_sql: str, schema: Schema) -> float:
-        """What the queries of an episode have paid together."""
-        return self.progress * matched_share(queries, gold_sql, schema) if self.progress else 0.0
+        """The reward of all queries of an episode so far."""
+        return self.progress * component_recall(queries, gold_sql, schema) if self.progress else 0.0

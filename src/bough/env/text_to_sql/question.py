@@ -4,21 +4,21 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class SqlQuestion:
     """A question, its gold query, and queries that are similar.
 
     Attributes:
         phrasings: The question in different words.
         sql: The gold query.
-        near: Wrong queries: each has another result than the gold query, else the question is not used.
-        same: Right queries: each has the result of the gold query, else the question has ties and is not used.
+        wrong: Wrong queries. Each must have another result than the gold query, else the question is not used.
+        equivalent: Right queries. Each must have the gold query's result, else the question has ties and is not used.
         lookups: Queries that show how the database stores the words of the question.
     """
 
     phrasings: tuple[str, ...]
     sql: str
-    near: tuple[str, ...] = ()
-    same: tuple[str, ...] = ()
+    wrong: tuple[str, ...] = ()
+    equivalent: tuple[str, ...] = ()
     lookups: tuple[str, ...] = ()
 
 

@@ -30,9 +30,9 @@ class Keys:
 class QuestionFiles:
     """The questions and databases of a folder.
 
-    A file is in the folder or in a folder directly in it. Training files that are missing are no error: then the
-    databases of the dev files are divided among the three splits, 80, 10 and 10 of 100. Without test files, half of the
-    databases of the dev files are the test split. Either way no database is in two splits.
+    A file is in the folder or in a folder directly below it. Without training files, the databases of the dev files are
+    divided among the three splits, 80, 10 and 10 of 100. Without test files, half of the databases of the dev files are
+    the test split. Either way no database is in two splits.
 
     Args:
         folder: The folder.

@@ -1,4 +1,4 @@
-"""Where questions and databases come from, and the databases that a process has open."""
+"""The contract of a source of questions and databases, and the open databases of a process."""
 
 import re
 from collections.abc import Hashable
@@ -13,16 +13,22 @@ from bough.env.text_to_sql.schema import Schema
 from bough.tree import Task
 
 
-class Questions(Hashable, Protocol):
+class SqlSource(Hashable, Protocol):
     """A source of questions: a frozen dataclass whose fields are its settings.
 
-    The data of a task: "database" (its name), "question", "sql" (the gold query), "hint" (knowledge that the question
-    needs, or ""), "lookups" (queries that show how the database stores the words of the question), and "tier".
+    The data of a task:
+
+        database  its name
+        question  the text
+        sql       the gold query
+        hint      knowledge that the question needs, or ""
+        lookups   queries that show how the database stores the words of the question
+        tier      its difficulty
     """
 
     @property
     def match(self) -> Match:
-        """How results are compared, unless the environment sets it."""
+        """The comparison of results, unless the environment sets it."""
         ...
 
     @property
@@ -56,8 +62,8 @@ class Questions(Hashable, Protocol):
 
 
 @lru_cache(maxsize=128)
-def open_databases(questions: Questions, database: str) -> tuple[ReadOnlyDatabase, ...]:
-    """The opened `Questions.contents` of a database; one process opens a database once.
+def open_databases(questions: SqlSource, database: str) -> tuple[ReadOnlyDatabase, ...]:
+    """The opened `SqlSource.contents` of a database; one process opens a database once.
 
     Raises:
         ValueError: when there is no such database.
@@ -66,8 +72,8 @@ def open_databases(questions: Questions, database: str) -> tuple[ReadOnlyDatabas
 
 
 @lru_cache(maxsize=256)
-def read_schema(questions: Questions, database: str) -> Schema:
-    """`Questions.schema`, once a process."""
+def read_schema(questions: SqlSource, database: str) -> Schema:
+    """`SqlSource.schema`, once a process."""
     return questions.schema(database)
 
 
@@ -79,7 +85,7 @@ def orders_rows(sql: str) -> bool:
     return re.search(r"\border\s+by\b", plain, re.IGNORECASE) is not None
 
 
-def tidy(sql: str) -> str:
+def normalise_sql(sql: str) -> str:
     """A query with single blanks, in lower case outside of quotation marks, without a final semicolon."""
     parts = re.split(r"('(?:[^']|'')*'|\"[^\"]*\")", sql.strip().rstrip(";"))
     plain = (part if number % 2 else re.sub(r"\s+", " ", part).lower() for number, part in enumerate(parts))

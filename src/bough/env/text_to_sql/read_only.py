@@ -1,4 +1,4 @@
-"""Executes one SQL query of an untrusted author on a SQLite database: read only, with limits of work and size."""
+"""Executes one untrusted SQL query on a SQLite database: read only, with limits of work and size."""
 
 import sqlite3
 import threading
@@ -42,7 +42,7 @@ class QueryError(StrEnum):
     INVALID = "invalid"
     """SQLite rejects the statement: syntax, unknown names, types."""
     DENIED = "denied"
-    """The statement does something else than reading, or calls a function that is not allowed."""
+    """The statement does more than read, or calls a function that is not allowed."""
     TOO_LONG = "too long"
     """The statement, or one value of its result, has too many bytes."""
     TOO_MUCH_WORK = "too much work"
@@ -139,9 +139,9 @@ class _Watch:
 class ReadOnlyDatabase:
     """A SQLite database on which one query at a time is executed, by any thread.
 
-    SQLite's authorizer allows SELECT, reading, recursion and the functions of `ALLOWED_FUNCTIONS` only, so no statement
-    writes, attaches a file, changes a setting or loads code. The present of functions of time is fixed, and there are
-    no random numbers: the same query on the same database gives the same result.
+    SQLite's authorizer allows only SELECT, reads, recursion and the functions of `ALLOWED_FUNCTIONS`. So no statement
+    writes, attaches a file, changes a setting or loads code. The present time is fixed, and there are no random
+    numbers: the same query on the same database gives the same result.
 
     Example:
         >>> database = ReadOnlyDatabase(b"")

@@ -1,4 +1,4 @@
-"""Syntax trees of queries by sqlglot: components, sub-queries as small goals, and similarity."""
+"""Syntax trees of queries by sqlglot: components, sub-queries as sub-goals, and similarity."""
 
 import importlib
 from collections import Counter
@@ -35,8 +35,8 @@ def sqlglot() -> Any:
 def components(sql: str, schema: Schema) -> frozenset[str]:
     """The parts of a query, in a form that does not depend on aliases, letter case and the order of conditions.
 
-    A part is a table, a condition (of a join too), a column of the result, a column of GROUP BY, a key of ORDER BY, or
-    a limit. The parts of nested queries are among them.
+    A part is a table, a condition (also of a join), a column of the result, a column of GROUP BY, a key of ORDER BY, or
+    a limit. The parts of nested queries are included.
 
     Returns:
         The parts; empty for text that is no query, or too large.
@@ -51,8 +51,8 @@ def components(sql: str, schema: Schema) -> frozenset[str]:
     return frozenset(part for select in tree.find_all(exp.Select) for part in _parts(select))
 
 
-def matched_share(queries: Sequence[str], gold: str, schema: Schema) -> float:
-    """The share of the gold query's components that at least one of the queries has, in 0 to 1.
+def component_recall(queries: Sequence[str], gold: str, schema: Schema) -> float:
+    """The recall of components: the fraction of the gold query's that at least one query has, in [0, 1].
 
     Raises:
         ImportError: when sqlglot is not installed.
@@ -66,8 +66,8 @@ def matched_share(queries: Sequence[str], gold: str, schema: Schema) -> float:
 def similarity(sql: str, gold: str, schema: Schema) -> float:
     """Similarity of two syntax trees in 0 to 1, as LearNAT defines it (arXiv 2504.02327); 1 for equal trees.
 
-    0.7 times the share of the gold tree's nodes (with all below them) that the other tree has, plus 0.3 times one minus
-    the edit distance over the number of nodes of the larger tree.
+    It is 0.7 s + 0.3 (1 - d). s is the fraction of the gold tree's subtrees that the other tree has; d is the edit
+    distance over the number of nodes of the larger tree, at most 1.
 
     Raises:
         ImportError: when sqlglot is not installed.
@@ -84,7 +84,7 @@ def similarity(sql: str, gold: str, schema: Schema) -> float:
 
 @lru_cache(maxsize=4096)
 def sub_queries(sql: str) -> tuple[str, ...]:
-    """A query as a series of small queries, each one step further; the last one is the query itself.
+    """The sub-goals of a query, in order: each sub-query adds one clause. The last one is the query itself.
 
     Nested queries that need no outer row come first. A query grows from its tables, condition by condition, to its
     groups, their conditions, its columns, and its order.
@@ -225,7 +225,7 @@ def _conditions(condition: Any) -> Iterator[str]:
 
 
 def _growth(select: Any) -> Iterator[Any]:
-    """One SELECT from its tables to itself; nothing for one that reads a row of an outer query."""
+    """The sub-queries of one SELECT; nothing for one that reads a row of an outer query."""
     exp = sqlglot().exp
     if not _from(select) or _reads_outside(select):
         return

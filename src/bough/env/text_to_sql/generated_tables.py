@@ -10,16 +10,16 @@ from bough.env.text_to_sql.entities import ENTITIES, Entity
 from bough.env.text_to_sql.schema import Column, Schema, Table
 
 Spelling: TypeAlias = Literal["plain", "upper", "short"]
-"""How a column stores its words: cat as "cat", "CAT" or "ca". Questions have the plain word."""
+"""The form in which a column stores its words: cat as "cat", "CAT" or "ca". Questions have the plain word."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MadeTable:
+class GeneratedTable:
     """A table of a generated database.
 
     Attributes:
         table: Its name.
-        entity: The words it is made of.
+        entity: The words that its names and values are drawn from.
         spellings: The text columns in order, and how each stores its words.
         numbers: The number columns in order.
         link: The column that links to the parent; "" without one.
@@ -44,7 +44,7 @@ class MadeTable:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MadeTables:
+class GeneratedTables:
     """The tables of a generated database.
 
     Attributes:
@@ -52,8 +52,8 @@ class MadeTables:
         parent: The table that `child` links to; None in a database of one table.
     """
 
-    child: MadeTable
-    parent: MadeTable | None
+    child: GeneratedTable
+    parent: GeneratedTable | None
 
     @property
     def schema(self) -> Schema:
@@ -75,7 +75,7 @@ class MadeTables:
         finally:
             database.close()
 
-    def _shown(self, made: MadeTable) -> Table:
+    def _shown(self, made: GeneratedTable) -> Table:
         target = f"{self.parent.table}.id" if self.parent else ""
         columns = (
             Column(
@@ -93,7 +93,7 @@ def spell(word: str, spelling: Spelling) -> str:
     return {"plain": word, "upper": word.upper(), "short": word[:2]}[spelling]
 
 
-def draw_tables(seed: int, *, tables: int, columns: int, spellings: tuple[Spelling, ...]) -> MadeTables:
+def draw_tables(seed: int, *, tables: int, columns: int, spellings: tuple[Spelling, ...]) -> GeneratedTables:
     """Draws the tables of a database, without rows; the same on every machine.
 
     Args:
@@ -105,13 +105,13 @@ def draw_tables(seed: int, *, tables: int, columns: int, spellings: tuple[Spelli
     rng = random.Random(f"sql schema {seed}")
     name = rng.choice([each for each, entity in ENTITIES.items() if tables == 1 or entity.parents])
     link, parent = rng.choice(sorted(ENTITIES[name].parents.items())) if tables > 1 else ("", "")
-    return MadeTables(
+    return GeneratedTables(
         child=_table(rng, name, link, columns, spellings),
         parent=_table(rng, parent, "", columns, spellings) if parent else None,
     )
 
 
-def fill_tables(tables: MadeTables, seed: int, *, rows: int, variant: int = 0) -> MadeTables:
+def fill_tables(tables: GeneratedTables, seed: int, *, rows: int, variant: int = 0) -> GeneratedTables:
     """The tables with rows.
 
     Names are different, and so are the numbers of a column: an order by a number has no ties. At least one row of the
@@ -126,14 +126,14 @@ def fill_tables(tables: MadeTables, seed: int, *, rows: int, variant: int = 0) -
     rng = random.Random(f"sql rows {seed} {variant}")
     parent = None if tables.parent is None else _filled(rng, tables.parent, max(4, rows // 2), 0)
     child = _filled(rng, tables.child, rows, 0 if parent is None else len(parent.rows) - 1)
-    return MadeTables(child=child, parent=parent)
+    return GeneratedTables(child=child, parent=parent)
 
 
-def _table(rng: random.Random, name: str, link: str, columns: int, spellings: tuple[Spelling, ...]) -> MadeTable:
+def _table(rng: random.Random, name: str, link: str, columns: int, spellings: tuple[Spelling, ...]) -> GeneratedTable:
     entity = ENTITIES[name]
     # A text column with the name of the link would be a second column of that name.
     categories = [each for each in sorted(entity.categories) if each != link]
-    return MadeTable(
+    return GeneratedTable(
         table=name,
         entity=entity,
         spellings={each: rng.choice(spellings) for each in rng.sample(categories, columns)},
@@ -142,7 +142,7 @@ def _table(rng: random.Random, name: str, link: str, columns: int, spellings: tu
     )
 
 
-def _filled(rng: random.Random, made: MadeTable, count: int, parents: int) -> MadeTable:
+def _filled(rng: random.Random, made: GeneratedTable, count: int, parents: int) -> GeneratedTable:
     names = rng.sample(made.entity.names, count)
     numbers = {each: _different(rng, made.entity.numbers[each], count) for each in made.numbers}
     rows = tuple(

@@ -1,4 +1,4 @@
-"""Pays each action for where it pointed."""
+"""The reward of each action for the point that it chose."""
 
 from collections.abc import Callable
 
@@ -8,8 +8,8 @@ from bough.tree import Floats, Kind, Tree
 from bough.tree.pointing import Pointing, pointing_in
 
 
-def pay(tree: Tree, score: Callable[[Pointing], float]) -> Floats:
-    """Returns [N], the score of each action at its last node; 0 where no correct action is known."""
+def pointing_rewards(tree: Tree, score: Callable[[Pointing], float]) -> Floats:
+    """Returns [nodes], the score of each action at its last node; 0 where no correct action is known."""
     paid = np.zeros(tree.nodes, dtype=np.float64)
     for node, info in enumerate(tree.info):
         parent = int(tree.parent[node])
