@@ -18,8 +18,8 @@ from bough.env.joint import ParallelCalls
 from bough.env.mcp import McpHttp, McpStdio
 from bough.env.openenv import OpenEnv, openenv_env
 from bough.env.openspiel import OpenSpiel
-from bough.env.pettingzoo import PettingZoo, pettingzoo_env
 from bough.env.original_alfworld import OriginalAlfWorld
+from bough.env.pettingzoo import PettingZoo, pettingzoo_env
 from bough.env.planner_executor import PlannerExecutor
 from bough.env.program_tasks import ProgramTasks
 from bough.env.python_tool import python, run_python

@@ -208,10 +208,11 @@ class AlfWorld:
         )
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=256)
 def load(games: str, name: str) -> Game:
     """Returns a game: a generated room as JSON, or the path of a game in a folder."""
-    return Game(*_texts(games, name))
+    domain, problem, grammar, sentence = _texts(games, name)
+    return Game(domain, problem, grammar, sentence)
 
 
 def name_of(env: AlfWorld, task: Task) -> str:
@@ -229,14 +230,16 @@ def source(env: AlfWorld, task: Task) -> tuple[str, str, str]:
     Raises:
         ValueError: when the task is not one of the environment.
     """
-    return _texts(env.games, name_of(env, task))
+    domain, problem, grammar, sentence = _texts(env.games, name_of(env, task))
+    return domain, problem, grammar.replace("UNKNOWN GOAL", sentence) if sentence else grammar
 
 
-def _texts(games: str, name: str) -> tuple[str, str, str]:
+def _texts(games: str, name: str) -> tuple[str, str, str, str]:
+    """Domain, problem, grammar, and the sentence of the task where the grammar has a gap for it."""
     if games:
-        return read_game(Path(games).expanduser(), name)
+        return (*read_game(Path(games).expanduser(), name), "")
     room = room_of(json.loads(name))
-    return package.domain_text(), room.problem(), package.grammar_text().replace("UNKNOWN GOAL", room.sentence)
+    return package.domain_text(), room.problem(), package.grammar_text(), room.sentence
 
 
 def _household(state: State) -> Household:

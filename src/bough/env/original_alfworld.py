@@ -58,7 +58,7 @@ class OriginalAlfWorld:
             live = Live(_engine(), IDLE.append)
             engine = live.handle
             engine.load({"pddl_domain": domain, "pddl_problem": problem, "grammar": grammar})
-            names = names_of({name: "" for name in engine._entity_infos})
+            names = names_of(dict.fromkeys(engine._entity_infos, ""))
             for name, each in engine._entity_infos.items():
                 each.name = names[name]
             room, _, sentence = str(engine.reset().feedback).rpartition("\n\n")

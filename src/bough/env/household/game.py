@@ -1,17 +1,19 @@
 """One ALFWorld game: the facts of its world, the commands that apply, and the responses."""
 
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from bough.env.household.grammar import Grammar, read_grammar
+from bough.env.household.grammar import read_grammar
 from bough.env.household.pddl import (
     And,
     Atom,
     Binding,
     Condition,
+    Effect,
     Fact,
     Facts,
     Schema,
@@ -66,15 +68,16 @@ class Game:
         start: The facts at the start that can change.
         opening: The first room and the task.
         task: The sentence of the task.
-        scene: The world under given facts; cached, because branches reach the same scenes.
 
     Raises:
         ValueError: when domain, problem or grammar cannot be parsed.
     """
 
-    def __init__(self, domain: str, problem: str, grammar: str) -> None:
+    def __init__(self, domain: str, problem: str, grammar: str, sentence: str = "") -> None:
         read = read_problem(problem)
         self._schemas, self._grammar = _domain(domain), read_grammar(grammar)
+        if sentence:
+            self._grammar = self._grammar.with_task(sentence)
         self.goal, self.objects, self.names = read.goal, read.objects, names_of(read.objects)
         changing = {atom.predicate for schema in self._schemas for each in schema.effects for atom in _changes(each)}
         self._recorded = changing & _read_predicates(self._schemas, self.goal, grammar)
@@ -82,9 +85,13 @@ class Game:
         self._fixed = Facts(fact for fact in read.facts if fact[0] not in changing)
         places = Counter(fact[2] for fact in self._fixed.rows("receptacleatlocation"))
         self._shared = frozenset(fact[1] for fact in self._fixed.rows("receptacleatlocation") if places[fact[2]] > 1)
-        self.scene = lru_cache(maxsize=512)(self._scene)
         room, _, task = self._grammar.write("#intro#", {}, self._facts(self.start), self.names).rpartition("\n\n")
         self.opening, self.task = compact(room), compact(task)
+
+    @lru_cache(maxsize=512)  # noqa: B019  # of all games together; as many scenes as paths that grow at once
+    def scene(self, facts: frozenset[Fact]) -> Scene:
+        """The world under given facts; cached, because branches reach the same scenes."""
+        return self._scene(facts)
 
     def command(self, facts: frozenset[Fact], command: str) -> tuple[frozenset[Fact], str]:
         """Executes one of the scene's commands; returns the facts after it and the response."""
@@ -102,7 +109,7 @@ class Game:
         return after, compact(text)
 
     def _negated(self, deleted: Iterable[Fact]) -> set[Fact]:
-        """The negations that "look" queries: of an object that left a receptacle which shares its place with another."""
+        """The negations that "look" queries: of an object that left one of two receptacles at one place."""
         return {
             (NEGATED + fact[0], *fact[1:]) for fact in deleted if fact[0] == "inreceptacle" and fact[2] in self._shared
         }
@@ -160,10 +167,9 @@ def names_of(objects: Mapping[str, str]) -> dict[str, str]:
     left = Counter(kinds.values())
     names: dict[str, str] = {}
     for each in sorted(objects):
-        names[each] = _spelled(each)
-        if kind := kinds.get(each):
-            names[each] = f"{kind} {left[kind]}"
-            left[kind] -= 1
+        kind = kinds.get(each)
+        names[each] = sys.intern(f"{kind} {left[kind]}") if kind else _spelled(each)
+        left[kind or ""] -= 1
     return {each: names[each] for each in objects}
 
 
@@ -182,8 +188,8 @@ def _domain(text: str) -> tuple[Schema, ...]:
     return read_domain(text)
 
 
-def _changes(effect: object) -> Iterator[Atom]:
-    yield from (*getattr(effect, "adds"), *getattr(effect, "deletes"))
+def _changes(effect: Effect) -> Iterator[Atom]:
+    yield from (*effect.adds, *effect.deletes)
 
 
 def _read_predicates(schemas: tuple[Schema, ...], goal: Condition, grammar: str) -> frozenset[str]:

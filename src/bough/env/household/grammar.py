@@ -2,9 +2,11 @@
 
 import json
 import re
+from collections import ChainMap
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import cast
 
 from bough.env.household.pddl import Facts
 
@@ -37,6 +39,11 @@ class Grammar:
     commands: Mapping[str, str]
     responses: Mapping[str, str]
     rules: Mapping[str, tuple[Production, ...]]
+
+    def with_task(self, sentence: str) -> "Grammar":
+        """The grammar of a game with this task, in place of the gap that the package leaves for it."""
+        task = tuple(replace(each, text=each.text.replace("UNKNOWN GOAL", sentence)) for each in self.rules["task"])
+        return replace(self, rules=ChainMap({"task": task}, cast("dict[str, tuple[Production, ...]]", self.rules)))
 
     def write(self, text: str, binding: Mapping[str, str], facts: Facts, names: Mapping[str, str]) -> str:
         """Expands a text.
@@ -84,7 +91,7 @@ class Grammar:
                 yield "".join(_value(term, found, names) for term in expression.split(" + "))
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=4)
 def read_grammar(text: str) -> Grammar:
     """Parses a grammar file.
 
@@ -125,7 +132,7 @@ def _literals(condition: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
 
 
 def _query(condition: str, binding: Mapping[str, str], facts: Facts) -> Iterator[Mapping[str, str]]:
-    """Yields the bindings under which all literals hold, in TextWorld's order: different variables, different objects."""
+    """Yields the bindings under which all literals hold, in TextWorld's order; no two variables share an object."""
 
     def search(
         literals: tuple[tuple[str, tuple[str, ...]], ...], now: Mapping[str, str]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +32,11 @@ class Tables:
     held_out: frozenset[int]
     goals: Mapping[str, str]
     phrases: Mapping[str, tuple[str, ...]]
+
+    @property
+    def things(self) -> frozenset[str]:
+        """The types of all objects that some receptacle can contain."""
+        return frozenset(each for inside in self.contents.values() for each in inside)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,4 +119,4 @@ def _load(name: str) -> dict[str, Any]:
         raise ImportError(f"{folder() / name}: cannot be loaded; need alfworld 0.4.2", name="alfworld")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return cast("dict[str, Any]", vars(module))
+    return vars(module)

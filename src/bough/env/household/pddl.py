@@ -1,8 +1,10 @@
 """PDDL as ALFWorld uses it: conditions over facts, actions with conditional effects."""
 
 import re
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeAlias, cast
 
 Fact: TypeAlias = tuple[str, ...]
@@ -130,7 +132,7 @@ def read(text: str) -> list[Expression]:
             done = stack.pop()
             stack[-1].append(done)
         else:
-            stack[-1].append(token)
+            stack[-1].append(sys.intern(token))
     if len(stack) != 1 or len(stack[0]) != 1 or isinstance(stack[0][0], str):
         raise ValueError("PDDL: got no single expression; need matching parentheses around one definition")
     return stack[0][0]
@@ -166,8 +168,8 @@ def read_problem(text: str) -> Problem:
     if missing := {":objects", ":init", ":goal"} - set(sections):
         raise ValueError(f"PDDL problem: got no section {', '.join(sorted(missing))}; need objects, init and goal")
     objects = _typed(sections[":objects"])
-    facts = [_strings(part) for part in sections[":init"] if not isinstance(part, str) and part[0] != "="]
-    facts += [(TYPE + kind, name) for name, kind in objects.items()]
+    facts = [_shared(_strings(part)) for part in sections[":init"] if not isinstance(part, str) and part[0] != "="]
+    facts += [_shared((sys.intern(TYPE + kind), name)) for name, kind in objects.items()]
     return Problem(objects=objects, facts=frozenset(facts), goal=condition_of(sections[":goal"][0]))
 
 
@@ -282,6 +284,12 @@ def _match(atom: Atom, binding: Binding, facts: Facts) -> Iterator[Binding]:
 
 def _parts(condition: Condition) -> tuple[Condition, ...]:
     return condition.parts if isinstance(condition, And) else (condition,)
+
+
+@lru_cache(maxsize=4096)
+def _shared(fact: Fact) -> Fact:
+    """One object for equal facts: games have most of their constant facts in common."""
+    return fact
 
 
 def _effects(part: Expression, condition: Condition) -> Iterator[Effect]:

@@ -1,6 +1,7 @@
 """Rooms with a task, drawn from ALFWorld's floor plans and tables, and written as PDDL problems."""
 
 import random
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -72,10 +73,10 @@ class Room:
         """Task and room as an agent can observe them, without scene and phrase: equal contents are one instance."""
         ids = {mangled(each).lower(): "receptacle" for each in (*self.receptacles, *self.contents)}
         names = names_of(ids)
-        lines = [
-            f"{names[mangled(each).lower()]}: {' '.join(sorted(_type(inner).lower() for inner, at in self.contents.items() if at == each))}"
-            for each in self.receptacles
-        ]
+        lines: list[str] = []
+        for place in self.receptacles:
+            inside = sorted(_type(each).lower() for each, at in self.contents.items() if at == place)
+            lines.append(f"{names[mangled(place).lower()]}: {' '.join(inside)}")
         return "\n".join([f"{self.task_type} {self.target} {self.place}", *sorted(lines)])
 
     @property
@@ -94,7 +95,7 @@ class Room:
     def problem(self) -> str:
         """The room as a PDDL problem."""
         known, places = tables(), {each: f"loc|{at}" for at, each in enumerate(self.receptacles)}
-        kinds = sorted(set().union(*known.contents.values()) | set(LAMPS))
+        kinds = sorted(known.things | {*LAMPS})
         start = f"loc|{len(places)}"
         objects = [
             "agent1 # agent",
@@ -107,10 +108,11 @@ class Room:
         facts = [f"(atLocation agent1 {start})", *self._facts(places)]
         gaps = {"obj": self.target, "recep": self.place, "toggle": self.place, "mrecep": ""}
         goal = known.goals[self.task_type].format(**gaps).rstrip().removesuffix(")")
-        lines = "\n        "
+        line = "\n        "
         return mangled(
-            f"(define (problem room)\n    (:domain alfred)\n    (:objects{lines}"
-            f"{lines.join(objects)})\n    (:init{lines}(= (total#cost) 0){lines}{lines.join(facts)})\n{goal}\n    (:metric minimize (total#cost)))\n"
+            f"(define (problem room)\n    (:domain alfred)\n    (:objects{line}{line.join(objects)})\n"
+            f"    (:init{line}(= (total#cost) 0){line}{line.join(facts)})\n{goal}\n"
+            "    (:metric minimize (total#cost)))\n"
         )
 
     def _facts(self, places: Mapping[str, str]) -> list[str]:
@@ -139,13 +141,13 @@ def room_of(data: Mapping[str, Any]) -> Room:
     try:
         room = Room(**{name: data[name] for name in Room.__dataclass_fields__})
         known = tables()
-        kinds = set().union(*known.contents.values()) | {*LAMPS}
+        kinds = known.things | {*LAMPS}
         right = (
             room.task_type in TASK_TYPES
             and set(room.receptacles.values()) <= set(known.contents)
             and set(room.contents.values()) <= set(room.receptacles)
             and {_type(each) for each in room.contents} <= kinds
-            and all(set(each) <= set("|+-.") or each.replace("|", "").isprintable() for each in room.receptacles)
+            and all(re.fullmatch(r"[\w|+.-]+", each) for each in (*room.receptacles, *room.contents))
         )
         room.sentence  # noqa: B018  # an IndexError for an unknown phrase
     except (KeyError, IndexError, TypeError, AttributeError) as wrong:
@@ -287,7 +289,7 @@ def _receptacles(scene: int) -> dict[str, str]:
     for each in plan.receptacles:
         kind = _type(each)
         basin = BASINS.get(kind, kind)
-        if basin in contents and contents[basin]:
+        if contents.get(basin):
             found[f"{each}|{basin}" if kind in BASINS else each] = basin
     present = set(found.values())
     for kind, count in UNPLACED.items():
