@@ -156,8 +156,7 @@ def planner(game: Game, facts: frozenset[Fact]) -> tuple[str, ...] | None:
 def searcher(game: Game, facts: frozenset[Fact], seen: Collection[str]) -> tuple[str, ...] | None:
     """Plans as an agent that has seen the content of the receptacles in `seen` alone, and searches the others in turn.
 
-    An object that is found is dealt with before the search goes on. Of the receptacles, those that can contain the
-    object come first.
+    An object is dealt with as soon as it is found. Receptacles that can contain the object are searched first.
     """
     goal = goal_of(game.goal)
     if goal is None:

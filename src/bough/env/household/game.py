@@ -42,7 +42,7 @@ class Scene:
     """The world under a set of facts.
 
     Attributes:
-        facts: All facts, with those that never change.
+        facts: All facts, also the constant ones.
         acts: Command -> action, for every command that applies.
         changing: The commands that change a fact, in order.
         visible: The receptacles whose content can be seen from here.
