@@ -214,7 +214,7 @@ def test_a_state_is_a_value() -> None:
 def test_a_key_has_facts_and_what_was_seen_but_no_history() -> None:
     env, task = one("pick_and_place_simple", receptacles=3)
     state = env.start(task)
-    first, second = (state.admissible or ())[:2]
+    first, second = tuple(state.admissible or ("", ""))[:2]
     there = walk(env, state, (first, second, first))[-1].state
     again = walk(env, state, (second, first, "look", "examine nothing", "inventory"))[-1].state
     assert there.key == again.key != state.key
