@@ -290,7 +290,7 @@ def _receptacles(scene: int) -> dict[str, str]:
         kind = _type(each)
         basin = BASINS.get(kind, kind)
         if contents.get(basin):
-            found[f"{each}|{basin}" if kind in BASINS else each] = basin
+            found[f"{each}|{basin}" if kind != basin and not each.endswith(basin) else each] = basin
     present = set(found.values())
     for kind, count in UNPLACED.items():
         if kind in plan.types and kind not in present:
