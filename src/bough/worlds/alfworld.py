@@ -28,10 +28,10 @@ def alfworld() -> World:
         limits=Limits(turns=10),
         sampling=Sampling(max_tokens=10),
         rewards=(EnvReward(), InvalidAction(penalty=0.02)),
-        optimizer=Optimizer(learning_rate=1e-3, minibatches=2, warmup_steps=10),
+        optimizer=Optimizer(learning_rate=5e-4, minibatches=2, warmup_steps=10),
         warmup=Warmup(demonstrations=1200, epochs=5, learning_rate=3e-3, batch_tokens=1024),
-        schedule=Schedule(steps=60, batch_tasks=16),
+        schedule=Schedule(steps=120, batch_tasks=16),
         execution=Execution(threads=1),
         tasks=Tasks(split="train", count=2000),
-        evaluation=Evaluation(tasks=Tasks(split="test", count=200), every=30),
+        evaluation=Evaluation(tasks=Tasks(split="test", count=200), every=20),
     )
