@@ -20,6 +20,7 @@ PACKAGES = {
     "bfcl": ("bfcl_eval", "mpmath"),
     "reasoning": ("reasoning_gym",),
     "games": ("pyspiel",),
+    "alfworld": ("alfworld",),
     "textworld": ("textworld",),
 }
 """What a world needs that a plain installation lacks."""

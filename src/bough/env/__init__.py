@@ -1,5 +1,6 @@
 """Environments: states and steps as plain values, and the protocols of environments and their hosts."""
 
+from bough.env.alfworld import AlfWorld
 from bough.env.bfcl import Bfcl
 from bough.env.check_call import check_call
 from bough.env.code_tasks import CodeTasks
@@ -17,6 +18,7 @@ from bough.env.joint import ParallelCalls
 from bough.env.mcp import McpHttp, McpStdio
 from bough.env.openenv import OpenEnv, openenv_env
 from bough.env.openspiel import OpenSpiel
+from bough.env.original_alfworld import OriginalAlfWorld
 from bough.env.pettingzoo import PettingZoo, pettingzoo_env
 from bough.env.planner_executor import PlannerExecutor
 from bough.env.program_tasks import ProgramTasks
@@ -42,6 +44,7 @@ from bough.env.tools import ToolsEnv, call, tools_env
 from bough.env.workers import Workers
 
 __all__ = [
+    "AlfWorld",
     "BirdFolder",
     "Bm25s",
     "Bfcl",
@@ -70,6 +73,7 @@ __all__ = [
     "ParallelCalls",
     "OpenEnv",
     "OpenSpiel",
+    "OriginalAlfWorld",
     "Oracle",
     "PerfectPlay",
     "PettingZoo",
