@@ -15,6 +15,7 @@ from bough.env.http_env import HttpEnv
 from bough.env.inline import InProcessHost
 from bough.env.joint import ParallelCalls
 from bough.env.mcp import McpHttp, McpStdio
+from bough.env.miniwob import MiniWob
 from bough.env.openenv import OpenEnv, openenv_env
 from bough.env.openspiel import OpenSpiel
 from bough.env.pettingzoo import PettingZoo, pettingzoo_env
@@ -67,6 +68,7 @@ __all__ = [
     "KnowledgeGraph",
     "McpHttp",
     "McpStdio",
+    "MiniWob",
     "ParallelCalls",
     "OpenEnv",
     "OpenSpiel",

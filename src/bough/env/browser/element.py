@@ -1,0 +1,97 @@
+"""What a page shows: a goal and a list of elements."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from bough.tree.pointing import Box
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Element:
+    """A visible element of a page.
+
+    Attributes:
+        ref: Its number, from 1 in the order of the page.
+        role: "button", "link", "field", "checkbox", "radio", "select", "tab", "text", "icon", "slider", "image", or
+            the tag of a shape.
+        name: Its text or label; the id or class of an element without one.
+        value: The text of a field, or the selected options; None for other elements.
+        options: The options of a select.
+        flags: Some of "checked", "disabled", "selected", "expanded", "focused".
+        box: Its place in pixels.
+    """
+
+    ref: int
+    role: str
+    name: str
+    box: Box
+    value: str | None = None
+    options: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+
+    def line(self, *, box: bool) -> str:
+        """Its line in an observation.
+
+        Example:
+            >>> Element(ref=2, role="field", name="user", value="ann", box=(0, 0, 9, 9)).line(box=False)
+            '2 field user "ann"'
+        """
+        value = () if self.value is None else (f'"{" ".join(self.value.split())}"',)
+        options = (f"[{' | '.join(self.options)}]",) if self.options else ()
+        place = (" ".join(map(str, self.box)),) if box else ()
+        return " ".join(filter(None, (str(self.ref), self.role, self.name, *options, *value, *self.flags, *place)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What a page shows, and whether its episode has ended.
+
+    Attributes:
+        goal: The task's text.
+        elements: The visible elements in the order of the page.
+        page: A hash of the page with its values, focus and scrolling.
+        done: Whether the page has ended the episode.
+        reward: The page's reward without its time penalty, -1 to 1.
+    """
+
+    goal: str
+    elements: tuple[Element, ...]
+    page: str
+    done: bool
+    reward: float
+
+    def text(self, *, boxes: bool) -> str:
+        """The goal, and one line for each element."""
+        return "\n".join((f"goal: {self.goal}", *(element.line(box=boxes) for element in self.elements)))
+
+    def element(self, ref: int) -> Element | None:
+        """The element with a number; None for none."""
+        return self.elements[ref - 1] if 1 <= ref <= len(self.elements) else None
+
+
+def read(row: Mapping[str, Any]) -> Reading:
+    """Returns the reading that the script of the page gave."""
+    return Reading(
+        goal=_clean(row["goal"]),
+        elements=tuple(
+            Element(
+                ref=ref,
+                role=each["role"],
+                name=_clean(each["name"]),
+                value=None if each.get("value") is None else _clean(each["value"]),
+                options=tuple(map(_clean, each.get("options", ()))),
+                flags=tuple(each["flags"]),
+                box=(each["box"][0], each["box"][1], each["box"][2], each["box"][3]),
+            )
+            for ref, each in enumerate(row["elements"], 1)
+        ),
+        page=row["page"],
+        done=row["done"],
+        reward=float(row["reward"]),
+    )
+
+
+def _clean(text: str) -> str:
+    """A text without lone surrogates."""
+    return text.encode(errors="replace").decode()

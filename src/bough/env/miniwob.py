@@ -1,0 +1,376 @@
+"""MiniWoB++: small tasks on web pages, played in a real Chromium (arXiv 1802.08802)."""
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from typing import Literal, TypeVar
+
+from bough.env.browser.command import TOOLS, Command, call_of, line_of, read_line
+from bough.env.browser.element import Element, Reading
+from bough.env.browser.kinds import HIDDEN, kinds_in, kinds_of
+from bough.env.browser.oracle import QUOTED, next_action
+from bough.env.browser.pages import HEIGHT, WIDTH, Episode, Pages
+from bough.env.browser.shared import close_pages, with_pages
+from bough.env.check_call import check_call
+from bough.env.env import Branching, Split, State, Step
+from bough.env.splits import content_hash, draw_instances, instance_task
+from bough.tree import Action, BadCall, Message, Observation, Outcome, Task, ToolCall
+from bough.tree.needs import CALLS, Need
+from bough.tree.pointing import Pointing, centre
+
+T = TypeVar("T")
+SEEDS = 2**31
+"""Seeds of episodes are below this."""
+NO_ACTION = "no such action"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Visit:
+    """The value of a state.
+
+    Attributes:
+        episode: The page's task, its seed, and the executed actions.
+        turns: Number of actions given, executed or not.
+        over: Whether the page has ended the episode.
+    """
+
+    episode: Episode
+    turns: int = 0
+    over: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Executed:
+    """An executed action.
+
+    Attributes:
+        before: What the page showed.
+        after: What it shows now; `before` for an impossible action.
+        problem: Why the action was impossible; "" where it was executed.
+        replayed: Number of actions replayed to reach the state.
+    """
+
+    before: Reading
+    after: Reading
+    problem: str = ""
+    replayed: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MiniWob:
+    """Tasks on small web pages: click a button, tick boxes, fill in a form, find a mail.
+
+    The observation is the goal and one line for each visible element: its number, role, name, value and flags, as
+    in an accessibility tree. The page decides the reward. It is the page's own without its time penalty, and 0 where
+    that is negative; a positive one is a success.
+
+    Chromium runs without a window and without a network. The page's clock moves by a second with each action, and
+    animations are off, so an episode is a function of its seed and its actions. A state is these two: a page shows
+    the newest state of an episode, and any other one is rebuilt by replay, also after Chromium was killed.
+
+    `Step.info["pointing"]` has where the action pointed and where the scripted solution's next action points
+    (`bough.tree.Pointing`).
+
+    Attributes:
+        kinds: Names of subsets ("easy", "click", "forms", "searches", "social", "all") or of pages ("click-button").
+        level: "episode": no goal with the same elements is in two splits. "kind": no page is in two splits either.
+        boxes: Whether the observation has the elements' boxes: left, top, right, bottom in pixels.
+        calls: Whether actions are calls of tools in place of texts.
+        max_steps: The episode is `TRUNCATED` after this many actions.
+        chromium: Name or path of Chromium or Chrome; "" for `BOUGH_CHROMIUM`, else the first one that is installed.
+        deadline_s: Maximum seconds for one call of the browser, which is then replaced.
+
+    Raises:
+        ValueError: when a number is out of its range, or a name is unknown.
+    """
+
+    kinds: tuple[str, ...] = ("easy",)
+    level: Literal["episode", "kind"] = "episode"
+    boxes: bool = False
+    calls: bool = False
+    max_steps: int = 12
+    chromium: str = ""
+    deadline_s: float = 20.0
+
+    def __post_init__(self) -> None:
+        if self.max_steps < 1 or self.deadline_s <= 0:
+            raise ValueError(f"MiniWob: got {self.max_steps=}, {self.deadline_s=}; need at least 1, and more than 0 s")
+        if self.level == "kind":
+            kinds_in(kinds_of(self.kinds), "train")
+        kinds_of(self.kinds)
+
+    @property
+    def branching(self) -> Branching:
+        """`REPLAY`: a page has one present state."""
+        return Branching.REPLAY
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """Calls of tools, where actions are calls."""
+        return frozenset({CALLS} if self.calls else ())
+
+    @property
+    def instructions(self) -> str:
+        """The rules."""
+        if self.calls:
+            return "Do the task on the web page with the tools. Each line is an element: number, role, name, value."
+        click = "click N or click X Y" if self.boxes else "click N"
+        return (
+            "Do the task on the web page. Each line is an element: number, role, name, value. Answer with one action: "
+            f"{click}, type N TEXT, select N OPTION, or press KEY."
+        )
+
+    def tasks(self, split: Split, count: int, seed: int) -> list[Task]:
+        """Returns `count` different tasks of a split, about as many of each page.
+
+        Raises:
+            ValueError: when the split has fewer.
+            ImportError: when Chromium or the package miniwob is not installed.
+            EnvFault: when Chromium does not start.
+        """
+        kinds = kinds_of(self.kinds)
+        kinds = kinds_in(kinds, split) if self.level == "kind" else kinds
+        drawn = draw_instances(
+            name="MiniWob",
+            split=split,
+            count=count,
+            seed=seed,
+            propose=lambda rng: _propose(kinds, rng),
+            content=lambda each: _content(self.chromium, self.deadline_s, each)[0],
+            accept=lambda each: True,  # noqa: ARG005
+        )
+        return [
+            instance_task(
+                name="miniwob",
+                content=content,
+                data={"page": each.kind, "episode": each.seed, "prompt": goal},
+            )
+            for each in drawn
+            for content, goal in [_content(self.chromium, self.deadline_s, each)]
+        ]
+
+    def start(self, task: Task) -> State:
+        """Returns the page at the start of an episode.
+
+        Raises:
+            ValueError: when the task names no page or no seed.
+            EnvFault: when Chromium cannot be kept running.
+            ImportError: when Chromium or the package miniwob is not installed.
+        """
+        kind, seed = task.data.get("page"), task.data.get("episode")
+        if not isinstance(kind, str) or kind not in kinds_of(("all",)) or not isinstance(seed, int):
+            raise ValueError(
+                f"MiniWob: task {task.id} got data with page={kind!r}, episode={seed!r}; need a page such as "
+                "'click-button' and an integer, as `tasks` returns them"
+            )
+        visit = Visit(episode=Episode(kind=kind, seed=seed))
+        reading = self._pages(partial(_show, episode=visit.episode))[0]
+        text = reading.text(boxes=self.boxes)
+        return self._state(visit, reading, (Message(role="user", content=text),) if self.calls else text)
+
+    def step(self, state: State, action: str | Action) -> Step:
+        """Executes an action; one that is not recognised or not possible costs a turn and changes nothing.
+
+        Raises:
+            EnvFault: when Chromium cannot be kept running.
+        """
+        visit = _visit_of(state)
+        if visit.over:
+            return Step(state=state, outcome=Outcome.TERMINATED, valid=False)
+        if isinstance(action, str):
+            return self._step_line(visit, action)
+        return self._step_calls(visit, action)
+
+    def plan(self, state: State) -> tuple[str | Action, ...] | None:
+        """Returns the rest of a scripted solution, played to its end; None without one, or with too few turns left."""
+        visit = _visit_of(state)
+        if visit.over:
+            return None
+        commands = self._pages(partial(_solution, episode=visit.episode, most=self.max_steps - visit.turns))
+        if commands is None:
+            return None
+        lines = [each.line() for each in commands]
+        return tuple(Action(calls=(call_of(line),)) if self.calls else line for line in lines)
+
+    def elements(self, state: State) -> tuple[Element, ...]:
+        """Returns the elements of a state, with their boxes.
+
+        Raises:
+            EnvFault: when Chromium cannot be kept running.
+        """
+        return self._pages(partial(_show, episode=_visit_of(state).episode))[0].elements
+
+    def screenshot(self, state: State) -> bytes:
+        """Returns a state's page as a PNG of 160 x 210 pixels, for models that read images.
+
+        Raises:
+            EnvFault: when Chromium cannot be kept running.
+        """
+        episode = _visit_of(state).episode
+        return self._pages(lambda pages: pages.screenshot(episode))
+
+    def close(self) -> None:
+        """Ends Chromium, which all environments of this process with the same program share."""
+        close_pages(self.chromium, self.deadline_s)
+
+    def _pages(self, call: Callable[[Pages], T]) -> T:
+        return with_pages(self.chromium, self.deadline_s, call)
+
+    def _execute(self, visit: Visit, command: Command | None) -> tuple[Visit, Executed]:
+        done = self._pages(partial(_executed, episode=visit.episode, command=command))
+        episode = visit.episode
+        if command is not None and not done.problem:
+            episode = replace(episode, actions=(*episode.actions, command))
+        return replace(visit, episode=episode, turns=visit.turns + 1, over=done.after.done), done
+
+    def _step_line(self, visit: Visit, line: str) -> Step:
+        command = read_line(line)
+        after, done = self._execute(visit, command)
+        return self._step(visit, after, done, self._text(done.after, done.problem), command)
+
+    def _step_calls(self, visit: Visit, action: Action) -> Step:
+        """Executes calls in their order; the last result shows the page."""
+        after, messages = visit, list[Message]()
+        done: list[Executed] = []
+        first: Command | None = None
+        for call in action.calls:
+            problem = check_call(call, TOOLS)
+            if after.over or after.turns >= self.max_steps:
+                messages.append(_result(call, "not executed"))
+                continue
+            command = None if problem or isinstance(call, BadCall) else read_line(line_of(call))
+            first = first or command
+            after, one = self._execute(after, command)
+            done.append(one)
+            messages.append(_result(call, problem or one.problem or "ok"))
+        if not done:
+            after, one = self._execute(after, None)
+            done.append(one)
+        whole = Executed(
+            before=done[0].before,
+            after=done[-1].after,
+            problem="; ".join(each.problem for each in done if each.problem),
+            replayed=sum(each.replayed for each in done),
+        )
+        text = whole.after.text(boxes=self.boxes)
+        if messages:
+            messages[-1] = replace(messages[-1], content=f"{messages[-1].content}\n{text}")
+        else:
+            messages.append(Message(role="user", content=self._text(whole.after, whole.problem)))
+        return self._step(visit, after, whole, tuple(messages), first)
+
+    def _step(
+        self, before: Visit, after: Visit, done: Executed, observation: Observation, command: Command | None
+    ) -> Step:
+        reward = max(0.0, done.after.reward) if after.over else 0.0
+        truncated = Outcome.TRUNCATED if after.turns >= self.max_steps else Outcome.OPEN
+        return Step(
+            state=self._state(after, done.after, observation),
+            reward=reward,
+            outcome=Outcome.TERMINATED if after.over else truncated,
+            valid=not done.problem,
+            success=reward > 0,
+            replayed_steps=done.replayed,
+            info={"pointing": _pointing(before.episode, done.before, command).record()},
+        )
+
+    def _text(self, reading: Reading, problem: str) -> str:
+        text = reading.text(boxes=self.boxes)
+        return f"{text}\nnote: {problem}" if problem else text
+
+    def _state(self, visit: Visit, reading: Reading, observation: Observation) -> State:
+        episode = visit.episode
+        hidden = [each.line() for each in episode.actions] if episode.kind in HIDDEN else []
+        parts = (episode.kind, str(episode.seed), reading.page, reading.text(boxes=True), str(visit.over), *hidden)
+        return State(
+            observation=observation,
+            key=content_hash("\n".join(parts)),
+            value=visit,
+            admissible=None if self.calls else _admissible(reading),
+            tools=TOOLS if self.calls else (),
+        )
+
+
+def _propose(kinds: tuple[str, ...], rng: random.Random) -> Episode:
+    return Episode(kind=rng.choice(kinds), seed=rng.randrange(SEEDS))
+
+
+@lru_cache(maxsize=20_000)
+def _content(chromium: str, deadline_s: float, episode: Episode) -> tuple[str, str]:
+    """A hash of what an episode shows at its start, and its goal."""
+    reading = with_pages(chromium, deadline_s, partial(_show, episode=episode))[0]
+    return content_hash(f"{episode.kind}\n{reading.text(boxes=False)}"), reading.goal
+
+
+def _show(pages: Pages, episode: Episode) -> tuple[Reading, int]:
+    return pages.show(episode)
+
+
+def _executed(pages: Pages, episode: Episode, command: Command | None) -> Executed:
+    before, replayed = pages.show(episode)
+    if command is None:
+        return Executed(before=before, after=before, problem=NO_ACTION, replayed=replayed)
+    after, _ = pages.act(episode, command)
+    if isinstance(after, str):
+        return Executed(before=before, after=before, problem=after, replayed=replayed)
+    return Executed(before=before, after=after, replayed=replayed)
+
+
+def _solution(pages: Pages, episode: Episode, most: int) -> tuple[Command, ...] | None:
+    """Plays the script of a page; returns its actions where they succeed within `most`."""
+    reading, _ = pages.show(episode)
+    found: list[Command] = []
+    while len(found) < most:
+        command = next_action(episode.kind, reading, episode.actions)
+        if command is None:
+            return None
+        after, _ = pages.act(episode, command)
+        if isinstance(after, str):
+            return None
+        reading, episode = after, replace(episode, actions=(*episode.actions, command))
+        found.append(command)
+        if reading.done:
+            return tuple(found) if reading.reward > 0 else None
+    return None
+
+
+def _pointing(episode: Episode, reading: Reading, command: Command | None) -> Pointing:
+    """Where an action pointed, and where the scripted solution's next action points."""
+    wanted = next_action(episode.kind, reading, episode.actions)
+    target = None if wanted is None else reading.element(wanted.ref)
+    pointed = None if command is None else reading.element(command.ref)
+    points = () if command is None else command.points or (() if pointed is None else (centre(pointed.box),))
+    return Pointing(
+        kind="" if command is None else command.verb,
+        points=points,
+        box=None if command is None else command.box,
+        target_kind="" if wanted is None else wanted.verb,
+        target="" if target is None else str(target.ref),
+        target_box=None if target is None else target.box,
+        screen=(WIDTH, HEIGHT),
+    )
+
+
+def _admissible(reading: Reading) -> tuple[str, ...]:
+    """A click on each element, each option, and the quoted texts of the goal for each field."""
+    if reading.done:
+        return ()
+    found: list[str] = []
+    for each in reading.elements:
+        found.append(f"click {each.ref}")
+        enabled = "disabled" not in each.flags
+        found += [f"select {each.ref} {option}" for option in each.options if option.strip() and enabled]
+        if each.role in ("field", "textarea") and enabled:
+            found += [f"type {each.ref} {text}" for text in dict.fromkeys(QUOTED.findall(reading.goal)) if text]
+    return tuple(found)
+
+
+def _result(call: ToolCall | BadCall, text: str) -> Message:
+    return Message(role="tool", content=text, call_id="" if isinstance(call, BadCall) else call.call_id)
+
+
+def _visit_of(state: State) -> Visit:
+    if not isinstance(state.value, Visit):
+        raise TypeError(f"MiniWob: got a state with a value of type {type(state.value).__name__}; need one of its own")
+    return state.value

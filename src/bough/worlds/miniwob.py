@@ -1,0 +1,28 @@
+"""MiniWoB++: easy tasks on web pages, in a real Chromium."""
+
+from bough.engine import Sampling
+from bough.env import MiniWob
+from bough.learner import Optimizer
+from bough.policy import Tiny
+from bough.rollout import Limits
+from bough.train import Evaluation, Execution, Schedule, Tasks, Warmup, World
+
+
+def miniwob() -> World:
+    """MiniWoB++ (arXiv 1802.08802), nine easy pages that take one to five actions, as lists of elements.
+
+    Needs the extra `miniwob` and Chromium. Assumes an oracle for the warm-up: scripts for each page.
+    """
+    return World(
+        name="miniwob",
+        env=MiniWob(kinds=("easy",), max_steps=6),
+        policy=Tiny(layers=2, width=64, heads=4, context_tokens=2048),
+        limits=Limits(turns=6),
+        sampling=Sampling(max_tokens=12),
+        optimizer=Optimizer(learning_rate=1e-3, minibatches=2),
+        warmup=Warmup(demonstrations=100, epochs=6, learning_rate=3e-3, batch_tokens=2048),
+        schedule=Schedule(steps=100, batch_tasks=16),
+        execution=Execution(threads=1),
+        tasks=Tasks(split="train", count=800),
+        evaluation=Evaluation(tasks=Tasks(split="test", count=150), every=20),
+    )
