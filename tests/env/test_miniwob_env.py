@@ -25,7 +25,7 @@ pytest.importorskip("miniwob")
 if problem := chromium_problem():
     pytest.skip(problem, allow_module_level=True)
 
-ENV = MiniWob(kinds=("all",))
+ENV = MiniWob(kinds=("all",), remember=0)
 
 
 def task(page: str, episode: int = 0) -> Task:
@@ -264,7 +264,7 @@ def test_a_killed_browser_loses_no_episode() -> None:
 
 
 def test_a_browser_that_hangs_is_replaced() -> None:
-    env = MiniWob(kinds=("click",), deadline_s=1.5)
+    env = MiniWob(kinds=("click",), remember=0, deadline_s=1.5)
     state = env.step(env.start(task("click-checkboxes-large")), "click 1").state
     process = shared.process_id("", 1.5)
     assert process

@@ -9,6 +9,7 @@ from typing import Literal, TypeVar
 from bough.env.browser.command import TOOLS, Command, call_of, line_of, read_line
 from bough.env.browser.element import Element, Reading
 from bough.env.browser.kinds import HIDDEN, kinds_in, kinds_of
+from bough.env.browser.memory import Memory
 from bough.env.browser.oracle import QUOTED, next_action
 from bough.env.browser.pages import HEIGHT, WIDTH, Episode, Pages
 from bough.env.browser.shared import close_pages, with_pages
@@ -23,6 +24,10 @@ T = TypeVar("T")
 SEEDS = 2**31
 """Seeds of episodes are below this."""
 NO_ACTION = "no such action"
+
+_SHOWN: Memory[tuple[Reading, int]] = Memory()
+_PLAYED: Memory["Executed"] = Memory()
+"""By program, episode and action, for all environments of this process."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +83,8 @@ class MiniWob:
         boxes: Whether the observation has the elements' boxes: left, top, right, bottom in pixels.
         calls: Whether actions are calls of tools in place of texts.
         max_steps: The episode is `TRUNCATED` after this many actions.
+        remember: Number of results that are kept: an action that was played in a state is not played there again. 0
+            plays every action.
         chromium: Name or path of Chromium or Chrome; "" for `BOUGH_CHROMIUM`, else the first one that is installed.
         deadline_s: Maximum seconds for one call of the browser, which is then replaced.
 
@@ -90,12 +97,16 @@ class MiniWob:
     boxes: bool = False
     calls: bool = False
     max_steps: int = 12
+    remember: int = 2048
     chromium: str = ""
     deadline_s: float = 20.0
 
     def __post_init__(self) -> None:
-        if self.max_steps < 1 or self.deadline_s <= 0:
-            raise ValueError(f"MiniWob: got {self.max_steps=}, {self.deadline_s=}; need at least 1, and more than 0 s")
+        if self.max_steps < 1 or self.remember < 0 or self.deadline_s <= 0:
+            raise ValueError(
+                f"MiniWob: got {self.max_steps=}, {self.remember=}, {self.deadline_s=}; need at least 1, 0, and "
+                "more than 0 s"
+            )
         if self.level == "kind":
             kinds_in(kinds_of(self.kinds), "train")
         kinds_of(self.kinds)
@@ -165,7 +176,7 @@ class MiniWob:
                 "'click-button' and an integer, as `tasks` returns them"
             )
         visit = Visit(episode=Episode(kind=kind, seed=seed))
-        reading = self._pages(partial(_show, episode=visit.episode))[0]
+        reading = self._show(visit.episode)[0]
         text = reading.text(boxes=self.boxes)
         return self._state(visit, reading, (Message(role="user", content=text),) if self.calls else text)
 
@@ -199,7 +210,7 @@ class MiniWob:
         Raises:
             EnvFault: when Chromium cannot be kept running.
         """
-        return self._pages(partial(_show, episode=_visit_of(state).episode))[0].elements
+        return self._show(_visit_of(state).episode)[0].elements
 
     def screenshot(self, state: State) -> bytes:
         """Returns a state's page as a PNG of 160 x 210 pixels, for models that read images.
@@ -217,12 +228,33 @@ class MiniWob:
     def _pages(self, call: Callable[[Pages], T]) -> T:
         return with_pages(self.chromium, self.deadline_s, call)
 
+    def _show(self, episode: Episode) -> tuple[Reading, int]:
+        """What the page shows, and the number of replayed actions."""
+        shown, stored = _SHOWN.get(
+            (self.chromium, episode), self.remember, lambda: self._pages(lambda pages: pages.show(episode))
+        )
+        return shown[0], 0 if stored else shown[1]
+
     def _execute(self, visit: Visit, command: Command | None) -> tuple[Visit, Executed]:
-        done = self._pages(partial(_executed, episode=visit.episode, command=command))
+        done, stored = _PLAYED.get(
+            (self.chromium, visit.episode, command), self.remember, lambda: self._play(visit.episode, command)
+        )
+        done = replace(done, replayed=0) if stored else done
         episode = visit.episode
         if command is not None and not done.problem:
-            episode = replace(episode, actions=(*episode.actions, command))
+            episode = _after(episode, command)
         return replace(visit, episode=episode, turns=visit.turns + 1, over=done.after.done), done
+
+    def _play(self, episode: Episode, command: Command | None) -> Executed:
+        before, replayed = self._show(episode)
+        if command is None:
+            return Executed(before=before, after=before, problem=NO_ACTION, replayed=replayed)
+        after, again = self._pages(lambda pages: pages.act(episode, command))
+        replayed += again
+        if isinstance(after, str):
+            return Executed(before=before, after=before, problem=after, replayed=replayed)
+        shown, _ = _SHOWN.get((self.chromium, _after(episode, command)), self.remember, lambda: (after, 0))
+        return Executed(before=before, after=shown[0], replayed=replayed)
 
     def _step_line(self, visit: Visit, line: str) -> Step:
         command = read_line(line)
@@ -299,22 +331,12 @@ def _propose(kinds: tuple[str, ...], rng: random.Random) -> Episode:
 @lru_cache(maxsize=20_000)
 def _content(chromium: str, deadline_s: float, episode: Episode) -> tuple[str, str]:
     """A hash of what an episode shows at its start, and its goal."""
-    reading = with_pages(chromium, deadline_s, partial(_show, episode=episode))[0]
+    reading, _ = with_pages(chromium, deadline_s, lambda pages: pages.show(episode))
     return content_hash(f"{episode.kind}\n{reading.text(boxes=False)}"), reading.goal
 
 
-def _show(pages: Pages, episode: Episode) -> tuple[Reading, int]:
-    return pages.show(episode)
-
-
-def _executed(pages: Pages, episode: Episode, command: Command | None) -> Executed:
-    before, replayed = pages.show(episode)
-    if command is None:
-        return Executed(before=before, after=before, problem=NO_ACTION, replayed=replayed)
-    after, _ = pages.act(episode, command)
-    if isinstance(after, str):
-        return Executed(before=before, after=before, problem=after, replayed=replayed)
-    return Executed(before=before, after=after, replayed=replayed)
+def _after(episode: Episode, command: Command) -> Episode:
+    return replace(episode, actions=(*episode.actions, command))
 
 
 def _solution(pages: Pages, episode: Episode, most: int) -> tuple[Command, ...] | None:
@@ -328,7 +350,7 @@ def _solution(pages: Pages, episode: Episode, most: int) -> tuple[Command, ...] 
         after, _ = pages.act(episode, command)
         if isinstance(after, str):
             return None
-        reading, episode = after, replace(episode, actions=(*episode.actions, command))
+        reading, episode = after, _after(episode, command)
         found.append(command)
         if reading.done:
             return tuple(found) if reading.reward > 0 else None

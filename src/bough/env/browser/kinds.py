@@ -128,9 +128,10 @@ def kinds_of(names: Sequence[str]) -> tuple[str, ...]:
         ValueError: for an unknown name, or without names.
     """
     found = {kind for name in names for kind in SUBSETS.get(name, (name,))}
-    if not found or (unknown := sorted(found - {*SUBSETS["all"]})):
+    unknown = sorted(found - {*SUBSETS["all"]})
+    if unknown or not found:
         raise ValueError(
-            f"MiniWob.kinds: got {sorted(found) and unknown}; need subsets ({', '.join(SUBSETS)}) or pages of the "
+            f"MiniWob.kinds: got {unknown or 'no name'}; need subsets ({', '.join(SUBSETS)}) or pages of the "
             "subset 'all', such as 'click-button'"
         )
     return tuple(sorted(found))

@@ -193,9 +193,16 @@
     reward: WOB_RAW_REWARD_GLOBAL,
   });
 
+  // An element that is hidden loses the focus with the next frame; here it does so at once.
+  const dropHiddenFocus = () => {
+    const focused = document.activeElement;
+    if (focused && focused !== document.body && !focused.getClientRects().length) focused.blur();
+  };
   // Lets the events that the browser queued reach the page, and its pictures arrive.
   const settle = async () => {
+    dropHiddenFocus();
     await queuedEvents();
+    dropHiddenFocus();
     const missing = [...document.images].filter((picture) => picture.src && !picture.complete);
     await Promise.all(missing.map((picture) => picture.decode().catch(() => undefined)));
   };

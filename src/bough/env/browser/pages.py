@@ -1,6 +1,7 @@
 """A Chromium's pages as a pool: an episode is a page, or the actions that lead to it."""
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
@@ -128,14 +129,18 @@ class Pages:
         return page, replayed
 
     def _page_for(self, kind: str) -> Page:
-        """A page whose episode is over, one more page, or the page that was not used for the longest time."""
+        """A page of the kind whose episode is over, one more page, or the one that was not used for the longest time.
+
+        That is one of the same kind, or of the kind with the most pages: loading a document takes longer than replay.
+        """
         same = [page for page in self._pages if page.kind == kind]
         over = [page for page in same if page.episode is None or (page.reading is not None and page.reading.done)]
         if not over and len(self._pages) < MOST_PAGES:
             script = files("bough.env.browser").joinpath("page.js").read_text()
             self._pages.append(Page(session=self.browser.open_page(script, *WINDOW)))
             return self._pages[-1]
-        return min(over or same or self._pages, key=lambda page: page.used)
+        counts = Counter(page.kind for page in self._pages)
+        return min(over or same or self._pages, key=lambda page: (-counts[page.kind], page.used))
 
     def _reset(self, page: Page, episode: Episode) -> None:
         page.episode = page.reading = None
