@@ -6,19 +6,18 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Literal, TypeVar
 
-from bough.env.browser.command import TOOLS, Command, call_of, line_of, read_line
-from bough.env.browser.element import Element, Reading
+from bough.env.browser.command import TOOLS, Command, line_of, read_line
+from bough.env.browser.element import Element, Ids, Reading
 from bough.env.browser.kinds import HIDDEN, kinds_in, kinds_of
 from bough.env.browser.memory import Memory
-from bough.env.browser.oracle import QUOTED, next_action
-from bough.env.browser.pages import HEIGHT, WIDTH, Episode, Pages
+from bough.env.browser.pages import Episode, Pages
+from bough.env.browser.played import Executed, admissible, after, pointing, solution
 from bough.env.browser.shared import close_pages, with_pages
 from bough.env.check_call import check_call
 from bough.env.env import Branching, Split, State, Step
 from bough.env.splits import content_hash, draw_instances, instance_task
 from bough.tree import Action, BadCall, Message, Observation, Outcome, Task, ToolCall
 from bough.tree.needs import CALLS, Need
-from bough.tree.pointing import Pointing, centre
 
 T = TypeVar("T")
 SEEDS = 2**31
@@ -26,7 +25,7 @@ SEEDS = 2**31
 NO_ACTION = "no such action"
 
 _SHOWN: Memory[tuple[Reading, int]] = Memory()
-_PLAYED: Memory["Executed"] = Memory()
+_PLAYED: Memory[Executed] = Memory()
 """By program, episode and action, for all environments of this process."""
 
 
@@ -43,23 +42,6 @@ class Visit:
     episode: Episode
     turns: int = 0
     over: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Executed:
-    """An executed action.
-
-    Attributes:
-        before: What the page showed.
-        after: What it shows now; `before` for an impossible action.
-        problem: Why the action was impossible; "" where it was executed.
-        replayed: Number of actions replayed to reach the state.
-    """
-
-    before: Reading
-    after: Reading
-    problem: str = ""
-    replayed: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +62,8 @@ class MiniWob:
     Attributes:
         kinds: Names of subsets ("easy", "click", "forms", "searches", "social", "all") or of pages ("click-button").
         level: "episode": no goal with the same elements is in two splits. "kind": no page is in two splits either.
+        ids: "number": elements are named by numbers that count from 1. "label": by their names, such as `click ok`,
+            which a small model learns sooner.
         boxes: Whether the observation has the elements' boxes: left, top, right, bottom in pixels.
         calls: Whether actions are calls of tools in place of texts.
         max_steps: The episode is `TRUNCATED` after this many actions.
@@ -94,6 +78,7 @@ class MiniWob:
 
     kinds: tuple[str, ...] = ("easy",)
     level: Literal["episode", "kind"] = "episode"
+    ids: Ids = "number"
     boxes: bool = False
     calls: bool = False
     max_steps: int = 12
@@ -124,12 +109,13 @@ class MiniWob:
     @property
     def instructions(self) -> str:
         """The rules."""
+        name, line = ("N", "number, role, name, value") if self.ids == "number" else ("NAME", "role, name, value")
         if self.calls:
-            return "Do the task on the web page with the tools. Each line is an element: number, role, name, value."
-        click = "click N or click X Y" if self.boxes else "click N"
+            return f"Do the task on the web page with the tools. Each line is an element: {line}."
+        click = f"click {name} or click X Y" if self.boxes else f"click {name}"
         return (
-            "Do the task on the web page. Each line is an element: number, role, name, value. Answer with one action: "
-            f"{click}, type N TEXT, select N OPTION, or press KEY."
+            f"Do the task on the web page. Each line is an element: {line}. Answer with one action: "
+            f"{click}, type {name} TEXT, select {name} OPTION, or press KEY."
         )
 
     def tasks(self, split: Split, count: int, seed: int) -> list[Task]:
@@ -177,7 +163,7 @@ class MiniWob:
             )
         visit = Visit(episode=Episode(kind=kind, seed=seed))
         reading = self._show(visit.episode)[0]
-        text = reading.text(boxes=self.boxes)
+        text = reading.text(self.ids, boxes=self.boxes)
         return self._state(visit, reading, (Message(role="user", content=text),) if self.calls else text)
 
     def step(self, state: State, action: str | Action) -> Step:
@@ -198,11 +184,13 @@ class MiniWob:
         visit = _visit_of(state)
         if visit.over:
             return None
-        commands = self._pages(partial(_solution, episode=visit.episode, most=self.max_steps - visit.turns))
-        if commands is None:
+        found = self._pages(partial(solution, episode=visit.episode, most=self.max_steps - visit.turns))
+        if found is None:
             return None
-        lines = [each.line() for each in commands]
-        return tuple(Action(calls=(call_of(line),)) if self.calls else line for line in lines)
+        named = [(command, reading.id_of(command.ref, self.ids)) for reading, command in found]
+        return tuple(
+            Action(calls=(command.call(name),)) if self.calls else command.line(name) for command, name in named
+        )
 
     def elements(self, state: State) -> tuple[Element, ...]:
         """Returns the elements of a state, with their boxes.
@@ -235,6 +223,12 @@ class MiniWob:
         )
         return shown[0], 0 if stored else shown[1]
 
+    def _names(self, reading: Reading) -> tuple[str, ...]:
+        return reading.labels() if self.ids == "label" else tuple(str(each.ref) for each in reading.elements)
+
+    def _read(self, visit: Visit, line: str) -> Command | None:
+        return read_line(line, self._names(self._show(visit.episode)[0]))
+
     def _execute(self, visit: Visit, command: Command | None) -> tuple[Visit, Executed]:
         done, stored = _PLAYED.get(
             (self.chromium, visit.episode, command), self.remember, lambda: self._play(visit.episode, command)
@@ -242,42 +236,42 @@ class MiniWob:
         done = replace(done, replayed=0) if stored else done
         episode = visit.episode
         if command is not None and not done.problem:
-            episode = _after(episode, command)
+            episode = after(episode, command)
         return replace(visit, episode=episode, turns=visit.turns + 1, over=done.after.done), done
 
     def _play(self, episode: Episode, command: Command | None) -> Executed:
         before, replayed = self._show(episode)
         if command is None:
             return Executed(before=before, after=before, problem=NO_ACTION, replayed=replayed)
-        after, again = self._pages(lambda pages: pages.act(episode, command))
+        shown, again = self._pages(lambda pages: pages.act(episode, command))
         replayed += again
-        if isinstance(after, str):
-            return Executed(before=before, after=before, problem=after, replayed=replayed)
-        shown, _ = _SHOWN.get((self.chromium, _after(episode, command)), self.remember, lambda: (after, 0))
-        return Executed(before=before, after=shown[0], replayed=replayed)
+        if isinstance(shown, str):
+            return Executed(before=before, after=before, problem=shown, replayed=replayed)
+        stored, _ = _SHOWN.get((self.chromium, after(episode, command)), self.remember, lambda: (shown, 0))
+        return Executed(before=before, after=stored[0], replayed=replayed)
 
     def _step_line(self, visit: Visit, line: str) -> Step:
-        command = read_line(line)
-        after, done = self._execute(visit, command)
-        return self._step(visit, after, done, self._text(done.after, done.problem), command)
+        command = self._read(visit, line)
+        reached, done = self._execute(visit, command)
+        return self._step(visit, reached, done, self._text(done.after, done.problem), command)
 
     def _step_calls(self, visit: Visit, action: Action) -> Step:
         """Executes calls in their order; the last result shows the page."""
-        after, messages = visit, list[Message]()
+        reached, messages = visit, list[Message]()
         done: list[Executed] = []
         first: Command | None = None
         for call in action.calls:
             problem = check_call(call, TOOLS)
-            if after.over or after.turns >= self.max_steps:
+            if reached.over or reached.turns >= self.max_steps:
                 messages.append(_result(call, "not executed"))
                 continue
-            command = None if problem or isinstance(call, BadCall) else read_line(line_of(call))
+            command = None if problem or isinstance(call, BadCall) else self._read(reached, line_of(call))
             first = first or command
-            after, one = self._execute(after, command)
+            reached, one = self._execute(reached, command)
             done.append(one)
             messages.append(_result(call, problem or one.problem or "ok"))
         if not done:
-            after, one = self._execute(after, None)
+            reached, one = self._execute(reached, None)
             done.append(one)
         whole = Executed(
             before=done[0].before,
@@ -285,41 +279,52 @@ class MiniWob:
             problem="; ".join(each.problem for each in done if each.problem),
             replayed=sum(each.replayed for each in done),
         )
-        text = whole.after.text(boxes=self.boxes)
+        text = whole.after.text(self.ids, boxes=self.boxes)
         if messages:
             messages[-1] = replace(messages[-1], content=f"{messages[-1].content}\n{text}")
         else:
             messages.append(Message(role="user", content=self._text(whole.after, whole.problem)))
-        return self._step(visit, after, whole, tuple(messages), first)
+        return self._step(visit, reached, whole, tuple(messages), first)
 
     def _step(
-        self, before: Visit, after: Visit, done: Executed, observation: Observation, command: Command | None
+        self, before: Visit, reached: Visit, done: Executed, observation: Observation, command: Command | None
     ) -> Step:
-        reward = max(0.0, done.after.reward) if after.over else 0.0
-        truncated = Outcome.TRUNCATED if after.turns >= self.max_steps else Outcome.OPEN
+        reward = max(0.0, done.after.reward) if reached.over else 0.0
+        truncated = Outcome.TRUNCATED if reached.turns >= self.max_steps else Outcome.OPEN
         return Step(
-            state=self._state(after, done.after, observation),
+            state=self._state(reached, done.after, observation),
             reward=reward,
-            outcome=Outcome.TERMINATED if after.over else truncated,
+            outcome=Outcome.TERMINATED if reached.over else truncated,
             valid=not done.problem,
             success=reward > 0,
             replayed_steps=done.replayed,
-            info={"pointing": _pointing(before.episode, done.before, command).record()},
+            info={"pointing": pointing(before.episode, done.before, command).record()},
         )
 
     def _text(self, reading: Reading, problem: str) -> str:
-        text = reading.text(boxes=self.boxes)
+        text = reading.text(self.ids, boxes=self.boxes)
         return f"{text}\nnote: {problem}" if problem else text
 
     def _state(self, visit: Visit, reading: Reading, observation: Observation) -> State:
         episode = visit.episode
-        hidden = [each.line() for each in episode.actions] if episode.kind in HIDDEN else []
-        parts = (episode.kind, str(episode.seed), reading.page, reading.text(boxes=True), str(visit.over), *hidden)
+        hidden = (
+            [f"{each.verb} {each.ref} {each.text} {each.points}" for each in episode.actions]
+            if episode.kind in HIDDEN
+            else []
+        )
+        parts = (
+            episode.kind,
+            str(episode.seed),
+            reading.page,
+            reading.text("number", boxes=True),
+            str(visit.over),
+            *hidden,
+        )
         return State(
             observation=observation,
             key=content_hash("\n".join(parts)),
             value=visit,
-            admissible=None if self.calls else _admissible(reading),
+            admissible=None if self.calls else admissible(reading, self._names(reading)),
             tools=TOOLS if self.calls else (),
         )
 
@@ -332,60 +337,7 @@ def _propose(kinds: tuple[str, ...], rng: random.Random) -> Episode:
 def _content(chromium: str, deadline_s: float, episode: Episode) -> tuple[str, str]:
     """A hash of what an episode shows at its start, and its goal."""
     reading, _ = with_pages(chromium, deadline_s, lambda pages: pages.show(episode))
-    return content_hash(f"{episode.kind}\n{reading.text(boxes=False)}"), reading.goal
-
-
-def _after(episode: Episode, command: Command) -> Episode:
-    return replace(episode, actions=(*episode.actions, command))
-
-
-def _solution(pages: Pages, episode: Episode, most: int) -> tuple[Command, ...] | None:
-    """Plays the script of a page; returns its actions where they succeed within `most`."""
-    reading, _ = pages.show(episode)
-    found: list[Command] = []
-    while len(found) < most:
-        command = next_action(episode.kind, reading, episode.actions)
-        if command is None:
-            return None
-        after, _ = pages.act(episode, command)
-        if isinstance(after, str):
-            return None
-        reading, episode = after, _after(episode, command)
-        found.append(command)
-        if reading.done:
-            return tuple(found) if reading.reward > 0 else None
-    return None
-
-
-def _pointing(episode: Episode, reading: Reading, command: Command | None) -> Pointing:
-    """Where an action pointed, and where the scripted solution's next action points."""
-    wanted = next_action(episode.kind, reading, episode.actions)
-    target = None if wanted is None else reading.element(wanted.ref)
-    pointed = None if command is None else reading.element(command.ref)
-    points = () if command is None else command.points or (() if pointed is None else (centre(pointed.box),))
-    return Pointing(
-        kind="" if command is None else command.verb,
-        points=points,
-        box=None if command is None else command.box,
-        target_kind="" if wanted is None else wanted.verb,
-        target="" if target is None else str(target.ref),
-        target_box=None if target is None else target.box,
-        screen=(WIDTH, HEIGHT),
-    )
-
-
-def _admissible(reading: Reading) -> tuple[str, ...]:
-    """A click on each element, each option, and the quoted texts of the goal for each field."""
-    if reading.done:
-        return ()
-    found: list[str] = []
-    for each in reading.elements:
-        found.append(f"click {each.ref}")
-        enabled = "disabled" not in each.flags
-        found += [f"select {each.ref} {option}" for option in each.options if option.strip() and enabled]
-        if each.role in ("field", "textarea") and enabled:
-            found += [f"type {each.ref} {text}" for text in dict.fromkeys(QUOTED.findall(reading.goal)) if text]
-    return tuple(found)
+    return content_hash(f"{episode.kind}\n{reading.text('number', boxes=False)}"), reading.goal
 
 
 def _result(call: ToolCall | BadCall, text: str) -> Message:

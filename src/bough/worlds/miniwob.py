@@ -16,13 +16,13 @@ def miniwob() -> World:
     """
     return World(
         name="miniwob",
-        env=MiniWob(kinds=("easy",), max_steps=5),
+        env=MiniWob(kinds=("easy",), ids="label", max_steps=5),
         policy=Tiny(layers=2, width=64, heads=4, context_tokens=512),
         context=Window(turns=1),
         limits=Limits(turns=5),
-        sampling=Sampling(max_tokens=12),
+        sampling=Sampling(max_tokens=16),
         optimizer=Optimizer(learning_rate=1e-3, minibatches=2),
-        warmup=Warmup(demonstrations=400, epochs=8, learning_rate=3e-3, batch_tokens=2048),
+        warmup=Warmup(demonstrations=150, epochs=8, learning_rate=3e-3, batch_tokens=2048),
         schedule=Schedule(steps=100, batch_tasks=16),
         execution=Execution(threads=1),
         tasks=Tasks(split="train", count=800),

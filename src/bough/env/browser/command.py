@@ -1,14 +1,14 @@
 """Actions on a page: parsed from a line of text or from a call of a tool."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bough.env.screens.command import clean, read_command
 from bough.tree import Tool, ToolCall
 from bough.tree.pointing import Box, Point
 
-LINE = re.compile(r"\s*(type|select|press)\s+(.*?)\s*", re.DOTALL)
-NUMBERED = re.compile(r"([0-9]{1,6})(?:\s+(.*))?", re.DOTALL)
+LINE = re.compile(r"\s*(click|type|select|press)\s+(.*?)\s*", re.DOTALL)
 LONGEST_LINE = 2000
 """Characters; a longer text is cut."""
 
@@ -49,42 +49,59 @@ class Command:
     points: tuple[Point, ...] = ()
     box: Box | None = None
 
-    def line(self) -> str:
-        """The text of the action; a click by coordinates has its first point."""
+    def line(self, name: str) -> str:
+        """The text of the action on an element with an id; a click by coordinates has its first point."""
         if self.points:
             return f"click {self.points[0][0]} {self.points[0][1]}"
-        return " ".join(filter(None, (self.verb, str(self.ref or ""), self.text)))
+        return " ".join(filter(None, (self.verb, name if self.ref else "", self.text)))
+
+    def call(self, name: str) -> ToolCall:
+        """The action on an element with an id, as a call."""
+        if self.points:
+            return ToolCall(name="tap", arguments={"x": self.points[0][0], "y": self.points[0][1]})
+        if self.verb == "press":
+            return ToolCall(name="press", arguments={"key": self.text})
+        named = {"type": {"text": self.text}, "select": {"option": self.text}}.get(self.verb, {})
+        return ToolCall(name=self.verb, arguments={"element": name, **named})
 
 
-def read_line(line: str) -> Command | None:
+def read_line(line: str, names: Sequence[str]) -> Command | None:
     """Parses a line; None for a line that is no action.
 
+    An element that does not exist has the number `len(names) + 1`.
+
     Example:
-        >>> read_line("type 3 ann"), read_line("click 40 7").points
-        (Command(verb='type', ref=3, text='ann', points=(), box=None), ((40, 7),))
+        >>> read_line("type user ann", ("user", "log in")), read_line("click 40 7", ("1", "2")).points
+        (Command(verb='type', ref=1, text='ann', points=(), box=None), ((40, 7),))
+
+    Args:
+        line: The text of the action.
+        names: The ids of the elements, in the order of the page.
     """
-    line = line[:LONGEST_LINE]
-    found = LINE.fullmatch(line)
+    found = LINE.fullmatch(line[:LONGEST_LINE])
     if not found:
-        return _pointed(line)
-    if found[1] == "press":
-        key = found[2].lower()
-        return Command(verb="press", text=key) if key in KEYS else None
-    numbered = NUMBERED.fullmatch(found[2])
-    if not numbered:
-        return None
-    text = clean(numbered[2] or "")
-    return Command(verb=found[1], ref=int(numbered[1]), text=text) if text or found[1] == "type" else None
+        return _pointed(line[:LONGEST_LINE])
+    verb, rest = found[1], clean(found[2])
+    if verb == "press":
+        return Command(verb=verb, text=rest.lower()) if rest.lower() in KEYS else None
+    known = {clean(name): place for place, name in enumerate(names, 1)}
+    if verb == "click":
+        if rest in known:
+            return Command(verb=verb, ref=known[rest])
+        pointed = _pointed(line[:LONGEST_LINE])
+        return pointed or (Command(verb=verb, ref=len(names) + 1) if rest else None)
+    fits = [name for name in known if name and (rest == name or rest.startswith(f"{name} "))]
+    name = max(fits, key=len, default="")
+    text = rest[len(name) :].strip() if name else rest
+    return Command(verb=verb, ref=known.get(name, len(names) + 1), text=text) if text or verb == "type" else None
 
 
 def _pointed(line: str) -> Command | None:
-    """A click by a number, by coordinates, by a box, or by points."""
+    """A click by coordinates, by a box, or by points."""
     found = read_command(line)
-    if found is None or found.verb != "click":
+    if found is None or found.verb != "click" or not found.points:
         return None
-    if found.points:
-        return Command(verb="click", points=found.points, box=found.box)
-    return Command(verb="click", ref=int(found.text)) if re.fullmatch(r"[0-9]{1,6}", found.text) else None
+    return Command(verb="click", points=found.points, box=found.box)
 
 
 def _tool(name: str, description: str, **properties: dict[str, object]) -> Tool:
@@ -96,10 +113,10 @@ _NUMBER: dict[str, object] = {"type": "integer", "minimum": 0, "maximum": 999999
 _TEXT: dict[str, object] = {"type": "string"}
 
 TOOLS = (
-    _tool("click", "Click an element by its number.", element=_NUMBER),
+    _tool("click", "Click an element by its id.", element=_TEXT),
     _tool("tap", "Click a point of the page, in pixels.", x=_NUMBER, y=_NUMBER),
-    _tool("type", "Replace the text of a field.", element=_NUMBER, text=_TEXT),
-    _tool("select", "Select an option of a list.", element=_NUMBER, option=_TEXT),
+    _tool("type", "Replace the text of a field.", element=_TEXT, text=_TEXT),
+    _tool("select", "Select an option of a list.", element=_TEXT, option=_TEXT),
     _tool("press", "Press a key.", key={"enum": [*KEYS]}),
 )
 """The actions as tools."""
@@ -111,15 +128,3 @@ def line_of(call: ToolCall) -> str:
     """The line of a call that fits its schema."""
     verb = "click" if call.name == "tap" else call.name
     return " ".join([verb, *(str(call.arguments[name]) for name in ARGUMENTS if name in call.arguments)])
-
-
-def call_of(line: str) -> ToolCall:
-    """The call of a line that `read_line` parses."""
-    verb, _, rest = line.partition(" ")
-    first, _, last = rest.partition(" ")
-    if verb == "press":
-        return ToolCall(name=verb, arguments={"key": rest})
-    if verb == "click" and last:
-        return ToolCall(name="tap", arguments={"x": int(first), "y": int(last)})
-    named = {"type": {"text": last}, "select": {"option": last}}.get(verb, {})
-    return ToolCall(name=verb, arguments={"element": int(first), **named})

@@ -1,10 +1,14 @@
 """What a page shows: a goal and a list of elements."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from bough.tree.pointing import Box
+
+Ids: TypeAlias = Literal["number", "label"]
+"""How an action names an element."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,17 +34,17 @@ class Element:
     options: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
 
-    def line(self, *, box: bool) -> str:
-        """Its line in an observation.
+    def line(self, start: str, *, box: bool) -> str:
+        """Its line in an observation, after its number or role.
 
         Example:
-            >>> Element(ref=2, role="field", name="user", value="ann", box=(0, 0, 9, 9)).line(box=False)
+            >>> Element(ref=2, role="field", name="user", value="ann", box=(0, 0, 9, 9)).line("2 field user", box=False)
             '2 field user "ann"'
         """
         value = () if self.value is None else (f'"{" ".join(self.value.split())}"',)
         options = (f"[{' | '.join(self.options)}]",) if self.options else ()
         place = (" ".join(map(str, self.box)),) if box else ()
-        return " ".join(filter(None, (str(self.ref), self.role, self.name, *options, *value, *self.flags, *place)))
+        return " ".join(filter(None, (start, *options, *value, *self.flags, *place)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,9 +65,34 @@ class Reading:
     done: bool
     reward: float
 
-    def text(self, *, boxes: bool) -> str:
+    def text(self, ids: Ids, *, boxes: bool) -> str:
         """The goal, and one line for each element."""
-        return "\n".join((f"goal: {self.goal}", *(element.line(box=boxes) for element in self.elements)))
+        if ids == "number":
+            starts = [" ".join(filter(None, (str(each.ref), each.role, each.name))) for each in self.elements]
+        else:
+            names = zip(self.elements, self.labels(), strict=True)
+            starts = [f"{each.role} {label}" if each.name else label for each, label in names]
+        lines = (each.line(start, box=boxes) for each, start in zip(self.elements, starts, strict=True))
+        return "\n".join((f"goal: {self.goal}", *lines))
+
+    def labels(self) -> tuple[str, ...]:
+        """A different label for each element: its name, or its role; from the second one on with a number.
+
+        Example:
+            Two buttons "ok" and a field without a name have the labels "ok", "ok 2" and "field 1".
+        """
+        seen: Counter[str] = Counter()
+        found: list[str] = []
+        for each in self.elements:
+            label = each.name or each.role
+            seen[label] += 1
+            numbered = seen[label] > 1 or not each.name
+            found.append(f"{label} {seen[label]}" if numbered else label)
+        return tuple(found)
+
+    def id_of(self, ref: int, ids: Ids) -> str:
+        """The number or the label of an element."""
+        return str(ref) if ids == "number" else self.labels()[ref - 1]
 
     def element(self, ref: int) -> Element | None:
         """The element with a number; None for none."""
