@@ -1,6 +1,5 @@
 """MiniWoB++: small tasks on web pages, played in a real Chromium (arXiv 1802.08802)."""
 
-import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
@@ -128,23 +127,25 @@ class MiniWob:
         """
         kinds = kinds_of(self.kinds)
         kinds = kinds_in(kinds, split) if self.level == "kind" else kinds
+        content = partial(_content, self.chromium, self.deadline_s)
         drawn = draw_instances(
             name="MiniWob",
             split=split,
             count=count,
             seed=seed,
-            propose=lambda rng: _propose(kinds, rng),
-            content=lambda each: _content(self.chromium, self.deadline_s, each)[0],
+            propose=lambda rng: Episode(kind=rng.choice(kinds), seed=rng.randrange(SEEDS)),
+            content=lambda each: content(each)[0],
             accept=lambda each: True,  # noqa: ARG005
+            decided=self.level == "kind",
         )
         return [
             instance_task(
                 name="miniwob",
-                content=content,
+                content=shown,
                 data={"page": each.kind, "episode": each.seed, "prompt": goal},
             )
             for each in drawn
-            for content, goal in [_content(self.chromium, self.deadline_s, each)]
+            for shown, goal in [content(each)]
         ]
 
     def start(self, task: Task) -> State:
@@ -226,33 +227,29 @@ class MiniWob:
     def _names(self, reading: Reading) -> tuple[str, ...]:
         return reading.labels() if self.ids == "label" else tuple(str(each.ref) for each in reading.elements)
 
-    def _read(self, visit: Visit, line: str) -> Command | None:
-        return read_line(line, self._names(self._show(visit.episode)[0]))
-
-    def _execute(self, visit: Visit, command: Command | None) -> tuple[Visit, Executed]:
-        done, stored = _PLAYED.get(
-            (self.chromium, visit.episode, command), self.remember, lambda: self._play(visit.episode, command)
-        )
-        done = replace(done, replayed=0) if stored else done
+    def _execute(self, visit: Visit, line: str | None) -> tuple[Visit, Command | None, Executed]:
+        """Executes a line; None is no action."""
         episode = visit.episode
-        if command is not None and not done.problem:
-            episode = after(episode, command)
-        return replace(visit, episode=episode, turns=visit.turns + 1, over=done.after.done), done
-
-    def _play(self, episode: Episode, command: Command | None) -> Executed:
         before, replayed = self._show(episode)
+        command = None if line is None else read_line(line, self._names(before))
         if command is None:
-            return Executed(before=before, after=before, problem=NO_ACTION, replayed=replayed)
-        shown, again = self._pages(lambda pages: pages.act(episode, command))
-        replayed += again
+            done = Executed(before=before, after=before, problem=NO_ACTION, replayed=replayed)
+            return replace(visit, turns=visit.turns + 1), None, done
+        name = (self.chromium, episode, command)
+        done, stored = _PLAYED.get(name, self.remember, lambda: self._play(episode, before, command))
+        done = replace(done, replayed=replayed + (0 if stored else done.replayed))
+        episode = episode if done.problem else after(episode, command)
+        return replace(visit, episode=episode, turns=visit.turns + 1, over=done.after.done), command, done
+
+    def _play(self, episode: Episode, before: Reading, command: Command) -> Executed:
+        shown, replayed = self._pages(lambda pages: pages.act(episode, command))
         if isinstance(shown, str):
             return Executed(before=before, after=before, problem=shown, replayed=replayed)
         stored, _ = _SHOWN.get((self.chromium, after(episode, command)), self.remember, lambda: (shown, 0))
         return Executed(before=before, after=stored[0], replayed=replayed)
 
     def _step_line(self, visit: Visit, line: str) -> Step:
-        command = self._read(visit, line)
-        reached, done = self._execute(visit, command)
+        reached, command, done = self._execute(visit, line)
         return self._step(visit, reached, done, self._text(done.after, done.problem), command)
 
     def _step_calls(self, visit: Visit, action: Action) -> Step:
@@ -265,13 +262,13 @@ class MiniWob:
             if reached.over or reached.turns >= self.max_steps:
                 messages.append(_result(call, "not executed"))
                 continue
-            command = None if problem or isinstance(call, BadCall) else self._read(reached, line_of(call))
+            line = None if problem or isinstance(call, BadCall) else line_of(call)
+            reached, command, one = self._execute(reached, line)
             first = first or command
-            reached, one = self._execute(reached, command)
             done.append(one)
             messages.append(_result(call, problem or one.problem or "ok"))
         if not done:
-            reached, one = self._execute(reached, None)
+            reached, _, one = self._execute(reached, None)
             done.append(one)
         whole = Executed(
             before=done[0].before,
@@ -327,10 +324,6 @@ class MiniWob:
             admissible=None if self.calls else admissible(reading, self._names(reading)),
             tools=TOOLS if self.calls else (),
         )
-
-
-def _propose(kinds: tuple[str, ...], rng: random.Random) -> Episode:
-    return Episode(kind=rng.choice(kinds), seed=rng.randrange(SEEDS))
 
 
 @lru_cache(maxsize=20_000)
