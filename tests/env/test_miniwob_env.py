@@ -55,7 +55,7 @@ def test_the_script_of_a_page_solves_it(page: str) -> None:
 
 def test_a_wrong_click_ends_the_episode_without_a_reward() -> None:
     state = ENV.start(task("click-test-2"))
-    assert state.observation == "goal: Click button ONE.\n1 button ONE\n2 button TWO"
+    assert state.observation == 'goal: Click button ONE.\n1 button "ONE"\n2 button "TWO"'
     wrong = ENV.step(state, "click 2")
     assert (wrong.outcome, wrong.success, wrong.reward) == (Outcome.TERMINATED, False, 0.0)
     assert not ENV.step(wrong.state, "click 1").valid
@@ -80,18 +80,18 @@ def test_a_form_is_filled_in_and_its_keys_name_what_is_in_it() -> None:
     two = played("type 2 x", f"type 1 {user}", f"type 2 {password}", f"type 2 {password}")
     assert one.observation == two.observation
     assert one.key == two.key != start.key
-    assert f'field Username "{user}"' in str(one.observation)
+    assert f'field "Username" = "{user}"' in str(one.observation)
     assert ENV.step(one, "click 3").success
 
 
 def test_keys_of_the_keyboard_reach_the_element_in_focus() -> None:
     state = ENV.start(task("enter-text", 1))
     state = ENV.step(state, "type 1 abc").state
-    assert 'tt "abc" focused' in str(state.observation)
+    assert '"tt" = "abc" focused' in str(state.observation)
     state = ENV.step(state, "press backspace").state
-    assert 'tt "ab"' in str(state.observation)
+    assert '"tt" = "ab"' in str(state.observation)
     state = ENV.step(state, "press tab").state
-    assert "button Submit focused" in str(state.observation)
+    assert 'button "Submit" focused' in str(state.observation)
     step = ENV.step(state, "press space")
     assert (step.outcome, step.success) == (Outcome.TERMINATED, False)
 
@@ -109,7 +109,7 @@ def test_where_an_action_points_is_compared_with_the_target() -> None:
     env = MiniWob(kinds=("click",), boxes=True)
     state = env.start(task("click-test-2", 5))
     left, top, right, bottom = env.elements(state)[0].box
-    assert f"1 button ONE {left} {top} {right} {bottom}" in str(state.observation)
+    assert f'1 button "ONE" {left} {top} {right} {bottom}' in str(state.observation)
     scores = []
     for action in ("click 1", f"box {left} {top} {right} {bottom}", "click 2", "press tab", "nothing"):
         pointing = pointing_in({"env": env.step(state, action).info})
@@ -149,11 +149,12 @@ def test_a_document_that_is_used_again_leaves_nothing_behind() -> None:
 def test_elements_have_names_in_place_of_numbers() -> None:
     env = MiniWob(kinds=("all",), ids="label")
     state = env.start(task("login-user", 3))
-    assert str(state.observation).splitlines()[1:] == ['field Username ""', 'field Password ""', "button Login"]
-    step = env.step(state, "type Username ann of x")
-    assert 'field Username "ann of x" focused' in str(step.state.observation)
+    assert str(state.observation).splitlines()[1:] == ['field "Username"', 'field "Password"', 'button "Login"']
+    step = env.step(state, 'type "Username" "ann of x"')
+    assert 'field "Username" = "ann of x" focused' in str(step.state.observation)
+    assert env.step(state, "type Username ann of x").state == step.state
     assert step.state.key == ENV.step(ENV.start(task("login-user", 3)), "type 1 ann of x").state.key
-    assert not env.step(state, "click Log in").valid
+    assert not env.step(state, 'click "Log in"').valid
     assert not env.step(state, "type Nobody x").valid
     for page in SOLVERS:
         state = env.start(task(page))
@@ -171,6 +172,7 @@ def test_each_element_has_a_label_of_its_own() -> None:
     reading = Reading(goal="", elements=tuple(rows), page="", done=False, reward=0.0)
     assert reading.labels() == ("ok", "ok 2", "field 1", "field 2")
     assert read_line("type ok 2 x", reading.labels()) == Command(verb="type", ref=2, text="x")
+    assert read_line('type "ok 2" "x"', reading.labels()) == Command(verb="type", ref=2, text="x")
     assert read_line("type ok 3", reading.labels()) == Command(verb="type", ref=1, text="3")
     assert read_line("click ok 3", reading.labels()) == Command(verb="click", ref=5)
 
@@ -213,7 +215,7 @@ def test_garbage_costs_a_turn_and_changes_nothing(page: str, text: str) -> None:
 @given(text=st.text(max_size=60))
 def test_any_text_can_be_typed_and_is_no_code(text: str) -> None:
     state = ENV.start(task("enter-text"))
-    step = ENV.step(state, f"type 1 {text}")
+    step = ENV.step(state, f'type 1 "{text}"')
     assert step.outcome is Outcome.OPEN
     shown = next(each for each in ENV.elements(step.state) if each.role == "field")
     assert shown.value == " ".join("".join(c if c.isprintable() else " " for c in text).split())

@@ -61,7 +61,7 @@ class MiniWob:
     Attributes:
         kinds: Names of subsets ("easy", "click", "forms", "searches", "social", "all") or of pages ("click-button").
         level: "episode": no goal with the same elements is in two splits. "kind": no page is in two splits either.
-        ids: "number": elements are named by numbers that count from 1. "label": by their names, such as `click ok`,
+        ids: "number": elements are named by numbers that count from 1. "label": by their names, such as `click "ok"`,
             which a small model learns sooner.
         boxes: Whether the observation has the elements' boxes: left, top, right, bottom in pixels.
         calls: Whether actions are calls of tools in place of texts.
@@ -108,13 +108,13 @@ class MiniWob:
     @property
     def instructions(self) -> str:
         """The rules."""
-        name, line = ("N", "number, role, name, value") if self.ids == "number" else ("NAME", "role, name, value")
+        name, line = ("N", "number, role, name, value") if self.ids == "number" else ('"NAME"', "role, name, value")
         if self.calls:
             return f"Do the task on the web page with the tools. Each line is an element: {line}."
         click = f"click {name} or click X Y" if self.boxes else f"click {name}"
         return (
             f"Do the task on the web page. Each line is an element: {line}. Answer with one action: "
-            f"{click}, type {name} TEXT, select {name} OPTION, or press KEY."
+            f'{click}, type {name} "TEXT", select {name} "OPTION", or press KEY.'
         )
 
     def tasks(self, split: Split, count: int, seed: int) -> list[Task]:
@@ -321,7 +321,7 @@ class MiniWob:
             observation=observation,
             key=content_hash("\n".join(parts)),
             value=visit,
-            admissible=None if self.calls else admissible(reading, self._names(reading)),
+            admissible=None if self.calls else admissible(reading, self.ids),
             tools=TOOLS if self.calls else (),
         )
 

@@ -10,7 +10,7 @@ from bough.train import Evaluation, Execution, Schedule, Tasks, Warmup, World
 
 
 def miniwob() -> World:
-    """MiniWoB++ (arXiv 1802.08802), nine easy pages that take one to five actions, as lists of elements.
+    """MiniWoB++ (arXiv 1802.08802), eight easy pages that take one to three actions, as lists of elements.
 
     Needs the extra `miniwob` and Chromium. Assumes an oracle for the warm-up: scripts for each page.
     """

@@ -1,7 +1,7 @@
 """Actions on a page: parsed from a line of text or from a call of a tool."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from bough.env.screens.command import clean, read_command
@@ -53,7 +53,10 @@ class Command:
         """The text of the action on an element with an id; a click by coordinates has its first point."""
         if self.points:
             return f"click {self.points[0][0]} {self.points[0][1]}"
-        return " ".join(filter(None, (self.verb, name if self.ref else "", self.text)))
+        if self.verb == "press":
+            return f"press {self.text}"
+        text = (f'"{self.text}"',) if self.verb in ("type", "select") else ()
+        return " ".join((self.verb, name, *text))
 
     def call(self, name: str) -> ToolCall:
         """The action on an element with an id, as a call."""
@@ -70,8 +73,10 @@ def read_line(line: str, names: Sequence[str]) -> Command | None:
 
     An element that does not exist has the number `len(names) + 1`.
 
+    Names and texts may be in double quotes.
+
     Example:
-        >>> read_line("type user ann", ("user", "log in")), read_line("click 40 7", ("1", "2")).points
+        >>> read_line('type "user" "ann"', ("user", "log in")), read_line("click 40 7", ("1", "2")).points
         (Command(verb='type', ref=1, text='ann', points=(), box=None), ((40, 7),))
 
     Args:
@@ -84,16 +89,30 @@ def read_line(line: str, names: Sequence[str]) -> Command | None:
     verb, rest = found[1], clean(found[2])
     if verb == "press":
         return Command(verb=verb, text=rest.lower()) if rest.lower() in KEYS else None
-    known = {clean(name): place for place, name in enumerate(names, 1)}
+    known: dict[str, int] = {}
+    for place, name in enumerate(names, 1):
+        known.setdefault(clean(name).replace('"', "'"), place)
+    missing = len(names) + 1
     if verb == "click":
-        if rest in known:
-            return Command(verb=verb, ref=known[rest])
+        if unquoted(rest) in known:
+            return Command(verb=verb, ref=known[unquoted(rest)])
         pointed = _pointed(line[:LONGEST_LINE])
-        return pointed or (Command(verb=verb, ref=len(names) + 1) if rest else None)
-    fits = [name for name in known if name and (rest == name or rest.startswith(f"{name} "))]
-    name = max(fits, key=len, default="")
-    text = rest[len(name) :].strip() if name else rest
-    return Command(verb=verb, ref=known.get(name, len(names) + 1), text=text) if text or verb == "type" else None
+        return pointed or (Command(verb=verb, ref=missing) if unquoted(rest) else None)
+    name, text = _divided(rest, known)
+    return Command(verb=verb, ref=known.get(name, missing), text=text) if text or verb == "type" else None
+
+
+def unquoted(text: str) -> str:
+    """A text without the double quotes around it."""
+    return text[1:-1].strip() if len(text) > 1 and text[0] == text[-1] == '"' else text
+
+
+def _divided(rest: str, known: Mapping[str, int]) -> tuple[str, str]:
+    """The name of an element, the longest that fits, and the text after it."""
+    ways = [(name, start) for name in known if name for start in (name, f'"{name}"')]
+    fits = [(len(start), name) for name, start in ways if rest == start or rest.startswith(f"{start} ")]
+    length, name = max(fits, default=(0, ""))
+    return name, unquoted(rest[length:].strip())
 
 
 def _pointed(line: str) -> Command | None:

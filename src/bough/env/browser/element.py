@@ -34,17 +34,18 @@ class Element:
     options: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
 
-    def line(self, start: str, *, box: bool) -> str:
-        """Its line in an observation, after its number or role.
+    def line(self, start: str, name: str, *, box: bool) -> str:
+        """Its line in an observation, with what stands before its role, and the name to show.
 
         Example:
-            >>> Element(ref=2, role="field", name="user", value="ann", box=(0, 0, 9, 9)).line("2 field user", box=False)
-            '2 field user "ann"'
+            >>> Element(ref=2, role="field", name="user", value="ann", box=(0, 0, 9, 9)).line("2", "user", box=False)
+            '2 field "user" = "ann"'
         """
-        value = () if self.value is None else (f'"{" ".join(self.value.split())}"',)
+        value = (f"= {quoted(self.value)}",) if self.value else ()
         options = (f"[{' | '.join(self.options)}]",) if self.options else ()
         place = (" ".join(map(str, self.box)),) if box else ()
-        return " ".join(filter(None, (start, *options, *value, *self.flags, *place)))
+        named = quoted(name) if name else ""
+        return " ".join(filter(None, (start, self.role, named, *options, *value, *self.flags, *place)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,11 +69,10 @@ class Reading:
     def text(self, ids: Ids, *, boxes: bool) -> str:
         """The goal, and one line for each element."""
         if ids == "number":
-            starts = [" ".join(filter(None, (str(each.ref), each.role, each.name))) for each in self.elements]
+            lines = [each.line(str(each.ref), each.name, box=boxes) for each in self.elements]
         else:
             names = zip(self.elements, self.labels(), strict=True)
-            starts = [f"{each.role} {label}" if each.name else label for each, label in names]
-        lines = (each.line(start, box=boxes) for each, start in zip(self.elements, starts, strict=True))
+            lines = [each.line("", label, box=boxes) for each, label in names]
         return "\n".join((f"goal: {self.goal}", *lines))
 
     def labels(self) -> tuple[str, ...]:
@@ -91,12 +91,17 @@ class Reading:
         return tuple(found)
 
     def id_of(self, ref: int, ids: Ids) -> str:
-        """The number or the label of an element."""
-        return str(ref) if ids == "number" else self.labels()[ref - 1]
+        """The number of an element, or its label in quotes."""
+        return str(ref) if ids == "number" else quoted(self.labels()[ref - 1])
 
     def element(self, ref: int) -> Element | None:
         """The element with a number; None for none."""
         return self.elements[ref - 1] if 1 <= ref <= len(self.elements) else None
+
+
+def quoted(text: str) -> str:
+    """A text on one line in double quotes; those in it become single ones."""
+    return '"' + " ".join(text.split()).replace('"', "'") + '"'
 
 
 def read(row: Mapping[str, Any]) -> Reading:

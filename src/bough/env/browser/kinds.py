@@ -7,14 +7,13 @@ from bough.env.splits import content_hash
 
 EASY = (
     "click-button",
-    "click-checkboxes",
-    "click-dialog-2",
     "click-link",
-    "click-option",
-    "click-tab",
     "click-widget",
+    "enter-password",
     "enter-text",
     "focus-text-2",
+    "login-user",
+    "unicode-test",
 )
 CLICK = (
     "click-button",

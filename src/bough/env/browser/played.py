@@ -1,10 +1,9 @@
 """What is computed of a page: an executed action, a script played to its end, where an action points."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from bough.env.browser.command import Command
-from bough.env.browser.element import Reading
+from bough.env.browser.element import Ids, Reading
 from bough.env.browser.oracle import QUOTED, next_action
 from bough.env.browser.pages import HEIGHT, WIDTH, Episode, Pages
 from bough.tree.pointing import Pointing, centre
@@ -67,15 +66,16 @@ def pointing(episode: Episode, reading: Reading, command: Command | None) -> Poi
     )
 
 
-def admissible(reading: Reading, names: Sequence[str]) -> tuple[str, ...]:
+def admissible(reading: Reading, ids: Ids) -> tuple[str, ...]:
     """A click on each element, each option, and the quoted texts of the goal for each field."""
     if reading.done:
         return ()
     found: list[str] = []
-    for each, name in zip(reading.elements, names, strict=True):
+    for each in reading.elements:
+        name = reading.id_of(each.ref, ids)
         found.append(f"click {name}")
         enabled = "disabled" not in each.flags
-        found += [f"select {name} {option}" for option in each.options if option.strip() and enabled]
+        found += [f'select {name} "{option}"' for option in each.options if option.strip() and enabled]
         if each.role in ("field", "textarea") and enabled:
-            found += [f"type {name} {text}" for text in dict.fromkeys(QUOTED.findall(reading.goal)) if text]
+            found += [f'type {name} "{text}"' for text in dict.fromkeys(QUOTED.findall(reading.goal)) if text]
     return tuple(found)
