@@ -47,9 +47,9 @@ class Visit:
 class MiniWob:
     """Tasks on small web pages: click a button, tick boxes, fill in a form, find a mail.
 
-    The observation is the goal and one line for each visible element: its number, role, name, value and flags, as
-    in an accessibility tree. The page decides the reward. It is the page's own without its time penalty, and 0 where
-    that is negative; a positive one is a success.
+    The observation has one line for each visible element, its number, role, name, value and flags, as in an
+    accessibility tree, and then the goal. The page decides the reward. It is the page's own without its time
+    penalty, and 0 where that is negative; a positive one is a success.
 
     Chromium runs without a window and without a network. The page's clock moves by a second with each action, and
     animations are off, so an episode is a function of its seed and its actions. A state is these two: a page shows
@@ -299,8 +299,7 @@ class MiniWob:
         )
 
     def _text(self, reading: Reading, problem: str) -> str:
-        text = reading.text(self.ids, boxes=self.boxes)
-        return f"{text}\nnote: {problem}" if problem else text
+        return reading.text(self.ids, boxes=self.boxes, note=problem)
 
     def _state(self, visit: Visit, reading: Reading, observation: Observation) -> State:
         episode = visit.episode

@@ -66,14 +66,14 @@ class Reading:
     done: bool
     reward: float
 
-    def text(self, ids: Ids, *, boxes: bool) -> str:
-        """The goal, and one line for each element."""
+    def text(self, ids: Ids, *, boxes: bool, note: str = "") -> str:
+        """One line for each element, a note, and the goal, which is last because the action follows it."""
         if ids == "number":
             lines = [each.line(str(each.ref), each.name, box=boxes) for each in self.elements]
         else:
             names = zip(self.elements, self.labels(), strict=True)
             lines = [each.line("", label, box=boxes) for each, label in names]
-        return "\n".join((f"goal: {self.goal}", *lines))
+        return "\n".join((*lines, *((f"note: {note}",) if note else ()), f"goal: {self.goal}"))
 
     def labels(self) -> tuple[str, ...]:
         """A different label for each element: its name, or its role; from the second one on with a number.
