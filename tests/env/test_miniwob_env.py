@@ -34,11 +34,6 @@ def task(page: str, episode: int = 0) -> Task:
     return Task(id=f"{page}-{episode}", data={"page": page, "episode": episode})
 
 
-def ref(state: State, text: str) -> str:
-    """The number of the first element whose line has a text."""
-    return next(line for line in str(state.observation).splitlines()[:-1] if text in line).split()[0]
-
-
 @pytest.mark.parametrize("page", SOLVERS)
 def test_the_script_of_a_page_solves_it(page: str) -> None:
     for episode in range(2):
@@ -65,7 +60,7 @@ def test_a_wrong_click_ends_the_episode_without_a_reward() -> None:
 
 def test_a_form_is_filled_in_and_its_keys_name_what_is_in_it() -> None:
     start = ENV.start(task("login-user", 3))
-    names = [word for word in str(start.observation).split('"') if word.isalnum()]
+    names = [word for word in str(start.observation).splitlines()[-1].split('"') if word.isalnum()]
     user, password = names[0], names[1]
 
     def played(*actions: str) -> State:
@@ -246,7 +241,7 @@ def test_episodes_are_truncated() -> None:
 def test_calls_of_tools_do_what_the_lines_do() -> None:
     env = MiniWob(kinds=("forms",), calls=True)
     state = env.start(task("enter-text", 1))
-    text = state.observation[0].content.split('"')[1]
+    text = state.observation[0].content.splitlines()[-1].split('"')[1]
     typed = ToolCall(name="type", arguments={"element": "1", "text": text}, call_id="a")
     bad = BadCall(text="{", problem="no JSON")
     step = env.step(state, Action(calls=(typed, bad)))
