@@ -5,6 +5,7 @@ from bough.engine import Sampling
 from bough.env import MiniWob
 from bough.learner import Optimizer
 from bough.policy import Tiny
+from bough.reward import EnvReward, InvalidAction
 from bough.rollout import Limits
 from bough.train import Evaluation, Execution, Schedule, Tasks, Warmup, World
 
@@ -17,13 +18,14 @@ def miniwob() -> World:
     """
     return World(
         name="miniwob",
-        env=MiniWob(kinds=("easy",), ids="label", max_steps=3),
+        env=MiniWob(kinds=("easy",), ids="label", max_steps=2),
         policy=Tiny(layers=2, width=64, heads=4, context_tokens=512),
         context=Window(turns=1),
-        limits=Limits(turns=3),
+        limits=Limits(turns=2),
         sampling=Sampling(max_tokens=8),
-        optimizer=Optimizer(learning_rate=2e-3, minibatches=2),
-        warmup=Warmup(demonstrations=350, epochs=3, learning_rate=3e-3, batch_tokens=1024),
+        rewards=(EnvReward(), InvalidAction(penalty=0.2)),
+        optimizer=Optimizer(learning_rate=1e-3, minibatches=2),
+        warmup=Warmup(demonstrations=400, epochs=3, learning_rate=3e-3, batch_tokens=1024),
         schedule=Schedule(steps=60, batch_tasks=16),
         execution=Execution(threads=1),
         tasks=Tasks(split="train", count=400),
