@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from tests.chromium import chromium_problem
 from tests.docs.pages import ROOT, run_page
 from tests.sandboxed import sandbox_problem
 
@@ -17,7 +18,9 @@ def test_a_page_does_what_it_says(page: Path, tmp_path: Path, monkeypatch: pytes
     for package in re.findall(r"^<!-- needs (\w+) -->$", page.read_text(encoding="utf-8"), re.MULTILINE):
         if package == "sandbox" and (problem := sandbox_problem()):
             pytest.skip(problem)
-        if package != "sandbox" and find_spec(package) is None:
+        if package == "chromium" and (problem := chromium_problem()):
+            pytest.skip(problem)
+        if package not in ("sandbox", "chromium") and find_spec(package) is None:
             pytest.skip(f"{package} is not installed")
     torch.set_num_threads(1)
     monkeypatch.chdir(tmp_path)

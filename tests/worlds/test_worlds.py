@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from tests.chromium import chromium_problem
 from tests.methods.small import train_small
 from tests.sandboxed import sandbox_problem
 
@@ -17,6 +18,7 @@ from bough.train import World
 WORLDS = list(names("worlds"))
 PACKAGES = {
     "scienceworld": ("scienceworld",),
+    "miniwob": ("miniwob",),
     "bfcl": ("bfcl_eval", "mpmath"),
     "reasoning": ("reasoning_gym",),
     "games": ("pyspiel",),
@@ -35,6 +37,8 @@ def test_a_world_trains(world: str, method: str, tmp_path: Path) -> None:
         if find_spec(package) is None:
             pytest.skip(f"{package} is not installed")
     if world in SANDBOX and (problem := sandbox_problem()):
+        pytest.skip(problem)
+    if world == "miniwob" and (problem := chromium_problem()):
         pytest.skip(problem)
     train_small(find_run(method, world), tmp_path)
 

@@ -16,6 +16,7 @@ from bough.env.http_env import HttpEnv
 from bough.env.inline import InProcessHost
 from bough.env.joint import ParallelCalls
 from bough.env.mcp import McpHttp, McpStdio
+from bough.env.miniwob import MiniWob
 from bough.env.openenv import OpenEnv, openenv_env
 from bough.env.openspiel import OpenSpiel
 from bough.env.original_alfworld import OriginalAlfWorld
@@ -70,6 +71,7 @@ __all__ = [
     "KnowledgeGraph",
     "McpHttp",
     "McpStdio",
+    "MiniWob",
     "ParallelCalls",
     "OpenEnv",
     "OpenSpiel",

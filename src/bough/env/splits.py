@@ -48,6 +48,7 @@ def draw_instances(
     propose: Callable[[random.Random], Instance],
     content: Callable[[Instance], str],
     accept: Callable[[Instance], bool],
+    decided: bool = False,
 ) -> list[Instance]:
     """Samples `count` instances of a split with different contents.
 
@@ -61,6 +62,7 @@ def draw_instances(
         propose: Samples any instance.
         content: An instance's canonical content, see `split_of`.
         accept: Whether an instance may be used (solvable, hard enough); called after the cheaper tests.
+        decided: Whether `propose` samples instances of the split alone, so that their content does not decide it.
 
     Raises:
         ValueError: when `count` is negative, or `PATIENCE` consecutive samples give no new instance.
@@ -73,7 +75,7 @@ def draw_instances(
     while len(found) < count:
         instance = propose(rng)
         about = content(instance)
-        if about not in found and split_of(about) == split and accept(instance):
+        if about not in found and (decided or split_of(about) == split) and accept(instance):
             found[about] = instance
             misses = 0
             continue
