@@ -39,6 +39,7 @@ from bough.env.sql import Sql
 from bough.env.text_to_sql import BirdFolder, GeneratedQuestions, SpiderFolder
 from bough.env.textworld import TextWorld
 from bough.env.tools import ToolsEnv, call, tools_env
+from bough.env.verifiers import Verifiers, verifiers_env
 from bough.env.workers import Workers
 
 __all__ = [
@@ -102,6 +103,7 @@ __all__ = [
     "ToolsEnv",
     "TreeSearchPlay",
     "UserCodeError",
+    "Verifiers",
     "Workers",
     "call",
     "check_call",
@@ -113,4 +115,5 @@ __all__ = [
     "seats_of",
     "stateless",
     "tools_env",
+    "verifiers_env",
 ]
