@@ -30,6 +30,7 @@ STARTS = {
     "textworld": f"from bough.worlds.textworld import textworld; e = textworld().env; {EPISODE}",
     "miniwob": f"from bough.worlds.miniwob import miniwob; e = miniwob().env; {EPISODE}; e.close()",
     "alfworld": f"from bough.worlds.alfworld import alfworld; e = alfworld().env; {EPISODE}; e.close()",
+    "verifiers": "import verifiers.v1; from bough.env import verifiers_env; verifiers_env('none')",
     "mcp": "import mcp; from bough.env import McpStdio",
     "lora": "import peft",
     "openai": "import openai",

@@ -17,7 +17,7 @@ from bough.usercode.address import address_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verifiers:
-    """A taskset of verifiers; needs the package `verifiers`. `verifiers_env` makes one with branching.
+    """A taskset of verifiers; needs the extra `verifiers`. `verifiers_env` makes one with branching.
 
     The observation is a task's prompt, with its system prompt in front; later ones are the results of tool calls and
     the messages of a scripted user. An action is a text, or calls where the taskset has tools. A text without calls is

@@ -14,9 +14,7 @@ from bough.tree import Task
 from bough.usercode.address import find_function
 from bough.usercode.origin import describe
 
-INSTALL = (
-    "verifiers is not installed; do: pip install verifiers==0.4.0, into an environment of its own (it pins mcp 2.0)"
-)
+INSTALL = "verifiers is not installed; do: pip install 'bough[verifiers]', which pins mcp 2.0 and openai 2"
 
 
 def vf() -> Any:
