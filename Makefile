@@ -5,8 +5,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+WORLDS := $(VENV)/.worlds
+VERIFIERS := $(VENV)/verifiers
 
-.PHONY: demo demo-llm test check bench peers format clean
+.PHONY: demo demo-llm test test-worlds check bench peers format clean
 
 demo: $(STAMP)  ## Train an agent on FrozenLake and write a report.
 	rm -rf runs/demo
@@ -19,6 +21,13 @@ demo-llm: $(STAMP)  ## Train SmolLM2-135M on the shop, write a report, and searc
 
 test: check  ## All gates and tests.
 	$(BIN)/pytest --numprocesses logical --maxprocesses 8 --ignore tests/gates
+
+# What `make test` leaves out: environments with large packages, a Java machine, a browser.
+test-worlds: $(WORLDS)  ## The worlds that need more than `make test` installs.
+	@$(BIN)/python scripts/missing_programs.py
+	$(BIN)/pytest --numprocesses logical --maxprocesses 4 --ignore tests/gates \
+		-k "scienceworld or reasoning or alfworld or miniwob"
+	$(VERIFIERS)/bin/python -m pytest tests/env/test_verifiers_env.py
 
 check: $(STAMP)  ## The fast gates.
 	$(BIN)/ruff check .
@@ -61,6 +70,17 @@ $(STAMP): pyproject.toml $(wildcard constraints/*.txt)
 	$(BIN)/pip install --quiet --no-deps --requirement constraints/bfcl.txt
 	for each in templates mcp1; do $(BIN)/pip install --quiet --no-deps --no-compile --upgrade \
 		--target $(VENV)/$$each --requirement constraints/$$each.txt || exit 1; done
+	touch $@
+
+# verifiers pins mcp 2.0 and openai 2: an environment of its own, on top of the other one.
+$(WORLDS): $(STAMP) $(wildcard constraints/*.txt)
+	for each in reasoning alfworld; do [ ! -f constraints/$$each.txt ] || \
+		$(BIN)/pip install --quiet --no-deps --requirement constraints/$$each.txt || exit 1; done
+	$(BIN)/pip install --quiet --constraint constraints/cpu.txt --editable ".[scienceworld,miniwob]"
+	$(PYTHON) -m venv $(VERIFIERS)
+	$(BIN)/python -c "import pathlib, sysconfig; print(sysconfig.get_path('purelib')); print(pathlib.Path('src').resolve())" \
+		> $$($(VERIFIERS)/bin/python -c "import sysconfig; print(sysconfig.get_path('purelib'))")/bough.pth
+	$(VERIFIERS)/bin/pip install --quiet --requirement constraints/verifiers.txt
 	touch $@
 
 clean:

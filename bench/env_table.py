@@ -1,8 +1,8 @@
-"""The table of worlds in docs/check_env.md: `bough check-env` of each, with the times and the memory that it measured.
+"""The tables of worlds in docs/check_env.md: `bough check-env` of each, with the times and the memory that it measured.
 
     python bench/env_table.py                       # every world whose packages are installed
     python bench/env_table.py shop ledger           # some
-    python bench/env_table.py --episodes 1000 --seconds 1800 --out reports
+    python bench/env_table.py --row                 # the second table: 1,000 episodes in a row of each
 
 A world whose packages are missing keeps the row that it has in the page.
 """
@@ -21,7 +21,9 @@ from bough.cli.find import names
 from bough.evaluate import CheckSizes
 from page import DOCS, write
 
-PAGE, SECTION = "check_env.md", "worlds"
+PAGE, SECTION, ROW_SECTION = "check_env.md", "worlds", "episodes"
+LEAKS = ("memory", "open files", "processes left")
+ROW_HEAD = ["world", "episodes", "memory", "growth", "its processes", "their growth", "open files", "processes left"]
 HEAD = [
     "world", "branching", "reset", "step", "copy or replay", "plan", "oracle", "turns", "memory", "growth", "checks"
 ]  # fmt: skip
@@ -31,24 +33,30 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("worlds", nargs="*", help="names of worlds; all if none is given")
     parser.add_argument("--tasks", type=int, default=CheckSizes().tasks)
-    parser.add_argument("--episodes", type=int, default=CheckSizes().episodes)
-    parser.add_argument("--seconds", type=float, default=CheckSizes().seconds)
+    parser.add_argument("--row", action="store_true", help="episodes in a row, and nothing else")
+    parser.add_argument("--episodes", type=int, help=f"{CheckSizes().episodes}; 1,000 with --row")
+    parser.add_argument("--steps", type=int, default=CheckSizes().steps)
+    parser.add_argument("--seconds", type=float, help=f"{CheckSizes().seconds:g}; 1,800 with --row")
     parser.add_argument("--out", type=Path, help="folder for the reports as JSON")
     parser.add_argument("--dry", action="store_true", help="print the rows, and leave the page as it is")
     args = parser.parse_args()
-    rows = {} if args.dry else old_rows()
+    section, head = (ROW_SECTION, ROW_HEAD) if args.row else (SECTION, HEAD)
+    rows = {} if args.dry else old_rows(section)
     failed = []
+    episodes = args.episodes or (1000 if args.row else CheckSizes().episodes)
+    seconds = args.seconds or (1800 if args.row else CheckSizes().seconds)
+    sizes = [f"--tasks={args.tasks}", f"--episodes={episodes}", f"--seconds={seconds}", f"--steps={args.steps}"]
+    sizes += [f"--only={name}" for name in LEAKS if args.row]
     for world in args.worlds or sorted(names("worlds")):
-        sizes = [f"--tasks={args.tasks}", f"--episodes={args.episodes}", f"--seconds={args.seconds}"]
         report = checked(world, sizes, args.out)
         if report is None:
             continue
-        rows[world] = row(world, report)
+        rows[world] = (in_a_row if args.row else row)(world, report)
         failed += [] if report["passed"] else [world]
         print(rows[world], flush=True)
         if not args.dry:
-            table = [line(HEAD), line(["---"] * len(HEAD)), *(rows[each] for each in sorted(rows))]
-            write(PAGE, SECTION, "\n".join(table))
+            table = [line(head), line(["---"] * len(head)), *(rows[each] for each in sorted(rows))]
+            write(PAGE, section, "\n".join(table))
     if failed:
         sys.exit(f"checks failed in {', '.join(failed)}; see `bough check-env WORLD`")
 
@@ -88,6 +96,24 @@ def row(world: str, report: dict[str, Any]) -> str:
     )
 
 
+def in_a_row(world: str, report: dict[str, Any]) -> str:
+    """The row of a world in the table of episodes in a row."""
+    numbers = {name: value for check in report["checks"] for name, value in check["numbers"].items()}
+    processes = numbers.get("processes", 0.0)
+    return line(
+        [
+            f"`{world}`",
+            f"{numbers.get('episodes', 0):,.0f}",
+            f"{numbers['memory_mib']:.0f} MiB",
+            f"{numbers['growth_mib']:+.1f} MiB",
+            f"{numbers['children_mib']:.0f} MiB" if processes else "",
+            f"{numbers['children_growth_mib']:+.1f} MiB" if processes else "",
+            f"{numbers['files']:.0f} ({numbers['files_growth']:+.0f})",
+            f"{numbers.get('left', 0):.0f} of {processes:.0f}",
+        ]
+    )
+
+
 def milliseconds(numbers: dict[str, float], call: str) -> str:
     """Median and 95th percentile of a call."""
     if f"{call}_median_ms" not in numbers:
@@ -95,9 +121,10 @@ def milliseconds(numbers: dict[str, float], call: str) -> str:
     return f"{numbers[f'{call}_median_ms']:.2g} / {numbers[f'{call}_p95_ms']:.2g} ms"
 
 
-def old_rows() -> dict[str, str]:
-    """The rows of the page, by world."""
-    text = (DOCS / PAGE).read_text(encoding="utf-8")
+def old_rows(section: str) -> dict[str, str]:
+    """The rows of a section of the page, by world."""
+    text = (DOCS / PAGE).read_text(encoding="utf-8").partition(f"<!-- {section} -->")[2]
+    text = text.partition(f"<!-- end of {section} -->")[0]
     return {found[1]: found[0] for found in re.finditer(r"^\| `(\w+)` \|.*$", text, re.MULTILINE)}
 
 

@@ -1,14 +1,18 @@
 """ScienceWorld in its own simulator."""
 
+import gc
 import os
 import pickle
 import shutil
 import signal
+import threading
 
 import pytest
 
 from bough.env import Branching, EnvFault, Replay
-from bough.env.scienceworld import ScienceWorld, _machine
+from bough.env.scienceworld import ScienceWorld
+from bough.env.scienceworld_machine import BASE_MB, EPISODE_MB, MachineDied, machine
+from bough.evaluate.envs.descendants import open_files
 from bough.tree import Outcome, Task
 
 pytest.importorskip("scienceworld")
@@ -95,18 +99,100 @@ def test_splits_are_the_simulators_and_share_nothing() -> None:
         ScienceWorld(topics=("boyl",)).tasks("train", 1, 0)
 
 
-def test_a_killed_machine_is_a_fault_and_the_next_episode_has_another() -> None:
-    inner = ScienceWorld(topics=TOPICS, memory_mb=256)
-    assert inner.branching is Branching.NONE
-    state = inner.start(task(TOPICS[0]))
-    os.kill(_machine(256).process_id, signal.SIGKILL)
-    with pytest.raises(EnvFault, match="Java machine broke"):
-        inner.step(state, "wait1")
-    assert inner.step(inner.start(task(TOPICS[0])), "wait1").valid
-    process = _machine(256).process_id
-    inner.close()
-    with pytest.raises(ProcessLookupError):
-        os.kill(process, 0)
+SMALL_MB = BASE_MB + 4 * EPISODE_MB
+
+
+def played(env: ScienceWorld, which: str, actions: tuple[str, ...]) -> list[tuple[object, str]]:
+    state, seen = env.start(task(which)), []
+    for action in actions:
+        step = env.step(state, action)
+        state = step.state
+        seen.append((state.observation, state.key))
+    return seen
+
+
+def test_more_episodes_than_fit_are_all_played_to_their_end() -> None:
+    env = ScienceWorld(topics=TOPICS, memory_mb=SMALL_MB)
+    assert env.most_live == 4
+    actions = ("look around", "nonsense", "go to hallway")
+    alone = {topic: played(env, topic, actions) for topic in TOPICS}
+    states = {(topic, number): env.start(task(topic)) for topic in TOPICS for number in range(2)}
+    replayed = 0
+    for place, action in enumerate(actions):
+        for (topic, number), state in states.items():
+            step = env.step(state, action)
+            replayed += step.replayed_steps
+            states[topic, number] = step.state
+            assert (step.state.observation, step.state.key) == alone[topic][place]
+            assert len(machine(SMALL_MB).live) + len(machine(SMALL_MB).idle) <= 4
+    assert replayed == 6 * sum(range(len(actions))), "least recently used of six in turn: each step is a replay"
+
+
+def test_a_killed_machine_costs_no_episode() -> None:
+    env = ScienceWorld(topics=TOPICS, memory_mb=SMALL_MB)
+    assert env.branching is Branching.NONE
+    env.close()
+    gc.collect()
+    files = open_files()
+    actions = ("open door to hallway", "go to hallway", "look around")
+    alone = {topic: played(env, topic, actions) for topic in TOPICS}
+    states = {topic: env.start(task(topic)) for topic in TOPICS}
+    states = {topic: env.step(state, actions[0]).state for topic, state in states.items()}
+    before = machine(SMALL_MB).process_id
+    for place in (1, 2):
+        os.kill(machine(SMALL_MB).process_id, signal.SIGKILL)
+        for topic, state in states.items():
+            step = env.step(state, actions[place])
+            assert (step.state.observation, step.state.key) == alone[topic][place]
+            assert step.replayed_steps == place
+            states[topic] = step.state
+    process = machine(SMALL_MB).process_id
+    assert process != before
+    env.close()
+    gc.collect()
+    assert open_files() <= files, "a machine that died leaves no pipe and no connection"
+    for each in (before, process):
+        with pytest.raises(ProcessLookupError):
+            os.kill(each, 0)
+
+
+def test_a_machine_without_memory_ends_and_costs_no_episode() -> None:
+    env = ScienceWorld(topics=TOPICS, memory_mb=SMALL_MB)
+    step = env.step(env.start(task(TOPICS[0])), "open door to hallway")
+    java = machine(SMALL_MB)
+    arrays = java._env._gateway
+    with pytest.raises(MachineDied):
+        java.run(arrays.new_array, arrays.jvm.long, 2**28)
+    assert not java.alive
+    again = env.step(step.state, "go to hallway")
+    assert (again.valid, again.replayed_steps) == (True, 1)
+    assert machine(SMALL_MB).alive
+    env.close()
+
+
+def test_a_machine_that_dies_in_the_middle_of_a_call_is_replaced() -> None:
+    env = ScienceWorld(topics=TOPICS, memory_mb=SMALL_MB)
+    state = env.start(task(TOPICS[0]))
+    java = machine(SMALL_MB)
+    game = state.value.live.handle
+    sleeping = threading.Timer(0.5, os.kill, (java.process_id, signal.SIGKILL))
+    sleeping.start()
+    with pytest.raises(MachineDied):
+        java.run(java._env._gateway.jvm.java.lang.Thread.sleep, 20_000)
+    assert (game.machine, game.simulator) == (None, None)
+    assert env.step(state, "look around").valid
+    env.close()
+
+
+def test_an_exception_of_the_simulator_is_a_fault_of_one_episode() -> None:
+    env = ScienceWorld(topics=TOPICS, memory_mb=SMALL_MB)
+    state = env.start(task(TOPICS[0]))
+    java = machine(SMALL_MB)
+    with pytest.raises(EnvFault, match="simulator raised"):
+        java.run(java._env._gateway.jvm.java.lang.Integer.parseInt, "many")
+    assert java.alive
+    assert env.step(state, "look around").replayed_steps == 0
+    env.close()
 
 
 def test_rooms_and_lists_of_actions() -> None:

@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import shutil
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -33,6 +34,8 @@ SANDBOX = ("code",)
 @pytest.mark.parametrize("method", ["grpo", "tree_grpo", "ppo"])
 @pytest.mark.parametrize("world", sorted({*WORLDS} - {"frozenlake"}))  # there tests/methods trains every method
 def test_a_world_trains(world: str, method: str, tmp_path: Path) -> None:
+    if world == "scienceworld" and shutil.which("java") is None:
+        pytest.skip("Java is not installed")
     for package in PACKAGES.get(world, ()):
         if find_spec(package) is None:
             pytest.skip(f"{package} is not installed")

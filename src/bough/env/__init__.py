@@ -42,6 +42,7 @@ from bough.env.sql import Sql
 from bough.env.text_to_sql import BirdFolder, GeneratedQuestions, SpiderFolder
 from bough.env.textworld import TextWorld
 from bough.env.tools import ToolsEnv, call, tools_env
+from bough.env.verifiers import Verifiers, verifiers_env
 from bough.env.workers import Workers
 
 __all__ = [
@@ -108,6 +109,7 @@ __all__ = [
     "ToolsEnv",
     "TreeSearchPlay",
     "UserCodeError",
+    "Verifiers",
     "Workers",
     "call",
     "check_call",
@@ -119,4 +121,5 @@ __all__ = [
     "seats_of",
     "stateless",
     "tools_env",
+    "verifiers_env",
 ]

@@ -1,48 +1,46 @@
 """ScienceWorld: elementary science as a text game, in the original simulator (arXiv 2203.07540)."""
 
-import os
-import threading
-from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
-from importlib import import_module
-from importlib.util import find_spec
 from random import Random
-from typing import Any
 
 from bough.env.env import Branching, EnvFault, Split, State, Step
 from bough.env.outside import Live, Position
+from bough.env.scienceworld_machine import (
+    BASE_MB,
+    EPISODE_MB,
+    Game,
+    Machine,
+    end_machine,
+    in_machine,
+    machine,
+    most_episodes,
+    release,
+)
 from bough.env.splits import content_hash
 from bough.tree import Outcome, Task
 
-INSTALL = "do: pip install 'bough[scienceworld]', and install Java (a JRE of version 8 or later)"
 LONGEST_ACTION = 500
 """Characters; a longer text is no action of the simulator."""
 
 UNKNOWN = ("No known action matches", "Unknown action")
 """The simulator's responses to a text that is no action begin with one of these."""
 
-JVM = threading.RLock()
-"""Held while a Java machine starts or ends: its options are passed by the environment of this process."""
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _View:
+    """What the simulator shows of an episode after an action."""
 
-@dataclass(slots=True)
-class Game:
-    """An episode in the simulator.
+    task: str
+    room: str
+    held: str
+    progress: str
+    score: float
+    completed: bool
+    valid: tuple[str, ...] | None
 
-    Attributes:
-        topic: The task's name.
-        variation: The number of its variation.
-        simulator: The simulator's interface, an object in the Java machine.
-        actions: The actions so far, executed or not.
-        score: The present score, 0 to 1; 0 after a mistake that ends the episode.
-    """
-
-    topic: str
-    variation: int
-    simulator: Any
-    actions: list[str] = field(default_factory=list[str])
-    score: float = 0.0
+    def key(self, game: Game) -> str:
+        return content_hash("\n".join((game.topic, str(game.variation), self.room, self.held, self.progress)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +51,9 @@ class ScienceWorld:
     action is the change of the score, which is 1 for a solved task. A mistake with a negative score ends the
     episode, and its score is 0.
 
-    The states of many episodes are alive in one Java machine. `Replay` gives them branching.
+    One Java machine holds the newest states of as many episodes as its heap has room for. Another episode closes the
+    least recently used one, which is rebuilt by replay at its next step, as are all when the machine has died. `Replay`
+    gives branching.
 
     The key of a state is a hash of the room, the inventory and the progress; what is hidden in closed containers, and
     time, are not in it.
@@ -65,7 +65,8 @@ class ScienceWorld:
         show_room: Whether every observation ends with the room and the inventory.
         repeat_task: Whether every observation begins with the task, or only the first one.
         list_actions: Whether states list their valid actions: several hundred, 0.1 to 1 s a state.
-        memory_mb: The heap of the Java machine, MiB.
+        memory_mb: The heap of the Java machine, MiB: 96, and 14 for each live episode. Give it room for all episodes
+            that are played at once, else every step is a replay.
 
     Raises:
         ValueError: when a number is out of its range.
@@ -77,11 +78,17 @@ class ScienceWorld:
     show_room: bool = False
     repeat_task: bool = False
     list_actions: bool = False
-    memory_mb: int = 512
+    memory_mb: int = 640
 
     def __post_init__(self) -> None:
-        if self.max_steps < 1 or self.memory_mb < 128:
-            raise ValueError(f"ScienceWorld: got {self.max_steps=}, {self.memory_mb=}; need at least 1, and 128")
+        least = BASE_MB + 2 * EPISODE_MB
+        if self.max_steps < 1 or self.memory_mb < least:
+            raise ValueError(f"ScienceWorld: got {self.max_steps=}, {self.memory_mb=}; need at least 1, and {least}")
+
+    @property
+    def most_live(self) -> int:
+        """Maximum number of live episodes."""
+        return most_episodes(self.memory_mb)
 
     @property
     def branching(self) -> Branching:
@@ -106,7 +113,7 @@ class ScienceWorld:
             ImportError: when the simulator is not installed.
         """
         rng = Random(f"scienceworld {seed}")
-        known = _machine(self.memory_mb).topics
+        known = machine(self.memory_mb).topics
         if wrong := sorted({*self.topics} - {*known}):
             raise ValueError(f"ScienceWorld.topics: got {wrong}; need some of {', '.join(known)}")
         lists = [
@@ -133,38 +140,57 @@ class ScienceWorld:
             ImportError: when the simulator is not installed.
         """
         topic, variation = task.data.get("topic"), task.data.get("variation")
-        machine = _machine(self.memory_mb)
-        if topic not in machine.topics or not isinstance(variation, int):
+        if topic not in machine(self.memory_mb).topics or not isinstance(variation, int):
             raise ValueError(f"ScienceWorld: task {task.id} got {topic!r}, {variation!r}; need a topic and a variation")
-        simulator = machine.load(str(topic), variation, self.simplifications, gold=False)
-        game = Game(topic=str(topic), variation=variation, simulator=simulator)
-        described = machine.run(simulator.getTaskDescription)
-        room = machine.run(simulator.freeActionLook)
-        return self._state(Position(Live(game, _release)), f"{described}\n{room}".strip(), first=True)
+        game = Game(topic=str(topic), variation=variation, simplifications=self.simplifications)
+
+        def begin(java: Machine) -> _View:
+            java.reach(game)
+            return self._view(java, game)
+
+        view = in_machine(self.memory_mb, begin)
+        game.key = view.key(game)
+        return self._state(Position(Live(game, release)), view, f"{view.task}\n{view.room}".strip(), first=True)
 
     def step(self, state: State, action: str) -> Step:
         """Executes an action; a text that is no action of the simulator costs a step and changes nothing else.
 
         Raises:
-            EnvFault: when the Java machine broke, or the state is not the newest one of its episode.
+            EnvFault: when the Java machine died twice, a replay led elsewhere, or the state is not the newest one of
+                its episode.
         """
         assert isinstance(state.value, Position)
         game: Game = state.value.take("ScienceWorld")
-        machine, text = _machine(self.memory_mb), " ".join(action.encode(errors="replace").decode().split())
-        sent = 0 < len(text) <= LONGEST_ACTION
-        response = str(machine.run(game.simulator.step, text)) if sent else f"{UNKNOWN[0]} that input."
-        game.actions.append(text[:LONGEST_ACTION])
-        before, score = game.score, float(machine.run(game.simulator.getScore))
-        game.score = max(0.0, score)
+        text = " ".join(action.encode(errors="replace").decode().split())
+        text = text if len(text) <= LONGEST_ACTION else ""
+
+        def play(java: Machine) -> tuple[int, str, _View]:
+            replayed = self._reach(java, game)
+            try:
+                response = str(java.run(game.simulator.step, text)) if text else f"{UNKNOWN[0]} that input."
+                return replayed, response, self._view(java, game)
+            except EnvFault:
+                release(game)  # The action may be half done; the next step begins with a replay.
+                raise
+
+        replayed, response, view = in_machine(self.memory_mb, play)
         after = state.value.after(executed=True)
-        over = bool(machine.run(game.simulator.getCompleted)) or score < 0
-        ended = Outcome.TRUNCATED if after.turns >= self.max_steps else Outcome.OPEN
+        game.actions.append(text)
+        # The simulator's score and end are those of the last action that it executed.
+        score = view.score if text else game.score
+        over = bool(text) and (view.completed or score < 0)
+        before, game.score, game.key = game.score, max(0.0, score), view.key(game)
+        outcome = Outcome.TRUNCATED if after.turns >= self.max_steps else Outcome.OPEN
+        outcome = Outcome.TERMINATED if over else outcome
+        if outcome is not Outcome.OPEN:
+            after.live.end()
         return Step(
-            state=self._state(after, response.strip(), first=False),
+            state=self._state(after, view, response.strip(), first=False),
             reward=game.score - before,
-            outcome=Outcome.TERMINATED if over else ended,
+            outcome=outcome,
             valid=not response.startswith(UNKNOWN),
             success=over and game.score >= 1.0,
+            replayed_steps=replayed,
         )
 
     def plan(self, state: State) -> tuple[str, ...] | None:
@@ -176,132 +202,67 @@ class ScienceWorld:
         return gold[len(done) :] if gold[: len(done)] == done and len(gold) > len(done) else None
 
     def close(self) -> None:
-        """Ends the Java machine."""
-        with JVM:
-            if found := _machines.pop(self.memory_mb, None):
-                found.end()
+        """Ends the Java machine; a later call starts another one."""
+        end_machine(self.memory_mb)
 
-    def _state(self, position: Position, text: str, *, first: bool) -> State:
-        game: Game = position.live.handle
-        machine = _machine(self.memory_mb)
-        room, held, progress = (
-            str(machine.run(call))
-            for call in (
-                game.simulator.freeActionLook,
-                game.simulator.freeActionInventory,
-                game.simulator.getGoalProgressStr,
+    def _reach(self, java: Machine, game: Game) -> int:
+        """Makes an episode live; returns the number of replayed actions.
+
+        Raises:
+            EnvFault: when the replay leads to another state.
+        """
+        live = game.machine is java
+        replayed = java.reach(game)
+        if not live and self._view(java, game).key(game) != game.key:
+            release(game)
+            raise EnvFault(
+                f"ScienceWorld: playing the {replayed} actions of {game.topic} {game.variation} again led to another "
+                "state; need the same one"
             )
+        return replayed
+
+    def _view(self, java: Machine, game: Game) -> _View:
+        simulator = game.simulator
+        valid = java.run(simulator.getValidActionObjectCombinations) if self.list_actions else None
+        return _View(
+            task=str(java.run(simulator.getTaskDescription)),
+            room=str(java.run(simulator.freeActionLook)),
+            held=str(java.run(simulator.freeActionInventory)),
+            progress=str(java.run(simulator.getGoalProgressStr)),
+            score=float(java.run(simulator.getScore)),
+            completed=bool(java.run(simulator.getCompleted)),
+            valid=None if valid is None else tuple(map(str, valid)),
         )
-        parts = [text] if first or not self.repeat_task else [str(machine.run(game.simulator.getTaskDescription)), text]
-        parts += [room.strip(), held.strip()] if self.show_room and not first else []
-        valid = machine.run(game.simulator.getValidActionObjectCombinations) if self.list_actions else None
-        return State(
-            observation="\n".join(parts),
-            key=content_hash("\n".join((game.topic, str(game.variation), room, held, progress))),
-            value=position,
-            admissible=None if valid is None else tuple(map(str, valid)),
-        )
 
-
-def _release(game: Game) -> None:
-    """Nothing to do: the Java machine drops an interface that Python has dropped."""
-
-
-class Machine:
-    """A Java machine with the simulator."""
-
-    def __init__(self, memory_mb: int) -> None:
-        """Start it.
-
-        Raises:
-            ImportError: when the simulator is not installed.
-            EnvFault: when Java does not start.
-        """
-        if find_spec("scienceworld") is None or find_spec("py4j") is None:
-            raise ImportError(f"ScienceWorld is not installed; {INSTALL}")
-        protocol: Any = import_module("py4j.protocol")
-        self._errors: tuple[type[Exception], ...] = (protocol.Py4JError, OSError, RecursionError)
-        options = os.environ.get("JAVA_TOOL_OPTIONS")
-        os.environ["JAVA_TOOL_OPTIONS"] = f"-Xmx{memory_mb}m -XX:ActiveProcessorCount=1"
-        try:
-            self._env: Any = import_module("scienceworld").ScienceWorldEnv("")
-        except FileNotFoundError as error:
-            raise ImportError(f"ScienceWorld found no Java; {INSTALL}") from error
-        except (*self._errors, ValueError) as error:
-            raise EnvFault(f"ScienceWorld: the Java machine did not start: {error}") from error
-        finally:
-            if options is None:
-                del os.environ["JAVA_TOOL_OPTIONS"]
-            else:
-                os.environ["JAVA_TOOL_OPTIONS"] = options
-        self.topics: tuple[str, ...] = tuple(map(str, self._env.get_task_names()))
-
-    @property
-    def process_id(self) -> int:
-        """The process of the Java machine."""
-        return int(self._env._gateway.java_process.pid)
-
-    def load(self, topic: str, variation: int, simplifications: str, *, gold: bool) -> Any:
-        """An episode of its own in this machine.
-
-        Raises:
-            EnvFault: when the Java machine broke.
-        """
-        interface = self.run(self._env._gateway.jvm.scienceworld.runtime.pythonapi.PythonInterface)
-        self.run(interface.load, topic, variation, simplifications, gold)
-        self.run(interface.reset)
-        return interface
-
-    def run(self, call: Any, *arguments: object) -> Any:
-        """Call the simulator.
-
-        Raises:
-            EnvFault: when the Java machine broke; the next call starts another one.
-        """
-        try:
-            return call(*arguments)
-        except self._errors as error:
-            text = type(error).__name__  # the text of a Java exception is in the machine, which may be gone
-            with suppress(*self._errors):
-                text = f"{text}: {error}"
-            with JVM:
-                for memory_mb in [size for size, each in _machines.items() if each is self]:
-                    del _machines[memory_mb]
-            self.end()
-            raise EnvFault(f"ScienceWorld: the Java machine broke: {text}") from None
-
-    def end(self) -> None:
-        """End the Java machine, whatever state it is in."""
-        process = self._env._gateway.java_process
-        with suppress(*self._errors):  # a broken connection; the process is killed below
-            self._env.close()
-        process.kill()
-        process.wait()
-
-
-_machines: dict[int, Machine] = {}
-"""The machines of this process by the size of their heap, MiB."""
-
-
-def _machine(memory_mb: int) -> Machine:
-    with JVM:
-        if memory_mb not in _machines:
-            _machines[memory_mb] = Machine(memory_mb)
-        return _machines[memory_mb]
+    def _state(self, position: Position, view: _View, text: str, *, first: bool) -> State:
+        game: Game = position.live.handle
+        parts = [text] if first or not self.repeat_task else [view.task, text]
+        parts += [view.room.strip(), view.held.strip()] if self.show_room and not first else []
+        return State(observation="\n".join(parts), key=game.key, value=position, admissible=view.valid)
 
 
 @lru_cache(maxsize=256)
 def _variations(memory_mb: int, topic: str, split: Split) -> tuple[int, ...]:
     """The numbers of the variations of a topic in the simulator's split."""
-    machine = _machine(memory_mb)
-    simulator = machine.load(topic, 0, "", gold=False)
-    calls = {"train": "getVariationsTrain", "dev": "getVariationsDev", "test": "getVariationsTest"}
-    return tuple(int(each) for each in machine.run(getattr(simulator, calls[split])))
+    call = {"train": "getVariationsTrain", "dev": "getVariationsDev", "test": "getVariationsTest"}[split]
+
+    def ask(java: Machine) -> tuple[int, ...]:
+        simulator = java.load(topic, 0, "", gold=False)
+        found = tuple(int(each) for each in java.run(getattr(simulator, call)))
+        java.idle.append(simulator)
+        return found
+
+    return in_machine(memory_mb, ask)
 
 
 @lru_cache(maxsize=4096)
 def _gold(memory_mb: int, topic: str, variation: int, simplifications: str) -> tuple[str, ...]:
     """The simulator's gold path of a variation."""
-    machine = _machine(memory_mb)
-    simulator = machine.load(topic, variation, simplifications, gold=True)
-    return tuple(" ".join(str(each).split()) for each in machine.run(simulator.getGoldActionSequence))
+
+    def ask(java: Machine) -> tuple[str, ...]:
+        simulator = java.load(topic, variation, simplifications, gold=True)
+        found = tuple(" ".join(str(each).split()) for each in java.run(simulator.getGoldActionSequence))
+        java.idle.append(simulator)
+        return found
+
+    return in_machine(memory_mb, ask)
