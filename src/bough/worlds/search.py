@@ -9,7 +9,7 @@ from bough.rollout import Limits
 from bough.train import Evaluation, Execution, Schedule, Tasks, Warmup, World
 
 GRAPH = KnowledgeGraph(
-    entities=1000,
+    entities=2000,
     relations=3,
     hops=(2, 2),
     distractors=1,
@@ -17,7 +17,7 @@ GRAPH = KnowledgeGraph(
     facts_per_document=1,
     document_words=0,
     sentences=1,
-    words=48,
+    words=64,
 )
 
 
@@ -35,9 +35,9 @@ def search() -> World:
         limits=Limits(turns=6),
         sampling=Sampling(max_tokens=24),
         optimizer=Optimizer(learning_rate=3e-4, minibatches=2),
-        warmup=Warmup(demonstrations=2000, epochs=8, learning_rate=3e-3, batch_tokens=1024, shortcuts=0.4),
+        warmup=Warmup(demonstrations=6000, epochs=5, learning_rate=3e-3, batch_tokens=1024, shortcuts=0.3),
         schedule=Schedule(steps=60, batch_tasks=16),
         execution=Execution(threads=1),
-        tasks=Tasks(split="train", count=2000),
+        tasks=Tasks(split="train", count=6000),
         evaluation=Evaluation(tasks=Tasks(split="test", count=200), every=20),
     )
