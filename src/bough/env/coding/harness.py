@@ -65,7 +65,7 @@ def output_of(source: str) -> str:
     finally:
         try:  # noqa: SIM105
             sys.stdout.flush()
-        except Exception:  # noqa: S110
+        except Exception:
             pass  # the program closed or replaced it
         sys.stdout = kept
     return output_lines(written.getvalue().decode(errors="replace"))
