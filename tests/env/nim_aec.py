@@ -59,5 +59,16 @@ def heap(size: int = 7) -> Heap:
     return Heap(size)
 
 
+class StuckHeap(Heap):
+    """Its mask allows no action."""
+
+    def observe(self, agent: str) -> Any:
+        return {**super().observe(agent), "action_mask": np.zeros(3, dtype=np.int8)}
+
+
+def stuck_heap() -> StuckHeap:
+    return StuckHeap()
+
+
 def shown(observation: Any, info: Any, agent: str) -> str:
     return f"{agent}: {observation['observation'][0]} left"

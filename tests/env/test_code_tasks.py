@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import time
 from pathlib import Path
 from typing import Any, get_args
 
@@ -13,6 +14,7 @@ from tests.sandboxed import needs_sandbox
 from bough.env import CodeTasks, CodeTools, Sandbox, SandboxError, State, Step, call
 from bough.env.code_tasks import code_of
 from bough.env.coding.canonical import canonical
+from bough.env.coding.equal_texts import equal_texts
 from bough.env.coding.family import Tier
 from bough.env.coding.problem import FAMILIES, read_problem
 from bough.env.coding.program_test import assert_test, call_test, input_test, run_tests
@@ -206,6 +208,58 @@ def test_a_program_cannot_pass_without_the_right_values(name: str) -> None:
     assert run_tests(CHEATS[name], tests, BOX, 0.5).share == 0.0
 
 
+COPIES = {
+    "buffer": "import sys\nsys.stdout.buffer.write(sys.stdin.buffer.read())",
+    "open": "print(open(0).read())",
+    "descriptor": "import os\nprint(os.read(0, 100).decode())",
+    "wrapper": "import io, sys\nsys.stdout = io.TextIOWrapper(sys.stdout.buffer)\nprint(sys.stdin.read())",
+    "closed": "import sys\nprint(input())\nsys.stdout.close()\nsys.stdin.close()",
+    "pickled": "import pickle\nclass A: pass\na = pickle.loads(pickle.dumps(A()))\na.x = input()\nprint(a.x)",
+}
+
+
+@pytest.mark.parametrize("name", COPIES)
+def test_scripts_read_and_write_in_any_way(name: str) -> None:
+    tests = tuple(input_test(text, text) for text in ("one", "a longer é", "2"))
+    report = run_tests(COPIES[name], tests, BOX, 0.5)
+    assert report.share == 1.0, report
+
+
+CLASSES = """
+from __future__ import annotations
+import pickle
+from dataclasses import dataclass
+from typing import ClassVar
+@dataclass
+class A:
+    x: int
+    y: ClassVar[int] = 1
+def f(x): return pickle.loads(pickle.dumps(A(x))).x
+"""
+
+
+def test_classes_of_a_solution_belong_to_its_module() -> None:
+    report = run_tests(CLASSES, tuple(call_test(f"f({n})", n) for n in range(2)), BOX, 0.5)
+    assert report.share == 1.0, report
+
+
+FLOOD = """
+import os
+for descriptor in range(3, 30):
+    try:
+        os.write(descriptor, b"0\\tvalue\\t5\\t" + b"A" * 1500000 + b"\\n-1\\traised\\t\\t" + b"B" * 300000 + b"\\n")
+    except OSError:
+        pass
+def f(x): return 0
+"""
+
+
+def test_the_feedback_of_forged_results_is_short() -> None:
+    report = run_tests(FLOOD, (call_test("f(1)", 7), call_test("f(2)", 7)), BOX, 0.5)
+    assert max(len(each.got) for each in report.results) == 200
+    assert len(report.error) <= 200
+
+
 def test_a_test_that_hangs_fails_and_those_before_it_count() -> None:
     tests = tuple(call_test(f"f({n})", n) for n in range(4))
     report = run_tests("def f(x):\n    while x == 2: pass\n    return x", tests, BOX, 0.3)
@@ -234,12 +288,32 @@ def test_equal_runs_are_run_once(monkeypatch: pytest.MonkeyPatch) -> None:
         (b"a", "a", False),
         (None, 0, False),
         (0.3, 0.300001, False),
-        (10**20, 1e20 + 1, False),
+        (10**20, 1e20 + 1, True),
+        (10**20, 10**20 + 1, False),
+        (2**59, 2.0**59, True),
+        (2**59, 2.0**58, False),
+        ([2**59, "x"], (2.0**59, "x"), True),
+        (3000000000, 0.1 * 3 * 1e10, True),
+        (3000000000.0, 0.1 * 3 * 1e10, True),
+        (1.1e22, 1.1 * 1e22, True),
+        (-(2**59), -(2.0**59), True),
+        (str(2**59), str(format(2.0**59, ".9g")), False),
+        ("3000000000", "3e+09", False),
+        ("'3000000000\"", "'3e+09\"", False),
+        (10**400, 1e300, False),
+        ({}, set(), False),
+        ([{}], [frozenset()], False),
     ],
 )
 def test_canonical_values(a: object, b: object, equal: bool) -> None:
-    assert (canonical(a) == canonical(b)) == equal
+    assert equal_texts(canonical(a), canonical(b)) == equal_texts(canonical(b), canonical(a)) == equal
     assert canonical(a).isascii()
+
+
+def test_any_text_is_compared_in_linear_time() -> None:
+    began = time.monotonic()
+    assert not equal_texts("'" + "\\'" * 50_000, "3e+09")
+    assert time.monotonic() - began < 1.0
 
 
 def test_asserts_become_calls_where_they_compare_to_a_literal() -> None:
@@ -287,6 +361,7 @@ def test_wrong_calls_no_calls_and_too_many_calls() -> None:
         ToolCall(name="run", arguments={}),
         code_call("eval", ""),
         BadCall(text="{", problem="no"),
+        BadCall(text="{", problem="no \ud800"),
     ):
         step = env.step(state, calls(wrong))
         assert (step.valid, step.outcome) == (False, Outcome.OPEN)

@@ -110,6 +110,85 @@ def test_another_space_reads_json() -> None:
         assert not env.step(state, wrong).valid
 
 
+SPACES = gymnasium.spaces
+
+
+class Keeps(gymnasium.Env[str, Any]):
+    """Shows the action that it executed."""
+
+    def __init__(self, space: str) -> None:
+        self.action_space = KEPT[space]
+        self.observation_space = SPACES.Text(1000)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[str, dict[str, Any]]:
+        super().reset(seed=seed)
+        return "", {}
+
+    def step(self, action: Any) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        assert self.action_space.contains(action)
+        return repr(action), 0.0, False, False, {}
+
+
+def keeps(space: str) -> Keeps:
+    return Keeps(space)
+
+
+SMALL = SPACES.Box(0, 1, (1,))
+KEPT: dict[str, Any] = {
+    "dict": SPACES.Dict(a=SPACES.Discrete(3), b=SMALL),
+    "tuple": SPACES.Tuple((SPACES.Discrete(3), SPACES.Dict(t=SPACES.Text(5)))),
+    "sequence": SPACES.Sequence(SPACES.Discrete(3)),
+    "stack": SPACES.Sequence(SMALL, stack=True),
+    "multi": SPACES.MultiDiscrete([3, 3]),
+    "bits": SPACES.MultiBinary(2),
+    "one of": SPACES.OneOf((SPACES.Discrete(3), SMALL)),
+    "graph": SPACES.Graph(node_space=SMALL, edge_space=SPACES.Discrete(3)),
+    "integers": SPACES.Box(0, 255, (2,), "uint8"),
+}
+
+
+@pytest.mark.parametrize(
+    ("space", "action", "valid"),
+    [
+        ("dict", '{"a": 0, "b": [0.5]}', True),
+        ("dict", '{"a": [0], "b": [[0.5]]}', False),
+        ("dict", '{"a": 0}', False),
+        ("dict", '{"a": 0, "b": [0.5], "c": 1}', False),
+        ("dict", '{"a": 0.5, "b": [0.5]}', False),
+        ("dict", '{"a": true, "b": [0.5]}', False),
+        ("tuple", '[2, {"t": "hello"}]', True),
+        ("tuple", '[3, {"t": "hello"}]', False),
+        ("tuple", "[2]", False),
+        ("sequence", "[0, 1, 2]", True),
+        ("sequence", "[0, 3]", False),
+        ("stack", "[[0.5], [0.25]]", True),
+        ("stack", "1", False),
+        ("stack", "[1]", False),
+        ("multi", "[1, 0]", True),
+        ("multi", "[1.7, 0]", False),
+        ("multi", "[1.0, 0]", False),
+        ("multi", "[1, 3]", False),
+        ("multi", '["1", "0"]', False),
+        ("bits", "[1, 0]", True),
+        ("bits", "[0.5, 0]", False),
+        ("one of", "[1, [0.5]]", True),
+        ("one of", "[1, 0]", False),
+        ("one of", "[-1, [0.5]]", False),
+        ("graph", '{"nodes": [[0], [1]], "edges": [2], "edge_links": [[0, 1]]}', True),
+        ("graph", '{"nodes": [[0], [1]]}', True),
+        ("graph", '{"nodes": [[0], [1]], "edges": [2], "edge_links": [[0, 2]]}', False),
+        ("integers", "[0, 255]", True),
+        ("integers", "[0, 256]", False),
+        ("integers", "[0, 1.5]", False),
+        ("integers", "[" * 50_000, False),
+    ],
+)
+def test_an_element_of_any_space_is_its_own_json(space: str, action: str, valid: bool) -> None:
+    env = gymnasium_env(keeps, arguments={"space": space})
+    step = env.step(env.start(env.tasks("train", 1, 0)[0]), action)
+    assert (step.valid, bool(step.state.observation)) == (valid, valid)
+
+
 def test_a_mask_of_actions() -> None:
     env = gymnasium_env("Taxi-v4")
     state = env.start(env.tasks("train", 1, 0)[0])

@@ -3,10 +3,13 @@
 import gc
 import json
 import pickle
+import socket
 import threading
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+from urllib.request import Request
 
 import pytest
 
@@ -128,6 +131,86 @@ def test_a_broken_server_is_a_fault_and_a_copy_has_no_episodes(world: Counting) 
     assert pickle.loads(pickle.dumps(env)) == env
     with pytest.raises(EnvFault, match="need a running server"):
         HttpEnv(url="http://127.0.0.1:9/x", items=100).start(task)
+
+
+class Raw:
+    """Sends the same bytes to every request, slowly where there is a pause."""
+
+    def __init__(self, data: bytes, pause_s: float = 0.0) -> None:
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
+        self.data, self.pause_s = data, pause_s
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self) -> None:
+        while True:
+            try:
+                connection, _ = self.listener.accept()
+                with connection:
+                    connection.recv(65536)
+                    for place in range(len(self.data)) if self.pause_s else ():
+                        connection.sendall(self.data[place : place + 1])
+                        time.sleep(self.pause_s)
+                    connection.sendall(b"" if self.pause_s else self.data)
+            except OSError:
+                if self.listener.fileno() < 0:
+                    return
+
+
+@pytest.mark.parametrize("data", [b"HTTP/1.1 200 OK\r\n\r\n" + b" " * 99, b"HTTP/1.1 200 OK\r\nx: " + b"y" * 99])
+def test_the_deadline_is_for_the_whole_request(data: bytes) -> None:
+    raw = Raw(data, pause_s=0.05)
+    env = HttpEnv(url=raw.url, items=100, deadline_s=0.5)
+    began = time.monotonic()
+    with pytest.raises(EnvFault, match=r"timed out after 0\.5 s"):
+        env.start(env.tasks("train", 1, 0)[0])
+    assert time.monotonic() - began < 1.5
+    raw.listener.close()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n{",
+        b"nonsense\r\n\r\n",
+        b"",
+        b"HTTP/1.1 200 OK\r\n\r\n" + b"[" * 50_000,
+        b"HTTP/1.1 200 OK\r\n\r\n{}",
+        b"HTTP/1.1 200 OK\r\n\r\n[1]",
+        b"HTTP/1.1 200 OK\r\n\r\nnull",
+    ],
+)
+def test_a_malformed_reply_is_a_fault(data: bytes) -> None:
+    raw = Raw(data)
+    env = HttpEnv(url=raw.url, items=100, deadline_s=5)
+    with pytest.raises(EnvFault, match="HttpEnv"):
+        env.start(env.tasks("train", 1, 0)[0])
+    raw.listener.close()
+
+
+@pytest.mark.parametrize(
+    "fields", [{"reward": "much"}, {"reward": [1]}, {"reward": 10**400}, {"reward": float("nan")}, {"done": "false"}]
+)
+def test_a_malformed_reward_is_a_fault(world: Counting, monkeypatch: pytest.MonkeyPatch, fields: Any) -> None:
+    env = HttpEnv(url=world.url, items=100)
+    state = env.start(env.tasks("train", 1, 0)[0])
+    monkeypatch.setattr(world, "post", lambda *_: {"reward": 1.0, "done": True, **fields})
+    with pytest.raises(EnvFault, match=r"HttpEnv: got (the reward|done=)"):
+        env.step(state, "x")
+
+
+def test_an_id_is_quoted(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[str] = []
+
+    def body_of(request: Request, deadline_s: float) -> tuple[int, bytes]:
+        del deadline_s
+        sent.append(request.full_url)
+        return 200, json.dumps("a b&c" if request.full_url.endswith("create") else {}).encode()
+
+    monkeypatch.setattr("bough.env.http_env.body_of", body_of)
+    env = HttpEnv(url="http://host", items=100)
+    env.start(env.tasks("train", 1, 0)[0])
+    assert sent[2] == "http://host/observation?id=a+b%26c"
 
 
 def test_splits_and_counts() -> None:

@@ -29,6 +29,12 @@ def play(socket: ServerConnection) -> None:
         if message["type"] == "reset":
             secret, guesses = message["data"]["seed"] % 10, 0
             reply: dict[str, Any] = {"observation": {"text": "guess"}, "reward": None, "done": False}
+        elif message["data"]["message"].startswith("raw "):
+            socket.send(message["data"]["message"][4:])
+            continue
+        elif message["data"]["message"].startswith("slow"):
+            time.sleep(0.6)
+            reply = {"observation": {"text": message["data"]["message"]}, "reward": 0.0, "done": False}
         elif len(message["data"]["message"]) > 1:
             socket.send(json.dumps({"type": "error", "data": {"message": "long", "code": "VALIDATION_ERROR"}}))
             continue
@@ -88,3 +94,36 @@ def test_a_fault_of_the_server_is_none_of_the_policy(url: str) -> None:
         env.step(env.start(task), "!")
     with pytest.raises(EnvFault, match="need a running server"):
         openenv_env("http://127.0.0.1:9").start(task)
+
+
+def test_a_late_reply_is_never_the_reply_to_a_later_action(url: str) -> None:
+    env = openenv_env(url, deadline_s=0.3)
+    (task,) = env.tasks("train", 1, 0)
+    start, inner = env.start(task), env.env.start(task)
+    for each, state in ((env, start), (env.env, inner)):
+        with pytest.raises(EnvFault, match="got no reply to step"):
+            each.step(state, "slow one")
+    time.sleep(0.5)
+    with pytest.raises(EnvFault, match="got no reply to step"):
+        env.env.step(inner, "x")
+    assert env.step(start, "x").state.observation == "guess 1"
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "[]",
+        "null",
+        '"text"',
+        "[" * 50_000,
+        *(f'{{"data": {data}}}' for data in ("[]", "null", '"text"')),
+        *(f'{{"data": {{"observation": {observation}}}}}' for observation in ("[]", "null", '"text"', "[[]]")),
+        *(f'{{"data": {{"observation": {{}}, "reward": {reward}}}}}' for reward in ('"much"', "[]", "NaN", "1" * 400)),
+        '{"data": {"observation": {}, "done": "false"}}',
+    ],
+)
+def test_a_malformed_reply_is_a_fault(url: str, reply: str) -> None:
+    env = openenv_env(url)
+    (task,) = env.tasks("train", 1, 0)
+    with pytest.raises(EnvFault, match="OpenEnv"):
+        env.step(env.start(task), f"raw {reply}")

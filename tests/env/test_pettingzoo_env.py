@@ -6,7 +6,7 @@ from bough.tree import Outcome
 
 pytest.importorskip("pettingzoo")
 
-from tests.env.nim_aec import heap, shown
+from tests.env.nim_aec import heap, shown, stuck_heap
 
 from bough.env.pettingzoo import pettingzoo_env
 
@@ -39,3 +39,11 @@ def test_an_action_that_is_not_possible_changes_nothing(action: str) -> None:
     step = env.step(state, action)
     assert (step.valid, step.state.observation, step.state.seat) == (False, state.observation, "bob")
     assert env.step(step.state, action).outcome is Outcome.TRUNCATED
+
+
+def test_a_mask_without_a_valid_action_permits_none() -> None:
+    env = pettingzoo_env(stuck_heap, max_steps=2)
+    start = env.start(env.tasks("train", 1, 0)[0])
+    step = env.step(start, "1")
+    assert (start.admissible, step.valid, step.state.observation) == ((), False, start.observation)
+    assert env.step(step.state, "1").outcome is Outcome.TRUNCATED

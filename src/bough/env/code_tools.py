@@ -152,7 +152,7 @@ class CodeTools:
         """The text of a call's result, and whether the call was understood."""
         wrong = check_call(call, TOOLS)
         if wrong or isinstance(call, BadCall):
-            return f"error: {wrong}", False
+            return f"error: {wrong}".encode(errors="backslashreplace").decode(), False
         if call.name == RUN:
             return run_python(_code(call), self.tasks_of.sandbox), True
         if call.name == TEST:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bough.env.env import Branching, Split, State, Step
+from bough.env.gymnasium_element import element_of
 from bough.env.outside import Live, Position, optional_address, seed_of, seeded_tasks
 from bough.env.replay import Replay
 from bough.tree import Outcome, Task
@@ -160,10 +161,9 @@ class Gymnasium:
         if type(space).__name__ == "Text":
             return text if space.contains(text) else None
         try:
-            found = space.from_jsonable([json.loads(text)])[0]
-        except (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError):
+            return element_of(space, json.loads(text))
+        except (ValueError, RecursionError):
             return None
-        return found if space.contains(found) else None
 
     def _outcome(self, after: Position, *, over: bool) -> Outcome:
         return Outcome.TRUNCATED if over or after.turns >= self.max_steps else Outcome.OPEN

@@ -1,16 +1,18 @@
 """Environments over HTTP, as AgentGym serves them."""
 
 import json
-import urllib.error
 import urllib.request
 import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from http.client import HTTPException
 from random import Random
 from typing import Any, cast
+from urllib.parse import urlencode
 
 from bough.env.env import Branching, EnvFault, Split, State, Step
-from bough.env.outside import Live, Position
+from bough.env.http_request import body_of
+from bough.env.outside import Live, Position, object_field, reward_and_done
 from bough.env.splits import split_of
 from bough.tree import Outcome, Task
 
@@ -31,7 +33,7 @@ class HttpEnv:
         instructions: The rules.
         max_steps: Maximum number of actions.
         success_at: Least reward of the last action for success.
-        deadline_s: Deadline of each reply of the server.
+        deadline_s: Deadline of each request, up to the last byte of the reply.
 
     Raises:
         ValueError: when a number is out of its range.
@@ -84,31 +86,29 @@ class HttpEnv:
         item = task.data.get("item")
         if not isinstance(item, int):
             raise ValueError(f"HttpEnv: task {task.id} got the item {item!r}; need data={{'item': INTEGER}}")
-        made = self._send("create", {})
-        identity = cast("dict[str, Any]", made)[self.id_field] if isinstance(made, dict) else made
+        identity = self._identity(self._send("create", {}))
         live = Live(identity, self._forget)
         self._open.add(live)
         reply = self._send("reset", {self.id_field: identity, self.item_field: item})
         found = self._text(reply)
         if found is None:
-            found = self._text(self._send("observation", None, query=f"{self.id_field}={identity}"))
+            found = self._text(self._send("observation", None, query={self.id_field: identity}))
         return State(observation=found or "", key="", value=Position(live))
 
     def step(self, state: State, action: str) -> Step:
         """Sends an action.
 
         Raises:
-            EnvFault: when the server does not answer, or the state is not the newest one of its episode.
+            EnvFault: when the server does not answer, its reply is malformed, or the state is not the newest one of its
+                episode.
         """
         assert isinstance(state.value, Position)
         identity = state.value.take("HttpEnv")
         text = action.encode(errors="replace").decode()
         reply = self._send("step", {self.id_field: identity, "action": text})
-        if not isinstance(reply, dict):
-            raise EnvFault(f"HttpEnv: got {reply!r} from step; need an object with reward and done")
-        fields = cast("dict[str, Any]", reply)
+        fields = object_field("HttpEnv: the reply to step", reply)
+        reward, done = reward_and_done("HttpEnv", fields)
         after = state.value.after(executed=True)
-        reward, done = float(fields.get("reward") or 0.0), bool(fields.get("done"))
         over = done or after.turns >= self.max_steps
         if over:
             after.live.end()
@@ -130,6 +130,15 @@ class HttpEnv:
         except EnvFault:
             return  # a server that is gone has no episodes
 
+    def _identity(self, reply: object) -> str | int:
+        """The id of a new episode in the reply to `create`."""
+        found = cast("Mapping[str, object]", reply).get(self.id_field) if isinstance(reply, dict) else reply
+        if isinstance(found, bool) or not isinstance(found, str | int):
+            raise EnvFault(
+                f"HttpEnv: got {reply!r:.200} from create; need an id, or an object with an id in {self.id_field!r}"
+            )
+        return found
+
     def _text(self, reply: Any) -> str | None:
         """The observation in a reply; None where it has none."""
         if isinstance(reply, str):
@@ -137,17 +146,19 @@ class HttpEnv:
         found = cast("Mapping[str, Any]", reply).get(self.observation_field) if isinstance(reply, dict) else None
         return found if found is None or isinstance(found, str) else json.dumps(found, ensure_ascii=False)
 
-    def _send(self, path: str, data: Mapping[str, Any] | None, *, query: str = "") -> Any:
-        address = f"{self.url.rstrip('/')}/{path}" + (f"?{query}" if query else "")
+    def _send(self, path: str, data: Mapping[str, Any] | None, *, query: Mapping[str, str | int] | None = None) -> Any:
+        address = f"{self.url.rstrip('/')}/{path}" + (f"?{urlencode(query, errors='replace')}" if query else "")
         body = None if data is None else json.dumps(data).encode()
-        request = urllib.request.Request(address, body, {"content-type": "application/json"})
         try:
-            with urllib.request.urlopen(request, timeout=self.deadline_s) as answer:
-                return json.loads(answer.read())
-        except urllib.error.HTTPError as error:
-            raise EnvFault(f"HttpEnv: {address} answered with status {error.code}: {error.read()[:300]!r}") from error
-        except (OSError, ValueError) as error:
-            raise EnvFault(f"HttpEnv: got no answer from {address} ({error}); need a running server") from error
+            request = urllib.request.Request(address, body, {"content-type": "application/json"})
+            status, answer = body_of(request, self.deadline_s)
+            if status < 400:
+                return json.loads(answer)
+        except (OSError, ValueError, HTTPException, RecursionError) as error:
+            raise EnvFault(
+                f"HttpEnv: got no answer from {address} ({type(error).__name__}: {error}); need a running server"
+            ) from error
+        raise EnvFault(f"HttpEnv: {address} answered with status {status}: {answer[:300]!r}")
 
 
 _SETTINGS = tuple(name for name, each in HttpEnv.__dataclass_fields__.items() if each.init)

@@ -6,13 +6,24 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from bough.env.env import Branching, EnvFault, Split, State, Step
-from bough.env.outside import Live, Position, optional_address, seed_of, seeded_tasks
+from bough.env.outside import (
+    Live,
+    Position,
+    object_field,
+    optional_address,
+    reward_and_done,
+    seed_of,
+    seeded_tasks,
+)
 from bough.env.replay import Replay
 from bough.tree import Outcome, Task
 from bough.usercode.address import find_function
 
 REFUSED = ("VALIDATION_ERROR", "INVALID_JSON")
 """Codes of errors that are due to the action."""
+
+CLOSE_S = 10.0
+"""Longest wait for the end of a session, in seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,24 +77,30 @@ class OpenEnv:
         """
         seed = seed_of("OpenEnv", task)
         live = Live(self._connected(), _close)
-        return self._state(Position(live), self._reply(live.handle, "reset", {"seed": seed}))
+        with live.closed_on_error():
+            return self._state(Position(live), self._reply(live.handle, "reset", {"seed": seed}))
 
     def step(self, state: State, action: str) -> Step:
         """Sends an action; one that the server refuses changes nothing.
 
         Raises:
-            EnvFault: when the server does not answer, or the state is not the newest one of its episode.
+            EnvFault: when the server does not answer or its reply is malformed, which closes the session; or when the
+                state is not the newest one of its episode.
         """
         assert isinstance(state.value, Position)
         socket = state.value.take("OpenEnv")
+        with state.value.live.closed_on_error():
+            return self._stepped(state, state.value, socket, action)
+
+    def _stepped(self, state: State, before: Position, socket: Any, action: str) -> Step:
         fields = self._fields(action)
         reply = None if fields is None else self._reply(socket, "step", fields)
-        after = state.value.after(executed=reply is not None)
+        after = before.after(executed=reply is not None)
         over = after.turns >= self.max_steps
         if reply is None:
             unchanged = State(observation=state.observation, key=state.key, value=after)
             return Step(state=unchanged, outcome=Outcome.TRUNCATED if over else Outcome.OPEN, valid=False)
-        reward, done = float(reply.get("reward") or 0.0), bool(reply.get("done"))
+        reward, done = reward_and_done("OpenEnv", reply)
         success = find_function(self.success)(reply.get("observation"), reward) if self.success else done and reward > 0
         step = Step(
             state=self._state(after, reply),
@@ -114,7 +131,8 @@ class OpenEnv:
             raise ImportError("websockets is not installed; do: pip install 'bough[openenv]'") from error
         address = self.url.rstrip("/").replace("http", "ws", 1) + "/ws"
         try:
-            return connect(address, open_timeout=self.deadline_s, max_size=None, proxy=None)
+            close_s = min(CLOSE_S, self.deadline_s)
+            return connect(address, open_timeout=self.deadline_s, close_timeout=close_s, max_size=None, proxy=None)
         except (OSError, TimeoutError, WebSocketException) as error:
             raise EnvFault(f"OpenEnv: got no session at {address} ({error}); need a running server") from error
 
@@ -124,10 +142,11 @@ class OpenEnv:
 
         try:
             socket.send(json.dumps({"type": kind, "data": data}))
-            reply: dict[str, Any] = json.loads(socket.recv(timeout=self.deadline_s))
-        except (OSError, TimeoutError, WebSocketException, ValueError) as error:
+            received: object = json.loads(socket.recv(timeout=self.deadline_s))
+        except (OSError, TimeoutError, WebSocketException, ValueError, RecursionError) as error:
             raise EnvFault(f"OpenEnv: got no reply to {kind} from {self.url} ({error})") from error
-        found = cast("dict[str, Any]", reply.get("data") or {})
+        reply = object_field(f"OpenEnv: the reply to {kind}", received)
+        found = object_field(f"OpenEnv: the data of the reply to {kind}", reply.get("data"))
         if reply.get("type") != "error":
             return found
         if kind == "step" and found.get("code") in REFUSED:
@@ -135,7 +154,7 @@ class OpenEnv:
         raise EnvFault(f"OpenEnv: {kind} failed on {self.url}: {found.get('message')} ({found.get('code')})")
 
     def _state(self, position: Position, reply: Mapping[str, Any] | None) -> State:
-        observation = cast("dict[str, Any]", (reply or {}).get("observation") or {})
+        observation = object_field("OpenEnv: the observation", (reply or {}).get("observation"))
         if self.text:
             text = str(find_function(self.text)(observation))
         else:

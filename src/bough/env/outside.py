@@ -1,9 +1,11 @@
 """Episodes of environments from other libraries, which are changed in place."""
 
+import math
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import InitVar, dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from bough.env.env import EnvFault, Split
 from bough.env.splits import draw_instances, instance_task
@@ -37,6 +39,15 @@ class Live:
     def end(self) -> None:
         """Closes the episode; safe to call twice."""
         self._end()
+
+    @contextmanager
+    def closed_on_error(self) -> Generator[None]:
+        """Closes the episode when the block raises: its present state is unknown then."""
+        try:
+            yield
+        except BaseException:
+            self.end()
+            raise
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,3 +110,32 @@ def seed_of(name: str, task: Task) -> int:
 def optional_address(function: Callable[..., Any] | None) -> str:
     """The address of a function; "" for None."""
     return "" if function is None else address_of(function)
+
+
+def object_field(name: str, value: object) -> dict[str, Any]:
+    """A JSON object of a server's reply.
+
+    Raises:
+        EnvFault: when the value is of another type.
+    """
+    if not isinstance(value, dict):
+        raise EnvFault(f"{name}: got {value!r:.200}; need a JSON object")
+    return cast("dict[str, Any]", value)
+
+
+def reward_and_done(name: str, reply: Mapping[str, Any]) -> tuple[float, bool]:
+    """The fields "reward" and "done" of a server's reply; 0.0 and False where they are missing or null.
+
+    Raises:
+        EnvFault: when the reward is no finite number, or done is no boolean.
+    """
+    reward, done = reply.get("reward"), reply.get("done")
+    try:
+        number = 0.0 if reward is None else float(reward) if isinstance(reward, int | float) else math.nan
+    except OverflowError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise EnvFault(f"{name}: got the reward {reward!r:.200}; need a finite number or null")
+    if done is not None and not isinstance(done, bool):
+        raise EnvFault(f"{name}: got done={done!r:.200}; need true or false")
+    return number, bool(done)

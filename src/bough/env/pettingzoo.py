@@ -85,7 +85,7 @@ class PettingZoo:
         env = state.value.take(self.name)
         names = self._names(env, state.seat)
         text = action.strip()
-        if text not in (state.admissible or names):
+        if text not in (names if state.admissible is None else state.admissible):
             after = state.value.after(executed=False)
             unchanged = State(
                 observation=state.observation, key="", value=after, admissible=state.admissible, seat=state.seat

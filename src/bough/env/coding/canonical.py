@@ -11,10 +11,10 @@ DICTIONARIES: "Any" = dict
 
 
 def canonical(value: "Any", shown: bool = False) -> str:
-    """Returns one line of ASCII that is the same for equal values.
+    """Returns one line of ASCII that is the same for equal values; `equal_texts` compares a float with an integer.
 
-    Lists and tuples are equal, and so are numbers up to nine digits. A value of any other type than the built-in ones
-    is equal to none.
+    Lists and tuples are equal. Floats are equal to nine digits, integers exactly. A value of any other type than the
+    built-in ones is equal to none.
 
     Args:
         value: The value.
@@ -32,6 +32,8 @@ def canonical(value: "Any", shown: bool = False) -> str:
     if isinstance(value, LISTS):
         return "[" + ", ".join([canonical(each, shown) for each in value]) + "]"
     if isinstance(value, SETS):
+        if not value:
+            return "set()"  # an empty dictionary is {}
         return "{" + ", ".join(sorted([canonical(each, shown) for each in value])) + "}"
     if isinstance(value, DICTIONARIES):
         pairs = sorted([(canonical(key, shown), canonical(each, shown)) for key, each in value.items()])

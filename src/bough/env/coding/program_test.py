@@ -8,12 +8,16 @@ from pathlib import Path
 from typing import Literal, TypeAlias, cast
 
 from bough.env.coding.canonical import canonical, output_lines
+from bough.env.coding.equal_texts import equal_texts
 from bough.env.sandbox import Ending, Sandbox
 
 Kind: TypeAlias = Literal["call", "check", "input"]
 
 LONGEST = 10000
 """Longest expected value, in characters."""
+
+SHOWN = 200
+"""Longest value or error of a program that a model reads, in characters."""
 
 OUTPUT_BYTES = 2**21
 """Limit of the results of all tests of a program."""
@@ -142,7 +146,7 @@ def _judged(test: ProgramTest, line: tuple[str, str, str] | None, missing: str) 
     if line is None:
         return TestResult(passed=False, got=missing)
     status, value, shown = line
-    passed = status == "passed" if test.kind == "check" else status == "value" and value == test.expected
+    passed = status == "passed" if test.kind == "check" else status == "value" and equal_texts(value, test.expected)
     return TestResult(passed=passed, got=shown)
 
 
@@ -153,7 +157,7 @@ def _parsed(text: str) -> Mapping[int, tuple[str, str, str]]:
         number, _, rest = line.partition("\t")
         parts = rest.split("\t")
         if len(parts) == 3 and number.removeprefix("-").isdecimal() and len(number) < 9:
-            found.setdefault(int(number), (parts[0], parts[1], parts[2]))
+            found.setdefault(int(number), (parts[0], parts[1][:LONGEST], parts[2][:SHOWN]))
     return found
 
 
