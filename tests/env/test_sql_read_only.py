@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bough.env.text_to_sql import QueryLimits, ReadOnlyDatabase
+from bough.env.text_to_sql.expansion import Block, too_large
 from bough.env.text_to_sql.memory import memory_meter
 from bough.env.text_to_sql.read_only import QueryError
 
@@ -103,6 +104,72 @@ def test_work_without_an_end_is_stopped(sql: str, database: ReadOnlyDatabase) ->
     assert result.error in (QueryError.TOO_MUCH_WORK, QueryError.TOO_LONG)
     assert time.process_time() - begun < LIMITS.seconds + 0.5
     assert database.run("select 1").rows == ((1,),)
+
+
+def chain(body: str, levels: int = 30) -> str:
+    """Common tables, each of which reads the one before: its name replaces SELF."""
+    tables = (f", a{level + 1} as ({body.replace('SELF', f'a{level}')})" for level in range(levels))
+    return f"with a0 as (select 1 x){''.join(tables)} select count(*) from a{levels}"
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        chain("select 1 x from SELF p, SELF q"),
+        chain("select 1 x from SELF p join main.SELF q, SELF r"),
+        chain("select x from SELF union all select x from SELF"),
+        chain("select 1 x from 'SELF' p, [SELF] q"),
+        chain('select 1 x from/**/"SELF" p,--\n`SELF` q'),
+        chain("SELECT 1 x FROM \ufeffSELF p, \ufeffSELF q"),
+        chain("select 1 x where 1 in SELF or 2 in SELF"),
+        chain("select (select x from SELF) + (select x from SELF) x"),
+        chain("select x + x x from SELF"),
+        "select * from " + "(select x + x + x + x + x x from " * 12 + "(select 1 x)" + ")" * 12,
+        "with a as (" * 14 + "select 1 x" + ") select 1 x from a p, a q, a r" * 14,
+    ],
+)
+def test_a_query_that_grows_when_it_is_expanded_is_refused(sql: str, database: ReadOnlyDatabase) -> None:
+    begun = time.process_time()
+    assert database.run(sql).error is QueryError.TOO_MUCH_WORK
+    assert time.process_time() - begun < 0.2
+
+
+def test_views_are_expanded_too() -> None:
+    source = sqlite3.connect(":memory:")
+    source.execute("create view v0 as select 1 x")
+    for level in range(30):
+        source.execute(f"create view v{level + 1} as select 1 x from v{level} p, v{level} q")
+    database = ReadOnlyDatabase(source.serialize())
+    assert database.run("select count(*) from v5").rows == ((1,),)
+    for sql in ("select * from v30", "select * from main.V30", "with a as (select * from v30) select * from a"):
+        assert database.run(sql).error is QueryError.TOO_MUCH_WORK
+    assert database.run("with v30 as (select 1) select * from v30").rows == ((1,),)
+
+
+def test_queries_of_common_length_are_not_refused(database: ReadOnlyDatabase) -> None:
+    assert database.run(chain("select max(x) x from SELF", 40)).rows == ((1,),)
+    assert database.run(
+        "with recursive r(x) as (select 1 union all select x + 1 from r where x < 9) select max(x) from r"
+    ).rows == ((9,),)
+    assert database.run(
+        "with a as (select a from t), b as (select a from a where a > 3) select count(*) from b, a"
+    ).rows
+    columns = ", ".join(f"a + {number} as c{number}" for number in range(400))
+    assert len(database.run(f"select {columns} from (select a from t)").columns) == 400
+
+
+@given(
+    st.lists(st.sampled_from(["(", ")", "'", '"', "[", "`", "--", "/*", "\n", " ", ",", ".", "with", "select", "a"]))
+)
+def test_the_expansion_of_any_text_is_bounded(parts: list[str]) -> None:
+    assert too_large(" ".join(parts), Block()) == ""
+
+
+@pytest.mark.parametrize("part", ["(", "'", "/*", "--", "a,", "(select ", "with a as (", ")", "[", "''"])
+def test_the_expansion_takes_linear_time(part: str) -> None:
+    begun = time.process_time()
+    too_large(part * (100_000 // len(part)), Block())
+    assert time.process_time() - begun < 1
 
 
 def test_memory_is_limited(database: ReadOnlyDatabase) -> None:

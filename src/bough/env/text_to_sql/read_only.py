@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from bough.env.text_to_sql.clock import FUNCTIONS, KEYWORDS, fix_clock
+from bough.env.text_to_sql.expansion import Block, database_views, too_large
 from bough.env.text_to_sql.memory import memory_meter
 
 Value: TypeAlias = str | int | float | bytes | None
@@ -46,7 +47,8 @@ class QueryError(StrEnum):
     TOO_LONG = "too long"
     """The statement, or one value of its result, has too many bytes."""
     TOO_MUCH_WORK = "too much work"
-    """More instructions than `QueryLimits.instructions`, or more time or memory than allowed."""
+    """More instructions than `QueryLimits.instructions`, more time or memory than allowed, or a text that SQLite would
+    expand to too many tables."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,6 +165,7 @@ class ReadOnlyDatabase:
         self._connection.text_factory = lambda text: text.decode(errors="replace")  # pyright: ignore[reportUnknownLambdaType, reportUnknownMemberType]
         # Sorting stays in memory: no temporary files.
         self._connection.execute("pragma temp_store = memory")
+        self._views = _views(self._connection)
         fix_clock(self._connection)
         for limit in (sqlite3.SQLITE_LIMIT_ATTACHED, sqlite3.SQLITE_LIMIT_WORKER_THREADS):
             self._connection.setlimit(limit, 0)
@@ -177,6 +180,8 @@ class ReadOnlyDatabase:
         if len(sql.encode(errors="replace")) > limits.sql_bytes:
             message = f"the query has more than {limits.sql_bytes:,} bytes"
             return QueryResult(error=QueryError.TOO_LONG, message=message)
+        if message := too_large(sql, self._views):
+            return QueryResult(error=QueryError.TOO_MUCH_WORK, message=message)
         with self._lock:
             connection, meter = self._connection, memory_meter()
             deadline = time.monotonic() + limits.seconds
@@ -210,6 +215,10 @@ def _connect(content: bytes | Path) -> sqlite3.Connection:
         connection.close()
         raise ValueError(f"{place}: got {error}; need a SQLite database") from error
     return connection
+
+
+def _views(connection: sqlite3.Connection) -> Block:
+    return database_views(dict(connection.execute("select name, sql from sqlite_master where type = 'view'")))
 
 
 def _fetch(connection: sqlite3.Connection, sql: str, watch: _Watch) -> QueryResult:
