@@ -17,7 +17,7 @@ from bough.env.sandbox import Sandbox, SandboxError
 from bough.env.splits import content_hash, draw_instances, instance_task
 from bough.tree import Outcome, Task
 
-BLOCK = re.compile(r"```[ \t]*(?:[pP]y\w*)?[ \t]*\n(.*?)(?:```|\Z)", re.DOTALL)
+BLOCK = re.compile(r"```[ \t]*(?:[pP]y\w*[ \t]*)?\n(.*?)(?:```|\Z)", re.DOTALL)
 
 DIFFERENT = 3
 """Fewest different expected values of the hidden tests of a generated task."""
