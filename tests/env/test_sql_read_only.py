@@ -2,7 +2,9 @@
 
 import sqlite3
 import time
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -178,7 +180,35 @@ def test_memory_is_limited(database: ReadOnlyDatabase) -> None:
     limits = QueryLimits(instructions=100_000_000, seconds=30, memory_bytes=10_000_000)
     result = database.run(f"{BLOBS} select count(*) from (select * from r order by x, n)", limits)
     assert (result.error, result.message) == (QueryError.TOO_MUCH_WORK, "more than 10,000,000 bytes of memory")
+    limits = replace(limits, rows=400)
     assert len(database.run(f"{BLOBS} select x from r", limits).rows) == limits.rows, "rows are not kept by SQLite"
+
+
+def test_the_size_of_the_rows_is_limited(database: ReadOnlyDatabase) -> None:
+    wide = ", ".join(["x"] * 1900)
+    count = "with recursive c(i) as (select 1 union all select i + 1 from c limit 1000)"
+    sql = f"{count}, t(x) as (select cast(printf('%9000d', 1) as blob)) select {wide} from c, t"
+    tracemalloc.start()
+    result = database.run(sql, QueryLimits(memory_bytes=50_000_000))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert (result.error, result.message) == (QueryError.TOO_MUCH_WORK, "more than 50,000,000 bytes of rows")
+    assert peak < 120_000_000
+
+
+def test_the_limit_of_memory_counts_one_query_alone() -> None:
+    if memory_meter()() == 0:
+        pytest.skip("Python hides the memory of its SQLite")
+    few = BLOBS.replace("from r)", "from r limit 300)")
+    limits = QueryLimits(instructions=100_000_000, seconds=30, memory_bytes=9_000_000)
+    databases = [ReadOnlyDatabase(CONTENT) for _ in range(4)]
+
+    def sort(database: ReadOnlyDatabase) -> list[QueryError]:
+        sql = f"{few} select count(*) from (select * from r order by x, n)"
+        return [database.run(sql, limits).error for _ in range(20)]
+
+    with ThreadPoolExecutor(4) as pool:
+        assert {error for errors in pool.map(sort, databases) for error in errors} == {QueryError.NONE}
 
 
 def test_the_limit_of_instructions_is_the_same_every_time() -> None:
