@@ -14,7 +14,9 @@ from bough.env.retrieval import final_answer
 PARTS = st.lists(st.sampled_from(["<answer>", "</answer>", "</think>", "a", " ", "\n"]), max_size=12)
 
 
-@pytest.mark.parametrize("text", ["<answer>" * 20_000, "<answer>x</answer>" * 20_000, "```" + " " * 50_000, "`" * 50_000])
+@pytest.mark.parametrize(
+    "text", ["<answer>" * 20_000, "<answer>x</answer>" * 20_000, "```" + " " * 50_000, "`" * 50_000]
+)
 def test_long_actions_are_read_in_linear_time(text: str) -> None:
     begun = time.process_time()
     for read in (final_answer, answer_of, code_of):
