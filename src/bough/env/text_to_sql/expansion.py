@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 MOST_TABLES = 1000
 """Maximum number of tables and sub-queries after the expansion."""
 
-MOST_COPIES = 1_000_000
+MOST_COPIES = 200_000
 """Maximum number of copies of one column after the expansion, as the product of its uses along a chain."""
 
 TOKEN = re.compile(
