@@ -414,3 +414,12 @@ def test_a_machine_without_a_sandbox_is_reported_before_the_first_task(monkeypat
     monkeypatch.setattr(Sandbox, "check", fails)
     with pytest.raises(ValueError, match="CodeTasks: sandbox: got no program `bwrap`"):
         CodeTasks().tasks("train", 1, 0)
+
+
+def test_keys_of_ended_episodes_differ_from_open_ones() -> None:
+    env = CodeTasks(sandbox=BOX)
+    state = env.start(env.tasks("train", 1, 0)[0])
+    assert env.step(state, "").state.key != state.key
+    tools = CodeTools(tasks_of=env)
+    begun = tools.start(env.tasks("train", 1, 0)[0])
+    assert tools.step(begun, Action(text="x")).state.key != begun.key

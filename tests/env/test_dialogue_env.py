@@ -95,7 +95,8 @@ def test_a_text_without_an_act_costs_a_turn_and_nothing_else(family: Family) -> 
     for number, text in enumerate(("", "\ud800\x00", "banana " * 50_000)):
         step = env.step(state, text)
         assert (step.valid, step.reward, step.success) == (False, -0.02, False)
-        assert step.state.key == start.key, "no counter in the key"
+        ended = step.outcome is not Outcome.OPEN
+        assert step.state.key == start.key + " over" * ended, "no counter in the key"
         assert step.outcome is (Outcome.TRUNCATED if number == 2 else Outcome.OPEN)
         state = step.state
     assert env.plan(state) is None
@@ -229,6 +230,55 @@ def test_a_model_can_act_for_the_user() -> None:
     assert (slip.success, slip.payoffs) == (True, {"agent": 1.0, "user": 0.0})
     left = env.step(env.step(env.start(task_of(GUARD)), "ask").state, "Goodbye!")
     assert (left.outcome, left.success, left.payoffs) == (Outcome.TERMINATED, False, {"agent": 0.0, "user": 1.0})
+
+
+@pytest.mark.parametrize(
+    ("text", "act"),
+    [
+        ("ask 62.50", "ask 62"),
+        ("ask 1,200", "ask 1200"),
+        ("ask 1,2000", "ask 2000"),
+        ("from 80, or 60.", "ask 60"),
+        ("ask 0", None),
+        ("ask 0.99", None),
+        ("ask " + "9" * 1500, "ask 999999"),
+        ("sell", "sell"),
+    ],
+)
+def test_prices_of_free_text(text: str, act: str | None) -> None:
+    assert BUYER.parse_act(text) == act
+
+
+def test_a_bid_of_nothing_ends_in_a_deal_without_a_reward() -> None:
+    env = Dialogue()
+    state = env.step(env.start(task_of(BUYER)), "quality").state
+    state = env.step(env.step(state, "i pay 0").state, "sell").state
+    step = env.step(state, "deal.")
+    assert (step.outcome, step.success, step.payoffs["agent"]) == (Outcome.TERMINATED, False, 0.0)
+
+
+@every
+def test_lone_surrogates_are_replaced(family: Family) -> None:
+    env = Dialogue(families=(family,))
+    (task,) = env.tasks("train", 1, 0)
+    state = env.start(task)
+    for text in ("ask \ud800 sell 50 offer lamp", "\ud800", "sell \ud800", "deal \udfff"):
+        step = env.step(state, text)
+        step.state.value.last_text.encode()  # type: ignore[attr-defined]
+        str(step.state.observation).encode()
+        state = step.state
+
+
+@every
+def test_keys_of_ended_dialogues_differ_from_open_ones(family: Family) -> None:
+    env = Dialogue(families=(family,), patience=3)
+    (task,) = env.tasks("train", 1, 0)
+    steps = [Step(state=env.start(task))]
+    while steps[-1].outcome is Outcome.OPEN:
+        steps.append(env.step(steps[-1].state, "hm"))
+    assert steps[-1].state.key not in {step.state.key for step in steps[:-1]}
+    again = env.step(steps[-1].state, "hm")
+    assert (again.valid, again.reward, again.state.key) == (False, 0.0, steps[-1].state.key)
 
 
 def test_the_patience_of_a_guard_is_its_success() -> None:

@@ -16,13 +16,23 @@ if find_spec("reasoning_gym") is None:
 
 from bough.env import ReasoningGym, State
 from bough.env.reasoning import UNUSABLE, answer_of
-from bough.env.reasoning_scorer import ALGEBRA, LITERALS, NUMBERS, may_evaluate, reasoning_gym, score
+from bough.env.reasoning_scorer import LITERALS, NUMBERS, may_evaluate, reasoning_gym, score
 from bough.tree import Outcome, Task
 
-JUNK = ("", "junk", "\0", "\ud800", "1e999", "[" * 500, "9" * 5000, "-" * 9000 + "1", "x" * 20000, "<answer></answer>")
-SLOW = {"acre", "arc_agi", "figlet_font", "group_anagrams", "intermediate_integration", "knight_swap", "zebra_puzzles"}
-LENIENT = {"game_of_life_halting"}
-"""Its scorer reads any text but "True" as "False"."""
+JUNK = (
+    "",
+    "junk",
+    "nan",
+    "\0",
+    "\ud800",
+    "1e999",
+    "[" * 500,
+    "9" * 5000,
+    "-" * 9000 + "1",
+    "x" * 20000,
+    "<answer></answer>",
+)
+SLOW = {"acre", "arc_agi", "figlet_font", "group_anagrams", "knight_swap", "zebra_puzzles"}
 WITHOUT_ANSWER = {"boxnet", "graph_color", "propositional_logic", "rubiks_cube", "rush_hour"}
 
 
@@ -33,7 +43,7 @@ def datasets() -> list[str]:
 def test_every_dataset_makes_tasks_that_its_reference_answer_solves(tmp_path: Path) -> None:
     evil = tmp_path / "evil"
     attacks = (f"__import__('os').system('touch {evil}')", f"open('{evil}', 'w')", f"[open('{evil}', 'w')]")
-    assert len(datasets()) > 100
+    assert len(datasets()) > 95
     for name in {*datasets()} - SLOW:
         env = ReasoningGym(datasets=(name,), size=50)
         (task,) = env.tasks("train", 1, 0)
@@ -46,7 +56,8 @@ def test_every_dataset_makes_tasks_that_its_reference_answer_solves(tmp_path: Pa
             assert (step.reward, step.success, step.outcome) == (1.0, True, Outcome.TERMINATED), name
         for answer in (*JUNK, *attacks):
             step = env.step(state, answer)
-            assert (0 <= step.reward < 1 and not step.success) or name in LENIENT, name
+            assert 0 <= step.reward < 1, name
+            assert not step.success, name
             assert step.valid == bool(answer_of(answer))
     assert not evil.exists()
 
@@ -54,12 +65,13 @@ def test_every_dataset_makes_tasks_that_its_reference_answer_solves(tmp_path: Pa
 def test_the_datasets_whose_scorers_evaluate_answers_are_guarded() -> None:
     """Found in the source of this version: none is missing from the lists."""
     found: set[str] = set()
-    for name, (kind, _) in reasoning_gym().factory.DATASETS.items():
+    for name in datasets():
+        kind, _ = reasoning_gym().factory.DATASETS[name]
         source = inspect.getsource(sys.modules[kind.__module__])
         scored = source.partition("def score_answer")[2]
         if re.search(r"\beval\(answer\)|parse_expr\(answer\b", scored):
             found.add(name)
-    assert found == LITERALS | NUMBERS | ALGEBRA
+    assert found == LITERALS | NUMBERS
 
 
 @pytest.mark.parametrize(
@@ -70,15 +82,6 @@ def test_the_datasets_whose_scorers_evaluate_answers_are_guarded() -> None:
         ("countdown", "9//9", False),
         ("puzzle24", "__import__('os')", False),
         ("puzzle24", "1+" * 200 + "1", False),
-        ("intermediate_integration", "-4*(-2*x - 8)**(3/2)/3 + C", True),
-        ("intermediate_integration", "x**2*exp(x) + asin(x/2) + Integral(1/log(x), x)", True),
-        ("simple_integration", "9**99**99", False),
-        ("simple_integration", "(x)**(9999)", False),
-        ("simple_integration", "(((9**99)**99)**99)**99", False),
-        ("simple_integration", "x.real", False),
-        ("simple_integration", "__x", False),
-        ("polynomial_multiplication", "eval(x)", False),
-        ("polynomial_multiplication", "-896*x**4 + 2240*x**3", True),
         ("n_queens", "[['Q', '_']]", True),
         ("n_queens", "[open('x')]", False),
         ("spiral_matrix", "1 2 3", False),
@@ -121,6 +124,10 @@ def test_splits_share_no_question_and_tasks_follow_from_the_seed() -> None:
 def test_settings() -> None:
     for fields, message in (
         ({"datasets": ()}, "datasets: got none"),
+        ({"datasets": ("simple_integration",)}, "without a limit of time"),
+        ({"datasets": ("ransom_note",)}, "PYTHONHASHSEED"),
+        ({"datasets": ("complex_arithmetic",)}, "pays 1 for nan"),
+        ({"datasets": ("game_of_life_halting",)}, "pays 1 for every text"),
         ({"datasets": ("composite",)}, "got 'composite', which makes no tasks: it is a mixture"),
         ({"config": "["}, r"config: got '\['"),
         ({"config": '{"a": 1}'}, "need JSON"),

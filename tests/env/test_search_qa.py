@@ -174,6 +174,23 @@ def test_partial_answers() -> None:
     assert env.step(state, Action(text="")).valid is False
 
 
+def test_a_step_after_the_end_pays_nothing_and_ends_have_their_own_keys() -> None:
+    env = replace(ENV, max_calls=1, evidence_reward=1.0)
+    task, state = first(env=env)
+    right = ", ".join(each[0] for each in read_question(task).answers)
+    wrong, solved = env.step(state, "wrong").state, env.step(state, right).state
+    cut = env.step(state, do(search("a"), search("b"))).state
+    listed = env.step(state, do(search("a"))).state
+    assert len({each.key for each in (state, listed, wrong, solved, cut)}) == 5
+    for ended in (wrong, solved, cut):
+        assert env.plan(ended) is None
+        for action in (right, do(search("a"))):
+            step = env.step(ended, action)
+            assert (step.reward, step.valid, step.success) == (0.0, False, ended is solved)
+            assert step.state == ended
+            assert step.outcome is not Outcome.OPEN
+
+
 def test_limits() -> None:
     env = replace(ENV, max_calls=2, max_errors=0)
     _, state = first()

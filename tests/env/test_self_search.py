@@ -46,6 +46,16 @@ def test_answers() -> None:
     assert not ENV.step(state, "<answer></answer>").valid
 
 
+def test_an_answer_after_the_end_pays_nothing() -> None:
+    state = ENV.start(ENV.tasks("train", 1, 0)[0])
+    (right,) = ENV.plan(state) or ("",)
+    over = ENV.step(state, "wrong").state
+    assert over.key != state.key
+    step = ENV.step(over, right)
+    assert (step.reward, step.success, step.valid, step.outcome) == (0.0, False, False, Outcome.TERMINATED)
+    assert ENV.plan(over) is None
+
+
 def test_errors() -> None:
     with pytest.raises(ValueError, match=r"SelfSearch: got top=0, metric='em'"):
         SelfSearch(top=0)

@@ -103,4 +103,7 @@ def test_the_order_by_of_the_query_itself_counts() -> None:
 
 
 def test_tidy_keeps_what_is_quoted() -> None:
+    assert normalise_sql("select 1 --\n+ 1") == normalise_sql("select 1 /* -- */ + 1;--x") == "select 1 + 1"
+    assert normalise_sql("select 1 -- + 1") == "select 1"
+    assert normalise_sql("select '--' , [A /* b], \"C--\"") == "select '--' , [A /* b], \"C--\""
     assert normalise_sql("  SELECT a\n FROM  t where B = 'It''s  X';") == "select a from t where b = 'It''s  X'"

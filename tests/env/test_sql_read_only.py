@@ -2,7 +2,9 @@
 
 import sqlite3
 import time
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bough.env.text_to_sql import QueryLimits, ReadOnlyDatabase
+from bough.env.text_to_sql.expansion import Block, too_large
 from bough.env.text_to_sql.memory import memory_meter
 from bough.env.text_to_sql.read_only import QueryError
 
@@ -105,13 +108,107 @@ def test_work_without_an_end_is_stopped(sql: str, database: ReadOnlyDatabase) ->
     assert database.run("select 1").rows == ((1,),)
 
 
+def chain(body: str, levels: int = 30) -> str:
+    """Common tables, each of which reads the one before: its name replaces SELF."""
+    tables = (f", a{level + 1} as ({body.replace('SELF', f'a{level}')})" for level in range(levels))
+    return f"with a0 as (select 1 x){''.join(tables)} select count(*) from a{levels}"
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        chain("select 1 x from SELF p, SELF q"),
+        chain("select 1 x from SELF p join main.SELF q, SELF r"),
+        chain("select x from SELF union all select x from SELF"),
+        chain("select 1 x from 'SELF' p, [SELF] q"),
+        chain('select 1 x from/**/"SELF" p,--\n`SELF` q'),
+        chain("SELECT 1 x FROM \ufeffSELF p, \ufeffSELF q"),
+        chain("select 1 x where 1 in SELF or 2 in SELF"),
+        chain("select (select x from SELF) + (select x from SELF) x"),
+        chain("select x + x x from SELF"),
+        "select * from " + "(select x + x + x + x + x x from " * 12 + "(select 1 x)" + ")" * 12,
+        "with a as (" * 14 + "select 1 x" + ") select 1 x from a p, a q, a r" * 14,
+    ],
+)
+def test_a_query_that_grows_when_it_is_expanded_is_refused(sql: str, database: ReadOnlyDatabase) -> None:
+    begun = time.process_time()
+    assert database.run(sql).error is QueryError.TOO_MUCH_WORK
+    assert time.process_time() - begun < 0.2
+
+
+def test_views_are_expanded_too() -> None:
+    source = sqlite3.connect(":memory:")
+    source.execute("create view v0 as select 1 x")
+    for level in range(30):
+        source.execute(f"create view v{level + 1} as select 1 x from v{level} p, v{level} q")
+    database = ReadOnlyDatabase(source.serialize())
+    assert database.run("select count(*) from v5").rows == ((1,),)
+    for sql in ("select * from v30", "select * from main.V30", "with a as (select * from v30) select * from a"):
+        assert database.run(sql).error is QueryError.TOO_MUCH_WORK
+    assert database.run("with v30 as (select 1) select * from v30").rows == ((1,),)
+
+
+def test_queries_of_common_length_are_not_refused(database: ReadOnlyDatabase) -> None:
+    assert database.run(chain("select max(x) x from SELF", 40)).rows == ((1,),)
+    assert database.run(
+        "with recursive r(x) as (select 1 union all select x + 1 from r where x < 9) select max(x) from r"
+    ).rows == ((9,),)
+    assert database.run(
+        "with a as (select a from t), b as (select a from a where a > 3) select count(*) from b, a"
+    ).rows
+    columns = ", ".join(f"a + {number} as c{number}" for number in range(400))
+    assert len(database.run(f"select {columns} from (select a from t)").columns) == 400
+
+
+@given(
+    st.lists(st.sampled_from(["(", ")", "'", '"', "[", "`", "--", "/*", "\n", " ", ",", ".", "with", "select", "a"]))
+)
+def test_the_expansion_of_any_text_is_bounded(parts: list[str]) -> None:
+    assert too_large(" ".join(parts), Block()) == ""
+
+
+@pytest.mark.parametrize("part", ["(", "'", "/*", "--", "a,", "(select ", "with a as (", ")", "[", "''"])
+def test_the_expansion_takes_linear_time(part: str) -> None:
+    begun = time.process_time()
+    too_large(part * (100_000 // len(part)), Block())
+    assert time.process_time() - begun < 1
+
+
 def test_memory_is_limited(database: ReadOnlyDatabase) -> None:
     if memory_meter()() == 0:
         pytest.skip("Python hides the memory of its SQLite")
     limits = QueryLimits(instructions=100_000_000, seconds=30, memory_bytes=10_000_000)
     result = database.run(f"{BLOBS} select count(*) from (select * from r order by x, n)", limits)
     assert (result.error, result.message) == (QueryError.TOO_MUCH_WORK, "more than 10,000,000 bytes of memory")
+    limits = replace(limits, rows=400)
     assert len(database.run(f"{BLOBS} select x from r", limits).rows) == limits.rows, "rows are not kept by SQLite"
+
+
+def test_the_size_of_the_rows_is_limited(database: ReadOnlyDatabase) -> None:
+    wide = ", ".join(["x"] * 1900)
+    count = "with recursive c(i) as (select 1 union all select i + 1 from c limit 1000)"
+    sql = f"{count}, t(x) as (select cast(printf('%9000d', 1) as blob)) select {wide} from c, t"
+    tracemalloc.start()
+    result = database.run(sql, QueryLimits(memory_bytes=50_000_000))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert (result.error, result.message) == (QueryError.TOO_MUCH_WORK, "more than 50,000,000 bytes of rows")
+    assert peak < 120_000_000
+
+
+def test_the_limit_of_memory_counts_one_query_alone() -> None:
+    if memory_meter()() == 0:
+        pytest.skip("Python hides the memory of its SQLite")
+    few = BLOBS.replace("from r)", "from r limit 300)")
+    limits = QueryLimits(instructions=100_000_000, seconds=30, memory_bytes=9_000_000)
+    databases = [ReadOnlyDatabase(CONTENT) for _ in range(4)]
+
+    def sort(database: ReadOnlyDatabase) -> list[QueryError]:
+        sql = f"{few} select count(*) from (select * from r order by x, n)"
+        return [database.run(sql, limits).error for _ in range(20)]
+
+    with ThreadPoolExecutor(4) as pool:
+        assert {error for errors in pool.map(sort, databases) for error in errors} == {QueryError.NONE}
 
 
 def test_the_limit_of_instructions_is_the_same_every_time() -> None:

@@ -33,7 +33,8 @@ def click(*points: tuple[int, int], target_kind: str = "click") -> Pointing:
 def test_worked_example() -> None:
     """A click on the target, one beside it, text where text is right, a click where text is right, no known action."""
     typed = Pointing(kind="type", target_kind="type")
-    seen = [click((150, 150)), click((99, 150)), typed, click((150, 150), target_kind="type"), Pointing(kind="click")]
+    beside = replace(click((99, 150)), target="other")
+    seen = [click((150, 150)), beside, typed, click((150, 150), target_kind="type"), Pointing(kind="click")]
     nodes = [N(parent=-1, kind=PROMPT)]
     for pointing in seen:
         nodes.append(N(parent=len(nodes) - 1, kind=ACTION))
@@ -47,6 +48,22 @@ def test_worked_example() -> None:
     assert not paid.channels["grounding"][::2].any()
     (clicks,) = compute_rewards([tree], [PointInBox(weight=2.0, clicks_only=True)])
     assert clicks.channels["grounding"][1::2].tolist() == [2.0, 1.0, 0.0, 0.0, 0.0]
+
+
+def test_a_path_pays_for_a_target_once() -> None:
+    """Clicks on the target and departures from it in turn pay as one click; another path pays on its own."""
+    back, miss = Pointing(kind="back", target_kind="click", target_box=TARGET), click((99, 150))
+    nodes = [N(parent=-1, kind=PROMPT)]
+    for path in ([miss, *[click((150, 150)), back] * 10], [click((150, 150)), click((150, 150))]):
+        parent = 0
+        for pointing in path:
+            nodes.append(N(parent=parent, kind=ACTION))
+            nodes.append(N(parent=len(nodes) - 1, kind=OBSERVATION, info={"env": {"pointing": pointing.record()}}))
+            parent = len(nodes) - 1
+        nodes[-1] = replace(nodes[-1], outcome=Outcome.TERMINATED)
+    (paid,) = compute_rewards([build(*nodes)], [PointInBox(weight=1.0)])
+    assert paid.returns().tolist() == [1.0, 1.0]
+    assert paid.channels["grounding"][[1, 3]].tolist() == [0.5, 0.5]
 
 
 def test_a_tree_without_pointings_pays_nothing() -> None:

@@ -1,11 +1,17 @@
 """Checks calls of tools against the tools' schemas."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, cast
 
 from bough.tree import BadCall, Tool, ToolCall
+
+DEEPEST = 100
+"""Maximum depth of lists and objects in arguments."""
+
+LONGEST_INT = 10_000
+"""Maximum size of a whole number in arguments, in bits: about 3,000 digits. Python writes no number of 4,301 digits."""
 
 
 def check_call(call: ToolCall | BadCall, tools: Sequence[Tool]) -> str:
@@ -22,12 +28,36 @@ def check_call(call: ToolCall | BadCall, tools: Sequence[Tool]) -> str:
         return f"got the tool {call.name!r}; need one of: {names}"
     from jsonschema.exceptions import ValidationError, relevance
 
-    errors: list[ValidationError] = [*_validator(tool.name, json.dumps(tool.schema)).iter_errors(dict(call.arguments))]
-    error = max(errors, key=relevance, default=None)
+    validator = _validator(tool.name, json.dumps(tool.schema))
+    if not _can_write(call.arguments):
+        return f"got wrong arguments of {call.name}: they are nested too deeply, or a number has too many digits"
+    try:
+        errors: list[ValidationError] = [*validator.iter_errors(dict(call.arguments))]
+        error = max(errors, key=relevance, default=None)
+    except RecursionError:
+        return f"got wrong arguments of {call.name}: they are nested too deeply"
     if error is None:
         return ""
     place = "".join(f"[{part!r}]" for part in error.absolute_path)
     return f"got wrong arguments of {call.name}: {'arguments' + place + ': ' if place else ''}{error.message}"
+
+
+def _can_write(value: object) -> bool:
+    """Whether a text can have the arguments: at most `DEEPEST` levels, and no number of too many digits."""
+    level: list[object] = [value]
+    for _ in range(DEEPEST):
+        if any(isinstance(each, int) and each.bit_length() > LONGEST_INT for each in level):
+            return False
+        level = [inner for each in level for inner in _parts(each)]
+        if not level:
+            return True
+    return False
+
+
+def _parts(value: object) -> Iterable[object]:
+    if isinstance(value, Mapping):
+        return cast("Mapping[object, object]", value).values()
+    return cast("Sequence[object]", value) if isinstance(value, list | tuple) else ()
 
 
 @lru_cache(maxsize=1024)

@@ -17,7 +17,7 @@ from bough.env.sandbox import Sandbox, SandboxError
 from bough.env.splits import content_hash, draw_instances, instance_task
 from bough.tree import Outcome, Task
 
-BLOCK = re.compile(r"```[ \t]*(?:[pP]y\w*)?[ \t]*\n(.*?)(?:```|\Z)", re.DOTALL)
+BLOCK = re.compile(r"```[ \t]*(?:[pP]y\w*[ \t]*)?\n(.*?)(?:```|\Z)", re.DOTALL)
 
 DIFFERENT = 3
 """Fewest different expected values of the hidden tests of a generated task."""
@@ -247,13 +247,20 @@ def _row_tasks(file: str, visible: int, changed: int) -> RowTasks:
     return RowTasks("CodeTasks", read_rows(file, visible))
 
 
+def ending_of(current: CodeState) -> str:
+    """The part of a state's key that sets an ended episode apart; "" while it is open."""
+    return "" if current.outcome is Outcome.OPEN else f"\n{current.outcome.name}"
+
+
 def _content(instance: ProblemInstance) -> str:
     return instance.content
 
 
 def _state(current: CodeState) -> State:
     text = current.feedback or prompt_of(current.problem)
-    return State(observation=text, key=content_hash(f"{current.problem.prompt}\n{text}"), value=current)
+    return State(
+        observation=text, key=content_hash(f"{current.problem.prompt}\n{text}{ending_of(current)}"), value=current
+    )
 
 
 def _code_state(state: State) -> CodeState:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar, cast
 
 from bough.env.check_call import check_call
-from bough.env.code_tasks import CodeState, CodeTasks, feedback_of, prompt_of
+from bough.env.code_tasks import CodeState, CodeTasks, ending_of, feedback_of, prompt_of
 from bough.env.coding.problem import Problem
 from bough.env.env import Branching, Split, State, Step
 from bough.env.function_tool import function_tool
@@ -165,7 +165,7 @@ def _code(call: ToolCall) -> str:
 
 
 def _state(current: CodeState, observation: Observation) -> State:
-    key = content_hash(f"{current.problem.prompt}\n{current.feedback}")
+    key = content_hash(f"{current.problem.prompt}\n{current.feedback}{ending_of(current)}")
     return State(observation=observation, key=key, value=current, tools=TOOLS)
 
 

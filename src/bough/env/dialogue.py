@@ -144,7 +144,8 @@ class Dialogue:
         current = dialogue_state(state)
         if current.turns >= self.patience and not current.act:
             return Step(state=state, outcome=Outcome.TERMINATED, valid=False)
-        text = action[:MOST_CHARACTERS]
+        # A lone surrogate cannot be written.
+        text = action[:MOST_CHARACTERS].encode(errors="replace").decode()
         return self._replied(current, text) if current.act else self._acted(current, text)
 
     def plan(self, state: State) -> tuple[str, ...] | None:
@@ -171,7 +172,7 @@ class Dialogue:
         left = turns >= self.patience
         kept = scenario.leave_reward if left else 0.0
         return Step(
-            state=_state(replace(current, turns=turns, last_text=UNCLEAR), UNCLEAR),
+            state=_state(replace(current, turns=turns, last_text=UNCLEAR), UNCLEAR, over=left),
             outcome=Outcome.TRUNCATED if left else Outcome.OPEN,
             valid=False,
             payoffs={AGENT: -self.turn_cost, USER: kept},
@@ -189,7 +190,7 @@ class Dialogue:
             current, exchanges=exchanges, act="", last_text=text, turns=self.patience if over else current.turns
         )
         return Step(
-            state=_state(after, text),
+            state=_state(after, text, over=over),
             outcome=Outcome.TERMINATED if result.over else Outcome.TRUNCATED if left else Outcome.OPEN,
             success=result.success,
             payoffs={AGENT: result.reward, USER: user_reward},
@@ -242,13 +243,15 @@ def _content(scenario: Scenario) -> str:
     return f"{_family(scenario)} {scenario.content}"
 
 
-def _state(current: DialogueState, text: str) -> State:
+def _state(current: DialogueState, text: str, *, over: bool = False) -> State:
     """The state of a dialogue: the agent reads the last text, the user also its goal."""
     scenario = current.scenario
     key = f"{_family(scenario)} {scenario.key(current.exchanges)}"
     if not current.act:
         acts = scenario.acts(current.exchanges)
-        return State(observation=text, key=f"{AGENT} {key}", value=current, admissible=acts, seat=AGENT)
+        return State(
+            observation=text, key=f"{AGENT} {key}{' over' if over else ''}", value=current, admissible=acts, seat=AGENT
+        )
     shown = f"{scenario.goal}\n{AGENT}: {text}"
     return State(observation=shown, key=f"{USER} {current.act} {key}", value=current, seat=USER)
 

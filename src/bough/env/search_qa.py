@@ -62,6 +62,8 @@ class SearchState:
         seen: Indices of the evidence that was shown, ascending.
         calls: Number of executed calls.
         errors: Number of calls that were not executed.
+        outcome: `OPEN` until the episode ends.
+        solved: Whether the answer was right.
     """
 
     task: Task
@@ -71,6 +73,8 @@ class SearchState:
     seen: tuple[int, ...] = ()
     calls: int = 0
     errors: int = 0
+    outcome: Outcome = Outcome.OPEN
+    solved: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,8 +85,8 @@ class SearchQa:
     is its score after SQuAD's normalisation, and success is exact match. Of a longer text the answer is the part
     between `<answer>` tags, or after `</think>`. The corpus and its index are built once in each process and shared.
 
-    The key of a state holds the question, the documents in results, and the documents read. The order and number of
-    calls are not part of it, so a search that lists nothing new returns to the same state.
+    The key of a state holds the question, the documents in results, the documents read, and the end of the episode. The
+    order and number of calls are not part of it, so a search that lists nothing new returns to the same state.
 
     `Step.info` has the evidence: "seen", the indices of the facts shown so far, of "facts" in all; "found", the number
     of required entities whose facts were shown, of "required" in all; "calls"; and "em" and "f1" at the end.
@@ -169,6 +173,8 @@ class SearchQa:
     def step(self, state: State, action: Action | str) -> Step:
         """Executes the calls of an action in their order, or ends the episode with its text."""
         before = _search_state(state)
+        if before.outcome is not Outcome.OPEN:
+            return Step(state=state, outcome=before.outcome, valid=False, success=before.solved)
         calls = action.calls if isinstance(action, Action) else ()
         if not calls:
             return self._end(before, action.text if isinstance(action, Action) else action)
@@ -183,10 +189,11 @@ class SearchQa:
             messages.append(Message(role="tool", content=text, call_id=call_id))
         over = len(calls) > left or (self.max_errors is not None and after.errors > self.max_errors)
         fresh = len(after.seen) - len(before.seen)
+        after = replace(after, outcome=Outcome.TRUNCATED if over else Outcome.OPEN)
         return Step(
             state=self._state(after, tuple(messages)),
             reward=(self.evidence_reward * fresh / len(after.evidence) if fresh else 0.0) - cost,
-            outcome=Outcome.TRUNCATED if over else Outcome.OPEN,
+            outcome=after.outcome,
             valid=after.errors == before.errors,
             info=_info(after),
         )
@@ -194,11 +201,11 @@ class SearchQa:
     def plan(self, state: State) -> tuple[Action, ...] | None:
         """Returns searches and reads up to the last missing fact, then the answer.
 
-        None for a question without known evidence, or where too few calls are left.
+        None for a question without known evidence, where too few calls are left, or after the end.
         """
         current = _search_state(state)
         question = read_question(current.task)
-        if not current.evidence:
+        if not current.evidence or current.outcome is not Outcome.OPEN:
             return None
         plan: list[Action] = []
         while (call := self._next_call(current)) is not None:
@@ -262,7 +269,7 @@ class SearchQa:
         answer = final_answer(text)
         exact, f1 = score(answer, read_question(current.task).answers)
         return Step(
-            state=self._state(current, ""),
+            state=self._state(replace(current, outcome=Outcome.TERMINATED, solved=exact == 1), ""),
             reward=f1 if self.metric == "f1" else exact,
             outcome=Outcome.TERMINATED,
             valid=bool(answer),
@@ -272,7 +279,8 @@ class SearchQa:
 
     def _state(self, current: SearchState, observation: Observation) -> State:
         listed, opened = (",".join(map(str, each)) for each in (current.listed, current.opened))
-        key = f"{current.task.id} listed {listed} read {opened}"
+        ending = "" if current.outcome is Outcome.OPEN else f" {current.outcome.name.lower()} {current.solved}"
+        key = f"{current.task.id} listed {listed} read {opened}{ending}"
         return State(observation=observation, key=key, value=current, tools=TOOLS)
 
 

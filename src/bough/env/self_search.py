@@ -79,7 +79,9 @@ class SelfSearch:
         return State(observation=read_question(task).text, key=task.id, value=task)
 
     def step(self, state: State, action: str) -> Step:
-        """Ends the episode with the answer in a text."""
+        """Ends the episode with the answer in a text. After the end an action is not valid and pays nothing."""
+        if _is_over(state):
+            return Step(state=state, outcome=Outcome.TERMINATED, valid=False)
         answer = final_answer(action)
         exact, f1 = score(answer, read_question(_task(state)).answers)
         return Step(
@@ -92,9 +94,9 @@ class SelfSearch:
         )
 
     def plan(self, state: State) -> tuple[str, ...] | None:
-        """Returns one text with a search for each fact; None for a question without known evidence."""
+        """Returns one text with a search for each fact; None without known evidence, or after the end."""
         question = read_question(_task(state))
-        if not question.evidence:
+        if not question.evidence or _is_over(state):
             return None
         lines: list[str] = []
         for each in question.evidence:
@@ -102,6 +104,10 @@ class SelfSearch:
             lines.append(f"<information>{each.text}</information>")
         answer = ", ".join(each[0] for each in question.answers)
         return ("\n".join([*lines, "<think>I have it.</think>", f"<answer>{answer}</answer>"]),)
+
+
+def _is_over(state: State) -> bool:
+    return state.key != _task(state).id
 
 
 def _task(state: State) -> Task:

@@ -281,7 +281,13 @@ class Sql:
 @lru_cache(maxsize=256)
 def _gold(questions: SqlSource, database: str, sql: str, limits: QueryLimits) -> tuple[QueryResult, ...]:
     """The results of a gold query, with larger limits than those of the agent."""
-    wide = replace(limits, rows=GOLD_ROWS, instructions=10 * limits.instructions, seconds=10 * limits.seconds)
+    wide = replace(
+        limits,
+        rows=GOLD_ROWS,
+        instructions=10 * limits.instructions,
+        seconds=10 * limits.seconds,
+        memory_bytes=10 * limits.memory_bytes,
+    )
     return tuple(each.run(sql, wide) for each in open_databases(questions, database))
 
 

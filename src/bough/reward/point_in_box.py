@@ -16,6 +16,9 @@ class PointInBox:
     The format reward of UI-R1 is `Format`. Needs an environment with a screen, such as `Screens`: an action without
     `Pointing` pays nothing. Assumes that the oracle's action is the only right one.
 
+    UI-R1 has one action per task. Here a path pays for a target once (for an action without an element: for its kind
+    once), so a policy gains nothing when it leaves a target and returns to it.
+
     As in the paper, an action of the right kind without a target pays in full. `clicks_only=True` pays only at actions
     whose correct action is a click, so a policy gets no reward for easy kinds such as "back".
 

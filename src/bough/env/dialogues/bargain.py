@@ -4,7 +4,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bough.env.dialogues.scenario import NUMBER, Exchange, ExchangeResult, says_farewell, words_in
+from bough.env.dialogues.scenario import Exchange, ExchangeResult, prices_in, says_farewell, words_in
 
 STEP = 5
 """Prices are multiples of this."""
@@ -92,13 +92,13 @@ class Bargain:
         return (*STRATEGIES, "sell", *(f"ask {price}" for price in prices))
 
     def parse_act(self, text: str) -> str | None:
-        """One strategy by its word; otherwise a number is a demand, and the word sell or deal takes the bid."""
+        """One strategy by its word; otherwise a number above 0 is a demand, and the word sell or deal takes the bid."""
         strategies = words_in(text, STRATEGIES)
-        numbers = NUMBER.findall(text)
+        prices = prices_in(text)
         if strategies:
             return strategies[0] if len(strategies) == 1 else None
-        if numbers:
-            return f"ask {int(numbers[-1])}"
+        if prices:
+            return f"ask {prices[-1]}" if prices[-1] else None
         return "sell" if words_in(text, ("sell", *ACCEPTS)) else None
 
     def reply(self, exchanges: Sequence[Exchange], act: str) -> str:
@@ -114,12 +114,12 @@ class Bargain:
         """A deal pays the sale-to-list ratio: the profit over that at the list price."""
         act, reply = exchanges[-1]
         bid = self.bid(exchanges[:-1])
-        price = 0
+        price: int | None = None
         if act == "sell":
             price = bid
         elif act.startswith("ask ") and words_in(reply, ACCEPTS):
             price = int(act.removeprefix("ask "))
-        if not price:
+        if price is None:
             return ExchangeResult(over=says_farewell(reply), info={"bid": self.bid(exchanges)})
         reward = self._reward(price)
         surplus = max(0.0, (self.reservation - price) / (self.listed - self.cost))
@@ -129,8 +129,8 @@ class Bargain:
     def bid(self, exchanges: Sequence[Exchange]) -> int:
         """The buyer's last bid."""
         for _, reply in reversed(exchanges):
-            if numbers := NUMBER.findall(reply):
-                return min(int(numbers[-1]), self.listed)
+            if prices := prices_in(reply):
+                return min(prices[-1], self.listed)
         return self.start - self.margin * STEP
 
     def key(self, exchanges: Sequence[Exchange]) -> str:

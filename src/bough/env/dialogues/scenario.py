@@ -5,7 +5,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, runtime_checkable
 
-NUMBER = re.compile(r"\d{1,6}")
+PRICE = re.compile(r"(\d+(?:,\d{3}(?!\d))*)(?:\.\d+)?")
+LARGEST = 999_999
+"""A larger price counts as this one."""
+
 FAREWELL = "goodbye"
 """A user ends the dialogue with this word."""
 
@@ -89,6 +92,16 @@ def words_in(text: str, words: Iterable[str]) -> list[str]:
     """The words that occur in a text as whole words, whatever their case, in the order of `words`."""
     found = set(re.findall(r"[a-z]+", text.lower()))
     return [word for word in words if word in found]
+
+
+def prices_in(text: str) -> list[int]:
+    """The prices in a text, in whole units: decimals are dropped, and a comma may separate thousands.
+
+    Example:
+        >>> prices_in("not 1,200, but 62.50")
+        [1200, 62]
+    """
+    return [min(int(whole.replace(",", "")[:12]), LARGEST) for whole in PRICE.findall(text)]
 
 
 def says_farewell(reply: str) -> bool:

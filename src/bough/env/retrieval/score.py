@@ -5,12 +5,13 @@ import string
 from collections import Counter
 from collections.abc import Sequence
 
+from bough.env.last_tagged import last_tagged
+
 LONGEST = 2000
 """Characters of an answer that are scored."""
 
 ARTICLES = re.compile(r"\b(?:a|an|the)\b")
 PUNCTUATION = str.maketrans("", "", string.punctuation)
-TAGGED = re.compile(r"<answer>(.*?)</answer>", re.DOTALL)
 SEPARATORS = re.compile(r"[,;\n]|\band\b")
 
 
@@ -27,8 +28,8 @@ def normalise(text: str) -> str:
 
 def final_answer(text: str) -> str:
     """The answer in a text: between the last `<answer>` tags, else after the last `</think>`, else the whole text."""
-    tagged = TAGGED.findall(text)
-    answer: str = tagged[-1] if tagged else text.rpartition("</think>")[2]
+    tagged = last_tagged(text, "answer")
+    answer = text.rpartition("</think>")[2] if tagged is None else tagged
     return answer.strip()[:LONGEST]
 
 

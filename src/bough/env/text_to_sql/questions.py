@@ -12,6 +12,9 @@ from bough.env.text_to_sql.read_only import ReadOnlyDatabase
 from bough.env.text_to_sql.schema import Schema
 from bough.tree import Task
 
+QUOTED = r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`[^`]*`|\[[^\]]*\]"
+QUOTED_OR_COMMENT = re.compile(rf"({QUOTED})|--[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
+
 
 class SqlSource(Hashable, Protocol):
     """A source of questions: a frozen dataclass whose fields are its settings.
@@ -86,7 +89,8 @@ def orders_rows(sql: str) -> bool:
 
 
 def normalise_sql(sql: str) -> str:
-    """A query with single blanks, in lower case outside of quotation marks, without a final semicolon."""
-    parts = re.split(r"('(?:[^']|'')*'|\"[^\"]*\")", sql.strip().rstrip(";"))
+    """A query with single blanks, in lower case outside of quotation marks, without comments and a final semicolon."""
+    plain = QUOTED_OR_COMMENT.sub(lambda found: found[1] or " ", sql)
+    parts = re.split(f"({QUOTED})", plain.strip().rstrip(";"))
     plain = (part if number % 2 else re.sub(r"\s+", " ", part).lower() for number, part in enumerate(parts))
     return "".join(plain).strip()

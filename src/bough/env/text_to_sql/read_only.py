@@ -1,6 +1,7 @@
 """Executes one untrusted SQL query on a SQLite database: read only, with limits of work and size."""
 
 import sqlite3
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -10,10 +11,14 @@ from pathlib import Path
 from typing import TypeAlias
 
 from bough.env.text_to_sql.clock import FUNCTIONS, KEYWORDS, fix_clock
+from bough.env.text_to_sql.expansion import Block, database_views, too_large
 from bough.env.text_to_sql.memory import memory_meter
 
 Value: TypeAlias = str | int | float | bytes | None
 Row: TypeAlias = tuple[Value, ...]
+
+MEASURED = threading.Lock()
+"""Held while a query runs: SQLite measures the memory of the whole process, not of one connection."""
 
 INTERVAL = 50
 """SQLite instructions between two checks of the limits. One instruction of the worst kind takes some milliseconds."""
@@ -46,7 +51,8 @@ class QueryError(StrEnum):
     TOO_LONG = "too long"
     """The statement, or one value of its result, has too many bytes."""
     TOO_MUCH_WORK = "too much work"
-    """More instructions than `QueryLimits.instructions`, or more time or memory than allowed."""
+    """More instructions than `QueryLimits.instructions`, more time or memory than allowed, or a text that SQLite would
+    expand to too many tables."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +63,8 @@ class QueryLimits:
         instructions: Maximum number of instructions of SQLite's virtual machine, in steps of `INTERVAL`. The count is
             the same on every machine, so this limit normally ends a long query.
         seconds: Maximum wall time, for instructions that take long.
-        memory_bytes: Maximum memory that the query adds to what SQLite uses in this process.
+        memory_bytes: Maximum memory that the query adds to what SQLite uses in this process, and maximum size of the
+            rows that are read.
         rows: Maximum number of rows that are read; further rows are left.
         value_bytes: Maximum size of a value and of a row.
         sql_bytes: Maximum size of the statement.
@@ -137,7 +144,9 @@ class _Watch:
 
 
 class ReadOnlyDatabase:
-    """A SQLite database on which one query at a time is executed, by any thread.
+    """A SQLite database on which any thread executes queries.
+
+    One query at a time runs in a process, on all databases: the limit of memory then counts one query alone.
 
     SQLite's authorizer allows only SELECT, reads, recursion and the functions of `ALLOWED_FUNCTIONS`. So no statement
     writes, attaches a file, changes a setting or loads code. The present time is fixed, and there are no random
@@ -158,11 +167,11 @@ class ReadOnlyDatabase:
         Raises:
             ValueError: when the file cannot be read or is no SQLite database.
         """
-        self._lock = threading.Lock()
         self._connection = _connect(content)
         self._connection.text_factory = lambda text: text.decode(errors="replace")  # pyright: ignore[reportUnknownLambdaType, reportUnknownMemberType]
         # Sorting stays in memory: no temporary files.
         self._connection.execute("pragma temp_store = memory")
+        self._views = _views(self._connection)
         fix_clock(self._connection)
         for limit in (sqlite3.SQLITE_LIMIT_ATTACHED, sqlite3.SQLITE_LIMIT_WORKER_THREADS):
             self._connection.setlimit(limit, 0)
@@ -177,7 +186,9 @@ class ReadOnlyDatabase:
         if len(sql.encode(errors="replace")) > limits.sql_bytes:
             message = f"the query has more than {limits.sql_bytes:,} bytes"
             return QueryResult(error=QueryError.TOO_LONG, message=message)
-        with self._lock:
+        if message := too_large(sql, self._views):
+            return QueryResult(error=QueryError.TOO_MUCH_WORK, message=message)
+        with MEASURED:
             connection, meter = self._connection, memory_meter()
             deadline = time.monotonic() + limits.seconds
             watch = _Watch(limits=limits, meter=meter, begun_bytes=meter(), deadline=deadline)
@@ -212,15 +223,24 @@ def _connect(content: bytes | Path) -> sqlite3.Connection:
     return connection
 
 
+def _views(connection: sqlite3.Connection) -> Block:
+    return database_views(dict(connection.execute("select name, sql from sqlite_master where type = 'view'")))
+
+
 def _fetch(connection: sqlite3.Connection, sql: str, watch: _Watch) -> QueryResult:
     cursor = connection.execute(sql)
     try:
         if cursor.description is None:
             return QueryResult(error=QueryError.INVALID, message="got no query")
         rows: list[Row] = []
+        row_bytes = 0
         for row in cursor:
             if len(rows) == watch.limits.rows:
                 break
+            row_bytes += sys.getsizeof(row) + sum(map(sys.getsizeof, row))
+            if row_bytes > watch.limits.memory_bytes:
+                watch.exceeded = f"more than {watch.limits.memory_bytes:,} bytes of rows"
+                raise MemoryError
             rows.append(row)
         else:
             row = None
