@@ -126,6 +126,8 @@ def chain(body: str, levels: int = 30) -> str:
         chain("select 1 x where 1 in SELF or 2 in SELF"),
         chain("select (select x from SELF) + (select x from SELF) x"),
         chain("select x + x x from SELF"),
+        chain("select (select x + x) x from SELF"),
+        chain("select (with c as (select x + x y) select y from c) x from SELF"),
         "select * from " + "(select x + x + x + x + x x from " * 12 + "(select 1 x)" + ")" * 12,
         "with a as (" * 14 + "select 1 x" + ") select 1 x from a p, a q, a r" * 14,
     ],

@@ -16,6 +16,9 @@ MOST_TABLES = 1000
 MOST_COPIES = 200_000
 """Maximum number of copies of one column after the expansion, as the product of its uses along a chain."""
 
+DEEPEST = 100
+"""Number of blocks around a sub-query whose columns it may mean; SQLite parses fewer."""
+
 TOKEN = re.compile(
     r"--[^\n]*|/\*.*?(?:\*/|\Z)|\ufeff"
     r"|'(?:[^']|'')*'?|\"(?:[^\"]|\"\")*\"?|`(?:[^`]|``)*`?|\[[^\]]*\]?"
@@ -48,7 +51,8 @@ class Block:
         defined: The common tables of its WITH clause, or the views of the database.
         inner: The sub-queries in it.
         tables: Names after FROM, JOIN and IN.
-        uses: How often each name occurs.
+        uses: How often each name occurs in it and in the sub-queries in it, which may mean its columns.
+        is_table: Whether it is a common table, which sees no columns of the block that defines it.
     """
 
     outer: "Block | None" = None
@@ -56,6 +60,7 @@ class Block:
     inner: list["Block"] = field(default_factory=list["Block"])
     tables: list[str] = field(default_factory=list[str])
     uses: Counter[str] = field(default_factory=Counter[str])
+    is_table: bool = False
     pending: str = ""
     in_with: bool = False
 
@@ -91,7 +96,7 @@ def too_large(sql: str, views: Block) -> str:
 def read_block(sql: str, outer: Block) -> Block:
     """Returns the blocks of a statement. Any text is read; what is no SQL makes no block."""
     tokens = [_name(found) for found in TOKEN.findall(sql) if not found.startswith(SKIPPED)]
-    root = Block(outer=outer)
+    root = Block(outer=outer, is_table=True)
     stack = [root]
     own = [True]  # whether the last open parenthesis began a block
     for place, (token, word) in enumerate(tokens):
@@ -124,6 +129,7 @@ def _open(block: Block, before: str) -> Block:
     """A new block inside another: a common table after AS, otherwise a sub-query."""
     opened = Block(outer=block)
     if block.in_with and block.pending and before in ("as", "materialized"):
+        opened.is_table = True
         block.defined[block.pending] = opened
         block.pending = ""
     else:
@@ -139,7 +145,12 @@ def _count(block: Block, token: str, before: tuple[str, str], after: str) -> Non
         block.tables.append(token)
     alias = before[1] in ("as", ")") or (before[1][:1].isalnum() and before[1] not in KEYWORDS)
     if token not in KEYWORDS and after not in (".", "(") and not alias:
-        block.uses[token] += 1
+        reader: Block | None = block
+        for _ in range(DEEPEST):
+            if reader is None:
+                break
+            reader.uses[token] += 1
+            reader = reader.outer.outer if reader.is_table and reader.outer is not None else reader.outer
 
 
 def _size(block: Block, known: dict[Block, tuple[int, int]]) -> tuple[int, int]:
