@@ -12,6 +12,7 @@ from tests.small import run as small
 import bough.recipes
 from bough.cli.find import find_run
 from bough.config import ConfigError, dump, load, override
+from bough.config.config import build
 from bough.context import Tagged, Window
 from bough.credit import Grpo, dr_grpo, rloo
 from bough.env import FrozenLake, Replay
@@ -227,3 +228,12 @@ def test_overrides_one_after_the_other() -> None:
 def test_overrides_that_cannot_be(change: str, told: str) -> None:
     with pytest.raises(ConfigError, match=told):
         override(small(), [change])
+
+
+class Plain:
+    """A class without fields."""
+
+
+def test_a_class_that_is_no_dataclass_is_named() -> None:
+    with pytest.raises(ConfigError, match=r"env: got Plain, which is no dataclass; write @dataclass"):
+        build(Plain, {}, "env")

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from bough.env import Branching, EnvFault, Replay
+from bough.evaluate import CheckSizes, check_env
 from bough.tree import Outcome
 
 gymnasium = pytest.importorskip("gymnasium")
@@ -213,3 +214,10 @@ def test_what_is_wrong_is_named() -> None:
 
 def test_colours_become_brackets() -> None:
     assert plain("  (Up)\n\x1b[41mS\x1b[0mF\n\x1b[34;1mR\x1b[0m\x1b[43m \x1b[0m") == "  (Up)\n[S]F\nR[ ]"
+
+
+def test_seeds_that_start_alike_are_different_tasks() -> None:
+    """Every seed of FrozenLake starts on the same map; the seed decides where the ice slips."""
+    slippery = gymnasium_env("FrozenLake-v1", actions=MOVES)
+    report = check_env(slippery, sizes=CheckSizes(tasks=3, walks=2, episodes=8, seconds=5), only=("splits",))
+    assert not report.failures

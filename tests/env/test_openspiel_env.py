@@ -245,6 +245,9 @@ def test_scripts_refuse_games_that_they_cannot_play() -> None:
     breakthrough = OpenSpiel(game="breakthrough", opening=0)
     with pytest.raises(EnvFault, match=r"got breakthrough, without information states"):
         EquilibriumPlay().act(breakthrough.start(Task(id="a", data={"game": "breakthrough"})), 0)
+    four = OpenSpiel(game="connect_four", opening=0)
+    with pytest.raises(EnvFault, match=r"got connect_four, with more than 100,000 histories"):
+        EquilibriumPlay(iterations=1).act(four.start(Task(id="a", data={"game": "connect_four"})), 0)
     with pytest.raises(EnvFault, match=r"got a state of another environment"):
         PerfectPlay().act(State(observation="", key="", value=0), 0)
 

@@ -47,7 +47,8 @@ def dump(value: object) -> Any:
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     raise ConfigError(
-        f"got a {type(value).__name__} in the configuration; need dataclasses, numbers, texts, lists and mappings"
+        f"got a {type(value).__name__} in the configuration; need dataclasses, numbers, texts, lists and mappings: "
+        "write @dataclass(frozen=True, kw_only=True) above an environment or piece of your own"
     )
 
 
@@ -73,6 +74,11 @@ def load(data: object, where: str = "") -> Any:
 
 def build(cls: type, given: Mapping[str, object], where: str) -> Any:
     """Build a piece from field values, each checked against the type of its field."""
+    if not dataclasses.is_dataclass(cls):
+        raise ConfigError(
+            f"{where or cls.__name__}: got {cls.__name__}, which is no dataclass; write @dataclass(frozen=True, "
+            "kw_only=True) above the class, with its settings as fields"
+        )
     known = fields_of(cls)
     for name in given:
         if name not in known:

@@ -85,21 +85,43 @@ class EquilibriumPlay:
         return Random(seed).choices(list(moves), [shares.get(move, 0.0) for move in moves.values()])[0]
 
 
+MOST_HISTORIES = 100_000
+"""Largest game tree for `EquilibriumPlay`; that of Leduc poker has about 9,500 histories."""
+
+
 @lru_cache(maxsize=8)
 def equilibrium(game: str, iterations: int) -> Mapping[str, tuple[tuple[int, float], ...]]:
     """The average policy of CFR+: the moves and their probabilities by information state.
 
     Raises:
-        EnvFault: when the game has no information states as text.
+        EnvFault: when the game has no information states as text, or more than `MOST_HISTORIES` histories.
     """
     loaded = load_game(game)
     if not loaded.get_type().provides_information_state_string:
         raise EnvFault(f"EquilibriumPlay: got {game}, without information states as text; need a game that has them")
+    if not _is_small(loaded.new_initial_state(), MOST_HISTORIES):
+        raise EnvFault(
+            f"EquilibriumPlay: got {game}, with more than {MOST_HISTORIES:,} histories; need a smaller game, such as "
+            "kuhn_poker or leduc_poker, or another script: TreeSearchPlay where nothing is hidden, RandomAction"
+        )
     solver = pyspiel().CFRPlusSolver(loaded)
     for _ in range(iterations):
         solver.evaluate_and_update_policy()
     table = cast("dict[str, list[tuple[int, float]]]", solver.tabular_average_policy().policy_table())
     return {name: tuple((int(move), float(share)) for move, share in rows) for name, rows in table.items()}
+
+
+def _is_small(start: Any, most: int) -> bool:
+    """Whether at most `most` histories follow from a state of OpenSpiel."""
+    left, count = [start], 0
+    while left:
+        count += 1
+        if count > most:
+            return False
+        state = left.pop()
+        if not state.is_terminal():
+            left.extend(state.child(move) for move in state.legal_actions())
+    return True
 
 
 def _opened(state: State, name: str) -> tuple[Position, Any, dict[str, int]]:

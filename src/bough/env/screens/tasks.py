@@ -88,7 +88,8 @@ def draw(
         if misses >= PATIENCE:
             raise ValueError(
                 f"Screens.tasks: got count={count}, but after {len(found)} different tasks {PATIENCE} samples gave no "
-                "new one; need a smaller count, or settings with more tasks (apps, rows)"
+                "new one; need a smaller count, or settings with more tasks (apps, rows), or "
+                "a larger env.max_steps: tasks that take more actions are left out"
             )
     return list(found.values())
 

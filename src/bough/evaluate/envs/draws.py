@@ -112,8 +112,9 @@ def _data(task: Task) -> str:
 
 
 def _content(task: Task) -> str:
-    """The data of a task without its names."""
-    return json.dumps({name: value for name, value in task.data.items() if name not in NAMES}, sort_keys=True)
+    """The data of a task without its names; with them where they are all there is: a seed alone is content."""
+    left = {name: value for name, value in task.data.items() if name not in NAMES}
+    return json.dumps(left or dict(task.data), sort_keys=True)
 
 
 def _starts_equal(env: TimedEnv, first: Task, second: Task) -> bool:
