@@ -4,7 +4,6 @@ from bough.context import Window
 from bough.engine import Sampling
 from bough.env import MiniWob
 from bough.learner import Optimizer
-from bough.objective import Kl
 from bough.policy import Tiny
 from bough.reward import EnvReward, InvalidAction
 from bough.rollout import Limits
@@ -25,12 +24,10 @@ def miniwob() -> World:
         limits=Limits(turns=2),
         sampling=Sampling(max_tokens=8),
         rewards=(EnvReward(), InvalidAction(penalty=0.2)),
-        regularizers=(Kl(coefficient=0.04),),
-        filters=(),
-        optimizer=Optimizer(learning_rate=1e-3, minibatches=2, warmup_steps=20),
-        warmup=Warmup(demonstrations=320, epochs=3, learning_rate=3e-3, batch_tokens=1024),
-        schedule=Schedule(steps=120, batch_tasks=16),
+        optimizer=Optimizer(learning_rate=1e-3, minibatches=2),
+        warmup=Warmup(demonstrations=400, epochs=3, learning_rate=3e-3, batch_tokens=1024),
+        schedule=Schedule(steps=60, batch_tasks=16),
         execution=Execution(threads=1),
-        tasks=Tasks(split="train", count=800),
-        evaluation=Evaluation(tasks=Tasks(split="test", count=100), every=30),
+        tasks=Tasks(split="train", count=400),
+        evaluation=Evaluation(tasks=Tasks(split="test", count=100), every=10),
     )
