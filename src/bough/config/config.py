@@ -74,9 +74,10 @@ def load(data: object, where: str = "") -> Any:
 
 def build(cls: type, given: Mapping[str, object], where: str) -> Any:
     """Build a piece from field values, each checked against the type of its field."""
+    name_of_class = cls.__name__
     if not dataclasses.is_dataclass(cls):
         raise ConfigError(
-            f"{where or cls.__name__}: got {cls.__name__}, which is no dataclass; write @dataclass(frozen=True, "
+            f"{where or name_of_class}: got {name_of_class}, which is no dataclass; write @dataclass(frozen=True, "
             "kw_only=True) above the class, with its settings as fields"
         )
     known = fields_of(cls)
