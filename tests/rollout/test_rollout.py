@@ -132,8 +132,8 @@ class EndsWithB(World):
     """The plan is `a`, `a`, `b`; an early `b` leaves no plan."""
 
     def plan(self, state: State) -> tuple[str, ...] | None:
-        said = str(state.value)
-        return ("a", "a", "b")[len(said) :] if set(said) <= {"a"} else None
+        written = str(state.value)
+        return ("a", "a", "b")[len(written) :] if set(written) <= {"a"} else None
 
 
 def test_a_demonstration_with_shortcuts() -> None:

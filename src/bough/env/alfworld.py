@@ -2,7 +2,6 @@
 
 import json
 import random
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -118,7 +117,9 @@ class AlfWorld:
         def propose(rng: random.Random) -> Room:
             return draw_room(rng, scenes, self.task_types, receptacles=self.receptacles, objects=self.objects)
 
-        content: Callable[[Room], str] = lambda room: room.content  # noqa: E731
+        def content(room: Room) -> str:
+            return room.content
+
         rooms = draw_instances(
             name="alfworld",
             split=split,

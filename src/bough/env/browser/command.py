@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from bough.env.screens.command import clean, read_command
-from bough.tree import Tool, ToolCall
+from bough.env.tool_schema import NUMBER, TEXT, required_tool
+from bough.tree import ToolCall
 from bough.tree.pointing import Box, Point
 
 LINE = re.compile(r"\s*(click|type|select|press)\s+(.*?)\s*", re.DOTALL)
@@ -123,20 +124,12 @@ def _pointed(line: str) -> Command | None:
     return Command(verb="click", points=found.points, box=found.box)
 
 
-def _tool(name: str, description: str, **properties: dict[str, object]) -> Tool:
-    schema = {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
-    return Tool(name=name, description=description, schema=schema)
-
-
-_NUMBER: dict[str, object] = {"type": "integer", "minimum": 0, "maximum": 999999}
-_TEXT: dict[str, object] = {"type": "string"}
-
 TOOLS = (
-    _tool("click", "Click an element by its id.", element=_TEXT),
-    _tool("tap", "Click a point of the page, in pixels.", x=_NUMBER, y=_NUMBER),
-    _tool("type", "Replace the text of a field.", element=_TEXT, text=_TEXT),
-    _tool("select", "Select an option of a list.", element=_TEXT, option=_TEXT),
-    _tool("press", "Press a key.", key={"enum": [*KEYS]}),
+    required_tool("click", "Click an element by its id.", element=TEXT),
+    required_tool("tap", "Click a point of the page, in pixels.", x=NUMBER, y=NUMBER),
+    required_tool("type", "Replace the text of a field.", element=TEXT, text=TEXT),
+    required_tool("select", "Select an option of a list.", element=TEXT, option=TEXT),
+    required_tool("press", "Press a key.", key={"enum": [*KEYS]}),
 )
 """The actions as tools."""
 

@@ -4,7 +4,8 @@ import re
 from dataclasses import dataclass
 
 from bough.env.screens.form import LONGEST
-from bough.tree import Tool, ToolCall
+from bough.env.tool_schema import NUMBER, TEXT, required_tool
+from bough.tree import ToolCall
 from bough.tree.pointing import Box, Point
 
 BARE = ("back", "home", "wait", "done")
@@ -75,24 +76,16 @@ def _pointed(verb: str, rest: str) -> Command | None:
     return Command(verb="click", points=points) if fits else None
 
 
-def _tool(name: str, description: str, **properties: dict[str, object]) -> Tool:
-    schema = {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
-    return Tool(name=name, description=description, schema=schema)
-
-
-_NUMBER: dict[str, object] = {"type": "integer", "minimum": 0, "maximum": 999999}
-_TEXT: dict[str, object] = {"type": "string"}
-
 TOOLS = (
-    _tool("click", "Click an element by its id.", id=_TEXT),
-    _tool("tap", "Click a point of the screen, in pixels.", x=_NUMBER, y=_NUMBER),
-    _tool("type", "Replace the text of the field in focus.", text=_TEXT),
-    _tool("scroll", "Show another page of a long list.", direction={"enum": ["up", "down"]}),
-    _tool("open", "Open an app by its name.", app=_TEXT),
-    _tool("back", "Leave the screen."),
-    _tool("home", "Show the home screen."),
-    _tool("wait", "Wait until a screen has loaded."),
-    _tool("done", "End the task."),
+    required_tool("click", "Click an element by its id.", id=TEXT),
+    required_tool("tap", "Click a point of the screen, in pixels.", x=NUMBER, y=NUMBER),
+    required_tool("type", "Replace the text of the field in focus.", text=TEXT),
+    required_tool("scroll", "Show another page of a long list.", direction={"enum": ["up", "down"]}),
+    required_tool("open", "Open an app by its name.", app=TEXT),
+    required_tool("back", "Leave the screen."),
+    required_tool("home", "Show the home screen."),
+    required_tool("wait", "Wait until a screen has loaded."),
+    required_tool("done", "End the task."),
 )
 """The actions as tools."""
 
