@@ -2,6 +2,7 @@
 
     python bench/search.py grpo_sokoban --seeds 5 --jobs 2 --curves docs/search_sokoban.svg
     python bench/search.py grpo_textworld --seeds 5 --jobs 2 --tasks 40
+    python bench/search.py grpo --on alfworld_long --seeds 5 --tasks 40 --budgets 1 2 4 8 --searches "best of n" MCTS
 
 The agent of a seed is the policy after the recipe's warm-up, with a critic that was fitted to its own paths, the policy
 left as it is. A budget of 1 is what the longest of single paths took, one on each task; no search may sample more than
@@ -46,6 +47,8 @@ SEARCHES = {
     "A*": "Search(select=Best(by=AStarCost),evaluate=CriticTurns(discount=0.9),prune=[DedupeStates],eager=true)",
 }
 
+WITHOUT_CRITIC = {"best of n", "MCTS"}
+
 
 def main() -> None:
     arguments = _arguments()
@@ -58,16 +61,17 @@ def main() -> None:
     results = [json.loads(_result(arguments, seed).read_text()) for seed in seeds]
     least, most = (bound(result["unit"] for result in results) for bound in (min, max))
     units = f"{least}" if least == most else f"{least} to {most}"
-    print(f"`{arguments.recipe}`: held-out success, %, of {arguments.tasks} tasks\n")
+    print(f"`{_base(arguments)}`: held-out success, %, of {arguments.tasks} tasks\n")
     print(f"| budget | {' | '.join(map(str, arguments.budgets))} |")
     print(f"|---|{'---|' * len(arguments.budgets)}")
     print(f"| greedy | {_cell([result['greedy'] for result in results])} |{' |' * (len(arguments.budgets) - 1)}")
-    for name in SEARCHES:
+    for name in arguments.searches:
         cells = [_cell([result[name][str(budget)] for result in results]) for budget in arguments.budgets]
         print(f"| {name} | {' | '.join(cells)} |")
     if arguments.curves is not None:
         rates = {
-            name: [_mean([each[name][str(b)] for each in results]) for b in arguments.budgets] for name in SEARCHES
+            name: [_mean([each[name][str(b)] for each in results]) for b in arguments.budgets]
+            for name in arguments.searches
         }
         unit = f"budget; 1x is {units} sampled tokens"
         write_curves(arguments.curves, arguments.budgets, rates, unit=unit)
@@ -76,12 +80,14 @@ def main() -> None:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("recipe", nargs="?", default="grpo_sokoban")
+    parser.add_argument("recipe", nargs="?", default="grpo_sokoban", help="a recipe, or a method with --on")
+    parser.add_argument("--on", help="a world")
     parser.add_argument("changes", nargs="*", help="fields of the recipe to change, as for `bough train`")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--jobs", type=int, default=1, help="seeds at the same time")
     parser.add_argument("--tasks", type=int, default=100)
     parser.add_argument("--budgets", type=int, nargs="+", default=[1, 2, 4, 8, 16, 32])
+    parser.add_argument("--searches", nargs="+", choices=SEARCHES, default=list(SEARCHES))
     parser.add_argument("--critic-steps", type=int, default=40)
     parser.add_argument("--out", type=Path, default=Path("runs/search"))
     parser.add_argument("--curves", type=Path, help="an SVG to draw")
@@ -89,8 +95,16 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_intermixed_args()
 
 
+def _base(arguments: argparse.Namespace) -> str:
+    return f"{arguments.recipe} --on {arguments.on}" if arguments.on else arguments.recipe
+
+
+def _label(arguments: argparse.Namespace) -> str:
+    return "_".join(filter(None, (arguments.recipe, arguments.on)))
+
+
 def _result(arguments: argparse.Namespace, seed: int) -> Path:
-    return arguments.out / f"{arguments.recipe}_{seed}.json"
+    return arguments.out / f"{_label(arguments)}_{seed}.json"
 
 
 def _process(arguments: argparse.Namespace, seed: int) -> None:
@@ -99,12 +113,13 @@ def _process(arguments: argparse.Namespace, seed: int) -> None:
         return
     command = [sys.executable, __file__, arguments.recipe, *arguments.changes, "--one", str(seed)]
     command += [f"--tasks={arguments.tasks}", f"--out={arguments.out}", f"--critic-steps={arguments.critic_steps}"]
-    command += ["--budgets", *map(str, arguments.budgets)]
+    command += ["--budgets", *map(str, arguments.budgets), "--searches", *arguments.searches]
+    command += ["--on", arguments.on] if arguments.on else []
     subprocess.run(command, check=True, stdout=sys.stderr, env=os.environ | {"OMP_NUM_THREADS": "1"})
 
 
 def _measure(arguments: argparse.Namespace, seed: int) -> None:
-    recipe = override(find_run(arguments.recipe), [*arguments.changes, f"seed={seed}"])
+    recipe = override(find_run(arguments.recipe, arguments.on), [*arguments.changes, f"seed={seed}"])
     agent = _agent(arguments, recipe, seed)
     count = f"evaluation.tasks.count={arguments.tasks}"
     single = search(agent.path, ["explorer=BestOf(n=1)", count])
@@ -112,7 +127,8 @@ def _measure(arguments: argparse.Namespace, seed: int) -> None:
     unit = max(int(tree.sampled.sum()) for tree in single.trees) + recipe.world.sampling.max_tokens
     greedy = evaluate(agent.path, changes=[count, "evaluation.temperature=0"]).score.rate
     result: dict[str, object] = {"unit": unit, "greedy": greedy}
-    for name, explorer in SEARCHES.items():
+    for name in arguments.searches:
+        explorer = SEARCHES[name]
         rates: dict[int, float] = {}
         for budget in arguments.budgets:
             found = search(agent.path, [f"explorer={explorer}", f"limits.tree_tokens={budget * unit}", count])
@@ -125,11 +141,13 @@ def _measure(arguments: argparse.Namespace, seed: int) -> None:
 
 
 def _agent(arguments: argparse.Namespace, recipe: Run, seed: int) -> RunDirectory:
-    """The policy after its warm-up, with a critic of its own."""
-    warm = RunDirectory(path=arguments.out / f"{arguments.recipe}_warm_{seed}")
+    """The policy after its warm-up, with a critic of its own where a search needs one."""
+    warm = RunDirectory(path=arguments.out / f"{_label(arguments)}_warm_{seed}")
     if not warm.final.is_dir():
         start(recipe.replace(name=warm.path.name, steps=0), arguments.out)
-    done = RunDirectory(path=arguments.out / f"{arguments.recipe}_critic_{seed}")
+    if WITHOUT_CRITIC.issuperset(arguments.searches):
+        return warm
+    done = RunDirectory(path=arguments.out / f"{_label(arguments)}_critic_{seed}")
     if done.final.is_dir():
         return done
     fitted = recipe.replace(

@@ -33,8 +33,8 @@ def alfworld() -> World:
         regularizers=(Entropy(coefficient=0.01),),
         optimizer=Optimizer(learning_rate=5e-4, minibatches=4, warmup_steps=20),
         warmup=Warmup(demonstrations=1500, epochs=5, learning_rate=2e-3, batch_tokens=1024, shortcuts=0.5),
-        schedule=Schedule(steps=60, batch_tasks=16),
+        schedule=Schedule(steps=30, batch_tasks=16),
         execution=Execution(threads=1),
         tasks=Tasks(split="train", count=2000),
-        evaluation=Evaluation(tasks=Tasks(split="test", count=200), every=15),
+        evaluation=Evaluation(tasks=Tasks(split="test", count=200), every=10),
     )

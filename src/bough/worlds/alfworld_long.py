@@ -1,0 +1,35 @@
+"""ALFWorld at length: two objects to find and place, in fifteen to thirty turns."""
+
+from bough.engine import Sampling
+from bough.env import AlfWorld
+from bough.learner import Optimizer
+from bough.policy import Tiny
+from bough.rollout import Limits
+from bough.train import Evaluation, Execution, Schedule, Tasks, Warmup, World
+
+
+def alfworld_long() -> World:
+    """Rooms with eight receptacles, and two objects to place, as in ALFWorld (arXiv 2010.03768) at length.
+
+    Assumes an oracle for the warm-up.
+    """
+    return World(
+        name="alfworld_long",
+        env=AlfWorld(
+            task_types=("pick_two_obj_and_place",),
+            receptacles=8,
+            objects=4,
+            max_steps=30,
+            repeat_task=True,
+            verbs=("go", "open", "take", "move"),
+        ),
+        policy=Tiny(layers=2, width=128, heads=8, context_tokens=4096),
+        limits=Limits(turns=30),
+        sampling=Sampling(max_tokens=12),
+        optimizer=Optimizer(learning_rate=5e-4),
+        warmup=Warmup(demonstrations=600, epochs=5, learning_rate=2e-3, batch_tokens=2048, shortcuts=0.3),
+        schedule=Schedule(steps=60, batch_tasks=2),
+        execution=Execution(threads=1),
+        tasks=Tasks(split="train", count=1000),
+        evaluation=Evaluation(tasks=Tasks(split="test", count=60), every=15),
+    )
