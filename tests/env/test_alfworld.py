@@ -197,6 +197,12 @@ def test_the_same_room_in_two_scenes_or_phrases_is_one_instance() -> None:
     assert other.content != room.content
 
 
+@pytest.mark.parametrize("games", ["", "folder"])
+def test_another_split_is_a_value_error(games: str) -> None:
+    with pytest.raises(ValueError, match=r"'valid_seen'; need .*dev \(valid_seen\)"):
+        AlfWorld(games=games).tasks("valid_seen", 1, 0)  # type: ignore[arg-type]
+
+
 # Values.
 
 
@@ -251,7 +257,18 @@ def test_other_processes_play_the_same(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "data",
-    [{}, {"scene": 1}, {"game": "x"}, {"receptacles": {"Cabinet) (x": "Cabinet"}}, {"phrase": 7}, {"task_type": "no"}],
+    [
+        {},
+        {"scene": 1},
+        {"game": "x"},
+        {"receptacles": {"Cabinet) (x": "Cabinet"}},
+        {"phrase": 7},
+        {"task_type": "no"},
+        {"target": "Apple) (x"},
+        {"target": "{obj}"},
+        {"place": "Desk Type"},
+        {"task_type": "look_at_obj_in_light"},  # its place is a lamp
+    ],
 )
 def test_a_task_without_a_room_is_a_value_error(data: dict[str, object]) -> None:
     _, task = one("pick_and_place_simple")
@@ -292,6 +309,9 @@ def test_the_games_of_a_folder(tmp_path: Path) -> None:
         env.tasks("test", 3, 0)
     with pytest.raises(ValueError, match=r"need a \.tw-pddl file"):
         env.start(Task(id="bad", data={"game": "../game.tw-pddl"}))
+    for name in ("\0.tw-pddl", "\ud800.tw-pddl", "x" * 10**4 + ".tw-pddl"):
+        with pytest.raises(ValueError, match=r"need a \.tw-pddl file"):
+            env.start(Task(id="bad", data={"game": name}))
     with pytest.raises(FileNotFoundError, match="valid_seen"):
         AlfWorld(games=str(tmp_path / "train")).tasks("dev", 1, 0)
 

@@ -10,7 +10,7 @@ from typing import Literal
 from bough.env.env import Branching, Split, State, Step
 from bough.env.household import package
 from bough.env.household.expert import planner, searcher
-from bough.env.household.folder import game_names, read_game
+from bough.env.household.folder import FOLDERS, game_names, read_game
 from bough.env.household.game import Game
 from bough.env.household.pddl import Fact
 from bough.env.household.rooms import TASK_TYPES, Room, draw_room, room_of, scenes_with
@@ -116,9 +116,12 @@ class AlfWorld:
         No two splits share a room with its content and its task.
 
         Raises:
-            ValueError: when the split has fewer games.
+            ValueError: when there is no such split, or it has fewer games.
             ImportError: when `alfworld` is not installed.
         """
+        if split not in FOLDERS:
+            need = ", ".join(f"{name} ({folder})" for name, folder in FOLDERS.items())
+            raise ValueError(f"AlfWorld.tasks: got split={split!r}; need {need}")
         if self.games:
             return self._folder_tasks(split, count, seed)
         held_out = package.tables().held_out

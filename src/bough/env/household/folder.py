@@ -31,14 +31,23 @@ def read_game(folder: Path, name: str) -> tuple[str, str, str]:
     Raises:
         ValueError: when `name` is no game of the folder, or the file is no game.
     """
-    path = (folder / name).resolve()
-    if not name.endswith(".tw-pddl") or not path.is_relative_to(folder.resolve()) or not path.is_file():
-        raise ValueError(f"AlfWorld: got the game {name!r}; need a .tw-pddl file in {folder}")
+    path = _inside(folder, name)
+    if path is None:
+        raise ValueError(f"AlfWorld: got the game {name[:200]!r}; need a .tw-pddl file in {folder}")
     game = _read(path)
     for part in ("pddl_domain", "pddl_problem", "grammar"):
         if not isinstance(game.get(part), str):
             raise ValueError(f"{path}: got {game.get(part)!r} as {part}; need a text")
     return game["pddl_domain"], game["pddl_problem"], game["grammar"]
+
+
+def _inside(folder: Path, name: str) -> Path | None:
+    try:
+        path = (folder / name).resolve()
+        known = name.endswith(".tw-pddl") and path.is_relative_to(folder.resolve()) and path.is_file()
+    except (OSError, ValueError):  # a name that no file can have
+        return None
+    return path if known else None
 
 
 @lru_cache(maxsize=16)
