@@ -14,7 +14,7 @@ LEFT_OUT = ("movable", "Sliced")
 
 
 def game_names(folder: Path, split: Split, task_types: Collection[str]) -> list[str]:
-    """The paths of a split's games in the folder, sorted: those that ALFWorld plays, which are marked as solvable.
+    """The paths of a split's games in the folder, sorted; as in ALFWorld, only games marked as solvable.
 
     A game's task type is in `traj_data.json` beside it, or else in the name of its folder.
 
