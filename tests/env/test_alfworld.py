@@ -197,6 +197,12 @@ def test_the_same_room_in_two_scenes_or_phrases_is_one_instance() -> None:
     assert other.content != room.content
 
 
+@pytest.mark.parametrize("games", ["", "folder"])
+def test_another_split_is_a_value_error(games: str) -> None:
+    with pytest.raises(ValueError, match=r"'valid_seen'; need .*dev \(valid_seen\)"):
+        AlfWorld(games=games).tasks("valid_seen", 1, 0)  # type: ignore[arg-type]
+
+
 # Values.
 
 
@@ -251,7 +257,18 @@ def test_other_processes_play_the_same(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "data",
-    [{}, {"scene": 1}, {"game": "x"}, {"receptacles": {"Cabinet) (x": "Cabinet"}}, {"phrase": 7}, {"task_type": "no"}],
+    [
+        {},
+        {"scene": 1},
+        {"game": "x"},
+        {"receptacles": {"Cabinet) (x": "Cabinet"}},
+        {"phrase": 7},
+        {"task_type": "no"},
+        {"target": "Apple) (x"},
+        {"target": "{obj}"},
+        {"place": "Desk Type"},
+        {"task_type": "look_at_obj_in_light"},  # its place is a lamp
+    ],
 )
 def test_a_task_without_a_room_is_a_value_error(data: dict[str, object]) -> None:
     _, task = one("pick_and_place_simple")
@@ -261,9 +278,18 @@ def test_a_task_without_a_room_is_a_value_error(data: dict[str, object]) -> None
 
 
 def test_settings_are_checked() -> None:
-    for wrong in ({"max_steps": 0}, {"receptacles": -1}, {"task_types": ()}, {"task_types": ("x",)}, {"expert": "me"}):
-        with pytest.raises(ValueError, match="need"):
+    for wrong in (
+        {"max_steps": 0},
+        {"receptacles": -1},
+        {"objects": -1},
+        {"task_types": ()},
+        {"task_types": ("x",)},
+        {"expert": "me"},
+        {"verbs": ("go", "grab")},
+    ):
+        with pytest.raises(ValueError, match=f"{next(iter(wrong))}.*need") as found:
             AlfWorld(**wrong)  # type: ignore[arg-type]
+        assert "self" not in str(found.value)
 
 
 def test_the_games_of_a_folder(tmp_path: Path) -> None:
@@ -272,7 +298,7 @@ def test_the_games_of_a_folder(tmp_path: Path) -> None:
             domain, problem, grammar = source(SMALL, task)
             inside = tmp_path / folder / f"{task.data['task_type']}-x" / f"trial_{at}"
             inside.mkdir(parents=True)
-            game = {"pddl_domain": domain, "pddl_problem": problem, "grammar": grammar, "solvable": at == 0 or None}
+            game = {"pddl_domain": domain, "pddl_problem": problem, "grammar": grammar, "solvable": True}
             (inside / "game.tw-pddl").write_text(json.dumps(game))
     env = AlfWorld(games=str(tmp_path))
     (first, _) = env.tasks("dev", 2, 0)
@@ -283,8 +309,108 @@ def test_the_games_of_a_folder(tmp_path: Path) -> None:
         env.tasks("test", 3, 0)
     with pytest.raises(ValueError, match=r"need a \.tw-pddl file"):
         env.start(Task(id="bad", data={"game": "../game.tw-pddl"}))
+    for name in ("\0.tw-pddl", "\ud800.tw-pddl", "x" * 10**4 + ".tw-pddl"):
+        with pytest.raises(ValueError, match=r"need a \.tw-pddl file"):
+            env.start(Task(id="bad", data={"game": name}))
     with pytest.raises(FileNotFoundError, match="valid_seen"):
         AlfWorld(games=str(tmp_path / "train")).tasks("dev", 1, 0)
+
+
+def older(domain: str, problem: str, grammar: str) -> dict[str, object]:
+    """A game as in the official files of version 2.1.1: other words, costs, types and objects in no receptacle."""
+    objects, _, facts = problem.partition("(:init")
+    kind = str(re.findall(r"\(:goal.*?objecttype \?\w+ (\w+)type", facts.lower(), re.DOTALL)[0])
+    loose = f"{kind}_bar__minus_09_dot_99"
+    extra = f"(objectType {loose} {kind}Type) (pickupable {loose}) (objectAtLocation {loose} loc_bar_0)"
+    costs = "(= (distance loc_bar_0 loc_bar_1) 2) (= (distance loc_bar_1 loc_bar_0) 2)"
+    objects = f"{objects.rstrip()[:-1]}\nApple - object\n{loose} - object\n)"
+    return {
+        "pddl_domain": domain,
+        "grammar": grammar.replace("move {o} to {r}", "put {o} in/on {r}")
+        .replace("You move the {o.name} to the", "You put the {o.name} in/on the")
+        .replace("You arrive at {r.name}.", "You arrive at {lend.name}."),
+        "pddl_problem": f"\n{objects}\n(:init {extra} {costs}{facts}",
+        "solvable": True,
+        "walkthrough": ["look"],
+    }
+
+
+def write_game(folder: Path, name: str, game: object) -> None:
+    inside = folder / "train" / name / "trial_T20190909_000000_000000"
+    inside.mkdir(parents=True)
+    (inside / "game.tw-pddl").write_text(json.dumps(game))
+    (inside / "traj_data.json").write_text(json.dumps({"task_type": name.partition("-")[0]}))
+
+
+@pytest.mark.parametrize("expert", ["planner", "searcher"])
+@pytest.mark.parametrize("task_type", TASK_TYPES)
+def test_the_experts_solve_games_in_the_words_of_older_versions(task_type: str, expert: str, tmp_path: Path) -> None:
+    made, task = one(task_type)
+    write_game(tmp_path, f"{task_type}-x", older(*source(made, task)))
+    env = AlfWorld(games=str(tmp_path), expert=expert)  # type: ignore[arg-type]
+    state = env.start(env.tasks("train", 1, 0)[0])
+    plan = env.plan(state)
+    assert plan
+    steps = walk(env, state, plan)
+    assert all(step.valid for step in steps)
+    assert steps[-1].success
+    texts = [str(step.state.observation) for step in steps]
+    assert any(text.startswith("You arrive at loc ") for text in texts)
+    if task_type != "look_at_obj_in_light":
+        assert plan[-1].startswith("put ")
+        assert plan[-1] in (steps[-2].state.admissible or ())  # with the default verbs
+        assert " in/on " in texts[-1]
+
+
+def test_the_games_of_a_folder_are_those_that_alfworld_plays(tmp_path: Path) -> None:
+    made, task = one("pick_and_place_simple")
+    game = older(*source(made, task))
+    write_game(tmp_path, "pick_and_place_simple-Apple-None-Desk-1", game)
+    write_game(tmp_path, "pick_and_place_simple-AppleSliced-None-Desk-1", game)
+    write_game(tmp_path, "pick_and_place_with_movable_recep-Apple-Bowl-Desk-1", game)
+    for at, solvable in enumerate((False, None)):
+        write_game(tmp_path, f"pick_and_place_simple-Mug-None-Desk-{at}", {**game, "solvable": solvable})
+    del game["solvable"]
+    write_game(tmp_path, "pick_and_place_simple-Mug-None-Desk-2", game)
+    env = AlfWorld(games=str(tmp_path))
+    assert "-Apple-None-Desk-1/" in str(env.tasks("train", 1, 0)[0].data["game"])
+    with pytest.raises(ValueError, match="need 0 to 1"):
+        env.tasks("train", 2, 0)
+
+
+def test_a_folder_without_solvable_games_is_a_value_error(tmp_path: Path) -> None:
+    write_game(tmp_path, "pick_and_place_simple-Mug-None-Desk-2", {"solvable": None})
+    with pytest.raises(ValueError, match='got 1 games, none with "solvable": true'):
+        AlfWorld(games=str(tmp_path)).tasks("train", 1, 0)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"pddl_domain": None},
+        {"pddl_domain": "(define (domain x) (:action look))"},
+        {"pddl_problem": 3},
+        {"pddl_problem": "(" * 4000 + ")" * 4000},
+        {"pddl_problem": "(define (problem x) (:objects) (:init (opened fridge)) (:goal (and)))"},
+        {"grammar": "action look {}"},
+        {"grammar": 'grammar :: """{"intro": """'},
+    ],
+)
+def test_a_file_that_is_no_game_is_a_value_error_with_its_path(change: dict[str, object], tmp_path: Path) -> None:
+    made, task = one("pick_and_place_simple")
+    write_game(tmp_path, "pick_and_place_simple-x", {**older(*source(made, task)), **change})
+    env = AlfWorld(games=str(tmp_path))
+    (broken,) = env.tasks("train", 1, 0)
+    with pytest.raises(ValueError, match=r"game\.tw-pddl: got .* need"):
+        env.start(broken)
+
+
+@pytest.mark.parametrize("raw", [b"", b"{", b"[]", b"\0\xff", b"[" * 10**5])
+def test_a_file_that_is_no_json_object_is_a_value_error_with_its_path(raw: bytes, tmp_path: Path) -> None:
+    write_game(tmp_path, "pick_and_place_simple-x", {})
+    next(tmp_path.rglob("game.tw-pddl")).write_bytes(raw)
+    with pytest.raises(ValueError, match=r"game\.tw-pddl: got .* need"):
+        AlfWorld(games=str(tmp_path)).tasks("train", 1, 0)
 
 
 # The interpreter.

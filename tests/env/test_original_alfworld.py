@@ -61,7 +61,7 @@ def test_both_play_the_same_where_receptacles_share_a_place(tmp_path: Path) -> N
     objects, _, facts = problem.partition("(:init")
     problem = f"{objects}(:init{facts.replace('loc_bar_1', 'loc_bar_0').replace('loc_bar_2', 'loc_bar_0')}"
     (tmp_path / "train").mkdir()
-    game = {"pddl_domain": domain, "pddl_problem": problem, "grammar": grammar}
+    game = {"pddl_domain": domain, "pddl_problem": problem, "grammar": grammar, "solvable": True}
     (tmp_path / "train" / "game.tw-pddl").write_text(json.dumps(game))
     (tmp_path / "train" / "traj_data.json").write_text('{"task_type": "pick_and_place_simple"}')
     folder = replace(env, games=str(tmp_path), expert="planner")

@@ -10,12 +10,18 @@ from typing import Literal
 from bough.env.env import Branching, Split, State, Step
 from bough.env.household import package
 from bough.env.household.expert import planner, searcher
-from bough.env.household.folder import game_names, read_game
+from bough.env.household.folder import FOLDERS, game_names, read_game
 from bough.env.household.game import Game
 from bough.env.household.pddl import Fact
 from bough.env.household.rooms import TASK_TYPES, Room, draw_room, room_of, scenes_with
 from bough.env.splits import content_hash, draw_instances, instance_task
 from bough.tree import Outcome, Task
+
+VERBS = (
+    *("go", "open", "close", "take", "move", "put", "use", "clean", "heat", "cool", "slice", "examine"),
+    *("look", "inventory", "help"),
+)
+"""The first words of ALFWorld's commands; older games have "put ... in/on ..." in place of "move ... to ..."."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +80,7 @@ class AlfWorld:
     receptacles: int = 0
     objects: int = 0
     max_steps: int = 50
-    verbs: tuple[str, ...] = ("go", "open", "close", "take", "move", "use", "clean", "heat", "cool", "slice", "examine")
+    verbs: tuple[str, ...] = VERBS[:-3]
     show_admissible: bool = True
     repeat_task: bool = False
     expert: Literal["planner", "searcher"] = "searcher"
@@ -83,9 +89,13 @@ class AlfWorld:
         if self.max_steps < 1:
             raise ValueError(f"AlfWorld.max_steps: got {self.max_steps}; need 1 or more")
         if self.receptacles < 0 or self.objects < 0:
-            raise ValueError(f"AlfWorld: got {self.receptacles=} and {self.objects=}; need 0 (all) or more")
+            raise ValueError(
+                f"AlfWorld: got receptacles={self.receptacles} and objects={self.objects}; need 0 (all) or more"
+            )
         if not self.task_types or not set(self.task_types) <= set(TASK_TYPES):
             raise ValueError(f"AlfWorld.task_types: got {self.task_types}; need some of {', '.join(TASK_TYPES)}")
+        if not set(self.verbs) <= set(VERBS):
+            raise ValueError(f"AlfWorld.verbs: got {self.verbs}; need some of {', '.join(VERBS)}, or none for all")
         if self.expert not in ("planner", "searcher"):
             raise ValueError(f"AlfWorld.expert: got {self.expert!r}; need planner or searcher")
 
@@ -106,9 +116,12 @@ class AlfWorld:
         No two splits share a room with its content and its task.
 
         Raises:
-            ValueError: when the split has fewer games.
+            ValueError: when there is no such split, or it has fewer games.
             ImportError: when `alfworld` is not installed.
         """
+        if split not in FOLDERS:
+            need = ", ".join(f"{name} ({folder})" for name, folder in FOLDERS.items())
+            raise ValueError(f"AlfWorld.tasks: got split={split!r}; need {need}")
         if self.games:
             return self._folder_tasks(split, count, seed)
         held_out = package.tables().held_out
@@ -211,9 +224,19 @@ class AlfWorld:
 
 @lru_cache(maxsize=256)
 def load(games: str, name: str) -> Game:
-    """Returns a game: a generated room as JSON, or the path of a game in a folder."""
+    """Returns a game: a generated room as JSON, or the path of a game in a folder.
+
+    Raises:
+        ValueError: when the room or the file is none.
+    """
     domain, problem, grammar, sentence = _texts(games, name)
-    return Game(domain, problem, grammar, sentence)
+    try:
+        return Game(domain, problem, grammar, sentence)
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as wrong:
+        raise ValueError(
+            f"{Path(games) / name if games else 'AlfWorld'}: got a game that cannot be played ({wrong}); "
+            "need a domain, a problem and a grammar of ALFWorld"
+        ) from wrong
 
 
 def name_of(env: AlfWorld, task: Task) -> str:

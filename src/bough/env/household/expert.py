@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import permutations
 
 from bough.env.household.game import Game
-from bough.env.household.pddl import And, Atom, Condition, Exists, Fact, Facts, Not, atoms
+from bough.env.household.pddl import And, Atom, Condition, Exists, Fact, Not, atoms
 
 TREATED: Mapping[str, tuple[str, str]] = {
     "isclean": ("clean", "sinkbasintype"),
@@ -64,8 +64,10 @@ class World:
         seen: The receptacles whose content was seen.
     """
 
-    def __init__(self, facts: Facts, names: Mapping[str, str], seen: Collection[str] = ()) -> None:
-        self.facts, self.names, self.commands, self.seen = facts, names, list[str](), set(seen)
+    def __init__(self, game: Game, now: frozenset[Fact], seen: Collection[str] = ()) -> None:
+        facts = game.scene(now).facts
+        self.facts, self.names, self.commands, self.seen = facts, game.names, list[str](), set(seen)
+        self.put_command = game.put_command
         self.inside = {fact[1]: fact[2] for fact in facts.rows("inreceptacle")}
         self.kind = {fact[1]: fact[2] for table in ("objecttype", "receptacletype") for fact in facts.rows(table)}
         self.spot = {fact[1]: fact[2] for fact in facts.rows("receptacleatlocation")}
@@ -104,10 +106,10 @@ class World:
         self.seen |= {each for each, spot in self.spot.items() if spot == self.here and each not in self.shut}
 
     def fetch(self, thing: str) -> bool:
-        """Takes an object, after putting down another; False when there is no place for that."""
+        """Takes an object, after putting down another; False when it is in no receptacle, or no place is free."""
         if self.held == thing:
             return True
-        if self.held and not self._put_down():
+        if thing not in self.inside or (self.held and not self._put_down()):
             return False
         self.reach(self.inside[thing])
         self.commands.append(f"take {self.names[thing]} from {self.names[self.inside.pop(thing)]}")
@@ -117,7 +119,7 @@ class World:
     def put(self, place: str) -> None:
         """Puts the held object in a receptacle."""
         self.reach(place)
-        self.commands.append(f"move {self.names[self.held]} to {self.names[place]}")
+        self.commands.append(self.put_command(self.held, place))
         self.inside[self.held], self.held = place, ""
 
     def treat(self, predicate: str) -> bool:
@@ -148,7 +150,7 @@ def planner(game: Game, facts: frozenset[Fact]) -> tuple[str, ...] | None:
         return None
     if game.scene(facts).won:
         return ()
-    start = World(game.scene(facts).facts, game.names)
+    start = World(game, facts)
     plans = [plan for plan in _plans(start, goal, start.of(goal.target)) if plan is not None]
     return tuple(min(plans, key=len)) if plans else None
 
@@ -163,7 +165,7 @@ def searcher(game: Game, facts: frozenset[Fact], seen: Collection[str]) -> tuple
         return None
     if game.scene(facts).won:
         return ()
-    world = World(game.scene(facts).facts, game.names, seen)
+    world = World(game, facts, seen)
     for _ in range(4 * len(world.spot) + 8):
         known = [
             each for each in world.of(goal.target) if world.inside.get(each, "") in world.seen or each == world.held

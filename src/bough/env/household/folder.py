@@ -9,15 +9,18 @@ from typing import Any, cast
 from bough.env.env import Split
 
 FOLDERS: Mapping[Split, str] = {"train": "train", "dev": "valid_seen", "test": "valid_unseen"}
+LEFT_OUT = ("movable", "Sliced")
+"""In the path of games that ALFWorld does not play; its splits have 3,553, 140 and 134 games without them."""
 
 
 def game_names(folder: Path, split: Split, task_types: Collection[str]) -> list[str]:
-    """The paths of a split's solvable games in the folder, sorted.
+    """The paths of a split's games in the folder, sorted; as in ALFWorld, only games marked as solvable.
 
     A game's task type is in `traj_data.json` beside it, or else in the name of its folder.
 
     Raises:
         FileNotFoundError: when the folder has no games of the split.
+        ValueError: when a file is no game, or no game of the split is marked as solvable.
     """
     return [name for name, kind in _games(folder, split) if kind in task_types]
 
@@ -28,32 +31,47 @@ def read_game(folder: Path, name: str) -> tuple[str, str, str]:
     Raises:
         ValueError: when `name` is no game of the folder, or the file is no game.
     """
-    path = (folder / name).resolve()
-    if not name.endswith(".tw-pddl") or not path.is_relative_to(folder.resolve()) or not path.is_file():
-        raise ValueError(f"AlfWorld: got the game {name!r}; need a .tw-pddl file in {folder}")
+    path = _inside(folder, name)
+    if path is None:
+        raise ValueError(f"AlfWorld: got the game {name[:200]!r}; need a .tw-pddl file in {folder}")
     game = _read(path)
+    for part in ("pddl_domain", "pddl_problem", "grammar"):
+        if not isinstance(game.get(part), str):
+            raise ValueError(f"{path}: got {game.get(part)!r} as {part}; need a text")
+    return game["pddl_domain"], game["pddl_problem"], game["grammar"]
+
+
+def _inside(folder: Path, name: str) -> Path | None:
     try:
-        return game["pddl_domain"], game["pddl_problem"], game["grammar"]
-    except KeyError as missing:
-        raise ValueError(f"{path}: got no {missing}; need pddl_domain, pddl_problem and grammar") from missing
+        path = (folder / name).resolve()
+        known = name.endswith(".tw-pddl") and path.is_relative_to(folder.resolve()) and path.is_file()
+    except (OSError, ValueError):  # a name that no file can have
+        return None
+    return path if known else None
 
 
 @lru_cache(maxsize=16)
 def _games(folder: Path, split: Split) -> tuple[tuple[str, str], ...]:
     inside = folder / FOLDERS[split]
-    found: list[tuple[str, str]] = []
-    for path in sorted(inside.rglob("*.tw-pddl")):
-        beside = path.with_name("traj_data.json")
-        kind = _read(beside).get("task_type") if beside.is_file() else path.parent.parent.name.partition("-")[0]
-        if _read(path).get("solvable") is not False:
-            found.append((path.relative_to(folder).as_posix(), str(kind)))
-    if not found:
+    paths = sorted(inside.rglob("*.tw-pddl"))
+    if not paths:
         raise FileNotFoundError(f"{inside}: got no .tw-pddl game; need a folder with train, valid_seen, valid_unseen")
+    found: list[tuple[str, str]] = []
+    for path in paths:
+        name, beside = path.relative_to(folder).as_posix(), path.with_name("traj_data.json")
+        if not any(each in name for each in LEFT_OUT) and _read(path).get("solvable") is True:
+            kind = _read(beside).get("task_type") if beside.is_file() else path.parent.parent.name.partition("-")[0]
+            found.append((name, str(kind)))
+    if not found:
+        raise ValueError(f'{inside}: got {len(paths)} games, none with "solvable": true; need games that can be solved')
     return tuple(found)
 
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        return cast("dict[str, Any]", json.loads(path.read_text()))
-    except ValueError as broken:
+        read: object = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as broken:
         raise ValueError(f"{path}: got no JSON ({broken}); need one of ALFWorld's games") from broken
+    if not isinstance(read, dict):
+        raise ValueError(f"{path}: got a {type(read).__name__}; need one of ALFWorld's games, a JSON object")
+    return cast("dict[str, Any]", read)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from bough.env.household.grammar import read_grammar
+from bough.env.household.grammar import Grammar, read_grammar
 from bough.env.household.pddl import (
     And,
     Atom,
@@ -16,6 +16,7 @@ from bough.env.household.pddl import (
     Effect,
     Fact,
     Facts,
+    Problem,
     Schema,
     atoms,
     holds,
@@ -79,6 +80,8 @@ class Game:
         if sentence:
             self._grammar = self._grammar.with_task(sentence)
         self.goal, self.objects, self.names = read.goal, read.objects, names_of(read.objects)
+        if missing := next(_missing(self._schemas, self._grammar, read), ""):
+            raise ValueError(f"got no {missing}; need every action in the grammar and every name in :objects")
         changing = {atom.predicate for schema in self._schemas for each in schema.effects for atom in _changes(each)}
         self._recorded = changing & _read_predicates(self._schemas, self.goal, grammar)
         self.start = frozenset(fact for fact in read.facts if fact[0] in self._recorded)
@@ -107,6 +110,11 @@ class Game:
         response = self._grammar.responses[act.schema.name]
         text = self._grammar.write(response, _arguments(act), self._facts(after), self.names)
         return after, compact(text)
+
+    def put_command(self, thing: str, place: str) -> str:
+        """The command that puts an object in a receptacle; its words differ between versions of the games."""
+        template = self._grammar.commands["putobject"]
+        return compact(self._grammar.write(template, {"o": thing, "r": place}, self._fixed, self.names))
 
     def _negated(self, deleted: Iterable[Fact]) -> set[Fact]:
         """The negations that "look" queries: of an object that left one of two receptacles at one place."""
@@ -199,6 +207,14 @@ def _read_predicates(schemas: tuple[Schema, ...], goal: Condition, grammar: str)
     named = {atom.predicate for condition in conditions for atom in atoms(condition)}
     words = set(grammar.replace("(", " ").split())
     return frozenset(named | {word.removeprefix(NEGATED) for word in words})
+
+
+def _missing(schemas: Iterable[Schema], grammar: Grammar, problem: Problem) -> Iterator[str]:
+    for name in ("putobject", *(schema.name for schema in schemas)):
+        if name not in grammar.commands or name not in grammar.responses:
+            yield f"action {name}"
+    for fact in sorted(problem.facts):
+        yield from (f"object {term}" for term in fact[1:] if term not in problem.objects)
 
 
 def _is_void(schema: Schema, binding: Binding) -> bool:

@@ -144,10 +144,12 @@ def room_of(data: Mapping[str, Any]) -> Room:
         kinds = known.things | {*LAMPS}
         right = (
             room.task_type in TASK_TYPES
+            and room.target in known.things
+            and room.place in (LAMPS if room.task_type == "look_at_obj_in_light" else known.contents)
             and set(room.receptacles.values()) <= set(known.contents)
             and set(room.contents.values()) <= set(room.receptacles)
             and {_type(each) for each in room.contents} <= kinds
-            and all(re.fullmatch(r"[\w|+.-]+", each) for each in (*room.receptacles, *room.contents))
+            and all(re.fullmatch(r"[A-Za-z0-9|+.-]+", each) for each in (*room.receptacles, *room.contents))
         )
         room.sentence  # noqa: B018  # an IndexError for an unknown phrase
     except (KeyError, IndexError, TypeError, AttributeError) as wrong:
