@@ -1,9 +1,10 @@
 import importlib
+import itertools
 import json
 import pkgutil
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -204,6 +205,56 @@ def test_overrides_one_after_the_other() -> None:
     assert run.world.rewards == (EnvReward(), Success())
     assert run.world.policy == Pretrained(path="x", lora=Lora(rank=2))
     assert override(run, ["policy.lora=none"]).world.policy == Pretrained(path="x")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pair(FrozenLake):
+    """A lake with two settings that are valid together alone."""
+
+    low: int = 1
+    high: int = 2
+
+    def __post_init__(self) -> None:
+        if not self.low < self.high:
+            raise ValueError(f"Pair.low: got {self.low}; need less than high, {self.high}")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        ("env.low=12", "env.high=13"),
+        ("env=Pair(low=12)", "env.high=13"),
+        ("env=Pair", "env.low=12", "env.high=13"),
+        ("env=Pair(low=0)", "env.low=12", "env.high=13"),
+        ("world.env.low=12", "steps=7", "env.high=13"),
+        ("rewards=[EnvReward,InvalidAction]", "rewards.1.penalty=0.5", "env.low=0"),
+        ("policy=Pretrained(path=x)", "policy.lora=Lora", "policy.lora.rank=2"),
+        ("policy=Pretrained", "policy.path=x"),
+    ],
+)
+def test_the_order_of_overrides_is_free(changes: tuple[str, ...]) -> None:
+    run = small().replace(env=Pair())
+    first, *others = (override(run, order) for order in itertools.permutations(changes))
+    assert first != run
+    assert all(other == first for other in others)
+
+
+@pytest.mark.parametrize(
+    ("changes", "names", "told"),
+    [
+        (["env.low=12", "env.high=11"], "env.high, env.low", "Pair.low: got 12; need less than high, 11"),
+        (["env.size=5", "env.low=12"], "env.low", "Pair.low: got 12; need less than high, 2"),
+        (["steps=2", "limits.turns=0"], "limits.turns", "Limits.turns: got 0; need"),
+        (["env=Pair(low=12)", "env.high=11"], "env", "Pair.low: got 12; need less than high, 11"),
+    ],
+)
+def test_an_override_that_fails_beside_another_is_named(changes: list[str], names: str, told: str) -> None:
+    for order in itertools.permutations(changes):
+        with pytest.raises(ConfigError) as caught:
+            override(small().replace(env=Pair()), order)
+        found, _, text = str(caught.value).partition(": ")
+        assert ", ".join(sorted(found.split(", "))) == names
+        assert text.startswith(told)
 
 
 @pytest.mark.parametrize(

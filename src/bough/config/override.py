@@ -25,6 +25,23 @@ NOTHING = ("none", "null")
 QUOTES, OPEN, CLOSE = "'\"", "([{", ")]}"
 
 
+@dataclasses.dataclass(slots=True)
+class _Change:
+    """The change of a value: a text for all of it, and the changes of its parts by name.
+
+    Attributes:
+        label: Its path as the user wrote it; "" for a group that is named by its fields alone.
+        written: The paths, as the user wrote them, of all changes in it.
+        text: The text of its new value; None where only parts change.
+        parts: The changes of its fields, or of its items by name or index.
+    """
+
+    label: str = ""
+    written: list[str] = dataclasses.field(default_factory=list[str])
+    text: str | None = None
+    parts: "dict[str, _Change]" = dataclasses.field(default_factory=dict[str, "_Change"])
+
+
 def override(run: Any, changes: Sequence[str]) -> Any:
     """A run with fields changed.
 
@@ -35,20 +52,33 @@ def override(run: Any, changes: Sequence[str]) -> Any:
     Pieces by name are a mapping: `models={judge: OpenAi(...)}`, or one of them `models.judge=OpenAi(...)`.
     Quoted text is not split.
 
+    The order of changes is free: a piece comes before the changes of its fields, and its constructor checks the result
+    of them all. Of two values for one path the last one stays.
+
     Raises:
         ConfigError: on an unknown field (with the nearest known one) or a value that the field does not take.
     """
     if isinstance(changes, str | Mapping):
         raise ConfigError(f"changes: got {changes!r}; need a list of texts, as in ['steps=20']")
+    whole = _Change()
     for change in changes:
         path, equals, text = change.partition("=")
         if not equals or not path:
             raise ConfigError(f"got {change!r}; need field=value, as in optimizer.learning_rate=3e-4")
-        cls = type(cast("object", run))
-        whole = full_path(run, path)
-        groups = len(whole) - len(path.split("."))
-        run = _set(run, whole, text, done="", annotation=cls, hidden=groups)
-    return run
+        _add(whole, path, full_path(run, path), text)
+    return _with_parts(run, whole, cast("Any", type(cast("object", run))))
+
+
+def _add(whole: _Change, path: str, segments: Sequence[str], text: str) -> None:
+    """Adds the change of one path to the changes of the run; `segments` begins with the groups of the path."""
+    written = path.split(".")
+    groups = len(segments) - len(written)
+    found = whole
+    for place, name in enumerate(segments):
+        found = found.parts.setdefault(name, _Change())
+        found.written.append(path)
+        found.label = ".".join(written[: max(0, place + 1 - groups)]) or found.label
+    found.text = text
 
 
 def full_path(value: object, path: str) -> list[str]:
@@ -64,62 +94,108 @@ def full_path(value: object, path: str) -> list[str]:
     return [*known[first], *rest]
 
 
-def _set(piece: Any, path: Sequence[str], text: str, done: str, annotation: Any, hidden: int = 0) -> Any:
-    """A copy of `piece` with the value at `path`; the first `hidden` segments, groups, are not in messages."""
-    name, rest = path[0], path[1:]
-    where = "" if hidden else f"{done}.{name}" if done else name
-    if isinstance(piece, tuple):
-        items = list(cast("tuple[Any, ...]", piece))
-        if not name.isdigit() or int(name) >= len(items):
-            raise ConfigError(f"{where}: got {name!r}; need a number from 0 to {len(items) - 1}")
-        now = items[int(name)]
-        element: Any = element_of(annotation) or cast("Any", type(now))
-        items[int(name)] = _set(now, rest, text, where, element) if rest else _read(text, now, element, where)
+def _changed(now: Any, change: _Change, annotation: Any) -> Any:
+    """The value after a change: first all of it, then its parts."""
+    if change.text is None:
+        return _with_parts(now, change, annotation)
+    return _read(change.text, now, annotation, change.label, change)
+
+
+def _with_parts(value: Any, change: _Change, annotation: Any) -> Any:
+    """A copy of `value` with its parts changed, all before the constructor checks them."""
+    parts = change.parts
+    if not parts:
+        return value
+    if isinstance(value, tuple):
+        items = list(cast("tuple[Any, ...]", value))
+        for name, part in parts.items():
+            if not name.isdigit() or int(name) >= len(items):
+                raise ConfigError(f"{part.label}: got {name!r}; need a number from 0 to {len(items) - 1}")
+            now = items[int(name)]
+            items[int(name)] = _changed(now, part, element_of(annotation) or cast("Any", type(now)))
         return tuple(items)
     if (item := item_of(annotation)) is not None:
-        named = cast("Mapping[str, Any]", piece)
-        now = named.get(name)
-        value = _set(now, rest, text, where, item) if rest else _read(text, now, item, where)
-        return {**named, name: value}
-    if not dataclasses.is_dataclass(piece) or isinstance(piece, type):
-        raise ConfigError(f"{where}: {done} is {piece!r}, which has no fields; need {done}=VALUE")
-    known = fields_of(type(piece))
-    if name not in known:
-        raise ConfigError(f"{where}: {unknown(name, known)} in {type(piece).__name__}")
-    now = getattr(piece, name)
-    value = (
-        _set(now, rest, text, where, known[name], max(0, hidden - 1)) if rest else _read(text, now, known[name], where)
-    )
+        named = cast("Mapping[str, Any]", value)
+        return {**named, **{name: _changed(named.get(name), part, item) for name, part in parts.items()}}
+    if not dataclasses.is_dataclass(value) or isinstance(value, type):
+        label = next(iter(parts.values())).label
+        raise ConfigError(f"{label}: {change.label} is {value!r}, which has no fields; need {change.label}=VALUE")
+    fields = _fields(type(value), parts, {each: getattr(value, each) for each in fields_of(type(value))})
     try:
-        return dataclasses.replace(piece, **{name: value})
+        return dataclasses.replace(value, **fields)
     except (TypeError, ValueError) as error:
-        raise ConfigError(f"{where or '.'.join(path)}: {error}") from error
+        raise ConfigError(f"{_blamed(value, fields, parts, error)}: {error}") from error
 
 
-def _read(text: str, now: object, annotation: Any, where: str) -> Any:
-    """The value of a text, given the present value and the type of the field."""
+def _fields(cls: type, parts: Mapping[str, _Change], now: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a dataclass that change, from their present values.
+
+    Raises:
+        ConfigError: when the class has no such field.
+    """
+    known = fields_of(cls)
+    for name, part in parts.items():
+        if name not in known:
+            raise ConfigError(f"{part.label}: {unknown(name, known)} in {cls.__name__}")
+    return {name: _changed(now.get(name), part, known[name]) for name, part in parts.items()}
+
+
+def _blamed(value: Any, fields: Mapping[str, Any], parts: Mapping[str, _Change], error: Exception) -> str:
+    """The fields that cause an error, as the user wrote them: those without which it does not occur; else all."""
+
+    def occurs_without(name: str) -> bool:
+        try:
+            dataclasses.replace(value, **{each: fields[each] for each in fields if each != name})
+        except (TypeError, ValueError) as other:
+            return str(other) == str(error)
+        return False
+
+    causes = [name for name in fields if not occurs_without(name)] or [*fields]
+    return ", ".join(parts[name].label or ", ".join(dict.fromkeys(parts[name].written)) for name in causes)
+
+
+def _read(text: str, now: object, annotation: Any, where: str, change: _Change | None = None) -> Any:
+    """The value of a text with the changes of its parts, given the present value and the type of the field."""
+    change = change or _Change()
     text = text.strip()
     if not (wants_piece(annotation) or is_piece(now)) or text.lower() in NOTHING:
-        return interpret(annotation, text, where)
+        return _with_parts(interpret(annotation, text, where), change, annotation)
     if (item := item_of(annotation)) is not None and (named := NAMED.match(text)):
         pairs = [(part, ITEM.match(part)) for part in split_arguments(named[1], where)]
         if wrong := [part for part, pair in pairs if pair is None]:
             raise ConfigError(f"{where}: got {wrong[0]!r}; need name: Piece(field=value)")
         found = {pair["name"]: pair["value"] for _, pair in pairs if pair is not None}
         values = {name: _read(each, None, item, f"{where}.{name}") for name, each in found.items()}
-        return check(annotation, values, where)
+        return _with_parts(check(annotation, values, where), change, annotation)
     if SEVERAL.match(text):
         element = element_of(annotation)
         items = [
             _read(part, now, element, f"{where}.{place}")
             for place, part in enumerate(split_arguments(text[1:-1], where))
         ]
-        return check(annotation, tuple(items), where)
+        return _with_parts(check(annotation, tuple(items), where), change, annotation)
     if written := PIECE.match(text):
         maker = find_piece(written["name"], written["file"], now, annotation, where)
-        return check(annotation, make(maker, written["arguments"] or "", where), where)
+        return check(annotation, _piece(maker, written["arguments"] or "", where, change), where)
     split_arguments(text, where)
-    return interpret(annotation, text, where)
+    return _with_parts(interpret(annotation, text, where), change, annotation)
+
+
+def _piece(maker: Callable[..., Any], text: str, where: str, change: _Change) -> Any:
+    """The piece of a dataclass or a function with arguments in text, and with its parts changed."""
+    if not inspect.isclass(maker):
+        made = make(maker, text, where)
+        return _with_parts(made, change, cast("Any", type(made)))
+    given = _arguments(fields_of(maker), maker.__name__, text, where)
+    defaults = {each.name: _default(each) for each in dataclasses.fields(cast("Any", maker))}
+    return build(maker, given | _fields(maker, change.parts, defaults | given), where)
+
+
+def _default(each: "dataclasses.Field[Any]") -> Any:
+    """The default of a field; None where it has none."""
+    if each.default_factory is not dataclasses.MISSING:
+        return each.default_factory()
+    return None if each.default is dataclasses.MISSING else each.default
 
 
 def interpret(annotation: Any, text: str, where: str) -> Any:
