@@ -10,6 +10,7 @@ from typing import Any
 from bough.env.env import Branching, Split, State, Step
 from bough.env.gymnasium_element import element_of
 from bough.env.outside import Live, Position, optional_address, seed_of, seeded_tasks
+from bough.env.outside_checks import check_gymnasium, made_env, maker_address, reset_pair, step_parts
 from bough.env.replay import Replay
 from bough.tree import Outcome, Task
 from bough.usercode.address import find_function
@@ -75,12 +76,14 @@ class Gymnasium:
         """Makes the environment and resets it with the task's seed.
 
         Raises:
-            ValueError: when the task has no seed, or there is no such environment.
+            ValueError: when the task has no seed, or there is no such environment, or it has another interface.
             ImportError: when Gymnasium is not installed.
         """
         seed = seed_of(self.name, task)
-        env = find_function(self.make)(**self.arguments) if self.make else self._made()
-        observation, info = env.reset(seed=seed)
+        setting = "Gymnasium.make" if self.make else "Gymnasium.id"
+        env = made_env(setting, self.make, self.arguments) if self.make else self._made()
+        check_gymnasium(setting, env)
+        observation, info = reset_pair(setting, env, env.reset(seed=seed))
         return self._state(Position(Live(env, _close)), observation, info)
 
     def step(self, state: State, action: str) -> Step:
@@ -88,6 +91,7 @@ class Gymnasium:
 
         Raises:
             EnvFault: when the state is not the newest one of its episode.
+            ValueError: when the environment's `step` does not return five values.
         """
         assert isinstance(state.value, Position)
         env = state.value.take(self.name)
@@ -96,7 +100,8 @@ class Gymnasium:
             after = state.value.after(executed=False)
             unchanged = State(observation=state.observation, key=state.key, value=after, admissible=state.admissible)
             return Step(state=unchanged, outcome=self._outcome(after, over=False), valid=False)
-        observation, reward, terminated, truncated, info = env.step(element)
+        setting = "Gymnasium.make" if self.make else "Gymnasium.id"
+        observation, reward, terminated, truncated, info = step_parts(setting, env, env.step(element))
         after = state.value.after(executed=True)
         success = find_function(self.success) if self.success else _ends_well
         step = Step(
@@ -119,7 +124,9 @@ class Gymnasium:
             arguments["render_mode"] = "ansi"
         try:
             return gymnasium.make(self.id, **arguments)
-        except gymnasium.error.Error as error:
+        except TypeError as error:
+            raise ValueError(f"Gymnasium.arguments: got {arguments!r}: {error}; need those of {self.id}") from error
+        except (gymnasium.error.Error, ImportError) as error:
             raise ValueError(f"Gymnasium.id: got {self.id!r}: {error}; need an id of gymnasium.registry") from error
 
     def _render_modes(self, gymnasium: Any) -> list[str]:
@@ -191,10 +198,13 @@ def gymnasium_env(
         actions: The names of the elements of a discrete space.
         instructions: The rules.
         max_steps: Maximum number of actions, executed or not.
+
+    Raises:
+        ValueError: when `make` is neither an id nor a function or class at the top of a module.
     """
     env = Gymnasium(
         id=make if isinstance(make, str) else "",
-        make=optional_address(None if isinstance(make, str) else make),
+        make="" if isinstance(make, str) else maker_address("gymnasium_env.make", make),
         arguments=dict(arguments or {}),
         text=optional_address(text),
         key=optional_address(key),

@@ -13,6 +13,7 @@ from urllib.parse import urlencode
 from bough.env.env import Branching, EnvFault, Split, State, Step
 from bough.env.http_request import body_of
 from bough.env.outside import Live, Position, object_field, reward_and_done
+from bough.env.outside_checks import check_url
 from bough.env.splits import split_of
 from bough.tree import Outcome, Task
 
@@ -36,7 +37,7 @@ class HttpEnv:
         deadline_s: Deadline of each request, up to the last byte of the reply.
 
     Raises:
-        ValueError: when a number is out of its range.
+        ValueError: when a number is out of its range, or `url` is no address.
     """
 
     url: str
@@ -51,6 +52,7 @@ class HttpEnv:
     _open: "weakref.WeakSet[Live]" = field(default_factory=weakref.WeakSet[Live], init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        check_url("HttpEnv.url", self.url)
         if self.max_steps < 1 or self.items < 1 or self.deadline_s <= 0:
             raise ValueError(
                 f"HttpEnv: got {self.max_steps=}, {self.items=}, {self.deadline_s=}; need 1 or more, 1 or more, and > 0"
@@ -156,7 +158,8 @@ class HttpEnv:
                 return json.loads(answer)
         except (OSError, ValueError, HTTPException, RecursionError) as error:
             raise EnvFault(
-                f"HttpEnv: got no answer from {address} ({type(error).__name__}: {error}); need a running server"
+                f"HttpEnv.url: got no answer from {address} ({type(error).__name__}: {error}); need a running server: "
+                "start it, or correct url"
             ) from error
         raise EnvFault(f"HttpEnv: {address} answered with status {status}: {answer[:300]!r}")
 

@@ -15,6 +15,7 @@ from bough.env.outside import (
     seed_of,
     seeded_tasks,
 )
+from bough.env.outside_checks import check_url
 from bough.env.replay import Replay
 from bough.tree import Outcome, Task
 from bough.usercode.address import find_function
@@ -43,7 +44,7 @@ class OpenEnv:
         deadline_s: Deadline of each reply of the server.
 
     Raises:
-        ValueError: when a number is out of its range.
+        ValueError: when a number is out of its range, or `url` is no address.
     """
 
     url: str
@@ -55,6 +56,7 @@ class OpenEnv:
     deadline_s: float = 60.0
 
     def __post_init__(self) -> None:
+        check_url("OpenEnv.url", self.url, ("http", "https", "ws", "wss"))
         if self.max_steps < 1 or self.deadline_s <= 0:
             raise ValueError(f"OpenEnv: got {self.max_steps=}, {self.deadline_s=}; need at least 1, and more than 0")
 
@@ -134,7 +136,9 @@ class OpenEnv:
             close_s = min(CLOSE_S, self.deadline_s)
             return connect(address, open_timeout=self.deadline_s, close_timeout=close_s, max_size=None, proxy=None)
         except (OSError, TimeoutError, WebSocketException) as error:
-            raise EnvFault(f"OpenEnv: got no session at {address} ({error}); need a running server") from error
+            raise EnvFault(
+                f"OpenEnv.url: got no session at {address} ({error}); need a running server: start it, or correct url"
+            ) from error
 
     def _reply(self, socket: Any, kind: str, data: Mapping[str, Any]) -> dict[str, Any] | None:
         """The server's reply; None for an action that it refuses."""

@@ -6,9 +6,10 @@ from typing import Any, cast
 
 from bough.env.env import Branching, Split, State, Step
 from bough.env.outside import Live, Position, optional_address, seed_of, seeded_tasks
+from bough.env.outside_checks import called, check_aec, made_env, maker_address
 from bough.env.replay import Replay
 from bough.tree import Outcome, Task
-from bough.usercode.address import address_of, find_function
+from bough.usercode.address import find_function
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +70,8 @@ class PettingZoo:
             ValueError: when the task has no seed, or the environment has other agents.
         """
         seed = seed_of(self.name, task)
-        env = find_function(self.make)(**self.arguments)
+        env = made_env("PettingZoo.make", self.make, self.arguments)
+        check_aec("PettingZoo.make", env)
         env.reset(seed=seed)
         if {*env.possible_agents} != {*self.agents}:
             raise ValueError(f"PettingZoo.agents: got {self.agents}; need the environment's {env.possible_agents}")
@@ -156,13 +158,18 @@ def pettingzoo_env(
         actions: The names of the elements of the discrete action spaces.
         instructions: The rules.
         max_steps: Maximum number of actions of all agents.
+
+    Raises:
+        ValueError: when `make` is no function or class at the top of a module, or returns another environment.
     """
-    found = make(**(arguments or {}))
+    address = maker_address("pettingzoo_env.make", make)
+    found = called("pettingzoo_env.make", make, arguments or {})
+    check_aec("pettingzoo_env.make", found)
     agents = tuple(map(str, found.possible_agents))
     found.close()
     return Replay(
         env=PettingZoo(
-            make=address_of(make),
+            make=address,
             arguments=dict(arguments or {}),
             agents=agents,
             text=optional_address(text),

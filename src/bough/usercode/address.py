@@ -21,7 +21,7 @@ def address_of(function: Callable[..., Any]) -> str:
     file = vars(sys.modules[module]).get("__file__") if module in sys.modules else None
     place = str(Path(file).resolve()) if file and file.endswith(".py") and is_users(file) else module
     address = f"{place}:{name}"
-    if "." in name or module not in sys.modules or find_function(address) is not function:
+    if not name.isidentifier() or module not in sys.modules or find_function(address) is not function:
         raise ValueError(f"got the function {name} of {module}; need one at the top of a module or a file, by `def`")
     return address
 

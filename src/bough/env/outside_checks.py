@@ -1,0 +1,150 @@
+"""Checks of the settings of adapters: functions, environments of other libraries and addresses of servers."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from bough.usercode.address import address_of, find_function
+from bough.usercode.origin import describe
+
+
+def maker_address(setting: str, make: object) -> str:
+    """The address of a function or a class that returns an environment.
+
+    Raises:
+        ValueError: when `make` is another object, such as an environment, or is not at the top of a module.
+    """
+    if not (inspect.isfunction(make) or inspect.isclass(make) or inspect.isbuiltin(make)):
+        kind = type(make).__name__
+        raise ValueError(
+            f"{setting}: got an object of the class {kind}; need a function or a class, since each episode makes its "
+            f"own environment: write `def make(): return {kind}(...)` at the top of a file, and give `make`"
+        )
+    try:
+        return address_of(make)
+    except ValueError as error:
+        raise ValueError(f"{setting}: {error}") from error
+
+
+def made_env(setting: str, address: str, arguments: Mapping[str, Any]) -> Any:
+    """The environment that the function of an address returns.
+
+    Raises:
+        ValueError: when there is no such function, or it does not take the arguments.
+    """
+    try:
+        make = find_function(address)
+    except (ValueError, ImportError, OSError) as error:
+        raise ValueError(f"{setting}: {describe(error)}") from error
+    return called(setting, make, arguments)
+
+
+def called(setting: str, make: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
+    """The environment that a function returns.
+
+    Raises:
+        ValueError: when the function does not take the arguments.
+    """
+    try:
+        inspect.signature(make).bind(**arguments)
+    except TypeError as error:
+        owner = setting.rpartition(".")[0]
+        raise ValueError(
+            f"{owner}.arguments: got {dict(arguments)!r}; {make.__name__} does not take them ({error}): need its "
+            "keyword arguments"
+        ) from error
+    except ValueError:
+        pass  # a builtin without a signature
+    return make(**arguments)
+
+
+def check_gymnasium(setting: str, env: object) -> None:
+    """Checks that an object has the interface of a Gymnasium environment.
+
+    Raises:
+        ValueError: when it is one of PettingZoo, an older one whose `reset` takes no seed, or something else.
+    """
+    kind = type(env).__name__
+    if hasattr(env, "possible_agents"):
+        raise ValueError(
+            f"{setting}: got {kind}, an environment of PettingZoo for several agents; need one of Gymnasium: use "
+            "`pettingzoo_env` in place of `gymnasium_env`"
+        )
+    if lacking := [name for name in ("reset", "step", "action_space") if not hasattr(env, name)]:
+        raise ValueError(f"{setting}: got {kind} without {', '.join(lacking)}; need an environment on gymnasium.Env")
+    parameters = inspect.signature(getattr(env, "reset")).parameters  # noqa: B009
+    if "seed" not in parameters and not any(each.kind is each.VAR_KEYWORD for each in parameters.values()):
+        raise ValueError(
+            f"{setting}: got {kind}, whose reset takes no seed; need `reset(self, *, seed=None, options=None)`, as in "
+            "gymnasium.Env"
+        )
+
+
+def reset_pair(setting: str, env: object, found: Any) -> tuple[Any, Mapping[str, Any]]:
+    """The observation and the info that a Gymnasium environment's `reset` returns.
+
+    Raises:
+        ValueError: when it returns something else.
+    """
+    if isinstance(found, tuple) and len(found) == 2 and isinstance(found[1], Mapping):  # pyright: ignore[reportUnknownArgumentType]
+        return found  # pyright: ignore[reportUnknownVariableType]
+    raise ValueError(
+        f"{setting}: reset of {type(env).__name__} returned {_shape(found)}; need (observation, info), where info is a "
+        "dict: return `observation, {}`"
+    )
+
+
+def step_parts(setting: str, env: object, found: Any) -> tuple[Any, Any, Any, Any, Mapping[str, Any]]:
+    """The five values that a Gymnasium environment's `step` returns.
+
+    Raises:
+        ValueError: when it returns something else.
+    """
+    if isinstance(found, tuple) and len(found) == 5 and isinstance(found[4], Mapping):  # pyright: ignore[reportUnknownArgumentType]
+        return found  # pyright: ignore[reportUnknownVariableType]
+    raise ValueError(
+        f"{setting}: step of {type(env).__name__} returned {_shape(found)}; need (observation, reward, terminated, "
+        "truncated, info): in place of `done`, return whether the task ended and whether a limit did"
+    )
+
+
+def _shape(found: Any) -> str:
+    """What a value is, for messages."""
+    return f"{len(found)} values" if isinstance(found, tuple) else f"one {type(found).__name__}"  # pyright: ignore[reportUnknownArgumentType]
+
+
+def check_aec(setting: str, env: object) -> None:
+    """Checks that an object has the interface of an AEC environment of PettingZoo.
+
+    Raises:
+        ValueError: when it is one of Gymnasium, a parallel one, or something else.
+    """
+    kind = type(env).__name__
+    if not hasattr(env, "possible_agents"):
+        wanted = "an AEC environment of PettingZoo, with `possible_agents`"
+        if hasattr(env, "action_space") and hasattr(env, "reset"):
+            wanted += ": for one of Gymnasium use `gymnasium_env` in place of `pettingzoo_env`"
+        raise ValueError(f"{setting}: got {kind}; need {wanted}")
+    if lacking := [name for name in ("observe", "agent_iter") if not hasattr(env, name)]:
+        raise ValueError(
+            f"{setting}: got {kind} without {', '.join(lacking)}, an environment whose agents act at once; need one "
+            "whose agents act in turn (AEC): return `pettingzoo.utils.conversions.parallel_to_aec(env)`"
+        )
+
+
+def check_url(setting: str, url: object, schemes: tuple[str, ...] = ("http", "https")) -> None:
+    """Checks that a text is a server's address.
+
+    Raises:
+        ValueError: when it has no scheme or no host.
+    """
+    example = f"{schemes[0]}://host:8000"
+    try:
+        parts = urlsplit(url) if isinstance(url, str) else None
+        good = parts is not None and parts.scheme in schemes and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:
+        good = False
+    if not good:
+        fix = f": did you mean {schemes[0]}://{url}" if isinstance(url, str) and url and "://" not in url else ""
+        raise ValueError(f"{setting}: got {url!r}; need an address such as {example}{fix}")
