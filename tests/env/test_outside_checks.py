@@ -72,7 +72,7 @@ def test_a_class_makes_an_environment() -> None:
     ("make", "message"),
     [
         (Good(), "gymnasium_env.make: got an object of the class Good; need a function or a class.*return Good"),
-        (lambda size=3: Good(), "gymnasium_env.make: got the function .*; need one at the top of a module or a file"),
+        (Good.reset, "gymnasium_env.make: got the function .*; need one at the top of a module or a file"),
         (Turns, "Gymnasium.make: got Turns, an environment of PettingZoo.*use `pettingzoo_env`"),
         (nothing, "Gymnasium.make: got NoneType without reset, step, action_space; need an environment on gymnasium"),
         (Unseeded, "Gymnasium.make: got Unseeded, whose reset takes no seed; need `reset"),

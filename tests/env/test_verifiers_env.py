@@ -16,6 +16,10 @@ from bough.usercode import load_module
 
 HERE = Path(__file__).parent
 SETS = HERE / "verifiers_tasksets.py"
+SET = (
+    "import verifiers.v1 as vf\n\ndef made():\n    return Set(vf.TasksetConfig())\n\n"
+    "class Set(vf.Taskset[vf.Task, vf.TasksetConfig]):\n    def load(self):\n"
+)
 SUMS, SAFES = f"{SETS}:Sums", f"{SETS}:Safes"
 
 
@@ -172,6 +176,89 @@ def test_a_reward_that_raises_is_a_fault() -> None:
     state = env.start(env.tasks("train", 1, 0)[0])
     with pytest.raises(EnvFault, match="no mark today"):
         env.step(state, "4")
+
+
+REWARDS = """
+import sys, time
+import verifiers.v1 as vf
+
+class Data(vf.TaskData):
+    answer: str = "1"
+
+def taskset(mark):
+    class Marked(vf.Task[Data]):
+        @vf.reward
+        async def marked(self, trace: vf.Trace) -> float:
+            return mark()
+
+    class Set(vf.Taskset[Marked, vf.TasksetConfig]):
+        def load(self):
+            return [Marked(Data(prompt=f"task {place}"), self.config.task) for place in range(20)]
+
+    return Set(vf.TasksetConfig())
+
+def nan(): return taskset(lambda: float("nan"))
+def infinite(): return taskset(lambda: float("inf"))
+def word(): return taskset(lambda: "much")
+def leaves(): return taskset(lambda: sys.exit(3))
+def blocks(): return taskset(lambda: time.sleep(8) or 1.0)
+def fine(): return taskset(lambda: 1.0)
+"""
+
+
+def test_a_reward_that_is_no_number_hangs_or_exits_is_a_fault_of_its_episode_alone(tmp_path: Path) -> None:
+    file = tmp_path / "marks.py"
+    file.write_text(REWARDS)
+
+    def reward(name: str, deadline_s: float = 60.0) -> float:
+        env = Verifiers(taskset=f"{file}:{name}", deadline_s=deadline_s)
+        return env.step(env.start(env.tasks("train", 1, 0)[0]), "hello").reward
+
+    for name, message in (
+        ("nan", "got the reward nan of {'marked': nan}; need finite numbers"),
+        ("infinite", "got the reward inf"),
+        ("word", "could not convert string to float: 'much'"),
+        ("leaves", "SystemExit"),
+    ):
+        with pytest.raises(EnvFault, match=message):
+            reward(name)
+    assert reward("fine") == 1.0
+    with pytest.raises(EnvFault, match="gave no turn within 2 s; need a program that answers, or a larger deadline_s"):
+        reward("blocks", deadline_s=2)
+    assert reward("fine", deadline_s=4) == 1.0, "the blocked thread is replaced"
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("def (:", "SyntaxError"),
+        ("def made():\n    raise KeyError('shelf')", "KeyError: 'shelf'.*line 2, in made"),
+        ("def made():\n    return 3", "which makes a int; need a Taskset"),
+        (f"{SET}        raise RuntimeError('disk full')", "whose tasks cannot be read: RuntimeError: disk full"),
+        (f"{SET}        return [1, 2]", "whose tasks cannot be read: AttributeError.*need a `load` that returns tasks"),
+        (f"{SET}        return []", "which has no tasks"),
+    ],
+)
+def test_a_file_without_a_taskset_is_named(tmp_path: Path, source: str, message: str) -> None:
+    (tmp_path / "mine.py").write_text(source)
+    with pytest.raises(ValueError, match=rf"Verifiers.taskset: got '.*mine.py:made'.*{message}"):
+        Verifiers(taskset=f"{tmp_path}/mine.py:made").tasks("train", 1, 0)
+
+
+def test_an_environment_of_the_first_protocol_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "older_env.py").write_text("def load_environment():\n    return 3\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(ValueError, match=r"got 'older-env', which has `load_environment`.*need a taskset of"):
+        Verifiers(taskset="older-env").tasks("train", 1, 0)
+
+
+def test_arguments_of_another_type_are_named() -> None:
+    with pytest.raises(ValueError, match=r"verifiers_env.taskset: got 3; need the id of an installed taskset"):
+        verifiers_env(3)
+    with pytest.raises(ValueError, match=r"verifiers_env.config: got .*; need values of JSON"):
+        verifiers_env(SUMS, config={"count": {1}})
+    with pytest.raises(ValueError, match=r"Verifiers.program: got 'nowhere' for .*need the id of an installed"):
+        Verifiers(taskset=SUMS, program="nowhere").tasks("train", 1, 0)
 
 
 @pytest.mark.parametrize("text", ["", "\x00", "\ud800", "x" * 100_000, "<tool_call>{}</tool_call>"])

@@ -152,17 +152,27 @@ def verifiers_env(
         keep: Maximum number of live episodes.
 
     Raises:
-        ValueError: when a taskset is a view, such as `taskset.take(5)`, or its class is not at the top of a module.
+        ValueError: when a taskset is a view, such as `taskset.take(5)`, or its class is not at the top of a module; or
+            when it is no taskset, or `config` is no JSON.
     """
     fields = dict(config or {})
     if not isinstance(taskset, str) and not callable(taskset):
+        if not hasattr(taskset, "config"):
+            raise ValueError(
+                f"verifiers_env.taskset: got {taskset!r:.200}; need the id of an installed taskset, a Taskset class, a "
+                "function that returns a taskset, or a taskset"
+            )
         if getattr(taskset, "transform", None) is not None:
             raise ValueError("verifiers_env: got a view of a taskset; need the taskset, or a function that returns it")
         fields = {**taskset.config.model_dump(mode="json", exclude_defaults=True), **fields}
         taskset = taskset.__class__
+    try:
+        written = json.dumps(fields)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"verifiers_env.config: got {fields!r:.200}; need values of JSON ({error})") from error
     env = Verifiers(
         taskset=taskset if isinstance(taskset, str) else address_of(taskset),
-        config=json.dumps(fields),
+        config=written,
         program=program,
         instructions=instructions,
         max_steps=max_steps,

@@ -2,13 +2,13 @@
 
 import asyncio
 import json
+import math
 import threading
 from collections.abc import AsyncGenerator, Coroutine
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from functools import cache
 from importlib import import_module
-from typing import Any, TypeVar
+from typing import Any
 
 from bough.env.env import EnvFault
 from bough.env.verifiers_taskset import Loaded, vf
@@ -16,7 +16,8 @@ from bough.env.verifiers_tools import Toolsets
 from bough.tree import Action, AgentAction, Message, Tool, ToolCall
 from bough.usercode.origin import describe
 
-Result = TypeVar("Result")
+BLOCKED_S = 1.0
+"""Longest wait, in seconds, for a free moment of the event loop before it counts as blocked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +57,7 @@ class VerifiersEpisode:
     def __init__(self, *, loaded: Loaded, task: Any, name: str, max_steps: int, deadline_s: float) -> None:
         self._loaded, self._task, self._name = loaded, task, name
         self._max_steps, self._deadline_s = max_steps, deadline_s
+        self._loop = _running_loop()
         self._program: asyncio.Task[Turn] | None = None
         self._asked: asyncio.Queue[Turn] = asyncio.Queue()
         self._answers: asyncio.Queue[AgentAction] = asyncio.Queue()
@@ -78,7 +80,7 @@ class VerifiersEpisode:
     def close(self) -> None:
         """Ends the program; it may have ended already."""
         if self._program is not None:
-            _loop().call_soon_threadsafe(self._program.cancel)
+            self._loop.call_soon_threadsafe(self._program.cancel)
 
     async def ask(self, tools: tuple[Tool, ...]) -> AgentAction:
         """Waits for the agent's next action; called by the program."""
@@ -97,15 +99,19 @@ class VerifiersEpisode:
         return taskset.toolsets(taskset.config), task.toolsets(task.config)
 
     def _wait(self, work: Coroutine[Any, Any, Turn]) -> Turn:
-        future = asyncio.run_coroutine_threadsafe(work, _loop())
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return future.result(self._deadline_s)
         except TimeoutError:
             self.close()
-            raise EnvFault(f"Verifiers: no turn within {self._deadline_s:g} s") from None
+            _replace_if_blocked(self._loop)
+            raise EnvFault(
+                f"Verifiers: task {self._task.data.idx} of {self._name} gave no turn within {self._deadline_s:g} s; "
+                "need a program that answers, or a larger deadline_s"
+            ) from None
         except (ImportError, EnvFault):
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise EnvFault(f"Verifiers: task {self._task.data.idx} of {self._name} raised {describe(error)}") from error
 
     async def _begin(self) -> Turn:
@@ -138,12 +144,15 @@ class VerifiersEpisode:
             for name, each in trace.rewards.items()
             if each is not None
         ]
+        reward = float(sum(trace.reward for trace in self.traces))
+        if not math.isfinite(reward):
+            raise ValueError(f"got the reward {reward} of {dict(rewards)}; need finite numbers")
         return Turn(
             messages=tuple(self.unread),
             valid=self.valid,
             over=True,
             cut=any(trace.is_truncated for trace in self.traces),
-            reward=float(sum(trace.reward for trace in self.traces)),
+            reward=reward,
             rewards=tuple(rewards),
         )
 
@@ -313,9 +322,34 @@ def _plain(text: str) -> str:
     return text.encode(errors="replace").decode()
 
 
-@cache
-def _loop() -> asyncio.AbstractEventLoop:
+_LOOPS: list[asyncio.AbstractEventLoop] = []
+"""The event loop of new programs, the last one; a loop that a program blocks is replaced."""
+
+_LOCK = threading.Lock()
+
+
+def _running_loop() -> asyncio.AbstractEventLoop:
     """The event loop of all programs, in a thread of its own: environments are called synchronously."""
-    loop = asyncio.new_event_loop()
-    threading.Thread(target=loop.run_forever, name="verifiers", daemon=True).start()
-    return loop
+    with _LOCK:
+        if not _LOOPS:
+            loop = asyncio.new_event_loop()
+            threading.Thread(target=_run_loop, args=(loop,), name="verifiers", daemon=True).start()
+            _LOOPS.append(loop)
+        return _LOOPS[-1]
+
+
+def _run_loop(loop: asyncio.AbstractEventLoop) -> None:
+    """Runs a loop; a program that calls `sys.exit` ends its own episode alone."""
+    while True:
+        with suppress(SystemExit):
+            loop.run_forever()
+
+
+def _replace_if_blocked(loop: asyncio.AbstractEventLoop) -> None:
+    """Gives new episodes another loop when a program's blocking call holds this one."""
+    free = threading.Event()
+    loop.call_soon_threadsafe(free.set)
+    if not free.wait(BLOCKED_S):
+        with _LOCK:
+            if loop in _LOOPS:
+                _LOOPS.remove(loop)

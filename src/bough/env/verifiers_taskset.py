@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import sys
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
@@ -70,14 +71,28 @@ def load_taskset(name: str, config: str, most: int, program: str) -> Loaded:
     package = vf()
     taskset = _made(package, name, config)
     tasks: dict[str, Any] = {}
-    for task in islice(taskset, most):
-        tasks.setdefault(content_of(task), task)
+    try:
+        for task in islice(taskset, most):
+            tasks.setdefault(content_of(task), task)
+    except Exception as error:
+        raise ValueError(
+            f"Verifiers.taskset: got {name!r}, whose tasks cannot be read: {describe(error)}; need a `load` that "
+            "returns tasks of verifiers.v1"
+        ) from error
+    if not tasks:
+        raise ValueError(f"Verifiers.taskset: got {name!r} with the config {config}, which has no tasks; need some")
     for task in islice(tasks.values(), 1):
         _check(package, taskset, task)
     loaders = import_module("verifiers.v1.utils.loaders")
     found: Any = package.SingleAgentEnv
     if program or ":" not in name:
-        found = loaders.environment_class("" if ":" in name else name, program)
+        try:
+            found = loaders.environment_class("" if ":" in name else name, program)
+        except Exception as error:
+            raise ValueError(
+                f"Verifiers.program: got {program!r} for {name!r}: {describe(error)}; need the id of an installed "
+                'environment program, or "" for the taskset\'s own'
+            ) from error
     return Loaded(taskset=taskset, tasks=tasks, program=None if found is package.SingleAgentEnv else found)
 
 
@@ -127,7 +142,12 @@ def _made(package: Any, name: str, config: str) -> Any:
             made: Any = make(kind.model_validate(fields))
         else:
             made = make(**fields)
-    except (ImportError, AttributeError, TypeError, ValueError) as error:
+    except Exception as error:
+        if hasattr(sys.modules.get(name.replace("-", "_")), "load_environment"):
+            raise ValueError(
+                f"Verifiers.taskset: got {name!r}, which has `load_environment`, of the first protocol of verifiers; "
+                "need a taskset of `verifiers.v1`, exported by `__all__`"
+            ) from error
         raise ValueError(
             f"Verifiers.taskset: got {name!r} with the config {config}: {describe(error)}; need the id of an installed "
             "taskset, or the address of a Taskset class or of a function that returns one"
