@@ -7,7 +7,7 @@ import pytest
 
 from bough.env import Branching, CorpusFiles, SearchQa
 from bough.env.retrieval import read_question
-from bough.tree import Action, Outcome
+from bough.tree import Action, Outcome, Task, ToolCall
 
 NOTES = {
     "people/ann.md": "# Ann\nAnn Lee wrote The Red Door in 1931.",
@@ -74,6 +74,35 @@ def test_equal_questions_are_in_one_split_and_the_hash_follows_the_files(tmp_pat
     before = env.data_hash
     (tmp_path / "questions.jsonl").write_text(json.dumps(rows[0]))
     assert env.data_hash != before
+
+
+def test_files_that_change_are_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bough.env.retrieval.files.REFRESH_S", 0.0)
+    source = files(tmp_path)
+    env = SearchQa(source=source, snippet_words=0)
+    search = Action(calls=(ToolCall(name="search", arguments={"query": "lighthouse"}),))
+
+    def result(task: Task) -> str:
+        return str(env.step(env.start(task), search).state.observation)
+
+    (task,) = env.tasks("test", 1, 0)
+    assert "no results" in result(task)
+    (tmp_path / "notes" / "new.md").write_text("A lighthouse stands there.")
+    assert "new" in result(task)
+    (tmp_path / "notes" / "new.md").unlink()
+    assert "no results" in result(task)
+    row = {"question": "What stands there?", "answer": "a lighthouse", "split": "test"}
+    (tmp_path / "questions.jsonl").write_text(json.dumps(row) + "\n")
+    (task,) = env.tasks("test", 1, 0)
+    assert task.data["question"] == "What stands there?"
+
+
+def test_a_draw_of_tasks_refreshes_the_documents_of_searches(tmp_path: Path) -> None:
+    env = SearchQa(source=files(tmp_path), snippet_words=0)
+    env.tasks("test", 1, 0)
+    (tmp_path / "notes" / "new.md").write_text("A lighthouse stands there.")
+    search = Action(calls=(ToolCall(name="search", arguments={"query": "lighthouse"}),))
+    assert "new" in str(env.step(env.start(env.tasks("test", 1, 0)[0]), search).state.observation)
 
 
 def test_a_corpus_of_json_lines(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """A corpus and questions of the user's own, from files."""
 
 import json
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,6 +19,9 @@ from bough.env.rows import SPLITS
 from bough.env.splits import split_of
 
 SUFFIXES = (".txt", ".md", ".markdown")
+
+REFRESH_S = 1.0
+"""Maximum age, in seconds, of what a search reads about changes of files."""
 
 TEXT_KEYS = ("text", "contents", "content")
 """Keys of the text in a row of a corpus; the first key present is used."""
@@ -40,7 +44,8 @@ class CorpusFiles:
         queries   optional: a search for each document of the evidence; the default is the title
         split     optional: the split; by default the content decides
 
-    Questions that differ only in case and punctuation have one content.
+    Questions that differ only in case and punctuation have one content. Files that change are read again: at each draw
+    of tasks, and within `REFRESH_S` seconds in searches.
 
     Attributes:
         corpus: A folder, or a file of JSON lines.
@@ -59,6 +64,11 @@ class CorpusFiles:
                 raise FileNotFoundError(f"CorpusFiles.{name}: got {getattr(self, name)!r}; need a file that exists")
 
     @property
+    def version(self) -> str:
+        """See `ChangingSource`."""
+        return _stamp(self.corpus, REFRESH_S)
+
+    @property
     def data_hash(self) -> str:
         """See `QuestionSource`."""
         parts = [f"{each.title}\n{each.text}" for each in self.documents()]
@@ -72,12 +82,12 @@ class CorpusFiles:
         Raises:
             ValueError: when there is no document, or a line is none.
         """
-        return _read_corpus(self.corpus)
+        return _read_corpus(self.corpus, _stamp(self.corpus))
 
     def questions(self, split: Split, count: int, seed: int, index: Index, top: int) -> list[Question]:
         """See `QuestionSource`."""
         del index, top
-        by_split = _read_questions(self.corpus, self.tasks)
+        by_split = _read_questions(self.corpus, self.tasks, (_stamp(self.corpus), _stamp(self.tasks)))
         found = by_split[split]
         if not 0 <= count <= len(found):
             sizes = ", ".join(f"{len(each)} of {name!r}" for name, each in by_split.items())
@@ -88,8 +98,31 @@ class CorpusFiles:
         return Random(f"questions {seed} {split}").sample(found, len(found))[:count]
 
 
+_STAMPS: dict[str, tuple[float, str]] = {}
+"""The last stamp of each place, with the time when it was taken, in seconds."""
+
+
+def _stamp(place: str, age_s: float = 0.0) -> str:
+    """A text that differs after a change of a file, or of a document in a folder: from sizes and times of change.
+
+    Args:
+        place: The file or folder.
+        age_s: Maximum age of a stamp that is used again, in seconds.
+    """
+    if place in _STAMPS and time.monotonic() - _STAMPS[place][0] < age_s:
+        return _STAMPS[place][1]
+    path = Path(place).expanduser()
+    now = sha256()
+    for file in _files(path) if path.is_dir() else [path]:
+        found = file.stat()
+        now.update(repr((str(file), found.st_mtime_ns, found.st_size)).encode(errors="surrogateescape"))
+    _STAMPS[place] = (time.monotonic(), now.hexdigest())
+    return now.hexdigest()
+
+
 @lru_cache(maxsize=4)
-def _read_corpus(place: str) -> tuple[Document, ...]:
+def _read_corpus(place: str, stamp: str) -> tuple[Document, ...]:
+    del stamp  # part of the cache's key
     path = Path(place).expanduser()
     found = tuple(_folder(path) if path.is_dir() else _rows(path))
     if not found:
@@ -99,10 +132,14 @@ def _read_corpus(place: str) -> tuple[Document, ...]:
 
 def _folder(folder: Path) -> Iterator[Document]:
     """The documents of a folder, in the order of their paths."""
-    for file in sorted(folder.rglob("*")):
-        if file.suffix.lower() in SUFFIXES and file.is_file():
-            title = file.relative_to(folder).with_suffix("").as_posix()
-            yield Document(title=title, text=file.read_text(encoding="utf-8", errors="replace").strip())
+    for file in _files(folder):
+        title = file.relative_to(folder).with_suffix("").as_posix()
+        yield Document(title=title, text=file.read_text(encoding="utf-8", errors="replace").strip())
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """The files of documents in a folder, in the order of their paths."""
+    return (file for file in sorted(folder.rglob("*")) if file.suffix.lower() in SUFFIXES and file.is_file())
 
 
 def _rows(file: Path) -> Iterator[Document]:
@@ -117,8 +154,8 @@ def _rows(file: Path) -> Iterator[Document]:
 
 
 @lru_cache(maxsize=4)
-def _read_questions(corpus: str, tasks: str) -> Mapping[Split, list[Question]]:
-    numbers = {document.title: number for number, document in reversed([*enumerate(_read_corpus(corpus))])}
+def _read_questions(corpus: str, tasks: str, stamps: tuple[str, str]) -> Mapping[Split, list[Question]]:
+    numbers = {title: number for number, title in reversed([*enumerate(_titles(corpus, stamps[0]))])}
     found: dict[Split, list[Question]] = {split: [] for split in SPLITS}
     splits: dict[str, Split] = {}
     for where, row in _lines(Path(tasks).expanduser()):
@@ -134,6 +171,10 @@ def _read_questions(corpus: str, tasks: str) -> Mapping[Split, list[Question]]:
                 "need one split for equal questions"
             )
     return found
+
+
+def _titles(corpus: str, stamp: str) -> list[str]:
+    return [each.title for each in _read_corpus(corpus, stamp)]
 
 
 def _question(where: str, row: Mapping[str, Any], numbers: Mapping[str, int]) -> Question:

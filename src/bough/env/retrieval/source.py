@@ -40,6 +40,16 @@ class QuestionSource(Protocol):
         ...
 
 
+@runtime_checkable
+class ChangingSource(Protocol):
+    """A source whose documents may change while a process runs."""
+
+    @property
+    def version(self) -> str:
+        """A text that differs after a change of the documents."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Collection:
     """A corpus with its index, shared by all states of a process and never changed."""
@@ -48,8 +58,13 @@ class Collection:
     index: Index
 
 
-@lru_cache(maxsize=8)
 def open_collection(source: QuestionSource, index: IndexSettings) -> Collection:
-    """The collection of a source, built at the first call."""
+    """The collection of a source, built at the first call and after a change of its documents."""
+    return _built(source, index, source.version if isinstance(source, ChangingSource) else "")
+
+
+@lru_cache(maxsize=8)
+def _built(source: QuestionSource, index: IndexSettings, version: str) -> Collection:
+    del version  # part of the cache's key
     documents = source.documents()
     return Collection(documents=documents, index=index.build(documents))
