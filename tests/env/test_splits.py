@@ -99,3 +99,10 @@ def test_equal_ids_mean_equal_tasks() -> None:
     mirrored = instance_task(name="lake", content="FS\nGF", data={"rows": ["FS", "GF"]})
     assert mirrored.id != task.id
     assert mirrored.seed != task.seed
+
+
+def test_a_message_about_too_many_tasks_names_the_setting() -> None:
+    with pytest.raises(ValueError, match=r"need a smaller count \(tasks.count; evaluation.tasks.count for held-out"):
+        draw_instances(
+            name="one", split="train", count=9, seed=0, propose=lambda _: 1, content=str, accept=lambda _: True
+        )

@@ -1,7 +1,9 @@
 """Folders in the layouts of Spider and BIRD, written here."""
 
 import json
+import re
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
@@ -9,7 +11,7 @@ import pytest
 
 from bough.env import Split, Sql
 from bough.env.text_to_sql import BirdFolder, SpiderFolder
-from bough.tree import Action, Outcome, ToolCall
+from bough.tree import Action, Outcome, Task, ToolCall
 
 SPLITS: tuple[Split, ...] = get_args(Split)
 
@@ -165,7 +167,52 @@ def test_folders_that_lack_something_are_refused(tmp_path: Path) -> None:
     write(tmp_path / "dev.json", [spider_entry("../outside")])
     make_database(tmp_path, "outside", (1,))
     (tmp_path / "database").mkdir()
-    env = Sql(questions=SpiderFolder(folder=str(tmp_path)))
-    (task,) = env.tasks("train", 1, 0)
+    with pytest.raises(
+        ValueError, match=r"1 of 1 databases of split 'train' that cannot be read: \.\./outside \(missing"
+    ):
+        SpiderFolder(folder=str(tmp_path)).tasks("train", 1, 0)
     with pytest.raises(ValueError, match=r"no database '\.\./outside'"):
-        env.start(task)
+        SpiderFolder(folder=str(tmp_path)).contents("../outside")
+
+
+def test_databases_that_cannot_be_read_are_listed_before_the_first_task(tmp_path: Path) -> None:
+    source = spider(tmp_path)
+    school = tmp_path / "database" / "school" / "school.sqlite"
+    whole = school.read_bytes()
+    assert source.tasks("train", 1, 0)
+    tasks = [*all_tasks(source, "dev"), *all_tasks(source, "test")]
+    names = sorted({str(task.data["database"]) for task in tasks})
+    assert len(names) == 10
+    school.write_bytes(whole[:5000])
+    for name, bad in zip(names, (b"", b"no database", None), strict=False):
+        file = tmp_path / "database" / name / f"{name}.sqlite"
+        file.unlink() if bad is None else file.write_bytes(bad)
+    problems = [f"{names[0]} ({names[0]}.sqlite: no tables)", f"{names[1]} (", f"{names[2]} (missing)"]
+    found = dict[str, str]()
+    for split in SPLITS:
+        with pytest.raises(ValueError, match="databases of split") as caught:
+            replace(source, variants=1).tasks(split, 1, 0)
+        found[split] = str(caught.value)
+    assert "school (school.sqlite: " in found["train"]
+    assert "1 of 1 databases of split 'train'" in found["train"]
+    assert all(any(problem in found[split] for split in ("dev", "test")) for problem in problems)
+    assert "add them, or remove their questions" in found["dev"]
+
+
+def test_many_missing_databases_are_cut_and_a_count_is_named(tmp_path: Path) -> None:
+    write(tmp_path / "dev.json", [spider_entry(f"db_{number}") for number in range(60)])
+    source = SpiderFolder(folder=str(tmp_path))
+    with pytest.raises(
+        ValueError, match=r"got 48 of 48 databases of split 'train'.* \(missing\) and 28 more; need NAME"
+    ):
+        source.tasks("train", 1, 0)
+    with pytest.raises(ValueError, match=r"got count=99 .*need fewer \(tasks.count; evaluation.tasks.count for held-"):
+        source.tasks("train", 99, 0)
+
+
+def all_tasks(source: SpiderFolder, split: Split) -> list[Task]:
+    with pytest.raises(ValueError, match="there are") as caught:
+        source.tasks(split, 10**6, 0)
+    found = re.search(rf"(\d+) of '{split}'", str(caught.value))
+    assert found is not None
+    return source.tasks(split, int(found[1]), 0)

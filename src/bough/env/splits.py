@@ -83,7 +83,8 @@ def draw_instances(
         if misses >= PATIENCE:
             raise ValueError(
                 f"{name}.tasks: got count={count} for split {split!r}, but after {len(found)} different instances "
-                f"{PATIENCE} samples gave no new one; need a smaller count, or settings with more instances (size)"
+                f"{PATIENCE} samples gave no new one; need a smaller count (tasks.count; "
+                "evaluation.tasks.count for held-out tasks), or settings with more instances (size)"
             )
     return list(found.values())
 

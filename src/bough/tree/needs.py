@@ -69,7 +69,9 @@ class Channel(Need):
 
 
 STATE_KEYS = Need(
-    "states with keys", "set State.key in the environment, or take a piece that compares no states", sources=("env",)
+    "states with keys",
+    "set State.key in the environment (`key=` of `tools_env`), or take a piece that compares no states",
+    sources=("env",),
 )
 FORKS = Need(
     "an environment that steps a state more than once",

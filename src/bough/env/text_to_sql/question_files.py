@@ -15,6 +15,9 @@ from bough.env.splits import content_hash, instance_task
 from bough.env.text_to_sql.schema import Column, Schema, Table
 from bough.tree import Task
 
+LISTED = 20
+"""Most databases that a message lists."""
+
 SHARES = (0.8, 0.9)
 """Where the databases of one file are divided into training, dev and test."""
 
@@ -60,6 +63,7 @@ class QuestionFiles:
         if not folder.is_dir():
             raise ValueError(f"{name}: got {folder}, which is no folder; need the folder of the data set")
         self._databases = [place for each in databases for place in self._find(each)]
+        self._checked: set[Split] = set()
         self._schemas: dict[str, Schema] = {}
         for file in (place for each in tables for place in self._find(each)):
             self._schemas |= {str(entry["db_id"]): _schema(entry) for entry in _entries(file, ("db_id",))}
@@ -76,12 +80,18 @@ class QuestionFiles:
         """Returns `count` questions of a split in an order that depends on the seed.
 
         Raises:
-            ValueError: when the split has fewer.
+            ValueError: when the split has fewer, or databases of its questions are missing or cannot be read.
         """
         tasks = self.by_split[split]
         if not 0 <= count <= len(tasks):
             sizes = ", ".join(f"{len(found)} of {each!r}" for each, found in self.by_split.items())
-            raise ValueError(f"{self.name}: got count={count} for split {split!r}; there are {sizes}: need fewer")
+            raise ValueError(
+                f"{self.name}: got count={count} for split {split!r}; there are {sizes}: need fewer "
+                "(tasks.count; evaluation.tasks.count for held-out questions)"
+            )
+        if split not in self._checked:
+            self._check_databases(split)
+            self._checked.add(split)
         return Random(f"{self.name} {seed} {split}").sample(tasks, len(tasks))[:count]
 
     def schema(self, database: str) -> Schema:
@@ -102,6 +112,40 @@ class QuestionFiles:
             f"{self.name}: got no database {database!r}; need {database}/{database}.sqlite in a folder of "
             f"{[*map(str, self._databases)] or self.folder}"
         )
+
+    def _check_databases(self, split: Split) -> None:
+        """Raises a ValueError that lists the databases of a split that are missing or cannot be read."""
+        names = sorted({str(task.data["database"]) for task in self.by_split[split]})
+        found = {name: self._problem(name) for name in names}
+        wrong = [f"{name} ({problem})" for name, problem in found.items() if problem]
+        if wrong:
+            more = f" and {len(wrong) - LISTED} more" if len(wrong) > LISTED else ""
+            raise ValueError(
+                f"{self.name}: got {len(wrong)} of {len(names)} databases of split {split!r} that cannot be read: "
+                f"{', '.join(wrong[:LISTED])}{more}; need NAME/NAME.sqlite for each in a folder of "
+                f"{[*map(str, self._databases)] or self.folder}: add them, or remove their questions"
+            )
+
+    def _problem(self, name: str) -> str:
+        """Why a database cannot be read; "" when it can."""
+        try:
+            files = self.databases(name)
+        except ValueError:
+            return "missing"
+        for file in files:
+            try:
+                with closing(sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro&immutable=1", uri=True)) as database:
+                    (tables,) = database.execute("select count(*) from sqlite_master where type = 'table'").fetchone()
+                    (pages,), (size,) = (
+                        database.execute(f"pragma {each}").fetchone() for each in ("page_count", "page_size")
+                    )
+            except sqlite3.Error as error:
+                return f"{file.name}: {error}"
+            if not tables:
+                return f"{file.name}: no tables"
+            if file.stat().st_size < pages * size:
+                return f"{file.name}: cut at {file.stat().st_size} of {pages * size} bytes"
+        return ""
 
     def _find(self, name: str) -> list[Path]:
         place = self.folder / name

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
 
-from bough.env import State
+from bough.env import Replay, State, ToolsEnv
 from bough.evaluate.envs.actor import takes_calls
 from bough.evaluate.envs.comparison import difference, state_record, step_record
 from bough.evaluate.envs.report import EnvCheck, failed, not_applicable, passed
@@ -42,10 +42,17 @@ def check_keys(trial: Trial) -> EnvCheck:
                 figure,
                 got=f"task {task}, two states of the key {key[:80]!r}: {wrong}",
                 need="equal keys only for the same state",
-                do='put all that decides what happens next into State.key, or set it to ""',
+                do=f'put all that decides what happens next into {_place(trial)}, or set it to ""',
                 **numbers,
             )
     return passed(f"{figure}{', random steps' if random else ''}", **numbers)
+
+
+def _place(trial: Trial) -> str:
+    """Where the environment's author sets the key."""
+    env = trial.env.env
+    inner = env.env if isinstance(env, Replay) else env
+    return "the function `tools_env(key=...)`" if isinstance(inner, ToolsEnv) else "State.key"
 
 
 def _twins_differ(trial: Trial, first: State, second: State, actions: tuple[AgentAction, ...], *, random: bool) -> str:
@@ -101,7 +108,7 @@ def check_counters(trial: Trial) -> EnvCheck:
                 f"{probed} starts",
                 got=f"task {walk.task.id}, the same invalid action twice: {wrong}",
                 need="a key that repeated actions without effect do not change",
-                do="leave counters of steps and of errors out of State.key",
+                do=f"leave counters of steps and of errors out of {_place(trial)}",
             )
     return passed(f"{probed} starts") if probed else not_applicable("no invalid action leaves an episode open")
 
