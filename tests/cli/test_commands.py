@@ -54,6 +54,13 @@ def test_list(bough: Bough, tmp_path: Path) -> None:
     assert "error: unknown name 'grpoo'; did you mean 'Grpo' or 'grpo'?" in bough(
         "list", "grpoo", folder=tmp_path
     ).error(2)
+    for name, told in (
+        ("SpiderFolder", "A value of Sql.questions: write `FIELD=SpiderFolder`"),
+        ("tools_env", "A function for Python files: from bough.env import tools_env."),
+        ("EnvFault", "A class of Python code: from bough.env import EnvFault."),
+    ):
+        assert told in bough("list", name, folder=tmp_path).fine()
+    assert "did you mean 'SpiderFolder'" in bough("list", "SpiderFoldr", folder=tmp_path).error(2)
     assert "see `bough list`" in bough("list", "zzzzzz", folder=tmp_path).error(2)
 
 

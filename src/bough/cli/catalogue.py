@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 from bough.appraise import Appraiser
 from bough.appraise.prompts import Reader
 from bough.cli.find import PACKAGE, find_run, find_world, names
+from bough.cli.helpers import helpers, where_used
 from bough.config import ConfigError, unknown
 from bough.config.kinds import wrong_kind
 from bough.config.naming import made_by
@@ -167,8 +168,11 @@ def show_one(name: str) -> str:
         return f"Settings:\n{_settings(name)}"
     found = list(entries())
     pages = [_page(entry) for entry in found if entry.name == name]
+    if not pages and name in helpers():
+        pages = [_helper(name)]
     if not pages:
-        raise ConfigError(unknown(name, [*ROOMS, *(entry.name for entry in found)], otherwise="see `bough list`"))
+        known = dict.fromkeys([*ROOMS, *(entry.name for entry in found), *helpers()])
+        raise ConfigError(unknown(name, known, otherwise="see `bough list`"))
     return "\n\n".join(pages)
 
 
@@ -179,6 +183,15 @@ def _page(entry: Entry) -> str:
     elif entry.room == "worlds":
         below += f"\nSettings:\n{textwrap.indent(settings(find_world(entry.name)), '    ')}"
     return f"{entry.name} ({ROOMS[entry.room].lower()})\n\n{entry.text}\n{below}"
+
+
+def _helper(name: str) -> str:
+    """The page of an exported class or function that is in no group."""
+    package, value = helpers()[name]
+    has_fields = inspect.isfunction(value) or dataclasses.is_dataclass(value)
+    fields = textwrap.indent("\n".join(_fields(value)), "    ") if has_fields else ""
+    below = f"\n\nFields:\n{fields}" if fields else ""
+    return f"{name} ({package})\n\n{inspect.getdoc(value) or ''}\n\n{where_used(value)}{below}"
 
 
 def _settings(target: str) -> str:

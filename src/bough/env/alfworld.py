@@ -7,6 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
+from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
 from bough.env.household import package
 from bough.env.household.expert import planner, searcher
@@ -86,6 +87,7 @@ class AlfWorld:
     expert: Literal["planner", "searcher"] = "searcher"
 
     def __post_init__(self) -> None:
+        check_settings(self)
         if self.max_steps < 1:
             raise ValueError(f"AlfWorld.max_steps: got {self.max_steps}; need 1 or more")
         if self.receptacles < 0 or self.objects < 0:

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import ClassVar
 
 from bough.env.check_call import check_call
+from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
 from bough.env.multiturn import (
     CATEGORIES,
@@ -117,6 +118,7 @@ class Bfcl:
     result_characters: int = 100_000
 
     def __post_init__(self) -> None:
+        check_settings(self)
         for name, known in (("categories", CATEGORIES), ("classes", CLASSES)):
             if unknown := sorted({*getattr(self, name)} - {*known}):
                 raise ValueError(f"Bfcl.{name}: got {', '.join(unknown)}; need some of {', '.join(known)}")

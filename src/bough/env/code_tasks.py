@@ -7,6 +7,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Literal, get_args
 
+from bough.env.check_settings import check_settings
 from bough.env.coding.family import Tier
 from bough.env.coding.problem import FAMILIES, Problem, ProblemInstance, make_problem, propose, read_problem
 from bough.env.coding.program_test import ProgramTest, TestReport, run_tests
@@ -91,6 +92,7 @@ class CodeTasks:
     sandbox: Sandbox = field(default_factory=Sandbox)
 
     def __post_init__(self) -> None:
+        check_settings(self)
         if unknown := [each for each in self.tiers if each not in get_args(Tier)]:
             raise ValueError(f"CodeTasks.tiers: got {unknown}; need some of {', '.join(get_args(Tier))}")
         if unknown := [each for each in self.families if each not in FAMILIES]:

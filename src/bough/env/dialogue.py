@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any, ClassVar, Literal, TypeAlias, cast
 
+from bough.env.check_settings import check_settings
 from bough.env.dialogues import Bargain, Exchange, Questions, Scenario, Secret
 from bough.env.dialogues.bargain import propose_bargain
 from bough.env.dialogues.questions import NAMES, VALUES, propose_questions
@@ -82,6 +83,7 @@ class Dialogue:
     }
 
     def __post_init__(self) -> None:
+        check_settings(self)
         most = min(len(NAMES), 3**self.attributes)
         if not 1 <= self.attributes <= len(VALUES) or not 2 <= self.items <= most:
             raise ValueError(

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
 from bough.env.gymnasium_element import element_of
 from bough.env.outside import Live, Position, optional_address, seed_of, seeded_tasks
@@ -53,6 +54,7 @@ class Gymnasium:
     max_steps: int = 50
 
     def __post_init__(self) -> None:
+        check_settings(self)
         if bool(self.id) == bool(self.make):
             raise ValueError(f"Gymnasium: got id={self.id!r} and make={self.make!r}; need one of the two")
         if self.max_steps < 1:

@@ -10,6 +10,7 @@ from random import Random
 from typing import Any, cast
 from urllib.parse import urlencode
 
+from bough.env.check_settings import check_settings
 from bough.env.env import Branching, EnvFault, Split, State, Step
 from bough.env.http_request import body_of
 from bough.env.outside import Live, Position, object_field, reward_and_done
@@ -52,6 +53,7 @@ class HttpEnv:
     _open: "weakref.WeakSet[Live]" = field(default_factory=weakref.WeakSet[Live], init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        check_settings(self)
         check_url("HttpEnv.url", self.url)
         if self.max_steps < 1 or self.items < 1 or self.deadline_s <= 0:
             raise ValueError(

@@ -13,6 +13,7 @@ from bough.env.browser.pages import Episode, Pages
 from bough.env.browser.played import Executed, admissible, after, pointing, solution
 from bough.env.browser.shared import close_pages, with_pages
 from bough.env.check_call import check_call
+from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
 from bough.env.splits import content_hash, draw_instances, instance_task
 from bough.tree import Action, BadCall, Message, Observation, Outcome, Task, ToolCall
@@ -86,6 +87,7 @@ class MiniWob:
     deadline_s: float = 20.0
 
     def __post_init__(self) -> None:
+        check_settings(self)
         if self.max_steps < 1 or self.remember < 0 or self.deadline_s <= 0:
             raise ValueError(
                 f"MiniWob: got {self.max_steps=}, {self.remember=}, {self.deadline_s=}; need at least 1, 0, and "

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
+from bough.env.check_settings import check_settings
 from bough.env.env import Branching, EnvFault, Split, State, Step
 from bough.env.outside import (
     Live,
@@ -56,6 +57,7 @@ class OpenEnv:
     deadline_s: float = 60.0
 
     def __post_init__(self) -> None:
+        check_settings(self)
         check_url("OpenEnv.url", self.url, ("http", "https", "ws", "wss"))
         if self.max_steps < 1 or self.deadline_s <= 0:
             raise ValueError(f"OpenEnv: got {self.max_steps=}, {self.deadline_s=}; need at least 1, and more than 0")

@@ -7,6 +7,7 @@ from functools import partial
 from math import isfinite
 from typing import Any, cast
 
+from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
 from bough.env.spiel import GameTexts, Position, apply, first_position, load_game, reach, solution, suggest_move
 from bough.env.splits import draw_instances, instance_task
@@ -53,6 +54,7 @@ class OpenSpiel:
     spaced: bool = False
 
     def __post_init__(self) -> None:
+        check_settings(self)
         if (self.opening or 0) < 0 or self.forfeit_after < 0:
             raise ValueError(f"OpenSpiel: got {self.opening=}, {self.forfeit_after=}; need 0 or more")
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
 from bough.env.outside import Live, Position, optional_address, seed_of, seeded_tasks
 from bough.env.outside_checks import called, check_aec, made_env, maker_address
@@ -41,6 +42,7 @@ class PettingZoo:
     max_steps: int = 200
 
     def __post_init__(self) -> None:
+        check_settings(self)
         if self.max_steps < 1 or not self.agents:
             raise ValueError(f"PettingZoo: got {self.max_steps=}, {self.agents=}; need 1 or more of both")
 

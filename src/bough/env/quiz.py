@@ -5,6 +5,7 @@ import random
 from dataclasses import dataclass
 from typing import cast
 
+from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
 from bough.env.splits import content_hash, draw_instances, instance_task
 from bough.tree import Outcome, Task
@@ -61,6 +62,7 @@ class Quiz:
     table: int = 0
 
     def __post_init__(self) -> None:
+        check_settings(self)
         if self.questions < 1:
             raise ValueError(f"Quiz.questions: got {self.questions}; need 1 or more")
         if not 2 <= self.words <= len(WORDS):

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any, cast
 
+from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
 from bough.env.last_tagged import last_tagged
 from bough.env.reasoning_scorer import reasoning_gym, score
@@ -78,6 +79,7 @@ class ReasoningGym:
     size: int = 5000
 
     def __post_init__(self) -> None:
+        check_settings(self)
         if not self.datasets:
             raise ValueError("ReasoningGym.datasets: got none; need a name, such as chain_sum")
         for name in self.datasets:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from random import Random
 
+from bough.env.check_settings import check_settings
 from bough.env.env import Branching, EnvFault, Split, State, Step
 from bough.env.outside import Live, Position
 from bough.env.scienceworld_machine import (
@@ -81,6 +82,7 @@ class ScienceWorld:
     memory_mb: int = 640
 
     def __post_init__(self) -> None:
+        check_settings(self)
         least = BASE_MB + 2 * EPISODE_MB
         if self.max_steps < 1 or self.memory_mb < least:
             raise ValueError(f"ScienceWorld: got {self.max_steps=}, {self.memory_mb=}; need at least 1, and {least}")

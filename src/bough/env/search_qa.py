@@ -4,6 +4,7 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal, cast
 
 from bough.env.check_call import check_call
+from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
 from bough.env.retrieval import (
     Collection,
@@ -126,6 +127,7 @@ class SearchQa:
     document_characters: int = 4000
 
     def __post_init__(self) -> None:
+        check_settings(self)
         for name, least in (("top", 1), ("max_calls", 1), ("snippet_words", 0), ("document_characters", 1)):
             if getattr(self, name) < least:
                 raise ValueError(f"SearchQa.{name}: got {getattr(self, name)}; need {least} or more")

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
+from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
 from bough.env.retrieval import (
     Fts5,
@@ -40,6 +41,7 @@ class SelfSearch:
     metric: Literal["f1", "em"] = "em"
 
     def __post_init__(self) -> None:
+        check_settings(self)
         if self.top < 1 or self.metric not in ("f1", "em"):
             raise ValueError(f"SelfSearch: got top={self.top}, metric={self.metric!r}; need 1 or more, 'f1' or 'em'")
 

@@ -5,6 +5,7 @@ from functools import lru_cache
 from typing import Literal
 
 from bough.env.check_call import check_call
+from bough.env.check_settings import check_settings
 from bough.env.env import Branching, EnvFault, Split, State, Step
 from bough.env.splits import content_hash
 from bough.env.text_to_sql.generated import GeneratedQuestions
@@ -97,6 +98,7 @@ class Sql:
     result_characters: int = 2000
 
     def __post_init__(self) -> None:
+        check_settings(self)
         if self.max_queries < 0:
             raise ValueError(f"Sql.max_queries: got {self.max_queries}; need 0 or more")
         if min(self.rows_shown, self.cell_characters, self.result_characters) < 1:

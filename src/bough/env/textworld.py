@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 
+from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
 from bough.env.games import SHIPPED, Pack, open_pack
 from bough.env.games.story import Fact, Memory, Story, module
@@ -75,6 +76,7 @@ class TextWorld:
     repeat_task: bool = False
 
     def __post_init__(self) -> None:
+        check_settings(self)
         if self.max_steps < 1:
             raise ValueError(f"TextWorld.max_steps: got {self.max_steps}; need 1 or more")
         known = sorted({entry["level"] for entry in self._pack.games.values()})

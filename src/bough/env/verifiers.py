@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
 from bough.env.outside import Live, Position
 from bough.env.replay import Replay
@@ -51,6 +52,7 @@ class Verifiers:
     deadline_s: float = 60.0
 
     def __post_init__(self) -> None:
+        check_settings(self)
         if self.max_steps < 1 or self.most < 1 or self.deadline_s <= 0:
             raise ValueError(
                 f"Verifiers: got {self.max_steps=}, {self.most=}, {self.deadline_s=}; need at least 1, 1, more than 0"

@@ -10,6 +10,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, cast
 
+from bough.env.check_settings import check_settings
 from bough.env.env import Split
 from bough.env.retrieval.document import Document
 from bough.env.retrieval.index import Index
@@ -59,6 +60,7 @@ class CorpusFiles:
     tasks: str
 
     def __post_init__(self) -> None:
+        check_settings(self)
         for name in ("corpus", "tasks"):
             if not Path(getattr(self, name)).expanduser().exists():
                 raise FileNotFoundError(f"CorpusFiles.{name}: got {getattr(self, name)!r}; need a file that exists")

@@ -8,6 +8,7 @@ from hashlib import sha256
 from random import Random
 from typing import Literal, TypeAlias
 
+from bough.env.check_settings import check_settings
 from bough.env.env import Split
 from bough.env.retrieval.chains import chain_is_solvable, chain_question, propose_chain
 from bough.env.retrieval.corpus import GraphCorpus, make_corpus
@@ -71,6 +72,7 @@ class KnowledgeGraph:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        check_settings(self)
         for name, least in (("entities", 10), ("relations", 1), ("distractors", 0), ("facts_per_document", 1)):
             if getattr(self, name) < least:
                 raise ValueError(f"KnowledgeGraph.{name}: got {getattr(self, name)}; need {least} or more")

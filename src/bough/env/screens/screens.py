@@ -6,6 +6,7 @@ from functools import partial
 from typing import Literal
 
 from bough.env.check_call import check_call
+from bough.env.check_settings import check_settings
 from bough.env.env import Branching, EnvFault, Split, State, Step
 from bough.env.screens.command import TOOLS, Command, call_of, line_of, read_command
 from bough.env.screens.device import Device, make_device
@@ -78,6 +79,7 @@ class Screens:
     _raised: set[str] = field(init=False, repr=False, compare=False, default_factory=set[str])
 
     def __post_init__(self) -> None:
+        check_settings(self)
         installed = min(len(kinds_of(self.level, split)) for split in ("train", "dev", "test"))
         if self.tier not in TIERS:
             raise ValueError(f"Screens.tier: got {self.tier}; need one of {[*TIERS]}")

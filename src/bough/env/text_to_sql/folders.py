@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from bough.env.check_settings import check_settings
 from bough.env.env import Split
 from bough.env.text_to_sql.match import Match
 from bough.env.text_to_sql.question_files import Keys, QuestionFiles
@@ -40,6 +41,7 @@ class SpiderFolder:
     variants: int = 0
 
     def __post_init__(self) -> None:
+        check_settings(self)
         if self.variants < 0:
             raise ValueError(f"SpiderFolder.variants: got {self.variants}; need 0 or more")
 
@@ -95,6 +97,9 @@ class BirdFolder:
 
     folder: str
     evidence: bool = True
+
+    def __post_init__(self) -> None:
+        check_settings(self)
 
     @property
     def match(self) -> Match:

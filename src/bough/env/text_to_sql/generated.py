@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, TypeAlias
 
+from bough.env.check_settings import check_settings
 from bough.env.env import Split
 from bough.env.splits import content_hash, draw_instances, instance_task, split_of
 from bough.env.text_to_sql import one_table, two_tables
@@ -98,6 +99,7 @@ class GeneratedQuestions:
     split_by: Literal["question", "schema"] = "question"
 
     def __post_init__(self) -> None:
+        check_settings(self)
         if not self.tiers or {*self.tiers} - {*TIERS}:
             raise ValueError(f"GeneratedQuestions.tiers: got {self.tiers}; need some of {sorted(TIERS)}")
         if not self.spellings or {*self.spellings} - {"plain", "upper", "short"}:

@@ -1,0 +1,63 @@
+"""Checks the types of an environment's settings, as the command line does."""
+
+import math
+from collections.abc import Mapping
+from functools import cache
+from numbers import Integral, Real
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hints
+
+
+def check_settings(settings: object) -> None:
+    """Checks the numbers, texts, words and tuples in the fields of a dataclass; other fields are not checked.
+
+    Raises:
+        ValueError: when a field has a value of another type, or a number is nan; names the field.
+    """
+    cls = type(settings)
+    for name, annotation in _types(cls).items():
+        value = getattr(settings, name)
+        if not _fits(annotation, value):
+            raise ValueError(f"{cls.__name__}.{name}: got {value!r:.200}; need {_wanted(annotation)}")
+
+
+@cache
+def _types(cls: type) -> Mapping[str, Any]:
+    """The types of the settable fields."""
+    fields = cast("Mapping[str, Any]", cls.__dict__["__dataclass_fields__"])
+    hints = get_type_hints(cls)
+    return {name: hints[name] for name, each in fields.items() if each.init}
+
+
+def _fits(annotation: Any, value: object) -> bool:
+    """Whether a value is of a type; True for types that are not checked."""
+    origin, parts = get_origin(annotation), get_args(annotation)
+    if origin in (Union, UnionType):
+        return any(_fits(part, value) for part in parts)
+    if origin is Literal:
+        return value in parts
+    if origin is tuple:
+        if not isinstance(value, tuple):
+            return False
+        items = cast("tuple[object, ...]", value)
+        # The classes check the words in tuples, with messages of their own.
+        parts = [str if get_origin(part) is Literal else part for part in parts]
+        kinds = parts[:1] * len(items) if parts[-1] is ... else parts
+        return len(kinds) == len(items) and all(map(_fits, kinds, items))
+    if annotation in (int, float):
+        number = not isinstance(value, bool) and isinstance(value, Integral if annotation is int else Real)
+        return number and not math.isnan(cast("float", value))
+    return not (annotation in (str, bool, NoneType) and not isinstance(value, annotation))
+
+
+def _wanted(annotation: Any) -> str:
+    """A type in words."""
+    words = {int: "an integer", float: "a number", str: "a text", bool: "True or False", NoneType: "None"}
+    origin, parts = get_origin(annotation), get_args(annotation)
+    if origin in (Union, UnionType):
+        return " or ".join(map(_wanted, parts))
+    if origin is Literal:
+        return " or ".join(map(repr, parts))
+    if origin is tuple:
+        return f"a tuple, each item {_wanted(parts[0])}" if parts[-1] is ... else f"a tuple of {len(parts)} items"
+    return words.get(annotation) or f"a {getattr(annotation, '__name__', annotation)}"

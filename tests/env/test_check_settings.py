@@ -1,0 +1,64 @@
+"""Settings of the wrong type or out of range, given in Python."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from bough.env import (
+    AlfWorld,
+    Bfcl,
+    CodeTasks,
+    Dialogue,
+    Env,
+    HttpEnv,
+    KnowledgeGraph,
+    MiniWob,
+    OpenSpiel,
+    Quiz,
+    ReasoningGym,
+    ScienceWorld,
+    Screens,
+    SearchQa,
+    Sql,
+    Verifiers,
+)
+
+
+@pytest.mark.parametrize(
+    ("cls", "fields", "message"),
+    [
+        (AlfWorld, {"max_steps": "9"}, "AlfWorld.max_steps: got '9'; need an integer"),
+        (AlfWorld, {"max_steps": True}, "AlfWorld.max_steps: got True; need an integer"),
+        (AlfWorld, {"max_steps": 0}, "AlfWorld.max_steps: got 0; need 1 or more"),
+        (Bfcl, {"max_steps": 2.5}, "Bfcl.max_steps: got 2.5; need an integer"),
+        (Bfcl, {"categories": "base"}, "Bfcl.categories: got 'base'; need a tuple, each item"),
+        (CodeTasks, {"attempts": "3"}, "CodeTasks.attempts: got '3'; need an integer"),
+        (Dialogue, {"patience": None}, "Dialogue.patience: got None; need an integer"),
+        (HttpEnv, {"url": "http://host", "items": "9"}, "HttpEnv.items: got '9'; need an integer"),
+        (KnowledgeGraph, {"entities": "many"}, "KnowledgeGraph.entities: got 'many'; need an integer"),
+        (KnowledgeGraph, {"hops": (2,)}, "KnowledgeGraph.hops: got (2,); need a tuple of 2 items"),
+        (MiniWob, {"deadline_s": "1"}, "MiniWob.deadline_s: got '1'; need a number"),
+        (OpenSpiel, {"forfeit_after": "3"}, "OpenSpiel.forfeit_after: got '3'; need an integer"),
+        (Quiz, {"threshold": float("nan")}, "Quiz.threshold: got nan; need a number"),
+        (ReasoningGym, {"size": "3"}, "ReasoningGym.size: got '3'; need an integer"),
+        (ScienceWorld, {"max_steps": "3"}, "ScienceWorld.max_steps: got '3'; need an integer"),
+        (Screens, {"max_steps": "3"}, "Screens.max_steps: got '3'; need an integer"),
+        (SearchQa, {"top": 0}, "SearchQa.top: got 0; need 1 or more"),
+        (SearchQa, {"top": "5"}, "SearchQa.top: got '5'; need an integer"),
+        (SearchQa, {"metric": "bleu"}, "SearchQa.metric: got 'bleu'; need 'f1' or 'em'"),
+        (Sql, {"max_queries": "6"}, "Sql.max_queries: got '6'; need an integer"),
+        (Sql, {"oracle": "nothing"}, "Sql.oracle: got 'nothing'; need 'lookups' or 'query' or 'components'"),
+        (Sql, {"single_turn": 1}, "Sql.single_turn: got 1; need True or False"),
+        (Verifiers, {"taskset": 3}, "Verifiers.taskset: got 3; need a text"),
+    ],
+)
+def test_a_setting_of_the_wrong_type_is_refused(cls: Callable[..., Env], fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=r"got") as caught:
+        cls(**fields)
+    assert str(caught.value).startswith(message)
+
+
+def test_good_settings_are_kept() -> None:
+    assert SearchQa(noise=0, max_errors=None).noise == 0
+    assert Sql(rows_shown=3).rows_shown == 3
