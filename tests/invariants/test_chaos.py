@@ -22,7 +22,7 @@ from tests.talk import SMALL
 KILLS = 40
 DOUBLE_EVERY, FULL_EVERY = 5, 9
 SETTINGS = (
-    "steps=24",
+    "steps=14",
     "batch_tasks=2",
     "limits.turns=2",
     "warmup.epochs=4",
