@@ -20,12 +20,12 @@ demo-llm: $(STAMP)  ## Train SmolLM2-135M on the shop, write a report, and searc
 	$(BIN)/bough search runs/demo-llm 'BestOf(n=4)'
 
 test: check  ## All gates and tests.
-	$(BIN)/pytest --numprocesses logical --maxprocesses 8 --ignore tests/gates
+	$(BIN)/pytest --numprocesses logical --maxprocesses 8 --dist worksteal --ignore tests/gates
 
 # What `make test` leaves out: environments with large packages, a Java machine, a browser.
 test-worlds: $(WORLDS)  ## The worlds that need more than `make test` installs.
 	@$(BIN)/python scripts/missing_programs.py
-	$(BIN)/pytest --numprocesses logical --maxprocesses 4 --ignore tests/gates \
+	$(BIN)/pytest --numprocesses logical --maxprocesses 4 --dist worksteal --ignore tests/gates \
 		-k "scienceworld or reasoning or alfworld or miniwob"
 	$(VERIFIERS)/bin/python -m pytest tests/env/test_verifiers_env.py
 

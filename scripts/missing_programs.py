@@ -1,10 +1,13 @@
 """Name the programs that worlds need and this machine lacks, with how to get them. Their tests are skipped."""
 
+import os
 import shutil
+
+from bough.env.browser.chromium import NAMES as BROWSERS
 
 PROGRAMS = {
     "ScienceWorld": (("java",), "apt-get install default-jre-headless"),
-    "MiniWoB++": (("chromium", "chromium-browser", "google-chrome"), "apt-get install chromium chromium-driver"),
+    "MiniWoB++": ((*BROWSERS, os.environ.get("BOUGH_CHROMIUM", "")), "apt-get install chromium"),
     "the sandbox of code": (("bwrap",), "apt-get install bubblewrap"),
 }
 """By what needs them: names of which one is enough, and the command for Debian and Ubuntu."""

@@ -6,7 +6,7 @@ from bough.cli.find import find_env, names
 from bough.evaluate import CheckSizes, check_env
 
 WORLDS = sorted(set(names("worlds")) - {"search_long"})  # It has the environment of `search`, with longer questions.
-SMALL = CheckSizes(tasks=3, walks=3, steps=8, episodes=10, seconds=4)
+SMALL = CheckSizes(tasks=3, walks=3, steps=8, episodes=10, seconds=4, processes=1)
 KNOWN = {
     "quiz": {"state keys": "a key names the question, and leaves out how many are left"},
     "scienceworld": {"state keys": "a key has what the agent can see, and the simulator has hidden processes"},

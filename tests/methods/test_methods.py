@@ -6,6 +6,7 @@ import inspect
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -36,9 +37,15 @@ def test_a_method_fits_a_world_or_is_refused_with_a_reason(method: str) -> None:
         if reason := refused.get(world):
             assert re.search(r"\b(needs?|set|take)\b", reason)
         else:
-            run = find_run(method, world)
+            run = find_run(method, _world(world))
             check(run)
             assert run.name == f"{method}_{world}"
+
+
+@cache
+def _world(name: str) -> World:
+    """A world, made once: some read thousands of rows."""
+    return find_world(name)
 
 
 @pytest.mark.parametrize("method", METHODS)

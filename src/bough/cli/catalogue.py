@@ -9,6 +9,7 @@ import sys
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, TypeAlias
 
 from bough.appraise import Appraiser
@@ -31,7 +32,7 @@ from bough.policy import Lora, ValueHead
 from bough.reward import Reward
 from bough.rollout import Explorer
 from bough.search import Backup, Evaluate, Expand, Hint, Prune, Rate, Score, Select
-from bough.train import EngineRecipe, ModelSource, PolicyRecipe
+from bough.train import EngineRecipe, ModelSource, PolicyRecipe, World
 from bough.train.check import check
 
 Room: TypeAlias = tuple[str, tuple[str, ...], Any]
@@ -150,12 +151,18 @@ def show_room(room: str) -> str:
 def misfits(method: str) -> dict[str, str]:
     """Bough's worlds that a method does not fit, each with the reason."""
     found: dict[str, str] = {}
-    for world in names("worlds"):
+    for name, world in _worlds().items():
         try:
             check(find_run(method, world))
         except ConfigError as error:
-            found[world] = str(error)
+            found[name] = str(error)
     return found
+
+
+@cache
+def _worlds() -> dict[str, World]:
+    """Bough's worlds by name, each made once: some read thousands of rows."""
+    return {name: find_world(name) for name in names("worlds")}
 
 
 def show_one(name: str) -> str:
