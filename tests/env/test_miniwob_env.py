@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 from tests.chromium import chromium_problem
 
 from bough.env import EnvFault, MiniWob, State
-from bough.env.browser import shared
+from bough.env.browser import pages, shared
 from bough.env.browser.command import Command, read_line
 from bough.env.browser.element import Element, Reading
 from bough.env.browser.kinds import REUSED, SUBSETS
 from bough.env.browser.oracle import SOLVERS
+from bough.env.browser.pages import Page, Pages
 from bough.reward import PointInBox
 from bough.tree import Action, BadCall, Message, Outcome, Task, ToolCall, pointing_in
 
@@ -170,6 +171,12 @@ def test_each_element_has_a_label_of_its_own() -> None:
     assert read_line('type "ok 2" "x"', reading.labels()) == Command(verb="type", ref=2, text="x")
     assert read_line("type ok 3", reading.labels()) == Command(verb="type", ref=1, text="3")
     assert read_line("click ok 3", reading.labels()) == Command(verb="click", ref=5)
+    for names in (("ok", "ok", "ok 2"), ("ok 2", "ok", "ok", "ok 3"), ("", "field 1", "", "field 2")):
+        rows = [Element(ref=ref, role="field", name=name, box=(0, 0, 1, 1)) for ref, name in enumerate(names, 1)]
+        labels = Reading(goal="", elements=tuple(rows), page="", done=False, reward=0.0).labels()
+        assert [read_line(f'click "{label}"', labels) for label in labels] == [
+            Command(verb="click", ref=ref) for ref in range(1, len(names) + 1)
+        ]
 
 
 def test_an_action_that_was_played_is_remembered() -> None:
@@ -207,6 +214,50 @@ def test_garbage_costs_a_turn_and_changes_nothing(page: str, text: str) -> None:
     assert (again.state.observation, again.state.key) == (step.state.observation, step.state.key)
 
 
+def test_the_tab_key_begins_at_the_top_whatever_had_the_focus_before() -> None:
+    pages = ("login-user", "focus-text-2")
+    ENV.close()
+    fresh = [ENV.step(ENV.start(task(page, 1)), "press tab") for page in pages]
+    ENV.close()
+    for page in pages:
+        state = ENV.step(ENV.start(task(page)), "click 2").state
+        ENV.step(state, "click 3")
+    again = [ENV.step(ENV.start(task(page, 1)), "press tab") for page in pages]
+    assert [(step.state, step.reward) for step in again] == [(step.state, step.reward) for step in fresh]
+    start = ENV.start(task("login-user"))
+    left = ENV.step(ENV.step(start, "click 2").state, "click 20 15").state
+    assert left.key == start.key
+    assert ENV.step(left, "press tab").state.key == ENV.step(start, "press tab").state.key
+
+
+def test_a_key_names_the_place_of_the_caret() -> None:
+    typed = ENV.step(ENV.start(task("enter-text")), "type 1 abc").state
+    moved = ENV.step(typed, "press home").state
+    assert moved.observation == typed.observation
+    assert moved.key != typed.key
+    assert ENV.step(moved, "press end").state.key == typed.key
+    assert '"tt" = "bc"' in str(ENV.step(moved, "press delete").state.observation)
+
+
+def test_scrolling_in_an_episode_does_not_last_until_the_next_one() -> None:
+    keys = ("click 3", "press pagedown", "press pageup", "click 2", "press end", "press up")
+
+    def keys_of_states() -> list[str]:
+        state = ENV.start(task("copy-paste-2", 2))
+        found = [state.key]
+        for key in keys:
+            state = ENV.step(state, key).state
+            found.append(state.key)
+        return found
+
+    first = keys_of_states()
+    for episode in range(4):
+        state = ENV.start(task("copy-paste-2", episode))
+        for key in ("click 3", "press pagedown", "press end"):
+            state = ENV.step(state, key).state
+    assert keys_of_states() == first
+
+
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=st.text(max_size=60))
 def test_any_text_can_be_typed_and_is_no_code(text: str) -> None:
@@ -236,6 +287,10 @@ def test_episodes_are_truncated() -> None:
     step = env.step(env.step(env.start(task("enter-text")), "type 1 a").state, "type 1 b")
     assert step.outcome is Outcome.TRUNCATED
     assert env.plan(env.step(env.start(task("enter-text")), "x").state) is None
+    env = MiniWob(kinds=("click",), max_steps=1)
+    last = env.step(env.start(task("click-test")), "x")
+    late = env.step(last.state, "click 1")
+    assert (late.state, late.outcome, late.valid, late.success) == (last.state, Outcome.TRUNCATED, False, False)
 
 
 def test_calls_of_tools_do_what_the_lines_do() -> None:
@@ -252,6 +307,20 @@ def test_calls_of_tools_do_what_the_lines_do() -> None:
     assert plan == (Action(calls=(ToolCall(name="click", arguments={"element": "2"}),)),)
     both = Action(calls=(typed, plan[0].calls[0]))
     assert env.step(state, both).success
+    for ids, element in (("number", "1"), ("label", "tt")):
+        env = MiniWob(kinds=("forms",), calls=True, ids=ids)
+        state = env.start(task("enter-text", 1))
+        for name, arguments, value in (
+            ("type", {"element": element, "text": '"2 x"'}, '"2 x"'),
+            ("type", {"element": f'"{element}"', "text": " 7\n"}, "7"),
+            ("type", {"element": f"{element} 2", "text": "x"}, None),
+            ("type", {"element": "", "text": f"{element} x"}, None),
+            ("click", {"element": "40 90"}, None),
+            ("tap", {"x": 5.0, "y": 60}, ""),
+        ):
+            done = env.step(state, Action(calls=(ToolCall(name=name, arguments=arguments),)))
+            assert done.valid == (value is not None), arguments
+            assert env.elements(done.state)[0].value == (value or "")
     silent = env.step(state, Action(text="done"))
     assert (silent.valid, silent.outcome) == (False, Outcome.OPEN)
     assert isinstance(silent.state.observation[0], Message)
@@ -273,6 +342,30 @@ def test_no_two_splits_share_an_episode(level: str) -> None:
         assert not pages["dev"] & pages["test"]
 
 
+def test_tasks_of_more_pages_than_are_kept_load_few_documents(monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded: list[str] = []
+    load = Pages._load
+
+    def counted(self: Pages, page: Page, kind: str) -> None:
+        loaded.append(kind)
+        load(self, page, kind)
+
+    ENV.close()
+    monkeypatch.setattr(Pages, "_load", counted)
+    monkeypatch.setattr(pages, "MOST_PAGES", 2)
+    kinds = ("click-button", "click-link", "click-option", "enter-text", "login-user", "simple-arithmetic")
+    drawn = MiniWob(kinds=kinds).tasks("dev", 4, 11)
+    assert len(drawn) == 4
+    assert len(loaded) <= 2 * len(kinds)
+    ENV.close()
+
+
+def test_the_script_ticks_all_the_boxes_of_the_largest_page() -> None:
+    plan = ENV.plan(ENV.start(task("click-checkboxes-large", 111)))
+    assert plan is not None
+    assert len(plan) == 13
+
+
 def test_wrong_settings_and_tasks() -> None:
     with pytest.raises(ValueError, match="need subsets"):
         MiniWob(kinds=("click-nothing",))
@@ -282,6 +375,11 @@ def test_wrong_settings_and_tasks() -> None:
         MiniWob(kinds=("enter-text",), level="kind")
     with pytest.raises(ValueError, match="need a page"):
         ENV.start(Task(id="x", data={"page": "../../x", "episode": 0}))
+    with pytest.raises(ValueError, match="an integer"):
+        ENV.start(Task(id="x", data={"page": "click-test", "episode": True}))
+    for deadline_s in (float("nan"), float("inf"), 1e12, 0.0):
+        with pytest.raises(ValueError, match=r"MiniWob\.deadline_s: got"):
+            MiniWob(deadline_s=deadline_s)
     with pytest.raises(ImportError, match="apt-get install chromium"):
         MiniWob(chromium="no-such-browser").start(task("click-test"))
 
@@ -317,7 +415,7 @@ def test_a_browser_that_hangs_is_replaced() -> None:
 
 def test_a_program_that_is_no_browser_is_a_fault() -> None:
     env = MiniWob(chromium="/bin/false", deadline_s=5)
-    with pytest.raises(EnvFault, match="browsers in a row died"):
+    with pytest.raises(EnvFault, match=r"browsers in a row died: .* try: /bin/false --headless"):
         env.start(task("click-test"))
     assert shared.process_id("/bin/false", 5) is None
 
@@ -325,7 +423,7 @@ def test_a_program_that_is_no_browser_is_a_fault() -> None:
 CHILD = """
 import os, signal
 from bough.env import MiniWob
-from bough.env.browser import shared
+from bough.env.browser import pages, shared
 from bough.tree import Task
 env = MiniWob()
 env.start(Task(id="x", data={"page": "click-test", "episode": 0}))

@@ -1,11 +1,11 @@
 """MiniWoB++: small tasks on web pages, played in a real Chromium (arXiv 1802.08802)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from typing import Literal, TypeVar
+from typing import Literal, TypeAlias, TypeVar
 
-from bough.env.browser.command import TOOLS, Command, line_of, read_line
+from bough.env.browser.command import TOOLS, Command, read_call, read_line
 from bough.env.browser.element import Element, Ids, Reading
 from bough.env.browser.kinds import HIDDEN, kinds_in, kinds_of
 from bough.env.browser.memory import Memory
@@ -20,8 +20,12 @@ from bough.tree import Action, BadCall, Message, Observation, Outcome, Task, Too
 from bough.tree.needs import CALLS, Need
 
 T = TypeVar("T")
+Parse: TypeAlias = Callable[[Sequence[str]], Command | None]
+"""Makes a command of the ids of the elements."""
 SEEDS = 2**31
 """Seeds of episodes are below this."""
+LONGEST_S = 86_400
+"""Maximum of `deadline_s`: a day."""
 NO_ACTION = "no such action"
 
 _SHOWN: Memory[tuple[Reading, int]] = Memory()
@@ -81,18 +85,19 @@ class MiniWob:
     ids: Ids = "number"
     boxes: bool = False
     calls: bool = False
-    max_steps: int = 12
+    max_steps: int = 16
     remember: int = 2048
     chromium: str = ""
     deadline_s: float = 20.0
 
     def __post_init__(self) -> None:
         check_settings(self)
-        if self.max_steps < 1 or self.remember < 0 or self.deadline_s <= 0:
+        if self.max_steps < 1 or self.remember < 0:
             raise ValueError(
-                f"MiniWob: got {self.max_steps=}, {self.remember=}, {self.deadline_s=}; need at least 1, 0, and "
-                "more than 0 s"
+                f"MiniWob: got max_steps={self.max_steps}, remember={self.remember}; need at least 1 and at least 0"
             )
+        if not 0 < self.deadline_s <= LONGEST_S:
+            raise ValueError(f"MiniWob.deadline_s: got {self.deadline_s}; need more than 0 and at most {LONGEST_S} s")
         if self.level == "kind":
             kinds_in(kinds_of(self.kinds), "train")
         kinds_of(self.kinds)
@@ -139,6 +144,8 @@ class MiniWob:
             content=lambda each: content(each)[0],
             accept=lambda each: True,  # noqa: ARG005
             decided=self.level == "kind",
+            # Page by page, because to load another document takes ten times as long as the next episode in it.
+            prepare=lambda next_ones: [content(each) for each in sorted(next_ones, key=lambda each: each.kind)],
         )
         return [
             instance_task(
@@ -159,7 +166,7 @@ class MiniWob:
             ImportError: when Chromium or the package miniwob is not installed.
         """
         kind, seed = task.data.get("page"), task.data.get("episode")
-        if not isinstance(kind, str) or kind not in kinds_of(("all",)) or not isinstance(seed, int):
+        if not isinstance(kind, str) or kind not in kinds_of(("all",)) or type(seed) is not int:
             raise ValueError(
                 f"MiniWob: task {task.id} got data with page={kind!r}, episode={seed!r}; need a page such as "
                 "'click-button' and an integer, as `tasks` returns them"
@@ -176,8 +183,9 @@ class MiniWob:
             EnvFault: when Chromium cannot be kept running.
         """
         visit = _visit_of(state)
-        if visit.over:
-            return Step(state=state, outcome=Outcome.TERMINATED, valid=False)
+        if visit.over or visit.turns >= self.max_steps:
+            outcome = Outcome.TERMINATED if visit.over else Outcome.TRUNCATED
+            return Step(state=state, outcome=outcome, valid=False)
         if isinstance(action, str):
             return self._step_line(visit, action)
         return self._step_calls(visit, action)
@@ -229,11 +237,11 @@ class MiniWob:
     def _names(self, reading: Reading) -> tuple[str, ...]:
         return reading.labels() if self.ids == "label" else tuple(str(each.ref) for each in reading.elements)
 
-    def _execute(self, visit: Visit, line: str | None) -> tuple[Visit, Command | None, Executed]:
-        """Executes a line; None is no action."""
+    def _execute(self, visit: Visit, parse: Parse) -> tuple[Visit, Command | None, Executed]:
+        """Executes what `parse` makes of the elements' ids; None is no action."""
         episode = visit.episode
         before, replayed = self._show(episode)
-        command = None if line is None else read_line(line, self._names(before))
+        command = parse(self._names(before))
         if command is None:
             done = Executed(before=before, after=before, problem=NO_ACTION, replayed=replayed)
             return replace(visit, turns=visit.turns + 1), None, done
@@ -251,7 +259,7 @@ class MiniWob:
         return Executed(before=before, after=stored[0], replayed=replayed)
 
     def _step_line(self, visit: Visit, line: str) -> Step:
-        reached, command, done = self._execute(visit, line)
+        reached, command, done = self._execute(visit, partial(read_line, line))
         return self._step(visit, reached, done, self._text(done.after, done.problem), command)
 
     def _step_calls(self, visit: Visit, action: Action) -> Step:
@@ -264,13 +272,13 @@ class MiniWob:
             if reached.over or reached.turns >= self.max_steps:
                 messages.append(_result(call, "not executed"))
                 continue
-            line = None if problem or isinstance(call, BadCall) else line_of(call)
-            reached, command, one = self._execute(reached, line)
+            parse = _none if problem or isinstance(call, BadCall) else partial(read_call, call)
+            reached, command, one = self._execute(reached, parse)
             first = first or command
             done.append(one)
             messages.append(_result(call, problem or one.problem or "ok"))
         if not done:
-            reached, _, one = self._execute(reached, None)
+            reached, _, one = self._execute(reached, _none)
             done.append(one)
         whole = Executed(
             before=done[0].before,
@@ -332,6 +340,11 @@ def _content(chromium: str, deadline_s: float, episode: Episode) -> tuple[str, s
     """A hash of what an episode shows at its start, and its goal."""
     reading, _ = with_pages(chromium, deadline_s, lambda pages: pages.show(episode))
     return content_hash(f"{episode.kind}\n{reading.text('number', boxes=False)}"), reading.goal
+
+
+def _none(names: Sequence[str]) -> None:
+    """No action."""
+    del names
 
 
 def _result(call: ToolCall | BadCall, text: str) -> Message:

@@ -1,7 +1,9 @@
 """Splits by content: a hash of the content assigns an instance to its split, so splits never overlap."""
 
+import math
 import random
-from collections.abc import Callable, Mapping
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
 from typing import TypeVar
 
@@ -10,6 +12,9 @@ from bough.tree import Task
 
 SHARES: Mapping[Split, float] = {"train": 0.8, "dev": 0.1, "test": 0.1}
 """The share of all instances in each split. Changing it moves instances between splits."""
+
+BLOCK = 256
+"""Maximum number of samples that are prepared at once."""
 
 PATIENCE = 4000
 """Consecutive samples without a new instance before a split counts as exhausted."""
@@ -49,6 +54,7 @@ def draw_instances(
     content: Callable[[Instance], str],
     accept: Callable[[Instance], bool],
     decided: bool = False,
+    prepare: Callable[[Sequence[Instance]], object] | None = None,
 ) -> list[Instance]:
     """Samples `count` instances of a split with different contents.
 
@@ -63,6 +69,7 @@ def draw_instances(
         content: An instance's canonical content, see `split_of`.
         accept: Whether an instance may be used (solvable, hard enough); called after the cheaper tests.
         decided: Whether `propose` samples instances of the split alone, so that their content does not decide it.
+        prepare: Called with the samples whose contents are needed next, where these are cheaper together.
 
     Raises:
         ValueError: when `count` is negative, or `PATIENCE` consecutive samples give no new instance.
@@ -71,9 +78,15 @@ def draw_instances(
         raise ValueError(f"{name}.tasks: got count={count}; need 0 or more")
     rng = random.Random(f"{name} {seed}")
     found: dict[str, Instance] = {}
-    misses = 0
+    misses = block = 0
+    waiting: deque[Instance] = deque()
     while len(found) < count:
-        instance = propose(rng)
+        if not waiting and prepare is not None:
+            needed = math.ceil((count - len(found)) / (1.0 if decided else SHARES[split]))
+            block = min(max(needed, block), BLOCK)
+            waiting.extend(propose(rng) for _ in range(block))
+            prepare(waiting)
+        instance = waiting.popleft() if waiting else propose(rng)
         about = content(instance)
         if about not in found and (decided or split_of(about) == split) and accept(instance):
             found[about] = instance

@@ -38,6 +38,7 @@ SWITCHES = (
     "--disable-gpu",
     "--disable-renderer-backgrounding",
     "--disable-site-isolation-trials",
+    "--disable-smooth-scrolling",
     "--disable-sync",
     "--force-device-scale-factor=1",
     "--hide-scrollbars",

@@ -90,9 +90,7 @@ def read_line(line: str, names: Sequence[str]) -> Command | None:
     verb, rest = found[1], clean(found[2])
     if verb == "press":
         return Command(verb=verb, text=rest.lower()) if rest.lower() in KEYS else None
-    known: dict[str, int] = {}
-    for place, name in enumerate(names, 1):
-        known.setdefault(clean(name).replace('"', "'"), place)
+    known = _places(names)
     missing = len(names) + 1
     if verb == "click":
         if unquoted(rest) in known:
@@ -106,6 +104,19 @@ def read_line(line: str, names: Sequence[str]) -> Command | None:
 def unquoted(text: str) -> str:
     """A text without the double quotes around it."""
     return text[1:-1].strip() if len(text) > 1 and text[0] == text[-1] == '"' else text
+
+
+def _places(names: Sequence[str]) -> dict[str, int]:
+    """The number of each element by its id."""
+    known: dict[str, int] = {}
+    for place, name in enumerate(names, 1):
+        known.setdefault(clean(name).replace('"', "'"), place)
+    return known
+
+
+def _name(text: str) -> str:
+    """An id as in `_places`."""
+    return unquoted(clean(text)).replace('"', "'")
 
 
 def _divided(rest: str, known: Mapping[str, int]) -> tuple[str, str]:
@@ -133,10 +144,18 @@ TOOLS = (
 )
 """The actions as tools."""
 
-ARGUMENTS = ("element", "x", "y", "text", "option", "key")
 
+def read_call(call: ToolCall, names: Sequence[str]) -> Command:
+    """The action of a call that fits its schema; its texts are taken as they are, also with quotes.
 
-def line_of(call: ToolCall) -> str:
-    """The line of a call that fits its schema."""
-    verb = "click" if call.name == "tap" else call.name
-    return " ".join([verb, *(str(call.arguments[name]) for name in ARGUMENTS if name in call.arguments)])
+    Example:
+        >>> read_call(ToolCall(name="type", arguments={"element": "user", "text": '"ann"'}), ("user",))
+        Command(verb='type', ref=1, text='"ann"', points=(), box=None)
+    """
+    given = call.arguments
+    if call.name == "tap":
+        return Command(verb="click", points=((int(float(str(given["x"]))), int(float(str(given["y"])))),))
+    if call.name == "press":
+        return Command(verb="press", text=str(given["key"]))
+    ref = _places(names).get(_name(str(given["element"])), len(names) + 1)
+    return Command(verb=call.name, ref=ref, text=clean(str(given.get("text", given.get("option", "")))))

@@ -55,7 +55,7 @@ class Reading:
     Attributes:
         goal: The task's text.
         elements: The visible elements in the order of the page.
-        page: A hash of the page with its values, focus and scrolling.
+        page: A hash of the page with its values, focus, caret and scrolling.
         done: Whether the page has ended the episode.
         reward: The page's reward without its time penalty, -1 to 1.
     """
@@ -82,12 +82,17 @@ class Reading:
             Two buttons "ok" and a field without a name have the labels "ok", "ok 2" and "field 1".
         """
         seen: Counter[str] = Counter()
+        taken = {each.name for each in self.elements}
         found: list[str] = []
         for each in self.elements:
             label = each.name or each.role
             seen[label] += 1
-            numbered = seen[label] > 1 or not each.name
-            found.append(f"{label} {seen[label]}" if numbered else label)
+            if seen[label] > 1 or not each.name:
+                while f"{label} {seen[label]}" in taken:
+                    seen[label] += 1
+                found.append(f"{label} {seen[label]}")
+            else:
+                found.append(label)
         return tuple(found)
 
     def id_of(self, ref: int, ids: Ids) -> str:

@@ -169,7 +169,8 @@
     }
     return (one >>> 0).toString(16) + (two >>> 0).toString(16);
   };
-  // All that the page holds: its HTML without counters of episodes and of clicks, values, focus, and scrolling.
+  // All that the page holds: its HTML without counters of episodes and of clicks, values, focus, caret, and scrolling.
+  const caretOf = (element) => (isText(element) && element.selectionStart !== null ? `${element.selectionStart} ${element.selectionEnd}` : "");
   const pageHash = () => {
     const parts = [];
     const everything = [...document.body.querySelectorAll("*")].filter((each) => !OUTSIDE.includes(each.id) && !each.closest("#reward-display"));
@@ -177,6 +178,7 @@
       const attributes = [...each.attributes].filter((one) => !one.name.startsWith("data-wob") && one.name !== "data-tampered");
       parts.push(each.tagName, ...attributes.map((one) => one.name + "=" + one.value), ownText(each));
       if (each.value !== undefined) parts.push("value=" + each.value);
+      if (each === document.activeElement && caretOf(each)) parts.push("caret " + caretOf(each));
       if (each.checked || each.selected) parts.push("on");
       if (each === document.activeElement) parts.push("focused");
       if (each.scrollTop) parts.push("scrolled " + each.scrollTop);
@@ -197,6 +199,25 @@
   const dropHiddenFocus = () => {
     const focused = document.activeElement;
     if (focused && focused !== document.body && !focused.getClientRects().length) focused.blur();
+  };
+  // Without a focus the tab key begins at the top. Chromium would begin where the focus was last, also in an earlier episode.
+  const top_of_page = document.createElement("span");
+  top_of_page.tabIndex = 0;
+  for (const type of ["focus", "blur", "focusin", "focusout"])
+    window.addEventListener(type, (event) => event.target === top_of_page && event.stopImmediatePropagation(), true);
+  const tabFromTop = () => {
+    if (document.activeElement && document.activeElement !== document.body) return;
+    document.body.prepend(top_of_page);
+    top_of_page.focus({ preventScroll: true });
+    top_of_page.blur();
+    top_of_page.remove();
+  };
+  const scrollBack = () => {
+    window.scrollTo(0, 0);
+    for (const element of document.body.querySelectorAll("*")) {
+      if (element.scrollTop) element.scrollTop = 0;
+      if (element.scrollLeft) element.scrollLeft = 0;
+    }
   };
   // Lets the events that the browser queued reach the page, and its pictures arrive.
   const settle = async () => {
@@ -328,9 +349,11 @@
       if (window.jQuery) window.jQuery.fx.off = true;
       core.countdownTimer = () => undefined;
       core.EPISODE_MAX_TIME = max_time;
+      scrollBack();
       Math.seedrandom(seed);
       core.startEpisodeReal();
       await settle();
+      tabFromTop();
       return read();
     },
     async act(verb, ref, text, wait) {
@@ -349,6 +372,7 @@
       await settle();
       advance(ms);
       await settle();
+      tabFromTop();
       return read();
     },
     read,

@@ -39,7 +39,10 @@ def with_pages(program: str, deadline_s: float, call: Callable[[Pages], T]) -> T
             except BrowserDied as died:
                 problem = str(died)
                 _close(program, deadline_s)
-    raise EnvFault(f"MiniWob: {ATTEMPTS} browsers in a row died: {problem}")
+    raise EnvFault(
+        f"MiniWob: {ATTEMPTS} browsers in a row died: {problem}; need a Chromium that runs without a window, try: "
+        f"{find_chromium(program)} --headless=new --no-sandbox --dump-dom about:blank; or a larger deadline_s"
+    )
 
 
 def close_pages(program: str, deadline_s: float) -> None:
