@@ -32,7 +32,7 @@ STARTS = {
     "sql": f"from bough.worlds.sql import sql; e = sql().env; {EPISODE}",
     "textworld": f"from bough.worlds.textworld import textworld; e = textworld().env; {EPISODE}",
     "miniwob": f"from bough.worlds.miniwob import miniwob; e = miniwob().env; {EPISODE}; e.close()",
-    "alfworld": f"from bough.worlds.alfworld import alfworld; e = alfworld().env; {EPISODE}; e.close()",
+    "alfworld": f"from bough.worlds.alfworld import alfworld; e = alfworld().env; {EPISODE}",
     "verifiers": "import verifiers.v1; from bough.env import verifiers_env; verifiers_env('none')",
     "mcp": "import mcp; from bough.env import McpStdio",
     "lora": "import peft",
