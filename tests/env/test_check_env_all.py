@@ -5,7 +5,9 @@ import pytest
 from bough.cli.find import find_env, names
 from bough.evaluate import CheckSizes, check_env
 
-WORLDS = sorted(set(names("worlds")) - {"search_long"})  # It has the environment of `search`, with longer questions.
+LONGER = {"alfworld_long", "search_long"}
+"""The worlds with the environment of another world, at length."""
+WORLDS = sorted(set(names("worlds")) - LONGER)
 SMALL = CheckSizes(tasks=3, walks=3, steps=8, episodes=10, seconds=4, processes=1)
 KNOWN = {
     "quiz": {"state keys": "a key names the question, and leaves out how many are left"},

@@ -24,6 +24,7 @@ PACKAGES = {
     "reasoning": ("reasoning_gym",),
     "games": ("pyspiel",),
     "alfworld": ("alfworld",),
+    "alfworld_long": ("alfworld",),
     "textworld": ("textworld",),
 }
 """What a world needs that a plain installation lacks."""
