@@ -6,6 +6,8 @@ import pickle
 import shutil
 import signal
 import threading
+import time
+from typing import Any
 
 import pytest
 
@@ -154,6 +156,31 @@ def test_a_killed_machine_costs_no_episode() -> None:
     for each in (before, process):
         with pytest.raises(ProcessLookupError):
             os.kill(each, 0)
+
+
+def test_a_call_without_a_machine_leaves_no_connection_and_no_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
+    consumer = pytest.importorskip("py4j.java_gateway").ProcessConsumer
+    close_pipes = consumer.run
+
+    def close_pipes_late(thread: Any) -> None:
+        thread.proc.wait()
+        time.sleep(0.5)
+        close_pipes(thread)
+
+    monkeypatch.setattr(consumer, "run", close_pipes_late)
+    env = ScienceWorld(topics=TOPICS, memory_mb=SMALL_MB)
+    env.close()
+    gc.collect()
+    files = open_files()
+    state = env.start(task(TOPICS[0]))
+    java, simulator = machine(SMALL_MB), state.value.live.handle.simulator
+    os.kill(java.process_id, signal.SIGKILL)
+    java._env._gateway.java_process.wait()
+    with pytest.raises(MachineDied) as died:  # The exception keeps the refused connection from being collected.
+        java.run(simulator.getScore)
+    assert open_files() <= files
+    assert "Py4JNetworkError" in str(died.value)
+    env.close()
 
 
 def test_a_machine_without_memory_ends_and_costs_no_episode() -> None:

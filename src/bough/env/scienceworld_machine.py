@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, TypeVar
@@ -17,6 +18,8 @@ BASE_MB = 96
 """Heap of the machine without episodes, and for what a call leaves until the next collection; MiB."""
 EPISODE_MB = 14
 """Heap of one live episode, MiB; measured: 10.5 to 13.8 for each of the 30 topics."""
+CLOSING_SECONDS = 10.0
+"""Longest wait for the thread that closes the pipes of an ended machine."""
 LOCK = threading.RLock()
 """Held during every use of a machine: the options of Java are passed by the environment of this process."""
 
@@ -93,6 +96,8 @@ class Machine:
                 del os.environ["JAVA_TOOL_OPTIONS"]
             else:
                 os.environ["JAVA_TOOL_OPTIONS"] = options
+        client = self._env._gateway._gateway_client
+        client._create_connection = partial(open_connection, client.gateway_parameters, client.gateway_property)
         self.topics: tuple[str, ...] = tuple(map(str, self._env.get_task_names()))
 
     @property
@@ -164,13 +169,16 @@ class Machine:
             self.release(game)
         gateway = self._env._gateway
         process = gateway.java_process
+        gateway._gateway_client.is_connected = False  # No object is collected in a machine that ends.
         process.kill()
         process.wait()
-        gateway._gateway_client.is_connected = False  # No object is collected in a machine that has ended.
         with suppress(*self._errors):
             gateway.close(keep_callback_server=False, close_callback_server_connections=True)
         with suppress(OSError):
             process.stdin.close()
+        for thread in threading.enumerate():
+            if getattr(thread, "proc", None) is process:  # It waits for the process too, then closes the pipes.
+                thread.join(CLOSING_SECONDS)
         self._env._obj_tree_tempdir.cleanup()
 
     def _simulator(self) -> Any:
@@ -182,6 +190,30 @@ class Machine:
             if self.idle
             else self.run(self._env._gateway.jvm.scienceworld.runtime.pythonapi.PythonInterface)
         )
+
+
+def open_connection(parameters: Any, preferences: Any) -> Any:
+    """Connects to a Java machine; closes the socket where that fails.
+
+    py4j's own leaves it to the last reference, which a log record or a traceback can keep for long.
+
+    Args:
+        parameters: py4j's `GatewayParameters`, with the address and the port.
+        preferences: py4j's `GatewayProperty`.
+
+    Returns:
+        py4j's `GatewayConnection`.
+
+    Raises:
+        Py4JNetworkError: when no machine listens there.
+    """
+    connection = import_module("py4j.java_gateway").GatewayConnection(parameters, preferences)
+    try:
+        connection.start()
+    except BaseException:
+        connection.socket.close()
+        raise
+    return connection
 
 
 _machines: dict[int, Machine] = {}
