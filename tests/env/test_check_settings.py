@@ -59,6 +59,15 @@ def test_a_setting_of_the_wrong_type_is_refused(cls: Callable[..., Env], fields:
     assert str(caught.value).startswith(message)
 
 
-def test_good_settings_are_kept() -> None:
-    assert SearchQa(noise=0, max_errors=None).noise == 0
-    assert Sql(rows_shown=3).rows_shown == 3
+def test_an_integer_is_a_number_and_none_is_a_value_where_the_type_has_it() -> None:
+    env = SearchQa(noise=0, max_errors=None)
+    assert (env.noise, env.max_errors) == (0, None)
+
+
+def test_a_subclass_without_fields_is_checked_too() -> None:
+    class LongQuiz(Quiz):
+        """The quiz under another name."""
+
+    assert LongQuiz(threshold=1).threshold == 1
+    with pytest.raises(ValueError, match=r"LongQuiz.threshold: got 'high'; need a number"):
+        LongQuiz(threshold="high")  # type: ignore[arg-type]
