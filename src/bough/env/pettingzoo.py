@@ -44,7 +44,9 @@ class PettingZoo:
     def __post_init__(self) -> None:
         check_settings(self)
         if self.max_steps < 1 or not self.agents:
-            raise ValueError(f"PettingZoo: got {self.max_steps=}, {self.agents=}; need 1 or more of both")
+            raise ValueError(
+                f"PettingZoo: got max_steps={self.max_steps}, agents={self.agents}; need 1 or more of both"
+            )
 
     @property
     def name(self) -> str:
