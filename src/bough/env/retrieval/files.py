@@ -22,7 +22,7 @@ from bough.env.splits import split_of
 SUFFIXES = (".txt", ".md", ".markdown")
 
 REFRESH_S = 1.0
-"""Maximum age, in seconds, of what a search reads about changes of files."""
+"""Seconds for which searches reuse the last check whether files have changed."""
 
 TEXT_KEYS = ("text", "contents", "content")
 """Keys of the text in a row of a corpus; the first key present is used."""
