@@ -48,6 +48,7 @@ SEARCHES = {
 }
 
 WITHOUT_CRITIC = {"best of n", "MCTS"}
+"""The searches that use no critic; if no other one is measured, none is fitted."""
 
 
 def main() -> None:

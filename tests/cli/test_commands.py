@@ -51,15 +51,24 @@ def test_list(bough: Bough, tmp_path: Path) -> None:
         assert "FrozenLake" not in out
     assert "arXiv 2402.03300" in bough("list", "grpo", folder=tmp_path).fine()
     assert "ClassVar" not in bough("list", "Gigpo", folder=tmp_path).fine(), "a constant is no setting"
-    assert "error: unknown name 'grpoo'; did you mean 'Grpo' or 'grpo'?" in bough(
-        "list", "grpoo", folder=tmp_path
-    ).error(2)
-    for name, told in (
+
+
+@pytest.mark.parametrize(
+    ("name", "usage"),
+    [
         ("SpiderFolder", "A value of Sql.questions: write `FIELD=SpiderFolder`"),
         ("tools_env", "A function for Python files: from bough.env import tools_env."),
         ("EnvFault", "A class of Python code: from bough.env import EnvFault."),
-    ):
-        assert told in bough("list", name, folder=tmp_path).fine()
+    ],
+)
+def test_list_shows_how_to_use_an_export(bough: Bough, tmp_path: Path, name: str, usage: str) -> None:
+    assert usage in bough("list", name, folder=tmp_path).fine()
+
+
+def test_list_suggests_a_similar_name(bough: Bough, tmp_path: Path) -> None:
+    assert "error: unknown name 'grpoo'; did you mean 'Grpo' or 'grpo'?" in bough(
+        "list", "grpoo", folder=tmp_path
+    ).error(2)
     assert "did you mean 'SpiderFolder'" in bough("list", "SpiderFoldr", folder=tmp_path).error(2)
     assert "see `bough list`" in bough("list", "zzzzzz", folder=tmp_path).error(2)
 

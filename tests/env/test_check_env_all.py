@@ -6,7 +6,7 @@ from bough.cli.find import find_env, names
 from bough.evaluate import CheckSizes, check_env
 
 LONGER = {"alfworld_long", "search_long"}
-"""The worlds with the environment of another world, at length."""
+"""Worlds with the environment of another world, and longer tasks."""
 WORLDS = sorted(set(names("worlds")) - LONGER)
 SMALL = CheckSizes(tasks=3, walks=3, steps=8, episodes=10, seconds=4, processes=1)
 KNOWN = {

@@ -11,6 +11,7 @@ from bough.env import (
     CodeTasks,
     Dialogue,
     Env,
+    FrozenLake,
     HttpEnv,
     KnowledgeGraph,
     MiniWob,
@@ -20,6 +21,8 @@ from bough.env import (
     ScienceWorld,
     Screens,
     SearchQa,
+    Shop,
+    Sokoban,
     Sql,
     Verifiers,
 )
@@ -35,6 +38,8 @@ from bough.env import (
         (Bfcl, {"categories": "base"}, "Bfcl.categories: got 'base'; need a tuple, each item"),
         (CodeTasks, {"attempts": "3"}, "CodeTasks.attempts: got '3'; need an integer"),
         (Dialogue, {"patience": None}, "Dialogue.patience: got None; need an integer"),
+        (FrozenLake, {"size": "5"}, "FrozenLake.size: got '5'; need an integer"),
+        (FrozenLake, {"slip": float("nan")}, "FrozenLake.slip: got nan; need a number"),
         (HttpEnv, {"url": "http://host", "items": "9"}, "HttpEnv.items: got '9'; need an integer"),
         (KnowledgeGraph, {"entities": "many"}, "KnowledgeGraph.entities: got 'many'; need an integer"),
         (KnowledgeGraph, {"hops": (2,)}, "KnowledgeGraph.hops: got (2,); need a tuple of 2 items"),
@@ -47,6 +52,8 @@ from bough.env import (
         (SearchQa, {"top": 0}, "SearchQa.top: got 0; need 1 or more"),
         (SearchQa, {"top": "5"}, "SearchQa.top: got '5'; need an integer"),
         (SearchQa, {"metric": "bleu"}, "SearchQa.metric: got 'bleu'; need 'f1' or 'em'"),
+        (Shop, {"wanted": 2.5}, "Shop.wanted: got 2.5; need an integer"),
+        (Sokoban, {"boxes": None}, "Sokoban.boxes: got None; need an integer"),
         (Sql, {"max_queries": "6"}, "Sql.max_queries: got '6'; need an integer"),
         (Sql, {"oracle": "nothing"}, "Sql.oracle: got 'nothing'; need 'lookups' or 'query' or 'components'"),
         (Sql, {"single_turn": 1}, "Sql.single_turn: got 1; need True or False"),
@@ -59,6 +66,15 @@ def test_a_setting_of_the_wrong_type_is_refused(cls: Callable[..., Env], fields:
     assert str(caught.value).startswith(message)
 
 
-def test_good_settings_are_kept() -> None:
-    assert SearchQa(noise=0, max_errors=None).noise == 0
-    assert Sql(rows_shown=3).rows_shown == 3
+def test_an_integer_is_a_number_and_none_is_a_value_where_the_type_has_it() -> None:
+    env = SearchQa(noise=0, max_errors=None)
+    assert (env.noise, env.max_errors) == (0, None)
+
+
+def test_a_subclass_without_fields_is_checked_too() -> None:
+    class LongQuiz(Quiz):
+        """The quiz under another name."""
+
+    assert LongQuiz(threshold=1).threshold == 1
+    with pytest.raises(ValueError, match=r"LongQuiz.threshold: got 'high'; need a number"):
+        LongQuiz(threshold="high")  # type: ignore[arg-type]

@@ -393,7 +393,7 @@ def test_settings() -> None:
         ({"tiers": ("odd",)}, r"CodeTasks.tiers: got \['odd'\]; need some of line, easy"),
         ({"families": ("odd",)}, r"CodeTasks.families: got \['odd'\]"),
         ({"tiers": ()}, "CodeTasks.tiers: got none"),
-        ({"attempts": 0}, "self.attempts=0"),
+        ({"attempts": 0}, "attempts=0"),
         ({"reward": "most"}, "CodeTasks.reward: got 'most'"),
     ):
         with pytest.raises(ValueError, match=message):

@@ -172,12 +172,15 @@ def test_each_element_has_a_label_of_its_own() -> None:
     assert read_line('type "ok 2" "x"', reading.labels()) == Command(verb="type", ref=2, text="x")
     assert read_line("type ok 3", reading.labels()) == Command(verb="type", ref=1, text="3")
     assert read_line("click ok 3", reading.labels()) == Command(verb="click", ref=5)
-    for names in (("ok", "ok", "ok 2"), ("ok 2", "ok", "ok", "ok 3"), ("", "field 1", "", "field 2")):
-        rows = [Element(ref=ref, role="field", name=name, box=(0, 0, 1, 1)) for ref, name in enumerate(names, 1)]
-        labels = Reading(goal="", elements=tuple(rows), page="", done=False, reward=0.0).labels()
-        assert [read_line(f'click "{label}"', labels) for label in labels] == [
-            Command(verb="click", ref=ref) for ref in range(1, len(names) + 1)
-        ]
+
+
+@pytest.mark.parametrize("names", [("ok", "ok", "ok 2"), ("ok 2", "ok", "ok", "ok 3"), ("", "field 1", "", "field 2")])
+def test_a_label_with_a_number_is_not_the_name_of_another_element(names: tuple[str, ...]) -> None:
+    rows = [Element(ref=ref, role="field", name=name, box=(0, 0, 1, 1)) for ref, name in enumerate(names, 1)]
+    labels = Reading(goal="", elements=tuple(rows), page="", done=False, reward=0.0).labels()
+    assert [read_line(f'click "{label}"', labels) for label in labels] == [
+        Command(verb="click", ref=ref) for ref in range(1, len(names) + 1)
+    ]
 
 
 def test_an_action_that_was_played_is_remembered() -> None:
@@ -216,14 +219,14 @@ def test_garbage_costs_a_turn_and_changes_nothing(page: str, text: str) -> None:
 
 
 def test_the_tab_key_begins_at_the_top_whatever_had_the_focus_before() -> None:
-    pages = ("login-user", "focus-text-2")
+    names = ("login-user", "focus-text-2")
     ENV.close()
-    fresh = [ENV.step(ENV.start(task(page, 1)), "press tab") for page in pages]
+    fresh = [ENV.step(ENV.start(task(page, 1)), "press tab") for page in names]
     ENV.close()
-    for page in pages:
+    for page in names:
         state = ENV.step(ENV.start(task(page)), "click 2").state
         ENV.step(state, "click 3")
-    again = [ENV.step(ENV.start(task(page, 1)), "press tab") for page in pages]
+    again = [ENV.step(ENV.start(task(page, 1)), "press tab") for page in names]
     assert [(step.state, step.reward) for step in again] == [(step.state, step.reward) for step in fresh]
     start = ENV.start(task("login-user"))
     left = ENV.step(ENV.step(start, "click 2").state, "click 20 15").state
@@ -288,6 +291,9 @@ def test_episodes_are_truncated() -> None:
     step = env.step(env.step(env.start(task("enter-text")), "type 1 a").state, "type 1 b")
     assert step.outcome is Outcome.TRUNCATED
     assert env.plan(env.step(env.start(task("enter-text")), "x").state) is None
+
+
+def test_an_action_after_the_last_turn_changes_nothing() -> None:
     env = MiniWob(kinds=("click",), max_steps=1)
     last = env.step(env.start(task("click-test")), "x")
     late = env.step(last.state, "click 1")
@@ -308,23 +314,26 @@ def test_calls_of_tools_do_what_the_lines_do() -> None:
     assert plan == (Action(calls=(ToolCall(name="click", arguments={"element": "2"}),)),)
     both = Action(calls=(typed, plan[0].calls[0]))
     assert env.step(state, both).success
-    for ids, element in (("number", "1"), ("label", "tt")):
-        env = MiniWob(kinds=("forms",), calls=True, ids=ids)
-        state = env.start(task("enter-text", 1))
-        for name, arguments, value in (
-            ("type", {"element": element, "text": '"2 x"'}, '"2 x"'),
-            ("type", {"element": f'"{element}"', "text": " 7\n"}, "7"),
-            ("type", {"element": f"{element} 2", "text": "x"}, None),
-            ("type", {"element": "", "text": f"{element} x"}, None),
-            ("click", {"element": "40 90"}, None),
-            ("tap", {"x": 5.0, "y": 60}, ""),
-        ):
-            done = env.step(state, Action(calls=(ToolCall(name=name, arguments=arguments),)))
-            assert done.valid == (value is not None), arguments
-            assert env.elements(done.state)[0].value == (value or "")
     silent = env.step(state, Action(text="done"))
     assert (silent.valid, silent.outcome) == (False, Outcome.OPEN)
     assert isinstance(silent.state.observation[0], Message)
+
+
+@pytest.mark.parametrize(("ids", "element"), [("number", "1"), ("label", "tt")])
+def test_the_texts_of_calls_are_not_parsed(ids: str, element: str) -> None:
+    env = MiniWob(kinds=("forms",), calls=True, ids=ids)  # type: ignore[arg-type]
+    state = env.start(task("enter-text", 1))
+    for name, arguments, value in (
+        ("type", {"element": element, "text": '"2 x"'}, '"2 x"'),
+        ("type", {"element": f'"{element}"', "text": " 7\n"}, "7"),
+        ("type", {"element": f"{element} 2", "text": "x"}, None),
+        ("type", {"element": "", "text": f"{element} x"}, None),
+        ("click", {"element": "40 90"}, None),
+        ("tap", {"x": 5.0, "y": 60}, ""),
+    ):
+        done = env.step(state, Action(calls=(ToolCall(name=name, arguments=arguments),)))
+        assert done.valid == (value is not None), arguments
+        assert env.elements(done.state)[0].value == (value or "")
 
 
 @pytest.mark.parametrize("level", ["episode", "kind"])
@@ -424,7 +433,7 @@ def test_a_program_that_is_no_browser_is_a_fault() -> None:
 CHILD = """
 import os, signal
 from bough.env import MiniWob
-from bough.env.browser import pages, shared
+from bough.env.browser import shared
 from bough.tree import Task
 env = MiniWob()
 env.start(Task(id="x", data={"page": "click-test", "episode": 0}))

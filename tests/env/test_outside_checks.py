@@ -101,13 +101,16 @@ def test_what_is_no_environment_of_pettingzoo_is_named(make: Any, message: str) 
         pettingzoo_env(make)
 
 
-def test_arguments_and_addresses_are_named() -> None:
+def test_arguments_that_do_not_fit_are_named() -> None:
     with pytest.raises(ValueError, match=r"Gymnasium.arguments: got \{'size': 3\}; Good does not take them"):
         played(gymnasium_env(Good, arguments={"size": 3}))
     with pytest.raises(ValueError, match=r"Gymnasium.arguments: got \{'size': 3.*need those of FrozenLake-v1"):
         played(gymnasium_env("FrozenLake-v1", arguments={"size": 3}))
     with pytest.raises(ValueError, match=r"pettingzoo_env.arguments: got \{'size': 3\}; nothing does not take them"):
         pettingzoo_env(nothing, arguments={"size": 3})
+
+
+def test_an_address_without_a_function_is_named() -> None:
     with pytest.raises(ValueError, match=r"Gymnasium.make: .*gone.py"):
         played(Gymnasium(make="gone.py:lake"))
     with pytest.raises(ValueError, match=r"PettingZoo.make: .*no_such_module"):

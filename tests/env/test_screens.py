@@ -380,7 +380,7 @@ def test_calls_are_actions_and_each_is_answered() -> None:
         ({"tier": 4}, "Screens.tier: got 4"),
         ({"apps": 16}, "Screens.apps: got 16; need 1 to 15"),
         ({"apps": 4, "level": "app"}, "Screens.apps: got 4; need 1 to 3 at level 'app'"),
-        ({"rows": 0}, "self.rows=0"),
+        ({"rows": 0}, "rows=0"),
         ({"height": 100}, "720 x 100 pixels"),
         ({"slow": 1.5}, "Screens.slow: got 1.5"),
         ({"max_steps": 0}, "Screens.max_steps: got 0"),

@@ -199,13 +199,18 @@ def test_databases_that_cannot_be_read_are_listed_before_the_first_task(tmp_path
     assert "add them, or remove their questions" in found["dev"]
 
 
-def test_many_missing_databases_are_cut_and_a_count_is_named(tmp_path: Path) -> None:
+def test_a_list_of_many_missing_databases_is_cut(tmp_path: Path) -> None:
     write(tmp_path / "dev.json", [spider_entry(f"db_{number}") for number in range(60)])
     source = SpiderFolder(folder=str(tmp_path))
     with pytest.raises(
         ValueError, match=r"got 48 of 48 databases of split 'train'.* \(missing\) and 28 more; need NAME"
     ):
         source.tasks("train", 1, 0)
+
+
+def test_a_message_about_too_many_questions_names_the_setting(tmp_path: Path) -> None:
+    write(tmp_path / "dev.json", [spider_entry(f"db_{number}") for number in range(60)])
+    source = SpiderFolder(folder=str(tmp_path))
     with pytest.raises(ValueError, match=r"got count=99 .*need fewer \(tasks.count; evaluation.tasks.count for held-"):
         source.tasks("train", 99, 0)
 

@@ -119,7 +119,7 @@ listed = [CliRunner().invoke(app, ["list", name]) for name in ("methods", "world
 assert not any(each.exit_code for each in listed), [each.output for each in listed]
 print(json.dumps([each.output for each in listed]))
 """
-"""Three lists by one process: each would import everything again."""
+"""Prints three lists from one process, since each process would import everything again."""
 
 
 def _bough(*words: str) -> str:

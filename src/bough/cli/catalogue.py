@@ -2,7 +2,6 @@
 
 import ast
 import dataclasses
-import importlib
 import inspect
 import re
 import sys
@@ -14,8 +13,8 @@ from typing import Any, TypeAlias
 
 from bough.appraise import Appraiser
 from bough.appraise.prompts import Reader
+from bough.cli.exports import exported, exports, usage
 from bough.cli.find import PACKAGE, find_run, find_world, names
-from bough.cli.helpers import helpers, where_used
 from bough.config import ConfigError, unknown
 from bough.config.kinds import wrong_kind
 from bough.config.naming import made_by
@@ -100,7 +99,7 @@ def entries() -> Iterator[Entry]:
     for room in FUNCTIONS:
         yield from (_function(room, name) for name in names(room))
     for room, (_, packages, kind) in PIECES.items():
-        found = [maker for package in packages for maker in _exported(package)]
+        found = [maker for package in packages for _, maker in exported(package)]
         for maker in sorted(found, key=_place):
             made = made_by(maker)
             if made is not None and not wrong_kind(kind, made):
@@ -175,10 +174,10 @@ def show_one(name: str) -> str:
         return f"Settings:\n{_settings(name)}"
     found = list(entries())
     pages = [_page(entry) for entry in found if entry.name == name]
-    if not pages and name in helpers():
-        pages = [_helper(name)]
+    if not pages and name in exports():
+        pages = [_export_page(name)]
     if not pages:
-        known = dict.fromkeys([*ROOMS, *(entry.name for entry in found), *helpers()])
+        known = dict.fromkeys([*ROOMS, *(entry.name for entry in found), *exports()])
         raise ConfigError(unknown(name, known, otherwise="see `bough list`"))
     return "\n\n".join(pages)
 
@@ -192,24 +191,17 @@ def _page(entry: Entry) -> str:
     return f"{entry.name} ({ROOMS[entry.room].lower()})\n\n{entry.text}\n{below}"
 
 
-def _helper(name: str) -> str:
+def _export_page(name: str) -> str:
     """The page of an exported class or function that is in no group."""
-    package, value = helpers()[name]
+    package, value = exports()[name]
     has_fields = inspect.isfunction(value) or dataclasses.is_dataclass(value)
     fields = textwrap.indent("\n".join(_fields(value)), "    ") if has_fields else ""
     below = f"\n\nFields:\n{fields}" if fields else ""
-    return f"{name} ({package})\n\n{inspect.getdoc(value) or ''}\n\n{where_used(value)}{below}"
+    return f"{name} ({package})\n\n{inspect.getdoc(value) or ''}\n\n{usage(value)}{below}"
 
 
 def _settings(target: str) -> str:
     return textwrap.indent(settings(find_run(target)), "    ")
-
-
-def _exported(package: str) -> Iterator[Any]:
-    """The classes and functions that a package exports without importing PyTorch."""
-    module = importlib.import_module(package)
-    found = (vars(module).get(name) for name in module.__all__)
-    return (each for each in found if inspect.isclass(each) or inspect.isfunction(each))
 
 
 def _place(maker: Any) -> tuple[str, int]:

@@ -124,7 +124,7 @@ def _with_parts(value: Any, change: _Change, annotation: Any) -> Any:
     try:
         return dataclasses.replace(value, **fields)
     except (TypeError, ValueError) as error:
-        raise ConfigError(f"{_blamed(value, fields, parts, error)}: {error}") from error
+        raise ConfigError(f"{_causes(value, fields, parts, error)}: {error}") from error
 
 
 def _fields(cls: type, parts: Mapping[str, _Change], now: Mapping[str, Any]) -> dict[str, Any]:
@@ -140,8 +140,11 @@ def _fields(cls: type, parts: Mapping[str, _Change], now: Mapping[str, Any]) -> 
     return {name: _changed(now.get(name), part, known[name]) for name, part in parts.items()}
 
 
-def _blamed(value: Any, fields: Mapping[str, Any], parts: Mapping[str, _Change], error: Exception) -> str:
-    """The fields that cause an error, as the user wrote them: those without which it does not occur; else all."""
+def _causes(value: Any, fields: Mapping[str, Any], parts: Mapping[str, _Change], error: Exception) -> str:
+    """The fields that cause an error, as the user wrote them.
+
+    A field causes it if it does not occur without the field's change; if no single field does, all of them cause it.
+    """
 
     def occurs_without(name: str) -> bool:
         try:
@@ -159,26 +162,28 @@ def _read(text: str, now: object, annotation: Any, where: str, change: _Change |
     change = change or _Change()
     text = text.strip()
     if not (wants_piece(annotation) or is_piece(now)) or text.lower() in NOTHING:
-        return _with_parts(interpret(annotation, text, where), change, annotation)
-    if (item := item_of(annotation)) is not None and (named := NAMED.match(text)):
+        value = interpret(annotation, text, where)
+    elif (item := item_of(annotation)) is not None and (named := NAMED.match(text)):
         pairs = [(part, ITEM.match(part)) for part in split_arguments(named[1], where)]
         if wrong := [part for part, pair in pairs if pair is None]:
             raise ConfigError(f"{where}: got {wrong[0]!r}; need name: Piece(field=value)")
         found = {pair["name"]: pair["value"] for _, pair in pairs if pair is not None}
         values = {name: _read(each, None, item, f"{where}.{name}") for name, each in found.items()}
-        return _with_parts(check(annotation, values, where), change, annotation)
-    if SEVERAL.match(text):
+        value = check(annotation, values, where)
+    elif SEVERAL.match(text):
         element = element_of(annotation)
         items = [
             _read(part, now, element, f"{where}.{place}")
             for place, part in enumerate(split_arguments(text[1:-1], where))
         ]
-        return _with_parts(check(annotation, tuple(items), where), change, annotation)
-    if written := PIECE.match(text):
+        value = check(annotation, tuple(items), where)
+    elif written := PIECE.match(text):
         maker = find_piece(written["name"], written["file"], now, annotation, where)
         return check(annotation, _piece(maker, written["arguments"] or "", where, change), where)
-    split_arguments(text, where)
-    return _with_parts(interpret(annotation, text, where), change, annotation)
+    else:
+        split_arguments(text, where)  # raises for a bracket or a quote that is not closed
+        value = interpret(annotation, text, where)
+    return _with_parts(value, change, annotation)
 
 
 def _piece(maker: Callable[..., Any], text: str, where: str, change: _Change) -> Any:

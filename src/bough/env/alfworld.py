@@ -18,11 +18,11 @@ from bough.env.household.rooms import TASK_TYPES, Room, draw_room, room_of, scen
 from bough.env.splits import content_hash, draw_instances, instance_task
 from bough.tree import Outcome, Task
 
-VERBS = (
-    *("go", "open", "close", "take", "move", "put", "use", "clean", "heat", "cool", "slice", "examine"),
-    *("look", "inventory", "help"),
-)
-"""The first words of ALFWorld's commands; older games have "put ... in/on ..." in place of "move ... to ..."."""
+LISTED_VERBS = ("go", "open", "close", "take", "move", "put", "use", "clean", "heat", "cool", "slice", "examine")
+"""The verbs that are listed by default; older games have "put ... in/on ..." in place of "move ... to ..."."""
+
+VERBS = (*LISTED_VERBS, "look", "inventory", "help")
+"""The first words of ALFWorld's commands."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +81,7 @@ class AlfWorld:
     receptacles: int = 0
     objects: int = 0
     max_steps: int = 50
-    verbs: tuple[str, ...] = VERBS[:-3]
+    verbs: tuple[str, ...] = LISTED_VERBS
     show_admissible: bool = True
     repeat_task: bool = False
     expert: Literal["planner", "searcher"] = "searcher"
@@ -97,7 +97,7 @@ class AlfWorld:
         if not self.task_types or not set(self.task_types) <= set(TASK_TYPES):
             raise ValueError(f"AlfWorld.task_types: got {self.task_types}; need some of {', '.join(TASK_TYPES)}")
         if not set(self.verbs) <= set(VERBS):
-            raise ValueError(f"AlfWorld.verbs: got {self.verbs}; need some of {', '.join(VERBS)}, or none for all")
+            raise ValueError(f"AlfWorld.verbs: got {self.verbs}; need some of {', '.join(VERBS)}, or () for all")
         if self.expert not in ("planner", "searcher"):
             raise ValueError(f"AlfWorld.expert: got {self.expert!r}; need planner or searcher")
 
@@ -229,7 +229,7 @@ def load(games: str, name: str) -> Game:
     """Returns a game: a generated room as JSON, or the path of a game in a folder.
 
     Raises:
-        ValueError: when the room or the file is none.
+        ValueError: when the text is no room, or the file is no game of ALFWorld.
     """
     domain, problem, grammar, sentence = _texts(games, name)
     try:

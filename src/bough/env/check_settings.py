@@ -1,5 +1,6 @@
-"""Checks the types of an environment's settings, as the command line does."""
+"""Checks the types of an environment's settings that come from Python; for texts see `bough.config`."""
 
+import dataclasses
 import math
 from collections.abc import Mapping
 from functools import cache
@@ -9,7 +10,7 @@ from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hin
 
 
 def check_settings(settings: object) -> None:
-    """Checks the numbers, texts, words and tuples in the fields of a dataclass; other fields are not checked.
+    """Checks the numbers, strings, literals and tuples in the fields of a dataclass; other fields are not checked.
 
     Raises:
         ValueError: when a field has a value of another type, or a number is nan; names the field.
@@ -24,9 +25,8 @@ def check_settings(settings: object) -> None:
 @cache
 def _types(cls: type) -> Mapping[str, Any]:
     """The types of the settable fields."""
-    fields = cast("Mapping[str, Any]", cls.__dict__["__dataclass_fields__"])
     hints = get_type_hints(cls)
-    return {name: hints[name] for name, each in fields.items() if each.init}
+    return {each.name: hints[each.name] for each in dataclasses.fields(cls) if each.init}
 
 
 def _fits(annotation: Any, value: object) -> bool:
@@ -40,7 +40,7 @@ def _fits(annotation: Any, value: object) -> bool:
         if not isinstance(value, tuple):
             return False
         items = cast("tuple[object, ...]", value)
-        # The classes check the words in tuples, with messages of their own.
+        # Each class checks the literals in its tuples, and lists the known ones in the message.
         parts = [str if get_origin(part) is Literal else part for part in parts]
         kinds = parts[:1] * len(items) if parts[-1] is ... else parts
         return len(kinds) == len(items) and all(map(_fits, kinds, items))

@@ -101,7 +101,8 @@ class CodeTasks:
             raise ValueError("CodeTasks.tiers: got none; need a tier or a family")
         if self.visible < 0 or self.hidden < 1 or self.attempts < 1:
             raise ValueError(
-                f"CodeTasks: got {self.visible=}, {self.hidden=}, {self.attempts=}; need 0, 1 and 1 or more"
+                f"CodeTasks: got visible={self.visible}, hidden={self.hidden}, attempts={self.attempts}; "
+                "need 0, 1 and 1 or more"
             )
         if self.reward not in ("share", "all"):
             raise ValueError(f"CodeTasks.reward: got {self.reward!r}; need 'share' or 'all'")

@@ -87,12 +87,14 @@ class Dialogue:
         most = min(len(NAMES), 3**self.attributes)
         if not 1 <= self.attributes <= len(VALUES) or not 2 <= self.items <= most:
             raise ValueError(
-                f"Dialogue: got {self.items=}, {self.attributes=}; need 2 to {len(NAMES)} different things, and 1 to "
+                f"Dialogue: got items={self.items}, attributes={self.attributes}; "
+                f"need 2 to {len(NAMES)} different things, and 1 to "
                 f"{len(VALUES)} attributes with 3 values each"
             )
         if not self.families or {*self.families} - {*_KINDS} or self.patience < 3:
             raise ValueError(
-                f"Dialogue: got {self.families=}, {self.patience=}; need some of {[*_KINDS]}, and 3 or more"
+                f"Dialogue: got families={self.families}, patience={self.patience}; "
+                f"need some of {[*_KINDS]}, and 3 or more"
             )
 
     @property

@@ -11,6 +11,7 @@ from functools import lru_cache, partial
 from hashlib import blake2b
 from typing import TypeAlias
 
+from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
 from bough.env.grid import ACTIONS, MOVES, Rows, canonical, find, rows_of, show
 from bough.env.splits import draw_instances, instance_task
@@ -57,7 +58,7 @@ class FrozenLake:
         corners: Whether the start is top left and the goal bottom right, as in Gymnasium, or both anywhere.
 
     Raises:
-        ValueError: when a field is out of its range.
+        ValueError: when a field is of another type, or out of its range.
     """
 
     size: int = 5
@@ -68,6 +69,7 @@ class FrozenLake:
     corners: bool = False
 
     def __post_init__(self) -> None:
+        check_settings(self)
         if self.size < 2:
             raise ValueError(f"FrozenLake.size: got {self.size}; need 2 or more")
         if not 0 < self.frozen <= 1:

@@ -11,7 +11,7 @@ from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
 from bough.env.gymnasium_element import element_of
 from bough.env.outside import Live, Position, optional_address, seed_of, seeded_tasks
-from bough.env.outside_checks import check_gymnasium, made_env, maker_address, reset_pair, step_parts
+from bough.env.outside_checks import check_gymnasium, make_env_at, maker_address, reset_pair, step_values
 from bough.env.replay import Replay
 from bough.tree import Outcome, Task
 from bough.usercode.address import find_function
@@ -82,10 +82,9 @@ class Gymnasium:
             ImportError: when Gymnasium is not installed.
         """
         seed = seed_of(self.name, task)
-        setting = "Gymnasium.make" if self.make else "Gymnasium.id"
-        env = made_env(setting, self.make, self.arguments) if self.make else self._made()
-        check_gymnasium(setting, env)
-        observation, info = reset_pair(setting, env, env.reset(seed=seed))
+        env = make_env_at(self._source, self.make, self.arguments) if self.make else self._made()
+        check_gymnasium(self._source, env)
+        observation, info = reset_pair(self._source, env, env.reset(seed=seed))
         return self._state(Position(Live(env, _close)), observation, info)
 
     def step(self, state: State, action: str) -> Step:
@@ -102,8 +101,7 @@ class Gymnasium:
             after = state.value.after(executed=False)
             unchanged = State(observation=state.observation, key=state.key, value=after, admissible=state.admissible)
             return Step(state=unchanged, outcome=self._outcome(after, over=False), valid=False)
-        setting = "Gymnasium.make" if self.make else "Gymnasium.id"
-        observation, reward, terminated, truncated, info = step_parts(setting, env, env.step(element))
+        observation, reward, terminated, truncated, info = step_values(self._source, env, env.step(element))
         after = state.value.after(executed=True)
         success = find_function(self.success) if self.success else _ends_well
         step = Step(
@@ -115,6 +113,11 @@ class Gymnasium:
         if step.outcome is not Outcome.OPEN:
             after.live.end()
         return step
+
+    @property
+    def _source(self) -> str:
+        """The setting that names the environment, for messages."""
+        return "Gymnasium.make" if self.make else "Gymnasium.id"
 
     def _made(self) -> Any:
         try:

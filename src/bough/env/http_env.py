@@ -57,7 +57,8 @@ class HttpEnv:
         check_url("HttpEnv.url", self.url)
         if self.max_steps < 1 or self.items < 1 or self.deadline_s <= 0:
             raise ValueError(
-                f"HttpEnv: got {self.max_steps=}, {self.items=}, {self.deadline_s=}; need 1 or more, 1 or more, and > 0"
+                f"HttpEnv: got max_steps={self.max_steps}, items={self.items}, deadline_s={self.deadline_s}; "
+                "need 1 or more, 1 or more, and > 0"
             )
 
     def __reduce__(self) -> "tuple[Any, ...]":

@@ -21,11 +21,11 @@ from bough.tree.needs import CALLS, Need
 
 T = TypeVar("T")
 Parse: TypeAlias = Callable[[Sequence[str]], Command | None]
-"""Makes a command of the ids of the elements."""
+"""Returns the action of a text or a call, given the ids of the elements; None for no action."""
 SEEDS = 2**31
 """Seeds of episodes are below this."""
 LONGEST_S = 86_400
-"""Maximum of `deadline_s`: a day."""
+"""Maximum of `deadline_s`, in seconds: a day."""
 NO_ACTION = "no such action"
 
 _SHOWN: Memory[tuple[Reading, int]] = Memory()
@@ -145,7 +145,7 @@ class MiniWob:
             accept=lambda each: True,  # noqa: ARG005
             decided=self.level == "kind",
             # Page by page, because to load another document takes ten times as long as the next episode in it.
-            prepare=lambda next_ones: [content(each) for each in sorted(next_ones, key=lambda each: each.kind)],
+            prepare=lambda episodes: [content(each) for each in sorted(episodes, key=lambda each: each.kind)],
         )
         return [
             instance_task(
@@ -238,7 +238,7 @@ class MiniWob:
         return reading.labels() if self.ids == "label" else tuple(str(each.ref) for each in reading.elements)
 
     def _execute(self, visit: Visit, parse: Parse) -> tuple[Visit, Command | None, Executed]:
-        """Executes what `parse` makes of the elements' ids; None is no action."""
+        """Executes the action that `parse` returns; None changes nothing and costs a turn."""
         episode = visit.episode
         before, replayed = self._show(episode)
         command = parse(self._names(before))
@@ -272,13 +272,13 @@ class MiniWob:
             if reached.over or reached.turns >= self.max_steps:
                 messages.append(_result(call, "not executed"))
                 continue
-            parse = _none if problem or isinstance(call, BadCall) else partial(read_call, call)
+            parse = _no_command if problem or isinstance(call, BadCall) else partial(read_call, call)
             reached, command, one = self._execute(reached, parse)
             first = first or command
             done.append(one)
             messages.append(_result(call, problem or one.problem or "ok"))
         if not done:
-            reached, _, one = self._execute(reached, _none)
+            reached, _, one = self._execute(reached, _no_command)
             done.append(one)
         whole = Executed(
             before=done[0].before,
@@ -342,8 +342,8 @@ def _content(chromium: str, deadline_s: float, episode: Episode) -> tuple[str, s
     return content_hash(f"{episode.kind}\n{reading.text('number', boxes=False)}"), reading.goal
 
 
-def _none(names: Sequence[str]) -> None:
-    """No action."""
+def _no_command(names: Sequence[str]) -> None:
+    """See `Parse`: for a call that is no action."""
     del names
 
 

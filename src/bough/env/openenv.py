@@ -60,7 +60,10 @@ class OpenEnv:
         check_settings(self)
         check_url("OpenEnv.url", self.url, ("http", "https", "ws", "wss"))
         if self.max_steps < 1 or self.deadline_s <= 0:
-            raise ValueError(f"OpenEnv: got {self.max_steps=}, {self.deadline_s=}; need at least 1, and more than 0")
+            raise ValueError(
+                f"OpenEnv: got max_steps={self.max_steps}, deadline_s={self.deadline_s}; "
+                "need at least 1, and more than 0"
+            )
 
     @property
     def branching(self) -> Branching:

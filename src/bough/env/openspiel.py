@@ -56,7 +56,9 @@ class OpenSpiel:
     def __post_init__(self) -> None:
         check_settings(self)
         if (self.opening or 0) < 0 or self.forfeit_after < 0:
-            raise ValueError(f"OpenSpiel: got {self.opening=}, {self.forfeit_after=}; need 0 or more")
+            raise ValueError(
+                f"OpenSpiel: got opening={self.opening}, forfeit_after={self.forfeit_after}; need 0 or more"
+            )
 
     @property
     def branching(self) -> Branching:

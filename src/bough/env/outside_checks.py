@@ -27,7 +27,7 @@ def maker_address(setting: str, make: object) -> str:
         raise ValueError(f"{setting}: {error}") from error
 
 
-def made_env(setting: str, address: str, arguments: Mapping[str, Any]) -> Any:
+def make_env_at(setting: str, address: str, arguments: Mapping[str, Any]) -> Any:
     """The environment that the function of an address returns.
 
     Raises:
@@ -37,10 +37,10 @@ def made_env(setting: str, address: str, arguments: Mapping[str, Any]) -> Any:
         make = find_function(address)
     except (ValueError, ImportError, OSError) as error:
         raise ValueError(f"{setting}: {describe(error)}") from error
-    return called(setting, make, arguments)
+    return make_env(setting, make, arguments)
 
 
-def called(setting: str, make: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
+def make_env(setting: str, make: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
     """The environment that a function returns.
 
     Raises:
@@ -55,7 +55,7 @@ def called(setting: str, make: Callable[..., Any], arguments: Mapping[str, Any])
             "keyword arguments"
         ) from error
     except ValueError:
-        pass  # a builtin without a signature
+        pass  # a builtin without a signature; the call itself checks the arguments
     return make(**arguments)
 
 
@@ -90,12 +90,12 @@ def reset_pair(setting: str, env: object, found: Any) -> tuple[Any, Mapping[str,
     if isinstance(found, tuple) and len(found) == 2 and isinstance(found[1], Mapping):  # pyright: ignore[reportUnknownArgumentType]
         return found  # pyright: ignore[reportUnknownVariableType]
     raise ValueError(
-        f"{setting}: reset of {type(env).__name__} returned {_shape(found)}; need (observation, info), where info is a "
-        "dict: return `observation, {}`"
+        f"{setting}: reset of {type(env).__name__} returned {_summary(found)}; need (observation, info), where info is "
+        "a dict: return `observation, {}`"
     )
 
 
-def step_parts(setting: str, env: object, found: Any) -> tuple[Any, Any, Any, Any, Mapping[str, Any]]:
+def step_values(setting: str, env: object, found: Any) -> tuple[Any, Any, Any, Any, Mapping[str, Any]]:
     """The five values that a Gymnasium environment's `step` returns.
 
     Raises:
@@ -104,13 +104,13 @@ def step_parts(setting: str, env: object, found: Any) -> tuple[Any, Any, Any, An
     if isinstance(found, tuple) and len(found) == 5 and isinstance(found[4], Mapping):  # pyright: ignore[reportUnknownArgumentType]
         return found  # pyright: ignore[reportUnknownVariableType]
     raise ValueError(
-        f"{setting}: step of {type(env).__name__} returned {_shape(found)}; need (observation, reward, terminated, "
+        f"{setting}: step of {type(env).__name__} returned {_summary(found)}; need (observation, reward, terminated, "
         "truncated, info): in place of `done`, return whether the task ended and whether a limit did"
     )
 
 
-def _shape(found: Any) -> str:
-    """What a value is, for messages."""
+def _summary(found: Any) -> str:
+    """The number of values in a tuple, or the class of another value."""
     return f"{len(found)} values" if isinstance(found, tuple) else f"one {type(found).__name__}"  # pyright: ignore[reportUnknownArgumentType]
 
 
@@ -133,18 +133,21 @@ def check_aec(setting: str, env: object) -> None:
         )
 
 
-def check_url(setting: str, url: object, schemes: tuple[str, ...] = ("http", "https")) -> None:
-    """Checks that a text is a server's address.
+def check_url(setting: str, url: str, schemes: tuple[str, ...] = ("http", "https")) -> None:
+    """Checks that a string is a server's address.
 
     Raises:
-        ValueError: when it has no scheme or no host.
+        ValueError: when it has none of the schemes, no host, or a port that is no number.
     """
-    example = f"{schemes[0]}://host:8000"
+    if not _is_url(url, schemes):
+        fix = f": did you mean {schemes[0]}://{url}" if url and "://" not in url else ""
+        raise ValueError(f"{setting}: got {url!r}; need an address such as {schemes[0]}://host:8000{fix}")
+
+
+def _is_url(url: str, schemes: tuple[str, ...]) -> bool:
     try:
-        parts = urlsplit(url) if isinstance(url, str) else None
-        good = parts is not None and parts.scheme in schemes and bool(parts.hostname) and (parts.port or 1) > 0
+        parts = urlsplit(url)
+        _ = parts.port  # a ValueError for a port that is no number
     except ValueError:
-        good = False
-    if not good:
-        fix = f": did you mean {schemes[0]}://{url}" if isinstance(url, str) and url and "://" not in url else ""
-        raise ValueError(f"{setting}: got {url!r}; need an address such as {example}{fix}")
+        return False
+    return parts.scheme in schemes and bool(parts.hostname)

@@ -7,7 +7,7 @@ from typing import Any, cast
 from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
 from bough.env.outside import Live, Position, optional_address, seed_of, seeded_tasks
-from bough.env.outside_checks import called, check_aec, made_env, maker_address
+from bough.env.outside_checks import check_aec, make_env, make_env_at, maker_address
 from bough.env.replay import Replay
 from bough.tree import Outcome, Task
 from bough.usercode.address import find_function
@@ -44,7 +44,9 @@ class PettingZoo:
     def __post_init__(self) -> None:
         check_settings(self)
         if self.max_steps < 1 or not self.agents:
-            raise ValueError(f"PettingZoo: got {self.max_steps=}, {self.agents=}; need 1 or more of both")
+            raise ValueError(
+                f"PettingZoo: got max_steps={self.max_steps}, agents={self.agents}; need 1 or more of both"
+            )
 
     @property
     def name(self) -> str:
@@ -72,7 +74,7 @@ class PettingZoo:
             ValueError: when the task has no seed, or the environment has other agents.
         """
         seed = seed_of(self.name, task)
-        env = made_env("PettingZoo.make", self.make, self.arguments)
+        env = make_env_at("PettingZoo.make", self.make, self.arguments)
         check_aec("PettingZoo.make", env)
         env.reset(seed=seed)
         if {*env.possible_agents} != {*self.agents}:
@@ -165,7 +167,7 @@ def pettingzoo_env(
         ValueError: when `make` is no function or class at the top of a module, or returns another environment.
     """
     address = maker_address("pettingzoo_env.make", make)
-    found = called("pettingzoo_env.make", make, arguments or {})
+    found = make_env("pettingzoo_env.make", make, arguments or {})
     check_aec("pettingzoo_env.make", found)
     agents = tuple(map(str, found.possible_agents))
     found.close()

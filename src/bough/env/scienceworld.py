@@ -85,7 +85,10 @@ class ScienceWorld:
         check_settings(self)
         least = BASE_MB + 2 * EPISODE_MB
         if self.max_steps < 1 or self.memory_mb < least:
-            raise ValueError(f"ScienceWorld: got {self.max_steps=}, {self.memory_mb=}; need at least 1, and {least}")
+            raise ValueError(
+                f"ScienceWorld: got max_steps={self.max_steps}, memory_mb={self.memory_mb}; "
+                f"need at least 1, and {least}"
+            )
 
     @property
     def most_live(self) -> int:

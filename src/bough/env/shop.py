@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import cast
 
+from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
 from bough.env.splits import draw_instances, instance_task
 from bough.tree import Outcome, Task
@@ -32,12 +33,13 @@ class Shop:
         wanted: Number of things on the list, 1 to 12 of 13.
 
     Raises:
-        ValueError: when `wanted` is out of its range.
+        ValueError: when `wanted` is no integer, or out of its range.
     """
 
     wanted: int = 5
 
     def __post_init__(self) -> None:
+        check_settings(self)
         if not 1 <= self.wanted < len(GOODS):
             raise ValueError(f"Shop.wanted: got {self.wanted}; need 1 to {len(GOODS) - 1} of {len(GOODS)} things")
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import TypeAlias
 
+from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
 from bough.env.grid import ACTIONS, MOVES, Rows, canonical, find, put, rows_of, show
 from bough.env.splits import draw_instances, instance_task
@@ -47,7 +48,7 @@ class Sokoban:
         show_border: Whether the observation shows the outer walls, which always exist.
 
     Raises:
-        ValueError: when a field is out of its range.
+        ValueError: when a field is of another type, or out of its range.
     """
 
     size: int = 6
@@ -59,6 +60,7 @@ class Sokoban:
     show_border: bool = True
 
     def __post_init__(self) -> None:
+        check_settings(self)
         inside = max(self.size - 2, 0) ** 2
         if self.boxes < 1 or inside < 2 * self.boxes + 1:
             raise ValueError(

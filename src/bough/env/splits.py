@@ -69,7 +69,8 @@ def draw_instances(
         content: An instance's canonical content, see `split_of`.
         accept: Whether an instance may be used (solvable, hard enough); called after the cheaper tests.
         decided: Whether `propose` samples instances of the split alone, so that their content does not decide it.
-        prepare: Called with the samples whose contents are needed next, where these are cheaper together.
+        prepare: Called with up to `BLOCK` samples before `content` is called with each; computes and caches their
+            contents together, where that is cheaper.
 
     Raises:
         ValueError: when `count` is negative, or `PATIENCE` consecutive samples give no new instance.
@@ -83,6 +84,7 @@ def draw_instances(
     while len(found) < count:
         if not waiting and prepare is not None:
             needed = math.ceil((count - len(found)) / (1.0 if decided else SHARES[split]))
+            # Never smaller than the last one, because the last few instances would take a block each.
             block = min(max(needed, block), BLOCK)
             waiting.extend(propose(rng) for _ in range(block))
             prepare(waiting)

@@ -103,7 +103,8 @@ class Sql:
             raise ValueError(f"Sql.max_queries: got {self.max_queries}; need 0 or more")
         if min(self.rows_shown, self.cell_characters, self.result_characters) < 1:
             raise ValueError(
-                f"Sql: got {self.rows_shown=}, {self.cell_characters=}, {self.result_characters=}; need 1 or more"
+                f"Sql: got rows_shown={self.rows_shown}, cell_characters={self.cell_characters}, "
+                f"result_characters={self.result_characters}; need 1 or more"
             )
         if self.oracle == "components" or (self.partial is not None and self.partial.needs_syntax):
             sqlglot()

@@ -88,7 +88,9 @@ class ToolsEnv:
 
     def __post_init__(self) -> None:
         if self.max_calls < 1 or self.result_characters < 1:
-            raise ValueError(f"ToolsEnv: got {self.max_calls=}, {self.result_characters=}; need 1 or more")
+            raise ValueError(
+                f"ToolsEnv: got max_calls={self.max_calls}, result_characters={self.result_characters}; need 1 or more"
+            )
         if self.max_errors is not None and self.max_errors < 0:
             raise ValueError(f"ToolsEnv.max_errors: got {self.max_errors}; need 0 or more, or None")
         if self.branching is Branching.REPLAY:

@@ -55,7 +55,8 @@ class Verifiers:
         check_settings(self)
         if self.max_steps < 1 or self.most < 1 or self.deadline_s <= 0:
             raise ValueError(
-                f"Verifiers: got {self.max_steps=}, {self.most=}, {self.deadline_s=}; need at least 1, 1, more than 0"
+                f"Verifiers: got max_steps={self.max_steps}, most={self.most}, deadline_s={self.deadline_s}; "
+                "need at least 1, 1, more than 0"
             )
         try:
             found: object = json.loads(self.config)

@@ -323,7 +323,7 @@ def _plain(text: str) -> str:
 
 
 _LOOPS: list[asyncio.AbstractEventLoop] = []
-"""The event loop of new programs, the last one; a loop that a program blocks is replaced."""
+"""At most one event loop, of new programs: empty before the first one, and after a program blocked it."""
 
 _LOCK = threading.Lock()
 
@@ -335,7 +335,7 @@ def _running_loop() -> asyncio.AbstractEventLoop:
             loop = asyncio.new_event_loop()
             threading.Thread(target=_run_loop, args=(loop,), name="verifiers", daemon=True).start()
             _LOOPS.append(loop)
-        return _LOOPS[-1]
+        return _LOOPS[0]
 
 
 def _run_loop(loop: asyncio.AbstractEventLoop) -> None:

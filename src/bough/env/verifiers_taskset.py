@@ -74,7 +74,7 @@ def load_taskset(name: str, config: str, most: int, program: str) -> Loaded:
     try:
         for task in islice(taskset, most):
             tasks.setdefault(content_of(task), task)
-    except Exception as error:
+    except Exception as error:  # the taskset's code may raise anything
         raise ValueError(
             f"Verifiers.taskset: got {name!r}, whose tasks cannot be read: {describe(error)}; need a `load` that "
             "returns tasks of verifiers.v1"
@@ -88,7 +88,7 @@ def load_taskset(name: str, config: str, most: int, program: str) -> Loaded:
     if program or ":" not in name:
         try:
             found = loaders.environment_class("" if ":" in name else name, program)
-        except Exception as error:
+        except Exception as error:  # imports the program's module, which may raise anything
             raise ValueError(
                 f"Verifiers.program: got {program!r} for {name!r}: {describe(error)}; need the id of an installed "
                 'environment program, or "" for the taskset\'s own'
@@ -128,7 +128,11 @@ def draw_tasks(loaded: Loaded, name: str, split: Split, count: int, seed: int) -
 
 
 def _made(package: Any, name: str, config: str) -> Any:
-    """The taskset of an id or an address."""
+    """The taskset of an id or an address.
+
+    Raises:
+        ValueError: when there is none, it is of another protocol, or its code raises.
+    """
     generic = import_module("verifiers.v1.utils.generic")
     fields = cast("dict[str, Any]", json.loads(config))
     try:
@@ -142,7 +146,7 @@ def _made(package: Any, name: str, config: str) -> Any:
             made: Any = make(kind.model_validate(fields))
         else:
             made = make(**fields)
-    except Exception as error:
+    except Exception as error:  # the taskset's code may raise anything
         if hasattr(sys.modules.get(name.replace("-", "_")), "load_environment"):
             raise ValueError(
                 f"Verifiers.taskset: got {name!r}, which has `load_environment`, of the first protocol of verifiers; "

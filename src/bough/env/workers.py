@@ -56,7 +56,9 @@ class Workers:
         if self.count < 1:
             raise ValueError(f"Workers.count: got {self.count}; need 1 or more")
         if self.deadline_s <= 0 or self.startup_s <= 0:
-            raise ValueError(f"Workers: got {self.deadline_s=} and {self.startup_s=}; need more than 0 seconds")
+            raise ValueError(
+                f"Workers: got deadline_s={self.deadline_s} and startup_s={self.startup_s}; need more than 0 seconds"
+            )
         name = type(self.env).__name__
         if self.env.branching == Branching.NONE:
             raise ValueError(

@@ -1,4 +1,4 @@
-"""ALFWorld at length: two objects to find and place, in fifteen to twenty-four turns."""
+"""Long ALFWorld tasks: two objects to find and place, in fifteen to twenty-four turns."""
 
 from bough.engine import Sampling
 from bough.env import AlfWorld
@@ -9,7 +9,7 @@ from bough.train import Evaluation, Execution, Schedule, Tasks, Warmup, World
 
 
 def alfworld_long() -> World:
-    """Two objects of one kind to find and place, in ALFWorld (arXiv 2010.03768) at length, with 16 paths a step.
+    """Long tasks of ALFWorld (arXiv 2010.03768): two objects of one kind to find and place, with 16 paths a step.
 
     Assumes an oracle for the warm-up. Half of the turns of its demonstrations try the last command at once. That wastes
     a turn and returns to the same state, so paths of a task share states.

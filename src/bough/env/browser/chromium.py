@@ -56,8 +56,8 @@ LAUNCH = 'trap "" INT TERM HUP; "$@" 3<&0 4>&1 0</dev/null 1>/dev/null 2>/dev/nu
 
 CRASHES = ("Inspector.targetCrashed", "Target.targetCrashed")
 CHUNK_BYTES = 1 << 16
-LONGEST_PLACE = 50
-"""Most characters of the folder for temporary files: Chromium ends where the path of its socket has over 107."""
+LONGEST_FOLDER = 50
+"""Maximum length, in bytes, of the folder for temporary files: Chromium ends if the path of its socket has over 107."""
 END_S = 3.0
 """Seconds for Chromium to end by itself."""
 
@@ -85,10 +85,10 @@ class Chromium:
         self.deadline_s = deadline_s
         self._buffer = b""
         self._calls = 0
-        place = tempfile.gettempdir()
-        if len(os.fsencode(place)) > LONGEST_PLACE:
-            place = "/tmp"
-        folder = tempfile.mkdtemp(prefix="bough-chromium-", dir=place)
+        temporary = tempfile.gettempdir()
+        if len(os.fsencode(temporary)) > LONGEST_FOLDER:
+            temporary = "/tmp"
+        folder = tempfile.mkdtemp(prefix="bough-chromium-", dir=temporary)
         theirs_in, self._out = os.pipe()
         self._in, theirs_out = os.pipe()
         try:
@@ -98,7 +98,7 @@ class Chromium:
                 stdout=theirs_out,
                 stderr=subprocess.DEVNULL,
                 start_new_session=True,
-                env={**os.environ, "FOLDER": folder, "TMPDIR": place, "TZ": "UTC"},
+                env={**os.environ, "FOLDER": folder, "TMPDIR": temporary, "TZ": "UTC"},
             )
         finally:
             os.close(theirs_in)

@@ -110,13 +110,13 @@ def _places(names: Sequence[str]) -> dict[str, int]:
     """The number of each element by its id."""
     known: dict[str, int] = {}
     for place, name in enumerate(names, 1):
-        known.setdefault(clean(name).replace('"', "'"), place)
+        known.setdefault(_normalized(name), place)
     return known
 
 
-def _name(text: str) -> str:
-    """An id as in `_places`."""
-    return unquoted(clean(text)).replace('"', "'")
+def _normalized(name: str) -> str:
+    """An id on one line, without double quotes inside, so that it can be written between double quotes."""
+    return clean(name).replace('"', "'")
 
 
 def _divided(rest: str, known: Mapping[str, int]) -> tuple[str, str]:
@@ -157,5 +157,5 @@ def read_call(call: ToolCall, names: Sequence[str]) -> Command:
         return Command(verb="click", points=((int(float(str(given["x"]))), int(float(str(given["y"])))),))
     if call.name == "press":
         return Command(verb="press", text=str(given["key"]))
-    ref = _places(names).get(_name(str(given["element"])), len(names) + 1)
+    ref = _places(names).get(_normalized(unquoted(clean(str(given["element"])))), len(names) + 1)
     return Command(verb=call.name, ref=ref, text=clean(str(given.get("text", given.get("option", "")))))

@@ -62,6 +62,7 @@ class World:
     Attributes:
         commands: The commands so far.
         seen: The receptacles whose content was seen.
+        put_command: Writes the command that puts an object in a receptacle, in the words of the game.
     """
 
     def __init__(self, game: Game, now: frozenset[Fact], seen: Collection[str] = ()) -> None:

@@ -9,8 +9,8 @@ from typing import Any, cast
 from bough.env.env import Split
 
 FOLDERS: Mapping[Split, str] = {"train": "train", "dev": "valid_seen", "test": "valid_unseen"}
-LEFT_OUT = ("movable", "Sliced")
-"""In the path of games that ALFWorld does not play; its splits have 3,553, 140 and 134 games without them."""
+EXCLUDED = ("movable", "Sliced")
+"""Parts of the paths of games that ALFWorld excludes; its splits have 3,553, 140 and 134 games without them."""
 
 
 def game_names(folder: Path, split: Split, task_types: Collection[str]) -> list[str]:
@@ -37,11 +37,12 @@ def read_game(folder: Path, name: str) -> tuple[str, str, str]:
     game = _read(path)
     for part in ("pddl_domain", "pddl_problem", "grammar"):
         if not isinstance(game.get(part), str):
-            raise ValueError(f"{path}: got {game.get(part)!r} as {part}; need a text")
+            raise ValueError(f"{path}: got {game.get(part)!r:.200} as {part}; need a text")
     return game["pddl_domain"], game["pddl_problem"], game["grammar"]
 
 
 def _inside(folder: Path, name: str) -> Path | None:
+    """The path of a game in a folder; None for a name that is no game in it."""
     try:
         path = (folder / name).resolve()
         known = name.endswith(".tw-pddl") and path.is_relative_to(folder.resolve()) and path.is_file()
@@ -52,6 +53,7 @@ def _inside(folder: Path, name: str) -> Path | None:
 
 @lru_cache(maxsize=16)
 def _games(folder: Path, split: Split) -> tuple[tuple[str, str], ...]:
+    """The path and the task type of each game of a split, in the order of the paths."""
     inside = folder / FOLDERS[split]
     paths = sorted(inside.rglob("*.tw-pddl"))
     if not paths:
@@ -59,7 +61,7 @@ def _games(folder: Path, split: Split) -> tuple[tuple[str, str], ...]:
     found: list[tuple[str, str]] = []
     for path in paths:
         name, beside = path.relative_to(folder).as_posix(), path.with_name("traj_data.json")
-        if not any(each in name for each in LEFT_OUT) and _read(path).get("solvable") is True:
+        if not any(each in name for each in EXCLUDED) and _read(path).get("solvable") is True:
             kind = _read(beside).get("task_type") if beside.is_file() else path.parent.parent.name.partition("-")[0]
             found.append((name, str(kind)))
     if not found:

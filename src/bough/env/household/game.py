@@ -210,6 +210,7 @@ def _read_predicates(schemas: tuple[Schema, ...], goal: Condition, grammar: str)
 
 
 def _missing(schemas: Iterable[Schema], grammar: Grammar, problem: Problem) -> Iterator[str]:
+    """The actions without a command or a response, and the names of facts that are no objects."""
     for name in ("putobject", *(schema.name for schema in schemas)):
         if name not in grammar.commands or name not in grammar.responses:
             yield f"action {name}"

@@ -22,7 +22,7 @@ from bough.env.splits import split_of
 SUFFIXES = (".txt", ".md", ".markdown")
 
 REFRESH_S = 1.0
-"""Maximum age, in seconds, of what a search reads about changes of files."""
+"""Seconds for which searches reuse the last check whether files have changed."""
 
 TEXT_KEYS = ("text", "contents", "content")
 """Keys of the text in a row of a corpus; the first key present is used."""
@@ -157,7 +157,7 @@ def _rows(file: Path) -> Iterator[Document]:
 
 @lru_cache(maxsize=4)
 def _read_questions(corpus: str, tasks: str, stamps: tuple[str, str]) -> Mapping[Split, list[Question]]:
-    numbers = {title: number for number, title in reversed([*enumerate(_titles(corpus, stamps[0]))])}
+    numbers = {each.title: number for number, each in reversed([*enumerate(_read_corpus(corpus, stamps[0]))])}
     found: dict[Split, list[Question]] = {split: [] for split in SPLITS}
     splits: dict[str, Split] = {}
     for where, row in _lines(Path(tasks).expanduser()):
@@ -173,10 +173,6 @@ def _read_questions(corpus: str, tasks: str, stamps: tuple[str, str]) -> Mapping
                 "need one split for equal questions"
             )
     return found
-
-
-def _titles(corpus: str, stamp: str) -> list[str]:
-    return [each.title for each in _read_corpus(corpus, stamp)]
 
 
 def _question(where: str, row: Mapping[str, Any], numbers: Mapping[str, int]) -> Question:

@@ -86,7 +86,9 @@ class Screens:
         if not 1 <= self.apps <= installed:
             raise ValueError(f"Screens.apps: got {self.apps}; need 1 to {installed} at level {self.level!r}")
         if not 1 <= self.rows <= 6 or not 2 <= self.page_rows <= 40:
-            raise ValueError(f"Screens: got {self.rows=}, {self.page_rows=}; need rows of 1 to 6, page_rows of 2 to 40")
+            raise ValueError(
+                f"Screens: got rows={self.rows}, page_rows={self.page_rows}; need rows of 1 to 6, page_rows of 2 to 40"
+            )
         if not 160 <= self.width <= 10_000 or not 24 * max(self.page_rows, 10) <= self.height <= 10_000:
             raise ValueError(
                 f"Screens: got {self.width} x {self.height} pixels; need 160 to 10000 of width, and 24 of height for "

@@ -109,10 +109,11 @@ class GeneratedQuestions:
                 raise ValueError(f"GeneratedQuestions.{name}: got {getattr(self, name)}; need {least} to {most}")
         if self.databases < 1 or self.variants < 0:
             raise ValueError(
-                f"GeneratedQuestions: got {self.databases=}, {self.variants=}; need at least 1 database and 0 variants"
+                f"GeneratedQuestions: got databases={self.databases}, variants={self.variants}; "
+                "need at least 1 database and 0 variants"
             )
         if not all(self._templates(tier) for tier in self.tiers):
-            raise ValueError(f"GeneratedQuestions.tables: got 1 with {self.tiers=}; need tables=2 for tier 3")
+            raise ValueError(f"GeneratedQuestions.tables: got 1 with tiers={self.tiers}; need tables=2 for tier 3")
 
     @property
     def match(self) -> Match:

@@ -16,7 +16,7 @@ from bough.env.text_to_sql.schema import Column, Schema, Table
 from bough.tree import Task
 
 LISTED = 20
-"""Most databases that a message lists."""
+"""Maximum number of databases that a message lists."""
 
 SHARES = (0.8, 0.9)
 """Where the databases of one file are divided into training, dev and test."""

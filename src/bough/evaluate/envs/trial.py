@@ -44,7 +44,7 @@ class CheckSizes:
             if getattr(self, name) < low:
                 raise ValueError(f"CheckSizes.{name}: got {getattr(self, name)}; need {low} or more")
         if self.seconds <= 0 or self.call_s <= 0:
-            raise ValueError(f"CheckSizes: got {self.seconds=}, {self.call_s=}; need more than 0 seconds")
+            raise ValueError(f"CheckSizes: got seconds={self.seconds}, call_s={self.call_s}; need more than 0 seconds")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

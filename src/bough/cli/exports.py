@@ -1,4 +1,4 @@
-"""Pages of `bough list` for exported names that are no piece of their own: sources, helpers, functions."""
+"""The classes and functions that the packages of pieces export, and the fields that take them."""
 
 import dataclasses
 import importlib
@@ -11,35 +11,38 @@ from bough.config.kinds import wants_piece, wrong_kind
 from bough.config.naming import ROOMS, made_by
 
 
+def exported(package: str) -> Iterator[tuple[str, Any]]:
+    """The classes and functions that a package exports, by name, without those that it imports on first use."""
+    module = importlib.import_module(package)
+    found = ((name, vars(module).get(name)) for name in module.__all__)
+    return ((name, value) for name, value in found if inspect.isclass(value) or inspect.isfunction(value))
+
+
 @cache
-def helpers() -> Mapping[str, tuple[str, Any]]:
-    """Each exported class and function with its package, by name."""
+def exports() -> Mapping[str, tuple[str, Any]]:
+    """Each exported class and function with its package, by name; of two with one name the first."""
     found: dict[str, tuple[str, Any]] = {}
     for package in (f"bough.{room}" for room in ROOMS):
-        module = importlib.import_module(package)
-        for name in module.__all__:
-            value = vars(module).get(name)  # names that a package imports on first use are left out
-            if inspect.isclass(value) or inspect.isfunction(value):
-                found.setdefault(name, (package, value))
+        for name, value in exported(package):
+            found.setdefault(name, (package, value))
     return found
 
 
-def where_used(value: Any) -> str:
-    """The fields that take what a class or function makes; for others how to use them."""
+def usage(value: Any) -> str:
+    """The fields that take what a class or function makes; without such a field, its import."""
     made = made_by(value)
     fields = [] if made is None else sorted(set(_fields_for(made)))
     if fields:
         return (
             f"A value of {', '.join(fields)}: write `FIELD={value.__name__}` or `FIELD={value.__name__}(name=value)`."
         )
-    if inspect.isfunction(value):
-        return f"A function for Python files: from {helpers()[value.__name__][0]} import {value.__name__}."
-    return f"A class of Python code: from {helpers()[value.__name__][0]} import {value.__name__}."
+    kind = "A function for Python files" if inspect.isfunction(value) else "A class of Python code"
+    return f"{kind}: from {exports()[value.__name__][0]} import {value.__name__}."
 
 
 def _fields_for(made: type) -> Iterator[str]:
     """`Class.field` of each exported dataclass with a field of which `made` is a value."""
-    for name, (_, owner) in helpers().items():
+    for name, (_, owner) in exports().items():
         if not (inspect.isclass(owner) and dataclasses.is_dataclass(owner)):
             continue
         try:
