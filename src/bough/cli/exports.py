@@ -12,7 +12,7 @@ from bough.config.naming import ROOMS, made_by
 
 
 def exported(package: str) -> Iterator[tuple[str, Any]]:
-    """The classes and functions that a package exports, by name, without those that it imports on first use."""
+    """The classes and functions that a package exports, by name; not the names that it imports on first use."""
     module = importlib.import_module(package)
     found = ((name, vars(module).get(name)) for name in module.__all__)
     return ((name, value) for name, value in found if inspect.isclass(value) or inspect.isfunction(value))
