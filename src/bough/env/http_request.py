@@ -82,30 +82,22 @@ class _HttpConnection(HTTPConnection):
         self._watch(self.sock)
 
 
-class _HttpsConnection(HTTPSConnection):
-    def __init__(self, host: str, *, watch: Watch, **arguments: Any) -> None:
-        super().__init__(host, **arguments)
-        self._watch = watch
-
-    def connect(self) -> None:
-        super().connect()
-        self._watch(self.sock)
+class _HttpsConnection(_HttpConnection, HTTPSConnection):
+    """The same over TLS: `super()` is `HTTPSConnection` here."""
 
 
-class _Http(urllib.request.HTTPHandler):
+class _Handler(urllib.request.AbstractHTTPHandler):
     def __init__(self, watch: Watch) -> None:
         super().__init__()
         self._watch = watch
 
+
+class _Http(_Handler, urllib.request.HTTPHandler):
     def http_open(self, req: urllib.request.Request) -> Any:
         return self.do_open(partial(_HttpConnection, watch=self._watch), req)
 
 
-class _Https(urllib.request.HTTPSHandler):
-    def __init__(self, watch: Watch) -> None:
-        super().__init__()
-        self._watch = watch
-
+class _Https(_Handler, urllib.request.HTTPSHandler):
     def https_open(self, req: urllib.request.Request) -> Any:
         return self.do_open(partial(_HttpsConnection, watch=self._watch), req)
 

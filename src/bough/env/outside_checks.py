@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 from bough.usercode.address import address_of, find_function
@@ -59,7 +59,7 @@ def make_env(setting: str, make: Callable[..., Any], arguments: Mapping[str, Any
     return make(**arguments)
 
 
-def check_gymnasium(setting: str, env: object) -> None:
+def check_gymnasium(setting: str, env: Any) -> None:
     """Checks that an object has the interface of a Gymnasium environment.
 
     Raises:
@@ -73,7 +73,7 @@ def check_gymnasium(setting: str, env: object) -> None:
         )
     if lacking := [name for name in ("reset", "step", "action_space") if not hasattr(env, name)]:
         raise ValueError(f"{setting}: got {kind} without {', '.join(lacking)}; need an environment on gymnasium.Env")
-    parameters = inspect.signature(getattr(env, "reset")).parameters  # noqa: B009
+    parameters = inspect.signature(env.reset).parameters
     if "seed" not in parameters and not any(each.kind is each.VAR_KEYWORD for each in parameters.values()):
         raise ValueError(
             f"{setting}: got {kind}, whose reset takes no seed; need `reset(self, *, seed=None, options=None)`, as in "
@@ -81,37 +81,42 @@ def check_gymnasium(setting: str, env: object) -> None:
         )
 
 
-def reset_pair(setting: str, env: object, found: Any) -> tuple[Any, Mapping[str, Any]]:
+def reset_pair(setting: str, env: object, found: object) -> tuple[Any, Mapping[str, Any]]:
     """The observation and the info that a Gymnasium environment's `reset` returns.
 
     Raises:
         ValueError: when it returns something else.
     """
-    if isinstance(found, tuple) and len(found) == 2 and isinstance(found[1], Mapping):  # pyright: ignore[reportUnknownArgumentType]
-        return found  # pyright: ignore[reportUnknownVariableType]
-    raise ValueError(
-        f"{setting}: reset of {type(env).__name__} returned {_summary(found)}; need (observation, info), where info is "
-        "a dict: return `observation, {}`"
-    )
+    observation, info = _values(f"{setting}: reset", env, found, "(observation, info): return `observation, {}`", 2)
+    return observation, info
 
 
-def step_values(setting: str, env: object, found: Any) -> tuple[Any, Any, Any, Any, Mapping[str, Any]]:
+def step_values(setting: str, env: object, found: object) -> tuple[Any, Any, Any, Any, Mapping[str, Any]]:
     """The five values that a Gymnasium environment's `step` returns.
 
     Raises:
         ValueError: when it returns something else.
     """
-    if isinstance(found, tuple) and len(found) == 5 and isinstance(found[4], Mapping):  # pyright: ignore[reportUnknownArgumentType]
-        return found  # pyright: ignore[reportUnknownVariableType]
-    raise ValueError(
-        f"{setting}: step of {type(env).__name__} returned {_summary(found)}; need (observation, reward, terminated, "
-        "truncated, info): in place of `done`, return whether the task ended and whether a limit did"
+    need = (
+        "(observation, reward, terminated, truncated, info): in place of `done`, return whether the task ended and "
+        "whether a limit did"
     )
+    observation, reward, terminated, truncated, info = _values(f"{setting}: step", env, found, need, 5)
+    return observation, reward, terminated, truncated, info
 
 
-def _summary(found: Any) -> str:
-    """The number of values in a tuple, or the class of another value."""
-    return f"{len(found)} values" if isinstance(found, tuple) else f"one {type(found).__name__}"  # pyright: ignore[reportUnknownArgumentType]
+def _values(call: str, env: object, found: object, need: str, count: int) -> tuple[Any, ...]:
+    """The `count` values that a call returned, a dict at the end.
+
+    Raises:
+        ValueError: when it returned something else.
+    """
+    kind = type(found).__name__
+    values = cast("tuple[Any, ...]", found) if isinstance(found, tuple) else None
+    if values is not None and len(values) == count and isinstance(values[-1], Mapping):
+        return values
+    got = f"one {kind}" if values is None else f"{len(values)} values"
+    raise ValueError(f"{call} of {type(env).__name__} returned {got}; need {need}; info is a dict")
 
 
 def check_aec(setting: str, env: object) -> None:
