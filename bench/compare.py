@@ -59,7 +59,7 @@ def _turn_ppo(run: Run) -> Run:
 
 
 def _archer(run: Run) -> Run:
-    critic = UtteranceCritic(layers=2, steps=8, batch_turns=128, capacity_turns=20_000)
+    critic = UtteranceCritic(layers=2, steps=2, batch_turns=32, capacity_turns=20_000)
     return run.replace(hooks=(critic,), credit=Archer(), objective=Reinforce())
 
 

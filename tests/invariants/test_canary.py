@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from tests.engines import Fronted, Other, Unsynced
+from tests.engines import Coarse, Fronted, Other, Unsynced
 from tests.small import run as small
 
 from bough.batch import pack
@@ -48,9 +48,10 @@ def test_a_sync_that_arrives(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("front", "rate", "told"),
     [
-        (Unsynced, 1e-2, "differ from the learner's by .* The engine did not load the new weights"),
+        (Unsynced, 1e-2, "differs from the learner's by .* The engine did not load the new weights"),
         (Unsynced, 1e-7, "are exactly the old ones although the weights changed; the sync transferred nothing"),
-        (Other, 1e-3, "differ from the learner's by .* or computes another model"),
+        (Coarse, 1e-3, "need at most .* or computes another model"),
+        (Other, 1e-3, "differs from the learner's by .* or computes another model"),
     ],
 )
 def test_a_sync_that_does_not(front: Callable[[Engine], Engine], rate: float, told: str, tmp_path: Path) -> None:
@@ -58,6 +59,12 @@ def test_a_sync_that_does_not(front: Callable[[Engine], Engine], rate: float, to
     run = run.replace(engine=Fronted(front=front), optimizer=replace(run.world.optimizer, learning_rate=rate))
     with pytest.raises(NoLearningSignal, match=told):
         asyncio.run(two_syncs(run, tmp_path))
+
+
+def test_rounding_in_bfloat16_is_no_fault_of_the_sync(tmp_path: Path) -> None:
+    run = small()
+    run = run.replace(engine=Fronted(front=Coarse), policy=replace(run.world.policy, dtype="bfloat16"))
+    assert max(asyncio.run(two_syncs(run, tmp_path))) > 0.1
 
 
 def test_a_step_that_changes_no_weight_is_no_fault_of_the_sync(tmp_path: Path) -> None:

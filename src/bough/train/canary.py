@@ -24,6 +24,13 @@ class Canary:
     """
 
     def __init__(self, prompt: Sequence[int], continuation: Sequence[int], *, tolerance: float) -> None:
+        """
+        Args:
+            prompt: Token ids.
+            continuation: Token ids whose log-probabilities are compared.
+            tolerance: Largest difference, in nats, between the log-probabilities of a certain token. It grows in
+                proportion to 1 minus the log-probability, as rounding errors do.
+        """
         self.prompt = tuple(prompt)
         self.continuation = tuple(continuation)
         self.tolerance = tolerance
@@ -53,11 +60,13 @@ class Canary:
         scored = engine.score(self.prompt, self.continuation)
         seen = await deadlines.until(scored, owner="weight sync", thing="canary scores", deadline_s=deadline_s)
         true = self._learner(policy)
-        gap = float((torch.tensor(seen) - true).abs().max())
-        if not gap <= self.tolerance:
+        gaps = (torch.tensor(seen) - true).abs()
+        if not (gaps <= (allowed := self.tolerance * (1 + true.abs()))).all():
+            worst = int((gaps / allowed).nan_to_num(torch.inf).argmax())
             raise NoLearningSignal(
-                f"after a weight sync the engine's log-probabilities differ from the learner's by {gap:.3g} nats; "
-                f"need at most {self.tolerance:g}. The engine did not load the new weights, or computes another model"
+                f"after a weight sync a log-probability of the engine differs from the learner's by {gaps[worst]:.3g} "
+                f"nats; need at most {allowed[worst]:.3g}. The engine did not load the new weights, or computes "
+                "another model"
             )
         # A step with a zero gradient changes neither.
         if moved and self._last and seen == self._last[0] and (true - self._last[1]).abs().max() > VISIBLE:
@@ -66,7 +75,7 @@ class Canary:
                 "changed; the sync transferred nothing"
             )
         self._last = seen, true
-        return gap
+        return float(gaps.max())
 
     @torch.no_grad()
     def _learner(self, policy: Policy) -> Tensor:
