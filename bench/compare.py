@@ -150,13 +150,23 @@ def main() -> None:
     starts = 100 * np.asarray([curves["GRPO", seed][1][0] for seed in seeds])
     base = f"{arguments.recipe} --on {arguments.on}" if arguments.on else arguments.recipe
     print(f"`{' '.join([base, *arguments.changes])}`: held-out success after {budget:,.0f} sampled tokens\n")
-    print("| method | held-out success, % | gain over the warm-up | against GRPO | minutes a run |")
-    print("|---|---|---|---|---|")
+    print(
+        "| method | held-out success, % | gain over the warm-up | against GRPO | after the last step, % "
+        "| against GRPO there | tokens | minutes a run |"
+    )
+    print("|---|---|---|---|---|---|---|---|")
+    last = {method: 100 * np.asarray([curves[method, seed][1][-1] for seed in seeds]) for method in methods}
     for method, rate in rates.items():
+        tokens = np.mean([curves[method, seed][0][-1] for seed in seeds])
         minutes = np.mean([_minutes(_directory(arguments, method, seed)) for seed in seeds])
-        against = "" if method == "GRPO" else interval(rate - rates["GRPO"], sign=True)
+        against, against_last = (
+            "" if method == "GRPO" else interval(values[method] - values["GRPO"], sign=True) for values in (rates, last)
+        )
         gain = interval(rate - starts, sign=True)
-        print(f"| {method} | {interval(rate)} | {gain} | {against} | {minutes:.1f} |")
+        print(
+            f"| {method} | {interval(rate)} | {gain} | {against} | {interval(last[method])} | {against_last} "
+            f"| {tokens:,.0f} | {minutes:.1f} |"
+        )
     threads = load_run(_directory(arguments, "GRPO", 0)).world.execution.threads
     print(f"\n{arguments.seeds} seeds, {arguments.jobs} runs at a time; {machine(threads)}")
 

@@ -40,7 +40,7 @@ async def killed_in_the_middle(
     env: Env, tasks: list[Task], turns: list[list[tuple[AgentAction, tuple[object, ...]]]]
 ) -> None:
     """Plays all episodes at once, kills a process during each turn, and repeats only the call that it ran."""
-    host = Workers(env=env, count=2, deadline_s=120, startup_s=120, notify=lambda line: None)
+    host = Workers(env=env, count=2, deadline_s=120, startup_s=120, notify=[].append)
     pids: set[int] = set()
     faults = 0
     try:
@@ -52,16 +52,16 @@ async def killed_in_the_middle(
             }
             await asyncio.sleep(0)
             pids.add(kill_one(host, turn % 2))
-            for number, call in calls.items():
-                while True:
-                    try:
-                        step = await call
-                        break
-                    except EnvFault:
-                        faults += 1
-                        # A death that no call has met yet may be met by this one.
-                        assert faults <= len(pids), "one call pays for a death"
-                        call = asyncio.create_task(host.step(states[number], turns[number][turn][0]))
+            while calls:
+                number, call = calls.popitem()
+                try:
+                    step = await call
+                except EnvFault:
+                    faults += 1
+                    # It may meet an earlier death, of a process that no call has used since.
+                    assert faults <= len(pids), "one call pays for a death"
+                    calls[number] = asyncio.create_task(host.step(states[number], turns[number][turn][0]))
+                    continue
                 assert trace_of(step) == turns[number][turn][1]
                 states[number] = step.state
         # A process that was killed after its last reply of a turn is replaced at its next call.

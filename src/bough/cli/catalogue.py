@@ -13,11 +13,11 @@ from typing import Any, TypeAlias
 
 from bough.appraise import Appraiser
 from bough.appraise.prompts import Reader
-from bough.cli.exports import exported, exports, usage
+from bough.cli.exports import exports, usage
 from bough.cli.find import PACKAGE, find_run, find_world, names
 from bough.config import ConfigError, unknown
 from bough.config.kinds import wrong_kind
-from bough.config.naming import made_by
+from bough.config.naming import exported, made_by
 from bough.config.spell import settings
 from bough.context import Context, Parser
 from bough.credit import Credit

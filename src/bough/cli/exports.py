@@ -1,21 +1,13 @@
 """The classes and functions that the packages of pieces export, and the fields that take them."""
 
 import dataclasses
-import importlib
 import inspect
 from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, get_type_hints
 
 from bough.config.kinds import wants_piece, wrong_kind
-from bough.config.naming import ROOMS, made_by
-
-
-def exported(package: str) -> Iterator[tuple[str, Any]]:
-    """The classes and functions that a package exports, by name; not the names that it imports on first use."""
-    module = importlib.import_module(package)
-    found = ((name, vars(module).get(name)) for name in module.__all__)
-    return ((name, value) for name, value in found if inspect.isclass(value) or inspect.isfunction(value))
+from bough.config.naming import ROOMS, exported, made_by
 
 
 @cache

@@ -80,19 +80,23 @@ def _own(module: ModuleType) -> dict[str, Maker]:
     }
 
 
+def exported(package: str) -> Iterator[tuple[str, Any]]:
+    """The classes and functions that a package exports, by name; not the names that it imports on first use."""
+    module = importlib.import_module(package)
+    found = ((name, vars(module).get(name)) for name in module.__all__)
+    return ((name, value) for name, value in found if inspect.isclass(value) or inspect.isfunction(value))
+
+
 @cache
-def _exported() -> Sequence[tuple[str, Maker]]:
+def _makers() -> Sequence[tuple[str, Maker]]:
     """The dataclasses and functions that the packages of pieces export, by name."""
-    modules = [importlib.import_module(f"bough.{room}") for room in ROOMS]
-    # Names that a package imports on first use (`bough.lazy`) are not settings.
-    names = [(module, name) for module in modules for name in module.__all__ if name in vars(module)]
-    return [(name, vars(module)[name]) for module, name in names if _is_maker(vars(module)[name])]
+    return [pair for room in ROOMS for pair in exported(f"bough.{room}") if _is_maker(pair[1])]
 
 
 def _members(annotation: Any, kinds: Sequence[type]) -> dict[str, Maker]:
     """Bough's pieces by name, and the classes in a field's type; of two with one name the one that fits."""
-    found = dict(reversed(_exported()))
-    found |= {name: maker for name, maker in _exported() if not _wrong(annotation, maker)}
+    found = dict(reversed(_makers()))
+    found |= {name: maker for name, maker in _makers() if not _wrong(annotation, maker)}
     return found | {kind.__name__: kind for kind in kinds if dataclasses.is_dataclass(kind)}
 
 

@@ -24,7 +24,8 @@ class Canary:
     """
 
     def __init__(self, prompt: Sequence[int], continuation: Sequence[int], *, tolerance: float) -> None:
-        """
+        """Keep the tokens.
+
         Args:
             prompt: Token ids.
             continuation: Token ids whose log-probabilities are compared.
