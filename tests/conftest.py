@@ -1,5 +1,6 @@
 """Shapes are checked at run time, in tests only, where a module states any."""
 
+import gc
 import signal
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -36,6 +37,11 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # These tensors are small, and threads that wait for each other cost more than they save.
 torch.set_num_threads(1)
+
+
+def pytest_collection_finish() -> None:
+    """The tests themselves are no garbage: a collection need not search them, nor all that they import."""
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

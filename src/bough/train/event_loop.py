@@ -3,13 +3,16 @@
 import asyncio
 import threading
 from collections.abc import Coroutine
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from contextlib import suppress
 from typing import Any, TypeVar
 
 from bough.lazy import torch
 
 T = TypeVar("T")
+
+CTRL_C_S = 0.2
+"""Seconds between two looks for Ctrl-C: a signal that comes just before a wait for a lock does not end the wait."""
 
 
 def run_coroutine(main: Coroutine[Any, Any, T]) -> T:
@@ -53,10 +56,12 @@ def _run_in_thread(main: Coroutine[Any, Any, T]) -> T:
     thread = threading.Thread(target=work, name="bough-loop")
     try:
         thread.start()
+        while not outcome.done():
+            wait((outcome,), timeout=CTRL_C_S)
         return outcome.result()
     except KeyboardInterrupt:
         with suppress(RuntimeError):  # the loop is closed: `main` has ended
             loop.call_soon_threadsafe(task.cancel)
-        if thread.is_alive():
-            thread.join()
+        while thread.is_alive():
+            thread.join(CTRL_C_S)
         raise

@@ -18,7 +18,7 @@ from bough.evaluate.envs.garbage import check_garbage
 from bough.evaluate.envs.keys import check_counters, check_keys
 from bough.evaluate.envs.latency import check_latency
 from bough.evaluate.envs.report import EnvCheck, EnvReport, failed, not_applicable
-from bough.evaluate.envs.resources import check_close, check_files, check_memory, play_episodes
+from bough.evaluate.envs.resources import check_close, check_files, check_memory, collecting_new_objects, play_episodes
 from bough.evaluate.envs.solutions import check_oracle, check_oracle_elsewhere
 from bough.evaluate.envs.timed import TimedEnv
 from bough.evaluate.envs.trial import CheckSizes, Trial
@@ -98,9 +98,10 @@ def _marked_checks(env: Env, sizes: CheckSizes, only: Sequence[str]) -> Iterator
     outer = os.environ.get(VARIABLE)
     os.environ[VARIABLE] = mark.value
     try:
-        for name, check in _checks(env, sizes, mark):
-            if not only or name in only:
-                yield _named(name, check)
+        with collecting_new_objects():
+            for name, check in _checks(env, sizes, mark):
+                if not only or name in only:
+                    yield _named(name, check)
     finally:
         os.environ.pop(VARIABLE)
         if outer is not None:

@@ -3,7 +3,8 @@
 import gc
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from random import Random
 from statistics import median
@@ -60,6 +61,17 @@ class Samples:
     files: list[float] = field(default_factory=list[float])
     threads: list[float] = field(default_factory=list[float])
     fault: list[str] = field(default_factory=list[str])
+
+
+@contextmanager
+def collecting_new_objects() -> Generator[None]:
+    """The garbage collector looks at the objects made inside alone: a large program is not searched for each sample."""
+    gc.collect()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 def play_episodes(trial: Trial, mark: ProcessMark) -> Samples:
