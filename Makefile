@@ -7,8 +7,9 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 WORLDS := $(VENV)/.worlds
 VERIFIERS := $(VENV)/verifiers
+VLLM := $(VENV)/vllm
 
-.PHONY: demo demo-llm test test-worlds check bench peers format clean
+.PHONY: demo demo-llm test test-worlds test-scale check bench peers format clean
 
 demo: $(STAMP)  ## Train an agent on FrozenLake and write a report.
 	rm -rf runs/demo
@@ -28,6 +29,9 @@ test-worlds: $(WORLDS)  ## The worlds that need more than `make test` installs.
 	$(BIN)/pytest --numprocesses logical --maxprocesses 4 --dist worksteal --ignore tests/gates \
 		-k "scienceworld or reasoning or alfworld or miniwob"
 	$(VERIFIERS)/bin/python -m pytest tests/env/test_verifiers_env.py
+
+test-scale: $(VLLM)/.installed  ## What runs on vLLM.
+	VLLM_PYTHON=$(VLLM)/bin/python $(BIN)/pytest tests/scale
 
 check: $(STAMP)  ## The fast gates.
 	$(BIN)/ruff check .
@@ -81,6 +85,13 @@ $(WORLDS): $(STAMP) $(wildcard constraints/*.txt)
 	$(BIN)/python -c "import pathlib, sysconfig; print(sysconfig.get_path('purelib')); print(pathlib.Path('src').resolve())" \
 		> $$($(VERIFIERS)/bin/python -c "import sysconfig; print(sysconfig.get_path('purelib'))")/bough.pth
 	$(VERIFIERS)/bin/pip install --quiet --requirement constraints/verifiers.txt
+	touch $@
+
+$(VLLM)/.installed: $(STAMP) constraints/vllm.txt
+	$(PYTHON) -m venv $(VLLM)
+	$(VLLM)/bin/pip install --quiet --constraint constraints/cpu.txt torch
+	$(VLLM)/bin/pip install --quiet --requirement constraints/vllm.txt
+	$(VLLM)/bin/pip uninstall --quiet --yes torchvision torchaudio torchcodec
 	touch $@
 
 clean:

@@ -28,6 +28,7 @@ from transformers import PreTrainedModel, Qwen3Config, Qwen3ForCausalLM
 
 from bough.engine import Engine, Local, Request, Sampling
 from bough.engine.attention import TorchAttention
+from bough.engine.generation import LocalEngine
 from bough.engine.model import Attend, Model
 from bough.policy.check_architecture import check_architecture
 from bough.policy.model import CausalModel
@@ -224,9 +225,9 @@ def compare(workload: Workload, replica: Replica, plain: PreTrainedModel, rounds
     """One line of the first table. The first round of each side is not timed."""
     times: list[list[float]] = []
     for seed in range(rounds + 1):
-        engine = Local(slots=workload.rows).build(replica)
+        engine = LocalEngine(Local(slots=workload.rows), replica)
         with patch("bough.engine.decoder.attention_for", return_value=TorchAttention):
-            bare = Local(slots=workload.rows).build(replica)
+            bare = LocalEngine(Local(slots=workload.rows), replica)
         sides = [timed(lambda: asyncio.run(bough(workload, engine, seed)))]  # noqa: B023
         sides.append(timed(lambda: reread(workload, plain, seed)))  # noqa: B023
         times.append([*sides, timed(lambda: asyncio.run(bough(workload, bare, seed)))])  # noqa: B023
@@ -240,7 +241,7 @@ def share(workload: Workload, replica: Replica, rounds: int) -> str:
     lines: list[tuple[float, str]] = []
     for seed in range(rounds):
         clock = Clock(replica)
-        engine = Local(slots=workload.rows).build(clock)
+        engine = LocalEngine(Local(slots=workload.rows), clock)
         wall = timed(lambda: asyncio.run(bough(workload, engine, seed)))  # noqa: B023
         passes = len(clock.began_s)
         parts = (clock.model_s - clock.attend_s, clock.attend_s, wall - clock.model_s)
@@ -299,7 +300,7 @@ def fork(replica: Replica, rounds: int) -> str:
         for branches, depth in cases:
             clock = Clock(replica)
             workload = _workload("", 1, branches, depth)
-            asyncio.run(bough(workload, Local(slots=branches).build(clock), seed))
+            asyncio.run(bough(workload, LocalEngine(Local(slots=branches), clock), seed))
             took.append(1000 * statistics.median(clock.decoding_s(branches)))
         one, many, one_flat, many_flat = took
         lines.append((*took, (many - (many_flat - one_flat)) / one))

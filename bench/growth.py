@@ -55,7 +55,7 @@ async def grow() -> None:
     tasks = world.env.tasks("train", 16, 0)
     policy = world.policy.build([world.env.instructions, *(world.env.start(task).observation for task in tasks)])
     agent = Agent(
-        engine=world.execution.engine.build(policy.replica()),
+        engine=world.execution.engine.build(policy),
         renderer=policy.renderer,
         context=world.context,
         parser=world.parser,

@@ -12,8 +12,8 @@ import numpy as np
 from torch import Tensor
 
 from bough.engine import Completion, Engine, FinishReason, Local, Request, Sampling
-from bough.engine.model import Model
 from bough.engine.sampler import uniforms
+from bough.policy.policy import Policy
 
 Tokens = tuple[int, ...]
 
@@ -28,9 +28,9 @@ class RecurringPrompts:
 
     slots: int = 256
 
-    def build(self, model: Model) -> "RecurringPromptsEngine":
-        """An engine over a model."""
-        return RecurringPromptsEngine(Local(slots=self.slots).build(model), model.vocab_tokens)
+    def build(self, policy: Policy) -> "RecurringPromptsEngine":
+        """An engine over a policy."""
+        return RecurringPromptsEngine(Local(slots=self.slots).build(policy), policy.vocab_tokens)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

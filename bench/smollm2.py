@@ -20,6 +20,7 @@ from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM, Pr
 
 from bough.batch import Batch
 from bough.engine import Local, Request, Sampling
+from bough.engine.generation import LocalEngine
 from bough.learner import Learner
 from bough.objective import Normalizer, PpoClip
 from bough.policy.policy import Policy
@@ -114,7 +115,7 @@ def generation(
 
 def generate(replica: Replica, texts: np.ndarray) -> None:
     """New tokens after every text, all in flight together."""
-    engine, sampling = Local(slots=len(texts)).build(replica), Sampling(max_tokens=NEW_TOKENS)
+    engine, sampling = LocalEngine(Local(slots=len(texts)), replica), Sampling(max_tokens=NEW_TOKENS)
 
     async def all_() -> None:
         requests = [

@@ -81,7 +81,7 @@ def train(steps: int, batch_tasks: int, demonstrations: int) -> list[float]:
     torch.set_num_threads(1)
     tasks = ENV.tasks("train", max(demonstrations, steps * batch_tasks), SEED)
     policy = Tiny(layers=2, width=64, heads=4).build(texts(tasks[:demonstrations]))
-    engine = Local(slots=128).build(policy.replica())
+    engine = Local(slots=128).build(policy)
     runner = make_runner(policy, engine)
 
     warm_up(policy, roll_out(runner, Demonstration(), tasks[:demonstrations], SEED), epochs=12)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from bough.engine import Completion, Engine, Local, Request
-from bough.engine.model import Model
+from bough.engine.model import ServedPolicy
 
 
 class Front:
@@ -103,5 +103,5 @@ class Fronted:
     front: Callable[[Engine], Engine]
     local: Local = Local(slots=32)
 
-    def build(self, model: Model) -> Engine:
-        return self.front(self.local.build(model))
+    def build(self, policy: ServedPolicy) -> Engine:
+        return self.front(self.local.build(policy))

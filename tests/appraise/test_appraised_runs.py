@@ -128,7 +128,7 @@ def test_a_server_without_the_judges_model_is_reported_before_the_warm_up(tmp_pa
     policy = Tiny(layers=1, width=32, heads=2, vocab_tokens=300, context_tokens=512).build(["hi"])
 
     async def served() -> None:
-        engine = Local(slots=4).build(policy.replica())
+        engine = Local(slots=4).build(policy)
         chats, sampling = Conversations(policy.renderer), Sampling(max_tokens=8)
         session = EngineSession(engine, chats, models=("right",), sampling=sampling, key="")
         async with serve(session) as url:

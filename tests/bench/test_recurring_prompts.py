@@ -19,7 +19,7 @@ def test_completions_are_those_of_the_local_engine_before_and_after_an_update() 
         return list(await asyncio.gather(*(engine.generate(each) for each in requests)))  # type: ignore[attr-defined]
 
     async def main() -> None:
-        plain, memo = (recipe.build(policy.replica()) for recipe in (Local(), RecurringPrompts()))
+        plain, memo = (recipe.build(policy) for recipe in (Local(), RecurringPrompts()))
         for version in (0, 1):
             if version:
                 for engine in (plain, memo):

@@ -51,6 +51,10 @@ class Toy(nn.Module):
             noise = torch.randn(parameter.shape, generator=generator, dtype=torch.float64)
             parameter.copy_(noise * scale / parameter.shape[-1] ** 0.5)
 
+    def replica(self) -> "Toy":
+        """The engine's own copy; no other object changes a toy."""
+        return self
+
     def hidden(
         self,
         tokens: Tensor,
@@ -120,9 +124,7 @@ def ask(
 
 
 def engine(model: Any = None, **config: Any) -> LocalEngine:
-    built = Local(**config).build(Toy() if model is None else model)
-    assert isinstance(built, LocalEngine)
-    return built
+    return LocalEngine(Local(**config), Toy() if model is None else model)
 
 
 def run(main: Coroutine[Any, Any, T]) -> T:

@@ -115,7 +115,7 @@ def learn(trees: Sequence[Tree]) -> tuple[dict[str, float], dict[str, torch.Tens
 @pytest.mark.parametrize("name", ["client", "framework"])
 def test_training_an_agent_equals_training_on_its_episodes(name: str) -> None:
     policy = tiny()
-    engine = Taped(Local(slots=32).build(policy.replica()))
+    engine = Taped(Local(slots=32).build(policy))
     program = Program(agent=f"{AGENTS / f'{name}.py'}:agent", n=3, retries=0)
     trees = grow(program, ProgramTasks(), engine, policy.renderer)
     assert [len(counted(tree)) for tree in trees] == [3, 3]

@@ -13,6 +13,7 @@ SETTINGS_BUILD_RUNNING_OBJECTS = {
     ("bough.engine.local", "bough.engine.generation"),
     ("bough.engine.local", "bough.engine.multi_process"),
     ("bough.engine.openai", "bough.engine.calls"),
+    ("bough.engine.vllm", "bough.engine.vllm_engine"),
     ("bough.policy.utterance", "bough.policy.double_critic"),
     ("bough.policy.valuehead", "bough.policy.critic"),
 }

@@ -43,8 +43,8 @@ class Deaf(Silent):
 class Quiet:
     kind: str = "Silent"
 
-    def build(self, model):
-        return globals()[self.kind](Local(slots=8).build(model))
+    def build(self, policy):
+        return globals()[self.kind](Local(slots=8).build(policy))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -40,7 +40,7 @@ def build(path: Path | str, **fields: object) -> Policy:
 
 def logprobs(policy: Policy) -> torch.Tensor:
     """[n], of `CONTINUATION` after `PROMPT`, as the engine computes them."""
-    engine = Local().build(policy.replica())
+    engine = Local().build(policy)
     return torch.tensor(asyncio.run(engine.score(PROMPT, CONTINUATION)))
 
 

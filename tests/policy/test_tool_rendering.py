@@ -272,7 +272,7 @@ def test_a_small_model_of_the_family_reads_what_it_sampled(name: str, tmp_path: 
     AutoModelForCausalLM.from_config(config).save_pretrained(tmp_path)
     tokenizer(name).save_pretrained(tmp_path)
     policy = Pretrained(path=str(tmp_path), device="cpu").build()
-    engine = Local(slots=1).build(policy.replica())
+    engine = Local(slots=1).build(policy)
     chat = policy.renderer
     assert chat.stop_tokens[0] == renderer(name).stop_tokens[0]
 

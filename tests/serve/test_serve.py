@@ -351,7 +351,7 @@ def test_boughs_own_client_reads_token_ids_and_logprobs_of_a_real_model() -> Non
     policy = Tiny(layers=1, width=32, heads=2, vocab_tokens=300, context_tokens=512).build(["red green"])
 
     async def main() -> None:
-        engine = Local(slots=4).build(policy.replica())
+        engine = Local(slots=4).build(policy)
         chats, sampling = Conversations(policy.renderer), Sampling(max_tokens=8)
         served = EngineSession(engine, chats, models=("tiny",), sampling=sampling, key="")
         request = Request(prompt_tokens=(5, 6, 7), sampling=sampling, stop_tokens=policy.renderer.stop_tokens, seed=1)

@@ -19,7 +19,7 @@ from tests.trees import chains
 from bough.config import ConfigError
 from bough.engine import EngineFault, Local
 from bough.engine.generation import LocalEngine
-from bough.engine.model import Model
+from bough.engine.model import ServedPolicy
 from bough.hooks import Tracker
 from bough.learner import Diverged, Learner
 from bough.objective import Kl, PpoClip, Reinforce, Sum, Tis
@@ -238,8 +238,8 @@ def test_what_was_grown_ahead_survives_a_checkpoint() -> None:
 class Failing:
     """An engine that breaks once it has new weights."""
 
-    def build(self, model: Model) -> "FailingEngine":
-        return FailingEngine(Local(slots=32), model)
+    def build(self, policy: ServedPolicy) -> "FailingEngine":
+        return FailingEngine(Local(slots=32), policy.replica())
 
 
 class FailingEngine(LocalEngine):

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from bough.config import ConfigError
 from bough.engine import Completion, Engine, EngineFault, Local, Request
-from bough.engine.model import Model
+from bough.engine.model import ServedPolicy
 from bough.env import FrozenLake, State, Step
 from bough.learner import Diverged
 from bough.objective import Loss, LossInputs, PpoClip
@@ -66,8 +66,8 @@ class Faulty(Front):
 class FaultyLocal:
     """The engine's recipe."""
 
-    def build(self, model: Model) -> Engine:
-        return Faulty(Local(slots=32).build(model))
+    def build(self, policy: ServedPolicy) -> Engine:
+        return Faulty(Local(slots=32).build(policy))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

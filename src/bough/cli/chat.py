@@ -175,7 +175,7 @@ async def _model(
             raise ConfigError("got api='completions', whose tokens need the model's renderer; need api='chat'")
     else:
         policy = Pretrained(path=str(model)).build(())
-        engine, renderer = Local().build(policy.replica()), policy.renderer
+        engine, renderer = Local().build(policy), policy.renderer
     agent = Agent(engine=engine, renderer=renderer, context=Full(), parser=ToolCalls(), sampling=sampling)
     try:
         if isinstance(engine, Remote):

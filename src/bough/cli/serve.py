@@ -76,7 +76,7 @@ async def _serve(
     from bough.serve import Conversations, EngineSession
     from bough.serve.server import serve
 
-    engine = recipe.build(policy.replica())
+    engine = recipe.build(policy)
     sessions = EngineSession(engine, Conversations(policy.renderer), models=(name,), sampling=sampling, key=key)
     try:
         async with serve(sessions, host=host, port=port, key=key) as url:

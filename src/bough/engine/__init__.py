@@ -5,6 +5,7 @@ from bough.engine.local import Local
 from bough.engine.openai import OpenAi
 from bough.engine.own_model import OwnModel, Remote
 from bough.engine.scripted import InjectedFault, Scripted
+from bough.engine.vllm import Vllm
 
 __all__ = [
     "Caching",
@@ -20,4 +21,5 @@ __all__ = [
     "Request",
     "Sampling",
     "Scripted",
+    "Vllm",
 ]

@@ -8,7 +8,7 @@ from bough.tree.needs import BATCH_INVARIANCE, Need
 
 if TYPE_CHECKING:
     from bough.engine.generation import LocalEngine
-    from bough.engine.model import Model
+    from bough.engine.model import Model, ServedPolicy
     from bough.engine.multi_process import MultiProcessEngine
 
 
@@ -62,8 +62,8 @@ class Local:
         """Most tokens of prompt and completion together, with a model."""
         return min(model.context_tokens, self.context_tokens or model.context_tokens)
 
-    def build(self, model: "Model") -> "LocalEngine | MultiProcessEngine":
-        """An engine over a model; its weights are version 0.
+    def build(self, policy: "ServedPolicy") -> "LocalEngine | MultiProcessEngine":
+        """An engine over a copy of a policy's model; its weights are version 0.
 
         Raises:
             ValueError: when the model cannot be shared with other processes.
@@ -71,7 +71,7 @@ class Local:
         if self.processes:
             from bough.engine.multi_process import MultiProcessEngine
 
-            return MultiProcessEngine(self, model)
+            return MultiProcessEngine(self, policy.replica())
         from bough.engine.generation import LocalEngine
 
-        return LocalEngine(self, model)
+        return LocalEngine(self, policy.replica())

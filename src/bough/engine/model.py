@@ -1,6 +1,7 @@
-"""The protocol of an engine's model: a causal model whose caller computes the attention."""
+"""What an engine is built from, a policy; and the protocol of its model, whose caller computes the attention."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 import torch
@@ -86,4 +87,36 @@ class Model(Protocol):
         Raises:
             ValueError: when names or shapes differ from the model's; the message has them.
         """
+        ...
+
+
+@runtime_checkable
+class ServedPolicy(Protocol):
+    """A policy as its engine sees it. Each engine takes the form of the model that it needs: a copy, or files."""
+
+    @property
+    def context_tokens(self) -> int:
+        """Most positions of the model."""
+        ...
+
+    @property
+    def device(self) -> torch.device:
+        """The device of the weights."""
+        ...
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The dtype of the weights."""
+        ...
+
+    def replica(self) -> Model:
+        """An independent frozen copy of the current model."""
+        ...
+
+    def save(self, directory: Path) -> None:
+        """Write config, weights and tokenizer as transformers reads them."""
+        ...
+
+    def weights(self) -> Mapping[str, Tensor]:
+        """Every weight by name; tied weights appear once."""
         ...

@@ -111,17 +111,17 @@ class OpenAi:
         """The renderer of the chat; None with `api="completions"`, whose tokens are the model's own."""
         return Messages() if self.api == "chat" else None
 
-    def build(self, model: object = None) -> "OpenAiEngine":
+    def build(self, policy: object = None) -> "OpenAiEngine":
         """Build an engine that calls the server, without a first call.
 
         Args:
-            model: The policy of a training run. Must be None: the server has its own weights.
+            policy: The policy of a training run. Must be None: the server has its own weights.
 
         Raises:
             ImportError: when the openai package is not installed.
-            ValueError: when there is a model, or the environment variable `key_env` is not set.
+            ValueError: when there is a policy, or the environment variable `key_env` is not set.
         """
-        if model is not None:
+        if policy is not None:
             raise ValueError(
                 f"engine=OpenAi: got a policy to sample from and the server at {self.base_url}, which keeps its own "
                 "weights; need an engine in this process to train or evaluate a policy (Local)"

@@ -22,7 +22,7 @@ class OwnModel(Protocol):
         """Converts text to the engine's tokens; None where these are the tokens of the policy's model."""
         ...
 
-    def build(self, model: object = None) -> Engine:
+    def build(self, policy: object = None) -> Engine:
         """Build the engine, without a policy."""
         ...
 

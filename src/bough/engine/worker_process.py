@@ -86,11 +86,10 @@ def serve(connection: Connection, config: Local, model: Model, policy_version: i
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     torch.set_num_threads(threads)
     try:
-        engine = config.build(model)
+        engine = LocalEngine(config, model)
     except ValueError as error:
         connection.send(str(error))
         return
-    assert isinstance(engine, LocalEngine)
     engine.renew(policy_version)
     # All objects so far live as long as the process, so garbage collection can skip them.
     gc.freeze()

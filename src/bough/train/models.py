@@ -152,7 +152,7 @@ def role_model(source: ModelSource | OwnModel, policy: "Policy | None", own: Rol
 
 
 def _frozen(policy: "Policy", engine: EngineRecipe, name: str) -> RoleModel:
-    return RoleModel(engine=engine.build(policy.replica()), renderer=policy.renderer, name=name)
+    return RoleModel(engine=engine.build(policy), renderer=policy.renderer, name=name)
 
 
 def _identity(source: object) -> str:

@@ -20,6 +20,7 @@ from bough.tree.needs import (
     gives_of,
     names_of,
     pieces,
+    withheld_by,
 )
 
 
@@ -32,9 +33,11 @@ def resolve(run: Run) -> None:
         ConfigError: names the piece's field, what it needs, what the run has, and what to change.
     """
     try:
-        given = _given(run)
+        given, withheld = _given(run), _withheld(run)
         for piece in _pieces(run):
             for need in _sorted(piece.needs):
+                if need in withheld:
+                    raise _unmet(run, piece, withheld[need])
                 if need not in given and need != STATE_KEYS and not isinstance(need, Channel):
                     raise _unmet(run, piece, need)
             for need in _sorted(conflicts_of(piece.value)):
@@ -91,6 +94,11 @@ def _given(run: Run) -> frozenset[Need]:
     for value in (*groups, *(_at(run, path) for path in paths if path[-1] not in APART)):
         found = found.union(*map(gives_of, _each(value)))
     return found
+
+
+def _withheld(run: Run) -> dict[Need, Need]:
+    """What the run lacks because of a piece, with this piece's remedy."""
+    return {need: need for piece in _pieces(run) for need in withheld_by(piece.value)}
 
 
 APART = ("env", "objective", "regularizers")

@@ -22,7 +22,7 @@ from bough.tree.needs import (
 )
 
 if TYPE_CHECKING:
-    from bough.engine.model import Model
+    from bough.engine.model import ServedPolicy
     from bough.policy.chat import ChatRenderer
     from bough.policy.policy import Policy
 
@@ -60,10 +60,10 @@ class FilesRecipe(Protocol):
 
 @runtime_checkable
 class EngineRecipe(Protocol):
-    """Builds an engine: `Local`, or a user's engine that wraps it."""
+    """Builds an engine: `Local`, `Vllm`, or a user's engine that wraps one."""
 
-    def build(self, model: "Model") -> Engine:
-        """Build an engine over a frozen copy of the policy's model, which becomes the engine's own."""
+    def build(self, policy: "ServedPolicy") -> Engine:
+        """Build an engine with the present weights of a policy, which it does not change."""
         ...
 
 

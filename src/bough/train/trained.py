@@ -92,7 +92,7 @@ class TrainedPolicy:
         run = trainee.run
         with explain_full_disk(assets, None):
             self.policy: Policy = run.world.policy.build(opening.texts, assets)
-        self.engine: Engine = run.world.execution.engine.build(self.policy.replica())
+        self.engine: Engine = run.world.execution.engine.build(self.policy)
         self.policy.recompute(run.world.optimizer.recompute)
         reference = REFERENCE in needs_of(run.loss) | needs_of(run.method.credit)
         self.budget = self._budget(run, reference=reference)

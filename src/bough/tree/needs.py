@@ -207,6 +207,16 @@ class Conflicts(Protocol):
 
 
 @runtime_checkable
+class Withholds(Protocol):
+    """A piece with which the run lacks something that other pieces would give."""
+
+    @property
+    def withholds(self) -> frozenset[Need]:
+        """What the run lacks, each with the remedy and the field of this piece."""
+        ...
+
+
+@runtime_checkable
 class Shields(Protocol):
     """A wrapper that meets needs of the pieces inside it."""
 
@@ -288,6 +298,15 @@ def conflicts_of(value: object) -> frozenset[Need]:
         NeedsError: when it declares something else than a set of `Need`.
     """
     return _declared(value, "conflicts")
+
+
+def withheld_by(value: object) -> frozenset[Need]:
+    """What a run lacks because of a piece.
+
+    Raises:
+        NeedsError: when it declares something else than a set of `Need`.
+    """
+    return _declared(value, "withholds")
 
 
 Kind = TypeVar("Kind", bound=Need)

@@ -1,0 +1,95 @@
+"""Settings of generation by vLLM."""
+
+import importlib.util
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from bough.tree.needs import ENTROPIES, MEAN_TURN_ENTROPY, Need
+
+if TYPE_CHECKING:
+    from bough.engine.model import ServedPolicy
+    from bough.engine.vllm_engine import VllmEngine
+
+OWN = ("model", "uds", "host", "port", "dtype", "max_model_len", "max_num_seqs", "logprobs_mode", "generation_config")
+"""Arguments of vLLM that Bough sets."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vllm:
+    """Generation by vLLM, in a server on this machine that Bough starts, watches and gives the policy's weights.
+
+    The server listens on a socket of the file system and ends with the run. If it dies or hangs, its requests fail
+    with an `EngineFault`, and a new server with the newest weights replaces it. The distribution of a completion's
+    log-probabilities is the one it was sampled from (vLLM's processed log-probabilities).
+
+    Attributes:
+        slots: Most requests decoded at once (`--max-num-seqs`).
+        context_tokens: Most tokens of prompt and completion together; None is the model's own limit.
+        python: The Python that has vLLM, such as "envs/vllm/bin/python"; None is this one.
+        cache_gib: Memory for the KV cache, whole GiB; None leaves it to vLLM.
+        compiled: Whether vLLM compiles the model; it starts later and generates faster.
+        entropies: Whether completions have entropies. Each token then brings the log-probabilities of the whole
+            vocabulary, so take it for small vocabularies.
+        arguments: Further arguments of the server by their names with underscores, such as {"block_size": 32}; True
+            and False for switches, None to leave out one that Bough sets.
+        start_s: Longest time to start, seconds.
+        deadline_s: Longest time of one request, seconds.
+        restarts: Most replacements of the server in a run.
+    """
+
+    slots: int = 64
+    context_tokens: int | None = None
+    python: str | None = None
+    cache_gib: int | None = None
+    compiled: bool = False
+    entropies: bool = False
+    arguments: Mapping[str, object] = field(default_factory=dict[str, object])
+    start_s: float = 300.0
+    deadline_s: float = 100.0
+    restarts: int = 10
+
+    def __post_init__(self) -> None:
+        for name, least in (("slots", 1), ("restarts", 0)):
+            if getattr(self, name) < least:
+                raise ValueError(f"Vllm.{name}: got {getattr(self, name)}; need at least {least}")
+        if self.context_tokens is not None and self.context_tokens < 2:
+            raise ValueError(f"Vllm.context_tokens: got {self.context_tokens}; need at least 2, or None")
+        for name in ("start_s", "deadline_s"):
+            if not getattr(self, name) > 0:
+                raise ValueError(f"Vllm.{name}: got {getattr(self, name)}; need more than 0")
+        if self.cache_gib is not None and self.cache_gib < 1:
+            raise ValueError(f"Vllm.cache_gib: got {self.cache_gib}; need at least 1, or None")
+        if taken := sorted(set(OWN) & set(self.arguments)):
+            raise ValueError(f"Vllm.arguments: got {', '.join(taken)}, which Bough sets; leave it out")
+
+    @property
+    def withholds(self) -> frozenset[Need]:
+        """Entropies, unless they are asked for."""
+        if self.entropies:
+            return frozenset()
+        return frozenset(
+            replace(need, remedy="set engine.entropies=true", sources=("engine",))
+            for need in (ENTROPIES, MEAN_TURN_ENTROPY)
+        )
+
+    def context_of(self, policy: "ServedPolicy") -> int:
+        """Most tokens of prompt and completion together, with a policy."""
+        return min(policy.context_tokens, self.context_tokens or policy.context_tokens)
+
+    def build(self, policy: "ServedPolicy") -> "VllmEngine":
+        """Start a server with the weights of a policy, as version 0, and wait until it answers.
+
+        Raises:
+            ImportError: when this Python shall run vLLM and does not have it; the message has the command.
+            ValueError: when the server does not start; the message has its last lines.
+        """
+        if self.python is None and importlib.util.find_spec("vllm") is None:
+            raise ImportError(
+                "Vllm needs vLLM, which this Python does not have; do: pip install 'bough[vllm]', or name the Python "
+                "of another environment: engine='Vllm(python=envs/vllm/bin/python)'"
+            )
+        from bough.engine.vllm_engine import VllmEngine
+
+        return VllmEngine(self, self.python or sys.executable, policy)

@@ -1,0 +1,288 @@
+"""A vLLM server on this machine: starts it, watches it, and loads weights into it."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import httpx2
+from safetensors.torch import save_file  # pyright: ignore[reportUnknownVariableType]
+from torch import Tensor
+
+from bough.engine.engine import EngineFault
+from bough.engine.vllm import Vllm
+
+if TYPE_CHECKING:
+    from bough.engine.model import ServedPolicy
+
+SIDE = Path(__file__).parent / "vllm_side"
+"""The folder of modules that run inside vLLM."""
+
+SHARED_MEMORY = Path("/dev/shm")
+
+SHOWN = 1000
+"""Most characters of the server's log in an error message."""
+
+CONTROL_S = 60.0
+"""Longest time of one step of a weight update, seconds."""
+
+QUIET = {
+    "VLLM_SERVER_DEV_MODE": "1",
+    "VLLM_LOGGING_LEVEL": "WARNING",
+    "VLLM_NO_USAGE_STATS": "1",
+    "DO_NOT_TRACK": "1",
+}
+"""The server's environment: with the endpoints that load weights, without reports."""
+
+
+class VllmServer:
+    """One server at a time; a dead one is replaced by a new one with the newest weights.
+
+    Attributes:
+        socket: Path of the socket.
+        number: Number of servers started so far.
+    """
+
+    def __init__(self, settings: Vllm, python: str, policy: "ServedPolicy") -> None:
+        """Write the policy to a folder and start the first server.
+
+        Raises:
+            ValueError: when it does not start.
+        """
+        self._settings, self._python = settings, python
+        self._device = policy.device.type
+        self._dtype = str(policy.dtype).removeprefix("torch.")
+        self._context_tokens = settings.context_of(policy)
+        self._shapes = {name: tuple(weight.shape) for name, weight in policy.weights().items()}
+        self._folder = Path(tempfile.mkdtemp(prefix="bough-vllm-", dir=_room(policy)))
+        self.socket = self._folder / "socket"
+        self.number = 0
+        self._newest = 0
+        self._broken = ""
+        self._process: subprocess.Popen[bytes] | None = None
+        self._reviving = threading.Lock()
+        try:
+            policy.save(self._folder / "model")
+            self._start()
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def pid(self) -> int | None:
+        """The process id of the present server."""
+        return self._process.pid if self._process else None
+
+    def load(self, weights: Mapping[str, Tensor], version: int) -> None:
+        """Load new weights and drop the KV cache; requests in flight go on under the new weights.
+
+        Raises:
+            ValueError: when names or shapes differ from the model's. The server keeps the old weights then.
+            EngineFault: when the server fails, and a new one does too.
+        """
+        # vLLM takes any subset of the weights without a word, and an unknown name ends it.
+        self._check(weights)
+        fresh = self._folder / "fresh.safetensors"
+        save_file({name: weight.detach().contiguous() for name, weight in weights.items()}, fresh)
+        fresh.replace(self._weights)
+        self._newest = version
+        started = self.number
+        try:
+            self._update()
+        except httpx2.HTTPError:
+            self.replace(started, "it failed in an update of the weights")
+
+    def drop_cache(self) -> None:
+        """Drop the KV cache; no request may be in flight.
+
+        Raises:
+            EngineFault: when the server fails, and a new one does too.
+        """
+        started = self.number
+        try:
+            self._post("/reset_prefix_cache?reset_running_requests=true")
+        except httpx2.HTTPError:
+            self.replace(started, "it did not drop its cache")
+
+    def replace(self, number: int, why: str) -> str:
+        """End server `number` and start another one; does nothing when that has happened already.
+
+        Returns:
+            The end of the log of the server that was replaced.
+
+        Raises:
+            EngineFault: after too many replacements, or when the new server does not start.
+        """
+        with self._reviving:
+            if self._broken:
+                raise EngineFault(self._broken)
+            if number != self.number:
+                return "It has been replaced"
+            log = self._end()
+            if self.number > self._settings.restarts:
+                self._broken = (
+                    f"the vLLM server failed ({why}) after {self.number - 1} replacements (Vllm.restarts). {log}"
+                )
+                raise EngineFault(self._broken)
+            try:
+                self._start()
+                if self._weights.is_file():
+                    self._update()
+            except (ValueError, httpx2.HTTPError) as error:
+                self._broken = f"the vLLM server failed ({why}), and its replacement too: {error}"
+                raise EngineFault(self._broken) from error
+            return log
+
+    @property
+    def alive(self) -> bool:
+        """Whether the server answers that it is in order."""
+        if self._process is None or self._process.poll() is not None:
+            return False
+        try:
+            with self._client(5.0) as client:
+                return client.get("/health").is_success
+        except httpx2.HTTPError:
+            return False
+
+    def close(self) -> None:
+        """End the server and remove its files. Safe to call twice."""
+        self._end()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    @property
+    def _weights(self) -> Path:
+        """The newest weights, for a replacement."""
+        return self._folder / "weights.safetensors"
+
+    def _check(self, weights: Mapping[str, Tensor]) -> None:
+        got = {name: tuple(weight.shape) for name, weight in weights.items()}
+        for name, need in self._shapes.items():
+            if got.get(name) != need:
+                raise ValueError(f"load_weights: got {name!r} {got.get(name, 'not at all')}; need {need}, as before")
+        if unknown := got.keys() - self._shapes.keys():
+            raise ValueError(f"load_weights: got {min(unknown)!r}, which the model does not have; need the same model")
+
+    def _start(self) -> None:
+        self.socket.unlink(missing_ok=True)
+        log = self._folder / "log"
+        environment = os.environ | QUIET | {"PYTHONPATH": str(SIDE)}
+        if self._device == "cpu" and self._settings.cache_gib is not None:
+            environment["VLLM_CPU_KVCACHE_SPACE"] = str(self._settings.cache_gib)
+        command = [self._python, str(SIDE / "bough_vllm_serve.py"), *self._arguments()]
+        try:
+            with log.open("wb") as output:
+                # A group of its own: vLLM's processes end together. It ends when its input does.
+                self._process = subprocess.Popen(
+                    command,
+                    stdin=subprocess.PIPE,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    env=environment,
+                    start_new_session=True,
+                )
+        except OSError as error:
+            raise ValueError(f"Vllm.python: got {self._python!r} ({error}); need a Python that has vLLM") from error
+        deadline = time.monotonic() + self._settings.start_s
+        while not self.alive:
+            if self._process.poll() is not None:
+                raise ValueError(f"the vLLM server ended with status {self._process.returncode}. {self._end()}")
+            if time.monotonic() > deadline:
+                raise ValueError(
+                    f"the vLLM server did not answer within {self._settings.start_s:g} s (Vllm.start_s). {self._end()}"
+                )
+            time.sleep(0.2)
+        self._post("/init_weight_transfer_engine", {"init_info": {}})
+        self.number += 1
+
+    def _arguments(self) -> list[str]:
+        """The arguments of vLLM's server."""
+        settings = self._settings
+        chosen: dict[str, object] = {
+            "model": self._folder / "model",
+            "served_model_name": "policy",
+            "uds": self.socket,
+            "dtype": self._dtype,
+            "max_model_len": self._context_tokens,
+            "max_num_seqs": settings.slots,
+            "enforce_eager": not settings.compiled,
+            "logprobs_mode": "processed_logprobs",
+            "max_logprobs": -1 if settings.entropies else 1,
+            "generation_config": "vllm",
+            "enable_scale_out": True,
+            "disable_log_stats": True,
+            "disable_uvicorn_access_log": True,
+            "worker_extension_cls": "bough_vllm_weights.Worker",
+            "weight_transfer_config": json.dumps({"backend": "bough-file"}),
+        }
+        if self._device == "cpu":
+            # A request with a seed whose prompt is cut into chunks ends vLLM's CPU engine.
+            chosen |= {"enable_chunked_prefill": False}
+        elif settings.cache_gib is not None:
+            chosen |= {"kv_cache_memory_bytes": settings.cache_gib * 2**30}
+        found = list[str]()
+        for name, value in {**chosen, **settings.arguments}.items():
+            flag = name.replace("_", "-")
+            if isinstance(value, bool):
+                if value or name == "enable_chunked_prefill":
+                    found.append(f"--{flag}" if value else f"--no-{flag}")
+            elif value is not None:
+                found += [f"--{flag}", value if isinstance(value, str) else str(value)]
+        return found
+
+    def _update(self) -> None:
+        """Load the file of the newest weights."""
+        # "keep" holds requests in flight and computes their keys and values again.
+        self._post("/pause?mode=keep&clear_cache=true")
+        self._post("/start_weight_update")
+        self._post("/update_weights", {"update_info": {"path": str(self._weights)}})
+        self._post("/finish_weight_update", {"weight_version": str(self._newest)})
+        self._post("/resume")
+
+    def _post(self, path: str, body: Mapping[str, object] | None = None) -> None:
+        with self._client(CONTROL_S) as client:
+            client.post(path, json=body).raise_for_status()
+
+    def _client(self, deadline_s: float) -> httpx2.Client:
+        return httpx2.Client(
+            transport=httpx2.HTTPTransport(uds=str(self.socket)), base_url="http://vllm", timeout=deadline_s
+        )
+
+    def _end(self) -> str:
+        """End the server's processes; returns the last lines of its log."""
+        process, self._process = self._process, None
+        if process is not None:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            if process.stdin is not None:
+                process.stdin.close()
+        log = self._folder / "log"
+        return _said(log.read_text(errors="replace")) if log.is_file() else "It has no log"
+
+
+def _said(log: str) -> str:
+    """The errors in a log, the first ones first; its end when there is none."""
+    # An error's details may be on the line after it.
+    errors = [
+        found[0]
+        for found in re.finditer(r"\w*(Error|Exception|error): .*(\n  .*)?", log)
+        if "WARNING" not in log[log.rfind("\n", 0, found.start()) + 1 : found.start()]
+    ]
+    said = "\n".join(dict.fromkeys(errors))[:SHOWN]
+    return f"Its log says:\n{said}" if said else f"Its log ends:\n{log[-SHOWN:].strip() or '(nothing)'}"
+
+
+def _room(policy: "ServedPolicy") -> Path | None:
+    """Shared memory when the weights fit there three times; else None, the folder for temporary files."""
+    need = 3 * sum(weight.numel() * weight.element_size() for weight in policy.weights().values())
+    fits = SHARED_MEMORY.is_dir() and shutil.disk_usage(SHARED_MEMORY).free > need
+    return SHARED_MEMORY if fits else None
