@@ -1,4 +1,4 @@
-"""CPU threads that compute the gradients of one batch together, each on its own trees.
+"""CPU threads and ranks that compute the gradients of one batch together, each on its own trees.
 
 Two threads with half of the trees each are faster than one thread whose operations use two cores: only large matrix
 products gain from the second core inside one operation.
@@ -14,9 +14,10 @@ import torch
 from torch import nn
 
 from bough.batch import Chunk, ChunkedForward, PackedPrefixTree
+from bough.learner.ranks import ALONE, Ranks
 from bough.learner.token_outputs import Forward
 from bough.policy.critic import Critic
-from bough.policy.policy import Policy
+from bough.policy.policy_model import PolicyModel
 
 Result = TypeVar("Result")
 
@@ -30,7 +31,7 @@ class CpuWorker:
         critic: Shares the critic's weights; has its own gradients. None without a critic.
     """
 
-    policy: Policy
+    policy: PolicyModel
     critic: Critic | None
 
     def weights(self) -> list[nn.Parameter]:
@@ -39,9 +40,12 @@ class CpuWorker:
 
 
 class CpuWorkers:
-    """Threads that each compute a part of a batch; a single worker runs in the calling thread."""
+    """Threads that each compute a part of a batch; a single worker runs in the calling thread.
 
-    def __init__(self, policy: Policy, critic: Critic | None, count: int) -> None:
+    With several ranks each has as many threads, and the batch is dealt to the threads of all.
+    """
+
+    def __init__(self, policy: PolicyModel, critic: Critic | None, count: int, ranks: Ranks = ALONE) -> None:
         """Create `count` workers.
 
         Raises:
@@ -52,7 +56,7 @@ class CpuWorkers:
                 f"Optimizer.cpu_workers: got {count} for a policy on {policy.device}; need 1: "
                 "threads share work on CPUs only"
             )
-        self._arithmetic = policy.arithmetic()
+        self._arithmetic, self._ranks, self._device = policy.arithmetic(), ranks, policy.device
         self._workers = [CpuWorker(policy=policy, critic=critic)]
         for _ in range(count - 1):
             again = None if critic is None else critic.shadow()
@@ -67,7 +71,7 @@ class CpuWorkers:
         max_tokens: int,
         model: Forward | None = None,
     ) -> list[Result]:
-        """Run `work` on every worker's part of a packed prefix tree; returns the results in a fixed order.
+        """Run `work` on every worker's part of a packed prefix tree; returns the results of all in a fixed order.
 
         Args:
             work: Function of a worker and its forward pass.
@@ -76,16 +80,25 @@ class CpuWorkers:
             model: Computes the forward pass, without gradients; None for each worker's policy.
         """
         models = [model or worker.policy for worker in self._workers]
-        if self._pool is None:
+        if self._pool is None and self._ranks.count == 1:
             return [work(self._workers[0], ChunkedForward(models[0].hidden, packed, max_tokens))]
-        shares = self._deal(packed.chunk_groups(max_tokens, len(models)))
+        everyone = self._ranks.count * len(models)
+        shares = self._deal(packed.chunk_groups(max_tokens, everyone), everyone)[self._ranks.rank :: self._ranks.count]
         forwards = [
             ChunkedForward(each.hidden, packed, max_tokens, share) for each, share in zip(models, shares, strict=True)
         ]
+        return self._ranks.gather(self._run(work, forwards), self._device)
+
+    def _run(
+        self, work: Callable[[CpuWorker, ChunkedForward], Result], forwards: Sequence[ChunkedForward]
+    ) -> list[Result]:
+        """The results of this rank's workers."""
+        if self._pool is None:
+            return [work(self._workers[0], forwards[0])]
         threads = torch.get_num_threads()
 
         def run_with_threads(worker: CpuWorker, forward: ChunkedForward) -> Result:
-            torch.set_num_threads(max(1, threads // len(models)))
+            torch.set_num_threads(max(1, threads // len(forwards)))
             return work(worker, forward)
 
         found = [self._pool.submit(run_with_threads, *each) for each in zip(self._workers, forwards, strict=True)]
@@ -99,7 +112,7 @@ class CpuWorkers:
 
     @contextmanager
     def gathered(self) -> Generator[None]:
-        """On exit, adds the gradients of all workers to the policy and the critic."""
+        """On exit, adds the gradients of all workers, of all ranks, to the policy and the critic."""
         own, *others = self._weights
         try:
             yield
@@ -109,15 +122,16 @@ class CpuWorkers:
                         total.grad = weight.grad
                     elif weight.grad is not None:
                         total.grad += weight.grad
+            self._ranks.add(own)
         finally:
             for weight in (weight for other in others for weight in other):
                 weight.grad = None
 
-    def _deal(self, chapters: Sequence[Sequence[Chunk]]) -> list[list[Sequence[Chunk]]]:
-        """The chapters of each worker, balanced by work: the largest chapter first, to the least loaded worker."""
+    def _deal(self, chapters: Sequence[Sequence[Chunk]], everyone: int) -> list[list[Sequence[Chunk]]]:
+        """The chapters of each worker of all ranks, balanced by work: the largest first, to the least loaded worker."""
         count = self._arithmetic.operations
         effort = [sum(count(tokens=len(each), trained=0, pairs=each.pairs) for each in some) for some in chapters]
-        shares: list[list[int]] = [[] for _ in self._workers]
+        shares: list[list[int]] = [[] for _ in range(everyone)]
         load = [0] * len(shares)
         for chapter in sorted(range(len(chapters)), key=lambda chapter: -effort[chapter]):
             least = load.index(min(load))

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from bough.batch import Batch, ChunkedForward, ChunkOutput, PackedPrefixTree, spared
+from bough.learner.backpropagate import add_metrics, backpropagate, sum_of_gaps
 from bough.learner.cpu_workers import CpuWorker, CpuWorkers
 from bough.learner.harpg import Displaced, gradient_change
 from bough.learner.learning_rate import scale
@@ -26,11 +27,12 @@ from bough.learner.memory_forecast import Extent
 from bough.learner.optimizer import Optimizer
 from bough.learner.optimizer_set import OptimizerSet
 from bough.learner.packing_check import packing_agrees
+from bough.learner.rank_calls import RankCalls, Values
+from bough.learner.ranks import ALONE, Ranks, fingerprint
 from bough.learner.token_outputs import Forward, TokenOutputs, in_order, token_outputs, token_outputs_per_chunk
-from bough.objective import Loss, LossInputs, Need, Normalizer, Objective
+from bough.objective import LossInputs, Need, Normalizer, Objective
 from bough.policy.critic import Critic
-from bough.policy.policy import Policy
-from bough.tree import StageError, describe
+from bough.policy.policy_model import PolicyModel
 from bough.tree.needs import CRITIC, ENTROPY, OLD_LOGPROBS, PATHS, REFERENCE, needs_of
 
 
@@ -43,13 +45,14 @@ class Learner:
 
     def __init__(
         self,
-        policy: Policy,
+        policy: PolicyModel,
         settings: Optimizer,
         *,
         total_updates: int,
         temperature: float,
         critic: Critic | None = None,
         seed: int = 0,
+        ranks: Ranks = ALONE,
     ) -> None:
         self.policy = policy
         self.settings = settings
@@ -66,7 +69,11 @@ class Learner:
         self._temperature = temperature
         self._weights = policy.parameters()
         self._optimizers = OptimizerSet(self._weights, settings, critic, seed=seed)
-        self._workers = CpuWorkers(policy, critic, settings.cpu_workers)
+        self._workers = CpuWorkers(policy, critic, settings.cpu_workers, ranks)
+        number = ranks.new_learner(
+            policy, settings, total_updates=total_updates, temperature=temperature, critic=critic, seed=seed
+        )
+        self._calls = RankCalls(ranks, number, self)
 
     def learn(
         self,
@@ -87,6 +94,15 @@ class Learner:
         Raises:
             Diverged: when a loss, a gradient or an updated weight is not finite.
         """
+
+        def work() -> dict[str, float]:
+            return self._learn(batch, objective, normalizer, seed=seed, context=context)
+
+        return self._calls.together("learn", work, batch, objective, normalizer, seed=seed, context=context)
+
+    def _learn(
+        self, batch: Batch, objective: Objective, normalizer: Normalizer, *, seed: int, context: ObjectiveContext
+    ) -> dict[str, float]:
         if not self._checked:
             self._check(batch)
         totals: dict[str, float] = {}
@@ -232,14 +248,14 @@ class Learner:
             metrics, gap = dict[str, float](), 0.0
             for chunk in forward.backward():
                 outputs = self._outputs(worker, chunk, batch, needs_of(objective))
-                gap += _gap(outputs, batch, chunk.trained)
+                gap += sum_of_gaps(outputs, batch, chunk.trained)
                 some = with_outputs(inputs.select(chunk.trained), outputs, needs_of(objective))
-                _add(metrics, _backpropagate(objective, some))
+                add_metrics(metrics, backpropagate(objective, some))
             return metrics, gap
 
         totals, gaps = dict[str, float](), 0.0
         for metrics, gap in self._workers.read(work, packed, self.settings.micro_tokens):
-            _add(totals, metrics)
+            add_metrics(totals, metrics)
             gaps += gap
         return totals, gaps
 
@@ -250,7 +266,7 @@ class Learner:
         outputs = self._outputs_of_batch(packed, batch, needs_of(objective))
         leaves = [leaf.requires_grad_() for leaf in outputs.columns()]
         whole = with_outputs(inputs, outputs, needs_of(objective))
-        metrics = _backpropagate(objective, by_path(whole, batch, normalizer))
+        metrics = backpropagate(objective, by_path(whole, batch, normalizer))
         gradients = [torch.zeros_like(leaf) if leaf.grad is None else leaf.grad for leaf in leaves]
 
         def work(worker: CpuWorker, forward: ChunkedForward) -> None:
@@ -262,19 +278,24 @@ class Learner:
                 torch.autograd.backward(columns, of_chunk)
 
         self._workers.read(work, packed, self.settings.micro_tokens)
-        return metrics, _gap(outputs, batch, torch.arange(len(batch.at), device=batch.at.device))
+        return metrics, sum_of_gaps(outputs, batch, torch.arange(len(batch.at), device=batch.at.device))
 
     def rehearse(
         self, batch: Batch, objective: Objective, normalizer: Normalizer, *, context: ObjectiveContext = NO_CONTEXT
     ) -> dict[str, float]:
         """The metrics and gradient norm of an optimizer step, without the step; no state changes."""
-        extent, old = self.extent, self.logprobs(batch) if OLD_LOGPROBS in needs_of(objective) else None
-        try:
-            metrics = self.backward(batch, objective, normalizer, context=context, old=old)
-            return {**metrics, "optimizer/gradient_norm": self._clip(self._weights.values(), self.settings.clip_norm)}
-        finally:
-            self._optimizers.zero_grad()
-            self.extent = extent
+
+        def work() -> dict[str, float]:
+            extent, old = self.extent, self.logprobs(batch) if OLD_LOGPROBS in needs_of(objective) else None
+            try:
+                metrics = self.backward(batch, objective, normalizer, context=context, old=old)
+                norm = self._clip(self._weights.values(), self.settings.clip_norm)
+                return {**metrics, "optimizer/gradient_norm": norm}
+            finally:
+                self._optimizers.zero_grad()
+                self.extent = extent
+
+        return self._calls.together("rehearse", work, batch, objective, normalizer, context=context)
 
     def divergence(self, batch: Batch) -> float:
         """Divergence of the policy from the sampling policy of a batch: the mean over its tokens of the k3 estimate.
@@ -305,7 +326,30 @@ class Learner:
 
     def logprobs(self, batch: Batch) -> Tensor:
         """[M]: the policy's log-probabilities of the trained tokens of a batch, without gradients."""
-        return self._outputs_of_batch(self._pack(batch), batch, frozenset()).logprob
+
+        def work() -> Tensor:
+            return self._outputs_of_batch(self._pack(batch), batch, frozenset()).logprob
+
+        return self._calls.together("logprobs", work, batch)
+
+    def values(self) -> Values:
+        """A copy of all that an update changes."""
+        critic = {} if self.critic is None else self.critic.state()
+        moments = {name: value.to("cpu", copy=True) for name, value in self.state().items()}
+        return Values(policy=self.policy.state(), critic=critic, moments=moments, updates=self.updates)
+
+    def take(self, values: Values) -> None:
+        """Take over the result of `values`."""
+        self._optimizers.zero_grad()
+        self.policy.load_state(values.policy)
+        if self.critic is not None:
+            self.critic.load_state(values.critic)
+        self.load_state(values.moments, values.updates)
+
+    def fingerprint(self) -> list[int]:
+        """Numbers that differ from those of a learner with other weights or moments."""
+        critic = () if self.critic is None else tuple(self.critic.parameters())
+        return fingerprint([*self._weights.values(), *critic, *self.state().values()])
 
     def _outputs(self, worker: CpuWorker, chunk: ChunkOutput, batch: Batch, needs: frozenset[Need]) -> TokenOutputs:
         return token_outputs(worker.policy, chunk, batch, **self._output_options(worker, needs))
@@ -336,31 +380,3 @@ class _OutputOptions(TypedDict):
     temperature: float
     entropy: bool
     critic: Critic | None
-
-
-def _gap(outputs: TokenOutputs, batch: Batch, trained: Tensor) -> float:
-    """Sum over the freshly sampled tokens among `trained` of |learner - engine| log-probability, nats."""
-    apart = outputs.logprob.detach() - batch.rollout_logprob[trained]
-    return float(apart[batch.fresh[trained]].abs().sum())
-
-
-def _backpropagate(objective: Objective, columns: LossInputs) -> dict[str, float]:
-    """Backpropagate the loss of some inputs; returns its metrics."""
-    loss = _checked(objective, objective(columns))
-    loss.value.backward()  # pyright: ignore[reportUnknownMemberType]
-    named = {f"policy/{name}": float(value) for name, value in loss.metrics.items()}
-    return {"loss/total": float(loss.value.detach()), **named}
-
-
-def _checked(objective: Objective, returned: object) -> Loss:
-    if not isinstance(returned, Loss) or returned.value.ndim or not returned.value.requires_grad:
-        got = f"a value of shape {tuple(returned.value.shape)}" if isinstance(returned, Loss) else describe(returned)
-        raise StageError(
-            f"objective={type(objective).__name__}: got {got}; need a Loss whose value is a scalar with a gradient"
-        )
-    return returned
-
-
-def _add(total: dict[str, float], more: Mapping[str, float]) -> None:
-    for name, value in more.items():
-        total[name] = total.get(name, 0.0) + value

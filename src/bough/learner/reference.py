@@ -4,15 +4,16 @@ from collections.abc import Mapping
 
 from torch import Tensor
 
-from bough.policy.policy import Policy
+from bough.learner.ranks import ALONE, Ranks
+from bough.policy.policy_model import PolicyModel
 from bough.policy.replica import Replica
 
 
 class Reference:
     """A frozen copy of the policy, for KL penalties."""
 
-    def __init__(self, policy: Policy, *, wanted: bool) -> None:
-        self._policy = policy
+    def __init__(self, policy: PolicyModel, *, wanted: bool, ranks: Ranks = ALONE) -> None:
+        self._policy, self._ranks = policy, ranks
         self._wanted = wanted
         self.model: Replica | None = None
         """The frozen model; None when no setting needs one."""
@@ -24,6 +25,7 @@ class Reference:
         if self._wanted:
             self.state = {name: weight.clone() for name, weight in self._policy.state().items()}
             self.model = self._policy.replica()
+            self._ranks.freeze(self._policy)
 
     def restore(self, state: Mapping[str, Tensor]) -> None:
         """Freeze the policy with these trainable weights; the policy itself does not change."""

@@ -11,7 +11,9 @@ from bough.env import EnvFault, EnvHost, InProcessHost, Workers, seats_of
 from bough.env.script import Script
 from bough.env.workers import to_stderr
 from bough.explore import Demonstration
+from bough.learner.leading_rank import LeadingRank
 from bough.learner.memory_meter import return_freed
+from bough.learner.ranks import ALONE, Ranks
 from bough.policy.policy import Policy
 from bough.rollout import Agent, Deadlines, RoleModel, RolloutRunner, SeatAgent
 from bough.store import Checkpoint
@@ -67,11 +69,13 @@ class Runtime:
         self.notify = notify
         self.host = make_host(run, notify)
         self.timed = TimedHost(host=self.host, deadlines=deadlines, deadline_s=run.world.limits.env_deadline_s)
+        self.ranks: Ranks = ALONE
         self._cuts_reported = self._faults_reported = False
         self._counted = {"env/faults": 0, "env/replaced": 0}
         try:
             self._build(assets, trains=trains)
         except BaseException:
+            self.ranks.close()
             run_coroutine(self.host.close())
             raise
 
@@ -88,6 +92,9 @@ class Runtime:
             refuse_overlap(self.train_tasks, self.heldout_tasks)
         if self.opening.line:
             self.notify(self.opening.line)
+        if trains and run.world.execution.ranks > 1:
+            execution = run.world.execution
+            self.ranks = LeadingRank(execution.ranks, update_s=execution.rank_deadline_s, notify=self.notify)
         self.trained = self._trained(assets)
         main = self.main
         own = RoleModel(engine=main.engine, renderer=main.policy.renderer)
@@ -121,7 +128,9 @@ class Runtime:
             if isinstance(each, OwnPolicy):
                 trainee = Trainee(run=seat_run(run, name), name=name, seats=(name,), frozen=each.frozen)
                 trainees.append((trainee, assets / name))
-        return tuple(TrainedPolicy(trainee, self.opening, folder, self.deadlines) for trainee, folder in trainees)
+        return tuple(
+            TrainedPolicy(trainee, self.opening, folder, self.deadlines, self.ranks) for trainee, folder in trainees
+        )
 
     @property
     def main(self) -> TrainedPolicy:
@@ -336,6 +345,7 @@ class Runtime:
         """Let go of processes and memory."""
         closing: dict[str, Awaitable[None]] = {"environment": self.host.close()}
         closing |= {name: engine.close() for name, engine in self._engines.items()}
+        self.ranks.close()
         for thing, closed in closing.items():
             await self.deadlines.until(closed, owner="end of the run", thing=f"{thing} to close", deadline_s=CLOSE_S)
 

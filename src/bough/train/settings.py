@@ -219,6 +219,11 @@ class Execution:
         staleness: Maximum number of batches by which the sampling weights are behind the learner's: 0 or 1. With 1 the
             trees of the next step are sampled during the update.
         threads: CPU threads of PyTorch; 0 keeps PyTorch's number.
+        ranks: Processes that compute the gradients of each batch, this one included: each on its own GPU where
+            there are as many, else with its part of the threads. Each has the weights and the optimizer's moments, and
+            a part of the batch's trees. Gradients differ from those of one process by rounding.
+        rank_deadline_s: Longest time of one exchange between the ranks during an update, in seconds; then a rank counts
+            as dead, all start again, and the update is repeated.
     """
 
     engine: EngineRecipe = Local(slots=256)
@@ -226,11 +231,15 @@ class Execution:
     worker_deadline_s: float = 60.0
     staleness: int = 0
     threads: int = 0
+    ranks: int = 1
+    rank_deadline_s: float = 600.0
 
     def __post_init__(self) -> None:
-        for name, least in (("workers", 0), ("threads", 0)):
+        for name, least in (("workers", 0), ("threads", 0), ("ranks", 1)):
             if getattr(self, name) < least:
                 raise ValueError(f"Execution.{name}: got {getattr(self, name)}; need at least {least}")
+        if not self.rank_deadline_s > 0:
+            raise ValueError(f"Execution.rank_deadline_s: got {self.rank_deadline_s}; need more than 0 seconds")
         if self.staleness not in (0, 1):
             raise ValueError(f"Execution.staleness: got {self.staleness}; need 0 or 1")
         check_kinds(self)

@@ -29,6 +29,8 @@ MAY_CHANGE = (
     "checkpointing",
     "workers",
     "worker_deadline_s",
+    "ranks",
+    "rank_deadline_s",
     "limits.env_deadline_s",
     "limits.engine_deadline_s",
 )

@@ -13,6 +13,7 @@ from bough.hooks.hook import Hooks
 from bough.learner.estimates import add_estimates
 from bough.learner.learner import Learner
 from bough.learner.memory_budget import MemoryBudget
+from bough.learner.ranks import ALONE, Ranks
 from bough.learner.reference import Reference
 from bough.learner.state_values import StateValues
 from bough.policy.policy import Policy
@@ -79,7 +80,9 @@ class Trainee:
 class TrainedPolicy:
     """A policy in training. It depends on the run and its environment alone, so a resumed run has the same."""
 
-    def __init__(self, trainee: Trainee, opening: Opening, assets: Path, deadlines: Deadlines) -> None:
+    def __init__(
+        self, trainee: Trainee, opening: Opening, assets: Path, deadlines: Deadlines, ranks: Ranks = ALONE
+    ) -> None:
         """Build.
 
         Args:
@@ -87,8 +90,9 @@ class TrainedPolicy:
             opening: Texts for its tokenizer, and a first state.
             assets: The folder for the policy's files.
             deadlines: The run's register of pending awaits.
+            ranks: The processes that compute gradients.
         """
-        self.trainee, self.deadlines = trainee, deadlines
+        self.trainee, self.deadlines, self.ranks = trainee, deadlines, ranks
         run = trainee.run
         with explain_full_disk(assets, None):
             self.policy: Policy = run.world.policy.build(opening.texts, assets)
@@ -110,6 +114,7 @@ class TrainedPolicy:
             temperature=run.world.sampling.temperature,
             critic=self.critic,
             seed=derive(trainee.seed(run.seed), "optimizer") % 2**31,
+            ranks=ranks,
         )
         self.hooks = Hooks(
             run.method.hooks,
@@ -117,7 +122,7 @@ class TrainedPolicy:
             device=str(self.policy.device),
             seed=trainee.seed(run.seed),
         )
-        self.reference = Reference(self.policy, wanted=reference)
+        self.reference = Reference(self.policy, wanted=reference, ranks=ranks)
         self.canary = self._canary(opening)
         self.entropies: list[tuple[float, int]] = []
         """By turn, over the steps of reinforcement so far: the sum of the tokens' entropies, nats, and their number."""

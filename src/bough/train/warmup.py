@@ -72,7 +72,7 @@ class _Imitation:
             warmup_steps=0,
         )
         updates = settings.epochs * minibatches
-        self.learner = Learner(trained.policy, optimizer, total_updates=updates, temperature=1.0)
+        self.learner = Learner(trained.policy, optimizer, total_updates=updates, temperature=1.0, ranks=trained.ranks)
 
     def epoch(self, seed: int) -> dict[str, float]:
         """One pass over the demonstrations; returns its metrics."""

@@ -1,0 +1,78 @@
+"""What rank 0 sends to the other ranks."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from torch import Tensor
+
+from bough.learner.optimizer import Optimizer
+from bough.policy.critic import Critic
+from bough.policy.policy_model import PolicyModel
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TakePolicy:
+    """A policy to train.
+
+    Attributes:
+        policy: Its number.
+        model: Its model.
+    """
+
+    policy: int
+    model: PolicyModel
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MakeLearner:
+    """A learner to build; the arguments of `Learner`.
+
+    Attributes:
+        learner: Its number.
+        policy: The number of its policy.
+    """
+
+    learner: int
+    policy: int
+    settings: Optimizer
+    total_updates: int
+    temperature: float
+    critic: Critic | None
+    seed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """A method of a learner to call.
+
+    Attributes:
+        learner: Its number.
+        method: The method's name.
+        arguments: Its positional arguments.
+        named: Its named arguments, without a reference.
+        takes_reference: Whether the call has a reference; a rank takes its own.
+    """
+
+    learner: int
+    method: str
+    arguments: tuple[object, ...] = ()
+    named: dict[str, object] = field(default_factory=dict[str, object])
+    takes_reference: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Freeze:
+    """A reference to freeze.
+
+    Attributes:
+        policy: The number of its policy.
+        weights: Its trainable weights.
+    """
+
+    policy: int
+    weights: Mapping[str, Tensor]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class End:
+    """The end of the run."""

@@ -1,0 +1,104 @@
+"""A rank that follows rank 0: it has the same policies and learners, and does what rank 0 does."""
+
+import signal
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+
+from bough.learner.commands import Call, End, Freeze, MakeLearner, TakePolicy
+from bough.learner.learner import Diverged, Learner
+from bough.learner.loss_inputs import ObjectiveContext
+from bough.learner.ranks import RankFault, RankGroup
+from bough.policy.policy_model import PolicyModel
+from bough.policy.replica import Replica
+
+
+def follow(rank: int, count: int, rendezvous: str, update_s: float, threads: int) -> None:
+    """Join the ranks and do what rank 0 says until it ends.
+
+    Args:
+        rank: Which rank this process is.
+        count: How many there are.
+        rendezvous: Where they meet, as of `RankGroup`.
+        update_s: As of `RankGroup`.
+        threads: PyTorch's threads in this process.
+    """
+    # Ctrl-C is for rank 0, which sends the end.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    torch.set_num_threads(threads)
+    try:
+        ranks = RankGroup(rank, count, rendezvous=rendezvous, update_s=update_s)
+    except RankFault:
+        # Rank 0 says the same.
+        return
+    try:
+        _Follower(ranks).run()
+    except RuntimeError as error:
+        # Rank 0 has died, or says what went wrong.
+        if "onnection" not in str(error):
+            raise
+    finally:
+        ranks.leave()
+
+
+@dataclass(slots=True, eq=False)
+class _Follower:
+    """What a rank keeps, by the numbers that rank 0 gives."""
+
+    ranks: RankGroup
+    policies: dict[int, PolicyModel] = field(default_factory=dict[int, PolicyModel])
+    references: dict[int, Replica] = field(default_factory=dict[int, Replica])
+    learners: dict[int, Learner] = field(default_factory=dict[int, Learner])
+    policy_of: dict[int, int] = field(default_factory=dict[int, int])
+
+    @property
+    def device(self) -> torch.device:
+        """The rank's own GPU, if every rank can have one."""
+        gpus = torch.cuda.device_count()
+        return torch.device("cuda", self.ranks.rank) if gpus >= self.ranks.count else torch.device("cpu")
+
+    def run(self) -> None:
+        """Do what rank 0 says."""
+        while not isinstance(command := self.ranks.receive(self.device), End):
+            self._do(command)
+
+    def _do(self, command: object) -> None:
+        match command:
+            case TakePolicy():
+                self.policies[command.policy] = command.model
+            case MakeLearner():
+                self.policy_of[command.learner] = command.policy
+                self.learners[command.learner] = Learner(
+                    self.policies[command.policy],
+                    command.settings,
+                    total_updates=command.total_updates,
+                    temperature=command.temperature,
+                    critic=command.critic,
+                    seed=command.seed,
+                    ranks=self.ranks,
+                )
+            case Freeze():
+                policy = self.policies[command.policy]
+                now = policy.state()
+                policy.load_state(command.weights)
+                self.references[command.policy] = policy.replica()
+                policy.load_state(now)
+            case Call():
+                method = getattr(self.learners[command.learner], command.method)
+                try:
+                    method(*command.arguments, **self._named(command))
+                except Diverged:
+                    # All ranks see the same numbers, and rank 0 raises it to the run.
+                    return
+            case _:
+                raise TypeError(f"got the command {command!r}")
+
+    def _named(self, command: Call) -> Mapping[str, Any]:
+        """The named arguments of a call, with the rank's own reference: before it is frozen, the policy itself."""
+        named: dict[str, Any] = dict(command.named)
+        if command.takes_reference and isinstance(context := named.get("context"), ObjectiveContext):
+            policy = self.policy_of[command.learner]
+            named["context"] = replace(context, reference=self.references.get(policy) or self.policies[policy])
+        return named

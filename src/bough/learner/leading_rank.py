@@ -1,0 +1,150 @@
+"""Rank 0: it starts the other ranks on this machine, and tells them what to do."""
+
+import multiprocessing
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from multiprocessing.context import SpawnProcess
+from pathlib import Path
+
+import torch
+
+from bough.learner.commands import Call, End, Freeze, MakeLearner, TakePolicy
+from bough.learner.follow import follow
+from bough.learner.loss_inputs import ObjectiveContext
+from bough.learner.optimizer import Optimizer
+from bough.learner.ranks import RankFault, RankGroup
+from bough.policy.critic import Critic
+from bough.policy.policy_model import PolicyModel
+
+END_S = 10.0
+"""Longest wait for a rank to end, seconds."""
+
+
+class LeadingRank(RankGroup):
+    """Rank 0 of processes on this machine. Rank i computes on GPU i where there are as many, else on the CPU."""
+
+    def __init__(self, count: int, *, notify: Callable[[str], None], update_s: float = 600.0) -> None:
+        """Start the other ranks and wait for them.
+
+        Args:
+            count: Number of ranks, this process included.
+            notify: Called with a line when the ranks start again.
+            update_s: Longest time of one exchange during an update, seconds.
+
+        Raises:
+            RankFault: when a rank does not come.
+        """
+        self._total, self._update_s, self._notify = count, update_s, notify
+        self._policies = list[PolicyModel]()
+        self._learners = list[MakeLearner]()
+        self._references = dict[int, Freeze]()
+        self._processes = list[SpawnProcess]()
+        self._start()
+
+    def _start(self) -> None:
+        spawn = multiprocessing.get_context("spawn")
+        threads = max(1, torch.get_num_threads() // self._total)
+        try:
+            self._folder = tempfile.TemporaryDirectory(prefix="bough-ranks-")
+            meeting = f"file://{Path(self._folder.name) / 'meeting'}"
+            self._processes = [
+                spawn.Process(target=follow, args=(rank, self._total, meeting, self._update_s, threads), daemon=True)
+                for rank in range(1, self._total)
+            ]
+            for process in self._processes:
+                process.start()
+            super().__init__(0, self._total, rendezvous=meeting, update_s=self._update_s)
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def pids(self) -> tuple[int | None, ...]:
+        """The process ids of the other ranks."""
+        return tuple(process.pid for process in self._processes)
+
+    def new_learner(
+        self,
+        policy: PolicyModel,
+        settings: Optimizer,
+        *,
+        total_updates: int,
+        temperature: float,
+        critic: Critic | None,
+        seed: int,
+    ) -> int:
+        """See `Ranks.new_learner`."""
+        made = MakeLearner(
+            learner=len(self._learners),
+            policy=self._number(policy),
+            settings=settings,
+            total_updates=total_updates,
+            temperature=temperature,
+            critic=critic,
+            seed=seed,
+        )
+        self._learners.append(made)
+        self.send(made)
+        return made.learner
+
+    def call(self, learner: int, method: str, arguments: Sequence[object], named: Mapping[str, object]) -> None:
+        """See `Ranks.call`."""
+        sent, takes_reference = dict(named), False
+        if isinstance(context := sent.get("context"), ObjectiveContext):
+            takes_reference = context.reference is not None
+            sent["context"] = replace(context, reference=None)
+        self.send(
+            Call(
+                learner=learner,
+                method=method,
+                arguments=tuple(arguments),
+                named=sent,
+                takes_reference=takes_reference,
+            )
+        )
+
+    def freeze(self, policy: PolicyModel) -> None:
+        """See `Ranks.freeze`."""
+        frozen = Freeze(policy=self._number(policy), weights=policy.state())
+        self._references[frozen.policy] = frozen
+        self.send(frozen)
+
+    def restart(self, fault: RankFault) -> None:
+        """See `Ranks.restart`."""
+        self._notify(f"{fault}; all ranks start again")
+        self._end()
+        self._start()
+        for number, policy in enumerate(self._policies):
+            self.send(TakePolicy(policy=number, model=policy.without_text))
+        for command in (*self._learners, *self._references.values()):
+            self.send(command)
+
+    def close(self) -> None:
+        """See `Ranks.close`."""
+        if all(process.is_alive() for process in self._processes) and torch.distributed.is_initialized():
+            with suppress(RankFault):
+                self.send(End())
+                for process in self._processes:
+                    process.join(END_S)
+        self._end()
+
+    def _end(self) -> None:
+        """End the processes at once, and leave the group."""
+        for process in self._processes:
+            if process.pid is not None:
+                process.kill()
+                process.join()
+        self._processes = []
+        self.leave()
+        self._folder.cleanup()
+
+    def _number(self, policy: PolicyModel) -> int:
+        """The number of a policy, which the other ranks get when it is new."""
+        for number, known in enumerate(self._policies):
+            if known is policy:
+                return number
+        self._policies.append(policy)
+        self.send(TakePolicy(policy=len(self._policies) - 1, model=policy.without_text))
+        return len(self._policies) - 1

@@ -1,0 +1,226 @@
+"""Processes that compute the gradients of one batch together, each on its own trees.
+
+    rank 0    learn(batch) --command-->  its share --+                     +--> the same step
+    rank 1                               its share --+-- gradients added --+--> the same step
+
+Rank 0 is the process of the run. It sends each batch to the others, which have the same weights and optimizers and take
+the same step. Gradients are added over ranks, and everything else in rank 0 stays as it is with one process.
+"""
+
+import io
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any, Protocol, TypeVar, runtime_checkable
+
+import torch
+import torch.distributed
+from torch import Tensor, nn
+
+from bough.learner.optimizer import Optimizer
+from bough.policy.critic import Critic
+from bough.policy.policy_model import PolicyModel
+
+Found = TypeVar("Found")
+
+dist: Any = torch.distributed
+
+IDLE = timedelta(days=30)
+"""Longest wait for the next command: trees may grow for a long time. A rank that dies is noticed at once."""
+
+
+class RankFault(RuntimeError):
+    """A rank died or did not answer in time. The weights of rank 0 are those before the update."""
+
+
+@runtime_checkable
+class Ranks(Protocol):
+    """The processes that compute together, as one of them sees them."""
+
+    @property
+    def rank(self) -> int:
+        """Which of them this is; 0 leads."""
+        ...
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        ...
+
+    def gather(self, found: list[Found], device: torch.device) -> list[Found]:
+        """What all ranks have found, in their order, with tensors on `device`."""
+        ...
+
+    def add(self, weights: Sequence[nn.Parameter]) -> None:
+        """Add the gradients of all ranks to each other's."""
+        ...
+
+    def new_learner(
+        self,
+        policy: PolicyModel,
+        settings: Optimizer,
+        *,
+        total_updates: int,
+        temperature: float,
+        critic: Critic | None,
+        seed: int,
+    ) -> int:
+        """Have the other ranks build a learner too; returns its number."""
+        ...
+
+    def call(self, learner: int, method: str, arguments: Sequence[object], named: Mapping[str, object]) -> None:
+        """Have the other ranks call a method of a learner. The arguments can be pickled, but for a reference."""
+        ...
+
+    def freeze(self, policy: PolicyModel) -> None:
+        """Have the other ranks make a policy's present weights its reference."""
+        ...
+
+    def restart(self, fault: RankFault) -> None:
+        """Start the other ranks again, with the same policies and learners.
+
+        Raises:
+            RankFault: the same, on a rank that does not lead.
+        """
+        ...
+
+    def close(self) -> None:
+        """End the other ranks. Safe to call twice."""
+        ...
+
+
+class Following:
+    """A rank that gives no commands."""
+
+    def new_learner(
+        self,
+        policy: PolicyModel,
+        settings: Optimizer,
+        *,
+        total_updates: int,
+        temperature: float,
+        critic: Critic | None,
+        seed: int,
+    ) -> int:
+        """Do nothing."""
+        del policy, settings, total_updates, temperature, critic, seed
+        return 0
+
+    def call(self, learner: int, method: str, arguments: Sequence[object], named: Mapping[str, object]) -> None:
+        """Do nothing."""
+
+    def freeze(self, policy: PolicyModel) -> None:
+        """Do nothing."""
+
+    def restart(self, fault: RankFault) -> None:
+        """Raise the fault: rank 0 starts ranks again."""
+        raise fault
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+class Alone(Following):
+    """The only process."""
+
+    rank, count = 0, 1
+
+    def gather(self, found: list[Found], device: torch.device) -> list[Found]:
+        """What this process has found."""
+        del device
+        return found
+
+    def add(self, weights: Sequence[nn.Parameter]) -> None:
+        """Do nothing."""
+
+
+ALONE = Alone()
+
+
+class RankGroup(Following):
+    """Ranks that talk through `torch.distributed`: gloo between CPUs, NCCL between GPUs."""
+
+    def __init__(self, rank: int, count: int, *, rendezvous: str, update_s: float) -> None:
+        """Join the group, and wait for the others.
+
+        Args:
+            rank: Which rank this process is.
+            count: How many there are.
+            rendezvous: Where they meet, "file:///path", "tcp://host:port" or "env://" for torchrun's variables.
+            update_s: Longest time of one exchange during an update, seconds.
+
+        Raises:
+            RankFault: when a rank does not come within `update_s`.
+        """
+        self.rank, self.count = rank, count
+        backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
+        limit = timedelta(seconds=update_s)
+        try:
+            dist.init_process_group(backend, init_method=rendezvous, rank=rank, world_size=count, timeout=limit)
+            self._commands: Any = dist.new_group(timeout=IDLE, backend="gloo")
+            self._objects: Any = dist.new_group(timeout=limit, backend="gloo")
+        except RuntimeError as error:
+            raise RankFault(f"rank {rank} of {count}: the ranks did not meet within {update_s:g} s: {error}") from error
+
+    def gather(self, found: list[Found], device: torch.device) -> list[Found]:
+        """See `Ranks.gather`."""
+        parts: list[bytes] = [b""] * self.count
+        with _faults():
+            dist.all_gather_object(parts, _dumped(found), group=self._objects)
+        return [each for part in parts for each in _loaded(part, device)]
+
+    def add(self, weights: Sequence[nn.Parameter]) -> None:
+        """See `Ranks.add`. A weight without a gradient in any rank keeps none."""
+        if not weights:
+            return
+        with _faults():
+            used = torch.tensor([weight.grad is not None for weight in weights], dtype=torch.uint8)
+            dist.all_reduce(used, dist.ReduceOp.MAX, group=self._objects)
+            waits = list[Any]()
+            for weight, in_any in zip(weights, used, strict=True):
+                if in_any:
+                    weight.grad = torch.zeros_like(weight) if weight.grad is None else weight.grad.contiguous()
+                    waits.append(dist.all_reduce(weight.grad, async_op=True))
+            for wait in waits:
+                wait.wait()
+
+    def send(self, command: object) -> None:
+        """Send a command to the other ranks."""
+        with _faults():
+            dist.broadcast_object_list([_dumped(command)], src=0, group=self._commands)
+
+    def receive(self, device: torch.device) -> Any:
+        """The next command of rank 0, with tensors on `device`."""
+        box: list[bytes] = [b""]
+        dist.broadcast_object_list(box, src=0, group=self._commands)
+        return _loaded(box[0], device)
+
+    def leave(self) -> None:
+        """Leave the group."""
+        if dist.is_initialized():
+            dist.destroy_process_group()
+
+
+@contextmanager
+def _faults() -> Generator[None]:
+    """Turns an error of `torch.distributed` into a `RankFault`."""
+    try:
+        yield
+    except RuntimeError as error:
+        raise RankFault(f"a rank of the learner died or did not answer: {error}") from error
+
+
+def _dumped(value: object) -> bytes:
+    buffer = io.BytesIO()
+    torch.save(value, buffer)
+    return buffer.getvalue()
+
+
+def _loaded(text: bytes, device: torch.device) -> Any:
+    # Only bytes of the run's own processes arrive here.
+    return torch.load(io.BytesIO(text), map_location=device, weights_only=False)
+
+
+def fingerprint(tensors: Sequence[Tensor]) -> list[int]:
+    """One number for each tensor, of all its bits."""
+    return [int(torch.hash_tensor(each.detach()).view(torch.int64).cpu()) for each in tensors if each.numel()]

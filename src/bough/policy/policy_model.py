@@ -1,0 +1,157 @@
+"""The model of a policy: with gradients, without text."""
+
+import copy
+from collections.abc import Iterator, Mapping
+from typing import Any, Self
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from transformers import PreTrainedModel
+
+from bough.policy.adapters import merged, strip
+from bough.policy.arithmetic import Arithmetic
+from bough.policy.check_architecture import AttentionShape
+from bough.policy.model import Attend, CausalModel
+from bough.policy.replica import Replica, check
+
+
+class PolicyModel:
+    """A trainable causal language model that can be pickled, for processes that compute gradients.
+
+    Attributes:
+        context_tokens: Most positions of a sequence.
+    """
+
+    def __init__(self, *, model: CausalModel, shape: AttentionShape, context_tokens: int) -> None:
+        self._model = model
+        self._shape = shape
+        self.context_tokens = context_tokens
+
+    @property
+    def vocab_tokens(self) -> int:
+        """V, the rows of the head; may exceed the tokenizer's vocabulary."""
+        return self._model.vocab_tokens
+
+    @property
+    def device(self) -> torch.device:
+        """The device of the weights."""
+        return self._model.device
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The dtype of weights and hidden states; adapters are always float32."""
+        return self._model.dtype
+
+    def hidden(
+        self,
+        tokens: Int[Tensor, " U"],
+        positions: Int[Tensor, " U"],
+        attend: Attend,
+        rows: Int[Tensor, " m"] | None = None,
+        attend_last: Attend | None = None,
+    ) -> Float[Tensor, "_ W"]:
+        """Final hidden states, after the last norm, of U concatenated tokens, with gradients.
+
+        Args:
+            tokens: [U], ids below `vocab_tokens`.
+            positions: [U], the number of tokens before each in its own sequence; below `context_tokens`.
+            attend: Computes the attention, and so determines which token sees which.
+            rows: [m], the tokens whose states are returned; None is all. The last layer skips most work on the others.
+            attend_last: Replaces `attend` in the last layer where it runs for `rows` alone; returns their rows.
+        """
+        return self._model.hidden(tokens, positions, attend, rows, attend_last)
+
+    @property
+    def skips_last_layer(self) -> bool:
+        """Whether `hidden` skips the last layer's work on tokens that are not in `rows`."""
+        return self._model.skips_last_layer
+
+    def head(self) -> tuple[Float[Tensor, "V W"], Float[Tensor, " V"] | None]:
+        """The weight, and the bias if there is one, of the output layer."""
+        return self._model.head()
+
+    def shadow(self) -> Self:
+        """A policy with the same weights and separate gradients."""
+        again = copy.copy(self)
+        again._model = self._model.shadow()
+        return again
+
+    def recompute(self, on: bool) -> None:
+        """Switch gradient checkpointing: the backward pass computes each layer's activations again.
+
+        Raises:
+            ValueError: when the model's layers do not support it.
+        """
+        self._model.recompute(on)
+
+    def arithmetic(self) -> Arithmetic:
+        """The operations of an update. Of a mixture's experts only the routed ones count."""
+        head, shape = self.head()[0], self._shape
+        met = sum(
+            weight.numel() * share
+            for name, weight, share in _met(self._model.model)
+            if weight.shape != head.shape and "embed" not in name
+        )
+        attention = shape.layers * shape.heads * shape.head_width
+        before = (shape.heads + 2 * shape.kv_heads) * shape.head_width * head.shape[1]
+        after = max(0, round(met / shape.layers) - before) if self.skips_last_layer else 0
+        return Arithmetic(weights=round(met), after=after, head=head.numel(), attention=attention)
+
+    def parameters(self) -> dict[str, nn.Parameter]:
+        """The trained weights by name; tied weights appear once."""
+        named = self._model.model.named_parameters()
+        return {name: parameter for name, parameter in named if parameter.requires_grad}
+
+    def state(self) -> dict[str, Tensor]:
+        """A copy, on the CPU, of the trained weights: with adapters, only them."""
+        return {name: parameter.detach().to("cpu", copy=True) for name, parameter in self.parameters().items()}
+
+    @torch.no_grad()
+    def load_state(self, state: Mapping[str, Tensor]) -> None:
+        """Restore what `state` returned, bit for bit.
+
+        Raises:
+            ValueError: when names or shapes differ from the policy's; names the first. No weight is copied then.
+        """
+        own = self.parameters()
+        check(state, own, "Policy.load_state")
+        for name, parameter in own.items():
+            parameter.copy_(state[name])
+
+    def weights(self) -> dict[str, Tensor]:
+        """Every weight, adapters merged in, under the names `Replica.load` takes; tied weights appear once.
+
+        Live tensors where there is no adapter: copy what must outlast the next update.
+        """
+        return merged(self._model.model)
+
+    def replica(self, dtype: torch.dtype | None = None) -> Replica:
+        """An independent frozen copy of the current policy, in `dtype` if given."""
+        model = self._copy()
+        for parameter in model.parameters():
+            # Buffers keep their dtype: rotary frequencies are float32 in every model.
+            parameter.data = parameter.data.to(dtype or parameter.dtype)
+        return Replica(CausalModel(model, skips_last_layer=self.skips_last_layer), self._shape, self.context_tokens)
+
+    @property
+    def without_text(self) -> "PolicyModel":
+        """The same model and weights, without tokenizer and renderer."""
+        return PolicyModel(model=self._model, shape=self._shape, context_tokens=self.context_tokens)
+
+    def _copy(self) -> PreTrainedModel:
+        model = copy.deepcopy(self._model.model)
+        weights = merged(model)
+        strip(model)
+        for name, tensor in merged(model).items():
+            tensor.copy_(weights[name])
+        return model
+
+
+def _met(model: PreTrainedModel) -> Iterator[tuple[str, Tensor, float]]:
+    """Yield every weight with the fraction of tokens that pass through it."""
+    config: Any = model.config
+    experts = getattr(config, "num_experts", None) or getattr(config, "num_local_experts", None) or 1
+    share = (getattr(config, "num_experts_per_tok", None) or 1) / experts
+    for name, weight in model.named_parameters():
+        yield name, weight, share if ".experts." in name else 1.0
