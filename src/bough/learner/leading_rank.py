@@ -36,11 +36,13 @@ class LeadingRank(RankGroup):
         Raises:
             RankFault: when a rank does not come.
         """
+        self._processes = list[SpawnProcess]()
+        if torch.distributed.is_initialized():
+            raise RankFault("got a process that is in a group of torch.distributed already; need one run at a time")
         self._total, self._update_s, self._notify = count, update_s, notify
         self._policies = list[PolicyModel]()
         self._learners = list[MakeLearner]()
         self._references = dict[int, Freeze]()
-        self._processes = list[SpawnProcess]()
         self._start()
 
     def _start(self) -> None:
@@ -123,7 +125,7 @@ class LeadingRank(RankGroup):
 
     def close(self) -> None:
         """See `Ranks.close`."""
-        if all(process.is_alive() for process in self._processes) and torch.distributed.is_initialized():
+        if self._processes and all(process.is_alive() for process in self._processes):
             with suppress(RankFault):
                 self.send(End())
                 for process in self._processes:

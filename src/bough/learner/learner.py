@@ -287,6 +287,8 @@ class Learner:
 
         def work() -> dict[str, float]:
             extent, old = self.extent, self.logprobs(batch) if OLD_LOGPROBS in needs_of(objective) else None
+            # The last step has left its gradients.
+            self._optimizers.zero_grad()
             try:
                 metrics = self.backward(batch, objective, normalizer, context=context, old=old)
                 norm = self._clip(self._weights.values(), self.settings.clip_norm)

@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Iterator, Mapping
-from typing import Any, Self
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
@@ -71,7 +71,7 @@ class PolicyModel:
         """The weight, and the bias if there is one, of the output layer."""
         return self._model.head()
 
-    def shadow(self) -> Self:
+    def shadow(self) -> "PolicyModel":
         """A policy with the same weights and separate gradients."""
         again = copy.copy(self)
         again._model = self._model.shadow()
