@@ -132,7 +132,7 @@ class Run:
     def __init__(self, folder: Path, shape: Shape) -> None:
         self.policy = Pretrained(path=str(folder), device="cpu").build()
         local = Local(slots=max(shape.nodes), processes=torch.get_num_threads())
-        self.engine = local.build(self.policy.replica())
+        self.engine = local.build(self.policy)
         optimizer = replace(OPTIMIZER, cpu_workers=torch.get_num_threads())
         self.learner = Learner(self.policy, optimizer, total_updates=1, temperature=1.0)
         self._shape, self._loop = shape, asyncio.new_event_loop()
