@@ -1,0 +1,151 @@
+"""Processes that compute the gradients of a batch together: the same step as one process takes."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from tests.trees import chains, random_tree, rewarded
+
+from bough.batch import Batch, pack
+from bough.credit import TurnPpo
+from bough.learner import Learner, Optimizer
+from bough.learner.estimates import add_estimates
+from bough.learner.leading_rank import LeadingRank
+from bough.learner.learner import Diverged
+from bough.learner.loss_inputs import ObjectiveContext
+from bough.learner.ranks import ALONE, Ranks
+from bough.learner.reference import Reference
+from bough.objective import Kl, Normalizer, Objective, PpoClip, Sum, ValueClip, gspo
+from bough.policy import Lora, Tiny, ValueHead
+from bough.policy.policy import Policy
+
+OBJECTIVES = {
+    "tokens": PpoClip(),
+    "paths": gspo(),
+    "critic": Sum(terms=(PpoClip(), ValueClip())),
+    "reference": Sum(terms=(PpoClip(), Kl(coefficient=0.1))),
+}
+
+
+@pytest.fixture(scope="module", params=[2, 4])
+def ranks(request: pytest.FixtureRequest) -> Iterator[LeadingRank]:
+    several = LeadingRank(request.param, notify=print)
+    yield several
+    several.close()
+
+
+def policy() -> Policy:
+    return Tiny(layers=2, width=16, heads=2, vocab_tokens=260, context_tokens=64, dtype="float64").build(["a b"])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trained:
+    learner: Learner
+    reference: Reference
+
+    @classmethod
+    def of(cls, ranks: Ranks = ALONE, **settings: Any) -> "Trained":
+        own = policy()
+        critic = ValueHead().build(own.head()[0].shape[1]).double()
+        learner = Learner(
+            own, replace(Optimizer(), **settings), total_updates=10, temperature=1.0, critic=critic, ranks=ranks
+        )
+        reference = Reference(own, wanted=True, ranks=ranks)
+        reference.freeze()
+        return cls(learner=learner, reference=reference)
+
+    def learn(self, batch: Batch, objective: Objective, times: int = 2) -> list[dict[str, float]]:
+        context = ObjectiveContext(reference=self.reference.model)
+        return [self.learner.learn(batch, objective, Normalizer(), seed=seed, context=context) for seed in range(times)]
+
+    def weights(self) -> dict[str, torch.Tensor]:
+        assert self.learner.critic is not None
+        return self.learner.policy.state() | self.learner.critic.state()
+
+
+def batch(kind: str = "trees", count: int = 6) -> Batch:
+    rng, one = np.random.default_rng(0), Trained.of()
+    if kind == "chains":
+        trees = [chains([1.0, 0.0, 1.0], turns=[2, 1, 3], task=str(task)) for task in range(count)]
+    else:
+        trees = [random_tree(rng, task=str(task), vocab=40) for task in range(count)]
+    seen = add_estimates(
+        [rewarded(tree) for tree in trees],
+        one.learner.policy,
+        critic=one.learner.critic,
+        reference=None,
+        temperature=1.0,
+        micro_tokens=50,
+    )
+    return pack(TurnPpo()(seen), paths=True)
+
+
+def same(one: Trained, other: Trained) -> None:
+    for name, weight in one.weights().items():
+        torch.testing.assert_close(other.weights()[name], weight, rtol=0, atol=1e-10, msg=name)
+
+
+@pytest.mark.parametrize("kind", ["trees", "chains"])
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_ranks_take_the_steps_of_one_process(ranks: LeadingRank, objective: str, kind: str) -> None:
+    one, several, given = Trained.of(minibatches=2), Trained.of(ranks, minibatches=2), batch(kind)
+    told, said = one.learn(given, OBJECTIVES[objective]), several.learn(given, OBJECTIVES[objective])
+    for here, there in zip(told, said, strict=True):
+        # Weights of the loss are float32.
+        assert there == pytest.approx(here, rel=1e-6, abs=1e-7)
+    same(one, several)
+    torch.testing.assert_close(several.learner.logprobs(given), one.learner.logprobs(given), rtol=0, atol=1e-10)
+    assert several.learner.rehearse(given, PpoClip(), Normalizer()) == pytest.approx(
+        one.learner.rehearse(given, PpoClip(), Normalizer()), rel=1e-6, abs=1e-7
+    )
+
+
+def test_fewer_trees_than_ranks_and_threads_in_each(ranks: LeadingRank) -> None:
+    one, several, given = Trained.of(), Trained.of(ranks, cpu_workers=2), batch(count=1)
+    one.learn(given, PpoClip())
+    several.learn(given, PpoClip())
+    same(one, several)
+
+
+def test_ranks_take_over_weights_and_moments_that_rank_0_has_loaded(ranks: LeadingRank) -> None:
+    given = batch()
+    one, several, before = Trained.of(), Trained.of(ranks), Trained.of()
+    before.learn(given, PpoClip())
+    for each in (one, several):
+        each.learn(given, gspo(), times=1)
+        each.learner.take(before.learner.values())
+        each.learn(given, PpoClip())
+    same(one, several)
+
+
+def test_adapters_are_trained_by_all_ranks(ranks: LeadingRank, tmp_path: Path) -> None:
+    from bough.policy import Pretrained
+
+    policy().save(tmp_path)
+    given, learned = batch(), []
+    for group in (ALONE, ranks):
+        own = Pretrained(path=str(tmp_path), dtype="float64", lora=Lora(rank=2)).build(())
+        learner = Learner(own, Optimizer(), total_updates=10, temperature=1.0, ranks=group)
+        for seed in range(2):
+            learner.learn(given, PpoClip(), Normalizer(), seed=seed)
+        learned.append(own.state())
+    assert all("lora" in name for name in learned[0])
+    for name, weight in learned[0].items():
+        # Adapters are float32.
+        torch.testing.assert_close(learned[1][name], weight, rtol=0, atol=1e-6, msg=name)
+
+
+def test_an_update_that_diverges_ends_in_no_rank(ranks: LeadingRank) -> None:
+    one, several, given = Trained.of(), Trained.of(ranks), batch()
+    broken = replace(given, negative=given.negative * torch.nan, positive=given.positive * torch.nan)
+    pids = ranks.pids
+    with pytest.raises(Diverged):
+        several.learn(broken, PpoClip())
+    one.learn(given, PpoClip())
+    several.learn(given, PpoClip())
+    same(one, several)
+    assert ranks.pids == pids
