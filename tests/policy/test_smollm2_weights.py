@@ -33,7 +33,7 @@ def smollm2(tmp_path_factory: pytest.TempPathFactory) -> Policy:
 def test_it_knows_an_answer_and_engine_and_learner_agree(smollm2: Policy) -> None:
     renderer = smollm2.renderer
     prompt = renderer.render(conversation("Answer in one sentence.", (), "What is the capital of France?"))
-    engine = Local(slots=2).build(smollm2.replica())
+    engine = Local(slots=2).build(smollm2)
     sampling = Sampling(max_tokens=16, temperature=0.0)
     request = Request(prompt_tokens=prompt, sampling=sampling, stop_tokens=renderer.stop_tokens, seed=0)
 
