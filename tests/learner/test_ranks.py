@@ -93,8 +93,8 @@ def same(one: Trained, other: Trained) -> None:
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_ranks_take_the_steps_of_one_process(ranks: LeadingRank, objective: str, kind: str) -> None:
     one, several, given = Trained.of(minibatches=2), Trained.of(ranks, minibatches=2), batch(kind)
-    told, said = one.learn(given, OBJECTIVES[objective]), several.learn(given, OBJECTIVES[objective])
-    for here, there in zip(told, said, strict=True):
+    single, shared = one.learn(given, OBJECTIVES[objective]), several.learn(given, OBJECTIVES[objective])
+    for here, there in zip(single, shared, strict=True):
         # Weights of the loss are float32.
         assert there == pytest.approx(here, rel=1e-6, abs=1e-7)
     same(one, several)

@@ -1,7 +1,8 @@
-"""A rank that follows rank 0: it has the same policies and learners, and does what rank 0 does."""
+"""A rank that follows rank 0: it has the same policies and learners, and executes the commands of rank 0."""
 
 import signal
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,7 +17,7 @@ from bough.policy.replica import Replica
 
 
 def follow(rank: int, count: int, rendezvous: str, update_s: float, threads: int) -> None:
-    """Join the ranks and do what rank 0 says until it ends.
+    """Join the ranks and execute the commands of rank 0 until it ends.
 
     Args:
         rank: Which rank this process is.
@@ -28,19 +29,13 @@ def follow(rank: int, count: int, rendezvous: str, update_s: float, threads: int
     # Ctrl-C is for rank 0, which sends the end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     torch.set_num_threads(threads)
-    try:
+    # A fault of the exchange ends this process without a traceback: rank 0 raises it, or has died.
+    with suppress(RankFault):
         ranks = RankGroup(rank, count, rendezvous=rendezvous, update_s=update_s)
-    except RankFault:
-        # Rank 0 says the same.
-        return
-    try:
-        _Follower(ranks).run()
-    except RuntimeError as error:
-        # Rank 0 has died, or says what went wrong.
-        if "onnection" not in str(error):
-            raise
-    finally:
-        ranks.leave()
+        try:
+            _Follower(ranks).run()
+        finally:
+            ranks.leave()
 
 
 @dataclass(slots=True, eq=False)
@@ -60,7 +55,7 @@ class _Follower:
         return torch.device("cuda", self.ranks.rank) if gpus >= self.ranks.count else torch.device("cpu")
 
     def run(self) -> None:
-        """Do what rank 0 says."""
+        """Execute commands until the end."""
         while not isinstance(command := self.ranks.receive(self.device), End):
             self._do(command)
 

@@ -83,11 +83,11 @@ class RankCalls:
                 self._align()
                 return work()
             except RankFault as fault:
+                self._learner.take(before)
                 if restarts == RESTARTS:
                     raise
                 restarts += 1
                 self._ranks.restart(fault)
-                self._learner.take(before)
             finally:
                 self._together = False
 

@@ -192,7 +192,8 @@ class RankGroup(Following):
     def receive(self, device: torch.device) -> Any:
         """The next command of rank 0, with tensors on `device`."""
         box: list[bytes] = [b""]
-        dist.broadcast_object_list(box, src=0, group=self._commands)
+        with _faults():
+            dist.broadcast_object_list(box, src=0, group=self._commands)
         return _loaded(box[0], device)
 
     def leave(self) -> None:
