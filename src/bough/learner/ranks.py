@@ -157,9 +157,11 @@ class RankGroup(Following):
         limit = timedelta(seconds=update_s)
         try:
             dist.init_process_group(backend, init_method=rendezvous, rank=rank, world_size=count, timeout=limit)
-            self._commands: Any = dist.new_group(timeout=IDLE, backend="gloo")
+            # Timeouts are a rank's own: rank 0 does not wait long for another to take a command.
+            self._commands: Any = dist.new_group(timeout=IDLE if rank else limit, backend="gloo")
             self._objects: Any = dist.new_group(timeout=limit, backend="gloo")
         except RuntimeError as error:
+            self.leave()
             raise RankFault(f"rank {rank} of {count}: the ranks did not meet within {update_s:g} s: {error}") from error
 
     def gather(self, found: list[Found], device: torch.device) -> list[Found]:
@@ -200,6 +202,8 @@ class RankGroup(Following):
         """Leave the group."""
         if dist.is_initialized():
             dist.destroy_process_group()
+        # Groups find each other by this number. A meeting that failed has counted on, and new ranks start at 0.
+        dist.distributed_c10d._world.group_count = 0
 
 
 @contextmanager

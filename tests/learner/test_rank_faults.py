@@ -1,0 +1,90 @@
+"""Ranks that die or hang."""
+
+import os
+import signal
+import threading
+import time
+from dataclasses import dataclass
+
+import pytest
+import torch
+from tests.learner.test_ranks import OBJECTIVES, Trained, batch, same
+
+from bough.learner.leading_rank import LeadingRank
+from bough.learner.ranks import RankFault
+from bough.objective import Loss, LossInputs, Need, Normalizer, Objective, PpoClip
+
+
+@dataclass(frozen=True)
+class Slow:
+    """An objective that takes a while, so that a signal arrives in the middle of an update."""
+
+    objective: Objective
+    needs = frozenset[Need]()
+
+    def __call__(self, columns: LossInputs) -> Loss:
+        time.sleep(0.05)
+        return self.objective(columns)
+
+
+@pytest.mark.parametrize("kind", [signal.SIGKILL, signal.SIGSTOP])
+def test_a_rank_that_dies_or_hangs_is_started_again_and_the_update_repeated(kind: signal.Signals) -> None:
+    notes: list[str] = []
+    several = LeadingRank(2, notify=notes.append, update_s=8.0)
+    one, other, given = Trained.of(minibatches=2), Trained.of(several, minibatches=2), batch()
+    try:
+        for each in (one, other):
+            each.learn(given, OBJECTIVES["reference"], times=1)
+        (pid,) = several.pids
+        assert pid is not None
+
+        def strike() -> None:
+            # In the middle of the update: after the first of its two steps.
+            while other.learner.updates < 3:
+                time.sleep(0.001)
+            os.kill(pid, kind)
+
+        thread = threading.Thread(target=strike, daemon=True)
+        thread.start()
+        alarmed = Slow(OBJECTIVES["reference"])
+        told = [each.learn(given, alarmed, times=1) for each in (one, other)]
+        thread.join()
+        assert told[1][0] == pytest.approx(told[0][0], rel=1e-6, abs=1e-7)
+        same(one, other)
+        assert "all ranks start again" in notes[0]
+        assert several.pids != (pid,)
+    finally:
+        several.close()
+    assert not any(_alive(pid) for pid in several.pids)
+
+
+def test_ranks_that_die_again_and_again_end_the_run() -> None:
+    several = LeadingRank(2, notify=print, update_s=20.0)
+    learner = Trained.of(several).learner
+    before, given = learner.values(), batch()
+
+    def strike() -> None:
+        while not done:
+            for pid in several.pids:
+                if pid is not None:
+                    os.kill(pid, signal.SIGKILL)
+            time.sleep(0.05)
+
+    done: list[bool] = []
+    thread = threading.Thread(target=strike, daemon=True)
+    thread.start()
+    try:
+        with pytest.raises(RankFault, match="rank"):
+            learner.learn(given, PpoClip(), Normalizer(), seed=0)
+    finally:
+        done.append(True)
+        thread.join()
+        several.close()
+    assert all(torch.equal(weight, learner.policy.state()[name]) for name, weight in before.policy.items())
+
+
+def _alive(pid: int | None) -> bool:
+    try:
+        return pid is not None and not os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
