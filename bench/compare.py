@@ -3,12 +3,14 @@
     python bench/compare.py credit --seeds 5 --jobs 2
     python bench/compare.py growth --seeds 5 --jobs 2
     python bench/compare.py long --recipe grpo --on search_long --seeds 5 --jobs 2
+    python bench/compare.py staleness steps=60 --seeds 3 --jobs 2
 
 All methods of a seed start from the same weights: the policy after the base recipe's warm-up. Each then trains for the
 same number of steps with the base recipe's settings and its own credit rule (and critic, or explorer, where it has
 one). Trees grow as in the methods of the same names, each with the credit of its paper. Methods sample
 unlike numbers of tokens in a step, so each is read off where it had sampled as many as the thriftiest run in all,
-between its two nearest evaluations. Prints a Markdown table; runs that are there already are read, not repeated.
+between its two nearest evaluations. With `staleness` every batch is as old as its bound allows: an update waits until
+the batches of all later steps that may grow are complete. Prints a Markdown table; runs that are there already are read, not repeated.
 """
 
 import argparse
@@ -28,10 +30,12 @@ from bough.cli.find import find_run
 from bough.config import override
 from bough.credit import Archer, Empg, Gae, Gigpo, Grpo, Hgpo, Salt, TreePs, TurnPpo, rloo
 from bough.explore import Forks
-from bough.objective import Reinforce, ValueClip, add
+from bough.objective import Reinforce, Tis, ValueClip, add
 from bough.policy import Pretrained, UtteranceCritic, ValueHead
+from bough.rollout import Rollouts
 from bough.store import RunDirectory, read_metrics
 from bough.train import Run, Warmup, load_run, read_heldout, start
+from bough.train.growing import GrowingBatches
 from machine import machine
 
 T_95 = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776, 6: 2.571, 7: 2.447, 8: 2.365, 9: 2.306, 10: 2.262}
@@ -93,6 +97,16 @@ def _like(method: str) -> Callable[[Run], Run]:
     return change
 
 
+def _stale(staleness: int, *, corrected: bool) -> Callable[[Run], Run]:
+    """GRPO on batches of earlier weights, with or without truncated importance sampling."""
+
+    def change(run: Run) -> Run:
+        grpo = _grpo(run).replace(staleness=staleness)
+        return grpo.replace(objective=Tis(objective=grpo.method.objective)) if corrected else grpo
+
+    return change
+
+
 METHODS: dict[str, dict[str, Callable[[Run], Run]]] = {
     "credit": {
         "GRPO": _grpo,
@@ -126,6 +140,14 @@ METHODS: dict[str, dict[str, Callable[[Run], Run]]] = {
         "TreeRL": _like("treerl"),
         "ARPO": _like("arpo"),
         "TreePS": _like("tree_ps"),
+    },
+    "staleness": {
+        "GRPO": _grpo,
+        **{
+            f"staleness {staleness}{', Tis' if corrected else ''}": _stale(staleness, corrected=corrected)
+            for staleness in (1, 2, 4, 8)
+            for corrected in (True, False)
+        },
     },
 }
 """The first of each is what the others are held against."""
@@ -224,7 +246,16 @@ def _train(arguments: argparse.Namespace, method: str, seed: str) -> None:
     else:
         warm = _directory(arguments, "warmup", seed).final
         run = METHODS[arguments.what][method](run.replace(policy=Pretrained(path=str(warm)), warmup=Warmup()))
+    if arguments.what == "staleness":
+        GrowingBatches.take = _take_oldest
     start(run, arguments.out)
+
+
+async def _take_oldest(self: GrowingBatches, step: int) -> Rollouts:
+    """The trees of a step once all batches that were started are complete."""
+    for each in self.steps:
+        await self.complete(each)
+    return self.pop(step)
 
 
 def _curve(directory: RunDirectory) -> tuple[list[float], list[float]]:

@@ -4,6 +4,7 @@ import asyncio
 import shutil
 import threading
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -24,13 +25,14 @@ from bough.hooks import Tracker
 from bough.learner import Diverged, Learner
 from bough.objective import Kl, PpoClip, Reinforce, Sum, Tis
 from bough.policy import ValueHead
-from bough.rollout import Deadlines, Rollouts
+from bough.rollout import Deadlines, RolloutRunner, Rollouts
 from bough.search import puct
 from bough.store import RunDirectory, read_metrics, read_trees
 from bough.train import Checkpointing, Health, NoLearningSignal, Run, resume, start
 from bough.train.check import check
-from bough.train.pipeline import PrefetchedRollouts
-from bough.tree import Credited, Source
+from bough.train.growing import GrowingBatch, GrowingBatches
+from bough.train.in_thread import in_thread
+from bough.tree import Credited, Source, Tree
 
 EPOCHS, STEPS = 14, 5
 
@@ -76,6 +78,8 @@ def test_trees_are_a_version_behind_from_the_second_step_on(tmp_path: Path) -> N
     assert versions(now) == [{0}, {2}, {4}, {6}, {8}]
     assert versions(behind) == [{0}, {0}, {2}, {4}, {6}]
     mine, theirs = rows(now), rows(behind)
+    assert [row.pop("policy/staleness") for row in theirs] == [0.0, 1.0, 1.0, 1.0, 1.0]
+    assert [row.pop("policy/staleness_max") for row in theirs] == [0.0, 1.0, 1.0, 1.0, 1.0]
     assert mine[0] == theirs[0], "the first step"
     assert mine[1] != theirs[1]
     assert ["policy/gap" in row for row in theirs] == [True, False, False, False, False]
@@ -171,67 +175,95 @@ def test_an_error_in_the_update_stops_the_run_with_its_own_message(
     assert "update 2: got a loss of nan" in (tmp_path / "small" / "report.html").read_text()
 
 
-def test_an_error_in_growth_waits_for_the_update() -> None:
-    ended = threading.Event()
+def test_an_error_in_growth_waits_for_the_update(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ended, learn = list[int](), Learner.learn
 
-    def update() -> int:
-        time.sleep(0.2)
-        ended.set()
-        return 1
+    def slowly(self: Learner, *given: Any, **named: Any) -> dict[str, float]:
+        if self.settings.minibatches == 2:
+            time.sleep(0.2)
+        metrics = learn(self, *given, **named)
+        ended.append(self.updates)
+        return metrics
 
-    async def builder() -> Rollouts:
-        raise Broken("no more trees")
+    async def breaks(self: RolloutRunner, *given: Any, **named: Any) -> Rollouts:
+        if isinstance(batch := named.get("shelf"), GrowingBatch) and batch.step == EPOCHS + 2:
+            raise Broken("no more trees")
+        return await run(self, *given, **named)
 
-    prefetched = PrefetchedRollouts()
+    run = RolloutRunner.run
+    monkeypatch.setattr(Learner, "learn", slowly)
+    monkeypatch.setattr(RolloutRunner, "run", breaks)
     with pytest.raises(Broken, match="no more trees"):
-        asyncio.run(prefetched.beside(update, builder(), Deadlines(), owner="step 1"))
-    assert ended.is_set()
-    assert prefetched.take() is None
+        start(brief(staleness=1), tmp_path, terminal=False)
+    assert ended[-1] == 2, "the update of the first step"
 
 
-def test_both_at_once_in_as_many_threads_as_the_run_asked_for() -> None:
+def test_work_in_a_thread_has_as_many_threads_as_the_run_asked_for() -> None:
     growing, deadlines = threading.Event(), Deadlines()
 
     def update() -> tuple[int, str]:
-        assert growing.wait(10), "growth goes on beside it"
+        assert growing.wait(10), "the event loop goes on beside it"
         return torch.get_num_threads(), deadlines.table()
 
-    async def builder() -> Rollouts:
-        await asyncio.sleep(0.01)
-        growing.set()
-        return Rollouts(trees=(), unstarted={"a": "fault"})
+    async def both() -> tuple[int, str]:
+        asyncio.get_running_loop().call_later(0.01, growing.set)
+        return await in_thread(update, deadlines, owner="step 7", thing="end of the update")
 
-    prefetched = PrefetchedRollouts()
-    threads, table = asyncio.run(prefetched.beside(update, builder(), deadlines, owner="step 7"))
+    threads, table = asyncio.run(both())
     assert threads == torch.get_num_threads()
     assert "step 7  <-  end of the update" in table
-    grown = prefetched.take()
-    assert grown is not None
-    assert grown.unstarted == {"a": "fault"}
-    assert prefetched.take() is None
 
 
-async def ready(grown: Rollouts) -> Rollouts:
-    return grown
+def test_batches_survive_a_checkpoint() -> None:
+    """A complete one, and one of whose trees some are finished: the others are grown, those are not."""
+    trees = (chains([1.0, 0.0], task="0"), chains([0.5], turns=2, task="1"), chains([0.25], task="2"))
+    grown = list[tuple[int, int]]()
 
+    async def grow(batch: GrowingBatch) -> Rollouts:
+        batch.tasks = batch.tasks or tuple(tree.task for tree in trees)
+        found = list[Tree]()
+        for place, tree in enumerate(trees):
+            kept = batch.get(place, tree.task)
+            if kept is None:
+                if batch.step == 2 and place == 1 and not resumed:
+                    await asyncio.Event().wait()
+                grown.append((batch.step, place))
+                kept = tree
+                batch.put(place, tree)
+            found.append(kept)
+        return Rollouts(trees=tuple(found), unstarted={"b": "no"})
 
-def test_what_was_grown_ahead_survives_a_checkpoint() -> None:
-    trees = (chains([1.0, 0.0]), chains([0.5], turns=2))
-    prefetched, other = PrefetchedRollouts(), PrefetchedRollouts()
-    assert prefetched.state() == {}
-    prefetched.load_state({})
-    assert prefetched.take() is None
-    for grown in (Rollouts(trees=trees, unstarted={"b": "no"}), Rollouts(trees=(), unstarted={})):
-        asyncio.run(prefetched.beside(lambda: None, ready(grown), Deadlines(), owner="step 1"))
-        other.load_state(prefetched.state())
-        found = other.take()
-        assert found is not None
-        assert found.unstarted == grown.unstarted
-        for one, two in zip(found.trees, grown.trees, strict=True):
+    async def stopped() -> Mapping[str, torch.Tensor]:
+        batches = GrowingBatches(grow)
+        assert batches.state() == {}
+        batches.load_state({})
+        for step in (1, 2):
+            batches.start(step, 10 * step)
+        await batches.complete(1)
+        await batches.stop(keep=True)
+        return batches.state()
+
+    async def taken(state: Mapping[str, torch.Tensor]) -> list[Rollouts]:
+        batches = GrowingBatches(grow)
+        batches.load_state(state)
+        for step in (1, 2):
+            batches.start(step, 99)
+        found = [await batches.take(step) for step in (1, 2)]
+        assert len(batches) == 0
+        return found
+
+    resumed = list[bool]()
+    state = asyncio.run(stopped())
+    assert grown == [(1, 0), (1, 1), (1, 2), (2, 0)]
+    resumed.append(True)
+    for found in asyncio.run(taken(state)):
+        assert found.unstarted == {"b": "no"}
+        for one, two in zip(found.trees, trees, strict=True):
             assert one.task == two.task
             assert one.info == two.info
             for name, column in two.columns().items():
                 assert one.columns()[name].tobytes() == column.tobytes(), name
+    assert grown[4:] == [(2, 1), (2, 2)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -261,8 +293,8 @@ def test_a_dead_run_is_noticed(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_right_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"Execution.staleness: got 2; need 0 or 1"):
-        brief(staleness=2)
+    with pytest.raises(ValueError, match=r"Execution.staleness: got 9; need 0 to 8"):
+        brief(staleness=9)
     run = brief(staleness=1)
     check(run)
     for objective in (Reinforce(), Sum(terms=(Reinforce(), Kl()))):

@@ -118,6 +118,7 @@ class RolloutRunner:
         seed: int,
         shelf: TreeStore | None = None,
         after: AfterTask | None = None,
+        slots: asyncio.Semaphore | None = None,
     ) -> Rollouts:
         """Grow one tree for each task, up to `max_concurrent` at a time.
 
@@ -131,8 +132,10 @@ class RolloutRunner:
             shelf: Stores finished trees; a stored tree is not grown again. A tree in which every path failed is not
                 stored.
             after: Called with the trees of a task when the last of them is finished, while other trees grow.
+            slots: Bounds the number of trees that grow at a time, over several lists; None for a bound of the list's
+                own.
         """
-        slots = asyncio.Semaphore(self.max_concurrent)
+        slots = asyncio.Semaphore(self.max_concurrent) if slots is None else slots
         finished = _Finished(tasks, after)
 
         async def one(place: int, task: Task) -> None:

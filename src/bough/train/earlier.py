@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-from bough.engine import Engine
+from bough.engine.gated import GatedEngine
 from bough.policy.policy import Policy
 
 VERSION = "policy_version"
@@ -19,12 +19,12 @@ class EarlierWeights:
         every: Steps between two versions.
     """
 
-    def __init__(self, every: int, engine: Engine, policy: Policy) -> None:
+    def __init__(self, every: int, engine: GatedEngine, policy: Policy) -> None:
         self.every = every
         self._engine, self._policy = engine, policy
         self._weights, self._version = _copy(policy), 0
 
-    def begin_step(self, number: int, version: int) -> None:
+    async def begin_step(self, number: int, version: int) -> None:
         """Take the policy's weights when a new version is due.
 
         Args:
@@ -33,7 +33,8 @@ class EarlierWeights:
         """
         if number % self.every == 0:
             self._weights, self._version = _copy(self._policy), version
-            self._engine.load_weights(self._policy.weights(), version)
+            async with self._engine.loading():
+                self._engine.load_weights(self._policy.weights(), version)
 
     def state(self) -> Mapping[str, Tensor]:
         """The weights and their version."""

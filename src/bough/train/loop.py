@@ -3,38 +3,36 @@
     tasks -> rollout -> appraise -> reward -> estimates -> credit -> filter -> pack -> update -> sync -> tasks ...
 
 Steps count over the whole run: the epochs of the warm-up come first, then `schedule.steps` steps of reinforcement.
-With `execution.staleness=1` the trees of the next step grow during the update (see `pipeline`).
+With `execution.staleness` the trees of later steps grow meanwhile (see `growing`).
 """
 
+import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from contextlib import AbstractContextManager
 
 import numpy as np
-from torch import Tensor
 
 from bough.batch import Batch, pack
-from bough.credit import compute_credit
-from bough.curate import apply_filters
 from bough.engine import EngineFault
 from bough.env import EnvFault
 from bough.learner.learner import Diverged
 from bough.learner.loss_inputs import ObjectiveContext
-from bough.reward import reward_trees
 from bough.rollout import Agent, DeadlineExceeded, Rollouts
 from bough.store.answers import Answers
 from bough.train.asker import AppraiseStage, Asker, required_columns
 from bough.train.evaluation import measure
+from bough.train.growing import GrowingBatch, GrowingBatches
 from bough.train.health import NoLearningSignal, check_gap, check_paths, check_signal, is_flat, next_health
-from bough.train.pipeline import PrefetchedRollouts, newest
+from bough.train.in_thread import in_thread
 from bough.train.recorder import RunRecorder, TrainState
 from bough.train.runtime import Runtime
+from bough.train.step_data import StepData
 from bough.train.stopwatch import Stopwatch
 from bough.train.summary import summarize
 from bough.train.teacher_paths import teacher_paths
-from bough.train.trained import TrainedPolicy
 from bough.train.turn_entropy import add_entropies, mean_turn_entropies
 from bough.train.warmup import warm_up
-from bough.tree import Credited, Rewarded, Tree, counted, derive, groups
+from bough.tree import Credited, Tree, derive, groups
 from bough.tree.needs import PATHS, needs_of
 
 STOPS = (NoLearningSignal, Diverged, DeadlineExceeded, EnvFault, EngineFault)
@@ -59,90 +57,17 @@ async def train(runtime: Runtime, recorder: RunRecorder) -> str:
     return await _Loop(runtime, recorder).run()
 
 
-@dataclass(slots=True, kw_only=True)
-class StepData:
-    """The trees of a step for one policy, by stage; with seats, the views of its seats.
-
-    Attributes:
-        policy: The policy.
-        rewarded: All trees of the step.
-        estimated: The same trees with estimates, unless a hook has replaced some.
-        credited: Those with advantages.
-        kept: The trees that pass the filters.
-        dropped: Number of dropped groups by reason.
-        unstarted: Number of tasks that did not start.
-        without_turn: Number of paths on which a seat of the policy did not act.
-        metrics: Of this policy, without the prefix of its seat.
-        batch: The batch of the update; None without one.
-        stale: Whether earlier weights than those before the update sampled the batch.
-        before: [M] the log-probabilities of the batch before the update, where hooks need them and the batch is stale.
-    """
-
-    policy: TrainedPolicy
-    rewarded: list[Rewarded] = field(default_factory=list[Rewarded])
-    estimated: list[Rewarded] = field(default_factory=list[Rewarded])
-    credited: list[Credited] = field(default_factory=list[Credited])
-    kept: list[Credited] = field(default_factory=list[Credited])
-    dropped: dict[str, int] = field(default_factory=dict[str, int])
-    unstarted: int = 0
-    without_turn: int = 0
-    metrics: dict[str, float] = field(default_factory=dict[str, float])
-    batch: Batch | None = None
-    stale: bool = False
-    before: Tensor | None = None
-
-    @property
-    def packed(self) -> Batch:
-        """The batch of an update."""
-        assert self.batch is not None
-        return self.batch
-
-    def divergence(self) -> float:
-        """The divergence of the policy caused by the update, nats; 0 without one."""
-        if self.batch is None:
-            return 0.0
-        before = self.batch.rollout_logprob if self.before is None else self.before
-        return self.policy.learner.divergence(replace(self.batch, rollout_logprob=before))
-
-    def add(self, rollouts: Rollouts, seed: int) -> None:
-        """Reward, credit and filter the trees of a round.
-
-        Args:
-            rollouts: The trees.
-            seed: The seed of the round.
-        """
-        policy, run = self.policy, self.policy.run
-        self.unstarted += len(rollouts.unstarted)
-        trees = policy.trainee.views(rollouts.trees)
-        if seats := len(policy.trainee.seats):
-            self.without_turn += seats * _count_paths(rollouts.trees) - _count_paths(trees)
-        if not trees:
-            # The seats of the policy did not act.
-            return
-        rewarded = reward_trees(trees, run.world.rewards)
-        self.rewarded += rewarded
-        self.estimated += policy.add_estimates(rewarded, seed)
-        self.credited = compute_credit(run.method.credit, self.estimated)
-        self.kept, self.dropped = apply_filters(self.credited, run.world.filters)
-
-    def most(self, batch_tasks: int) -> int:
-        """The number of groups of a batch: one a task and seat."""
-        return batch_tasks * max(1, len(self.policy.trainee.seats))
-
-    @property
-    def groups(self) -> int:
-        """Number of groups that pass the filters."""
-        return len(groups(self.kept))
-
-
 class _Loop:
     """The loop of one run. Methods follow each other in the order in which they run."""
 
     def __init__(self, runtime: Runtime, recorder: RunRecorder) -> None:
         self.runtime, self.recorder = runtime, recorder
         self.settings, self.world, self.method = runtime.run, runtime.run.world, runtime.run.method
-        self.state, self.prefetched = TrainState(), PrefetchedRollouts()
-        stale = {"ahead": self.prefetched} if self.world.execution.staleness else {}
+        self.state, self.growing = TrainState(), GrowingBatches(self.grow)
+        self.watch = Stopwatch()
+        self.staleness = self.world.execution.staleness
+        self.slots = asyncio.Semaphore(self.world.schedule.batch_tasks) if self.staleness > 1 else None
+        stale = {"ahead": self.growing} if self.staleness else {}
         self.checkpointed = {**runtime.memories, **stale}
         self.answers = Answers(recorder.directory.answers)
         self.first = self.settings.warmup_steps
@@ -167,8 +92,11 @@ class _Loop:
             await self.reinforce()
             check_signal(state.health, self.settings.health)
         except STOPS:
+            await self.growing.stop(keep=self.staleness > 1)
             self.recorder.stop(runtime.trained, state, self.checkpointed)
             raise
+        finally:
+            await self.growing.stop(keep=False)
         if state.step >= self.last:
             return ""
         return (
@@ -188,11 +116,12 @@ class _Loop:
 
     async def step(self, demonstrations: Sequence[Tree]) -> list[Credited]:
         """Sample, reward, credit, filter, pack, update, sync; returns the step's credited trees."""
-        runtime, state, watch = self.runtime, self.state, Stopwatch()
-        runtime.begin_step(state.step - self.first)
+        runtime, state = self.runtime, self.state
+        self.watch = watch = Stopwatch()
+        await runtime.begin_step(state.step - self.first)
         if self.method.reference == "step":
             self.freeze_references()
-        parts = await self.gather(watch)
+        parts = await self.gather()
         for data in parts:
             data.metrics = summarize(data.rewarded, unstarted=data.unstarted, dropped=data.dropped)
             if data.policy.trainee.seats:
@@ -228,18 +157,18 @@ class _Loop:
         """Log the metrics of a policy."""
         self.recorder.log({data.policy.trainee.metric(name): value for name, value in data.metrics.items()})
 
-    async def gather(self, watch: Stopwatch) -> list[StepData]:
+    async def gather(self) -> list[StepData]:
         """Sample, reward, credit and filter, in rounds, until the batches are full or the rounds are over."""
         step, batch_tasks = self.state.step + 1, self.world.schedule.batch_tasks
         parts = [StepData(policy=each) for each in self.runtime.trained if not each.trainee.frozen]
         for round_number in range(self.method.max_sampling_rounds):
-            rollouts = self.prefetched.take() or await self.roll_out(step, self.state.drawn, watch, round_number)
+            rollouts = await self.next_trees(step, round_number)
             if round_number == 0:
                 check_paths(rollouts.trees, rollouts.unstarted)
             # The step counts from here on: hooks observe its trees.
             self.state.step, self.state.drawn = step, self.state.drawn + batch_tasks
             seed = derive(self._seed(step), round_number) if round_number else self._seed(step)
-            with watch("credit"):
+            with self.watch("credit"):
                 for data in parts:
                     data.add(rollouts, seed)
             if all(data.groups >= data.most(batch_tasks) for data in parts):
@@ -248,16 +177,50 @@ class _Loop:
             data.kept = [each for group in groups(data.kept)[: data.most(batch_tasks)] for each in group]
         return parts
 
-    async def roll_out(self, step: int, drawn: int, watch: Stopwatch, round_number: int = 0) -> Rollouts:
-        """Grow the trees of one round of a step, on the training tasks from number `drawn` on."""
-        seed, recorder = self._seed(step), self.recorder
-        with watch("grow", engine=self.runtime.engine, env=self.runtime.host):
-            tasks = await self.runtime.tasks_from(drawn)
-            stored = recorder.partial_trees(step, round_number) if self.settings.checkpointing.as_grown else None
-            round_seed = derive(seed, round_number) if round_number else seed
-            runner = self.runtime.rollouts
-            stage = self.appraise_stage(step, runner.agent) if self.world.appraisers else None
-            return await runner.run(self.method.explorer, tasks, seed=round_seed, shelf=stored, after=stage)
+    async def next_trees(self, step: int, round_number: int) -> Rollouts:
+        """The trees of one round of a step; with staleness above 1, those of later steps grow meanwhile."""
+        if round_number:
+            with self.grow_time():
+                return await self.roll_out(GrowingBatch(step=step, drawn=self.undrawn), round_number)
+        if self.staleness != 1:
+            for later in range(step, min(step + self.staleness, self.last) + 1):
+                self.growing.start(later, self.undrawn)
+            with self.grow_time():
+                return await self.growing.take(step)
+        self.growing.start(step, self.undrawn)
+        return await self.growing.take(step)
+
+    @property
+    def undrawn(self) -> int:
+        """The number of training tasks drawn for all batches so far."""
+        return self.state.drawn + len(self.growing) * self.world.schedule.batch_tasks
+
+    async def grow(self, batch: GrowingBatch) -> Rollouts:
+        """Grow the first round of a batch."""
+        if self.staleness != 1:
+            # The step that waits for it measures its time.
+            return await self.roll_out(batch, 0)
+        with self.grow_time():
+            return await self.roll_out(batch, 0)
+
+    def grow_time(self) -> AbstractContextManager[None]:
+        """Times growth."""
+        return self.watch("grow", engine=self.runtime.engine, env=self.runtime.host)
+
+    async def roll_out(self, batch: GrowingBatch, round_number: int) -> Rollouts:
+        """Grow the trees of one round of a step that the batch does not have yet."""
+        seed, recorder, step = self._seed(batch.step), self.recorder, batch.step
+        batch.tasks = batch.tasks or await self.runtime.tasks_from(batch.drawn)
+        batch.disk = recorder.partial_trees(step, round_number) if self.settings.checkpointing.as_grown else None
+        runner = self.runtime.rollouts
+        return await runner.run(
+            self.method.explorer,
+            batch.tasks,
+            seed=derive(seed, round_number) if round_number else seed,
+            shelf=batch,
+            after=self.appraise_stage(step, runner.agent) if self.world.appraisers else None,
+            slots=None if round_number else self.slots,
+        )
 
     def appraise_stage(self, step: int, agent: Agent) -> AppraiseStage:
         """The stage that appraises the trees of a task as soon as they are complete."""
@@ -301,8 +264,9 @@ class _Loop:
         if not updated:
             return
         for data in updated:
-            stale = self.world.execution.staleness > 0 and newest(data.kept) < data.policy.learner.updates
+            stale = self.staleness > 0 and data.newest < data.policy.learner.updates
             data.stale = stale
+            data.metrics |= data.staleness() if self.staleness else {}
             if stale and self.method.hooks:
                 with watch("learn"):
                     data.before = data.policy.learner.logprobs(data.packed)
@@ -328,11 +292,15 @@ class _Loop:
                 for data in parts:
                     data.metrics |= self.optimize(data)
 
-        if not self.world.execution.staleness or step == self.last:
+        if self.staleness == 1 and step < self.last:
+            self.growing.start(step + 1, self.undrawn)
+        if not len(self.growing):
             update()
             return
-        following = self.roll_out(step + 1, self.state.drawn, watch)
-        await self.prefetched.beside(update, following, runtime.deadlines, owner=f"step {step}")
+        await in_thread(update, runtime.deadlines, owner=f"step {step}", thing="end of the update")
+        if self.staleness == 1:
+            # All trees of a step come from the same weights, so the run does not depend on timing.
+            await self.growing.complete(step + 1)
 
     def optimize(self, data: StepData) -> dict[str, float]:
         """The optimizer steps of one policy; returns its metrics."""
@@ -381,7 +349,3 @@ class _Loop:
 
     def _seed(self, step: int) -> int:
         return derive(self.settings.seed, "step", step)
-
-
-def _count_paths(trees: Sequence[Tree]) -> int:
-    return sum(len(counted(tree)) for tree in trees)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from bough.config.config import ConfigError, dump, load
 from bough.engine import Local, OwnModel
+from bough.engine.gated import GatedEngine
 from bough.rollout import RoleModel
 from bough.store import Checkpoints, RunDirectory
 from bough.train.settings import EngineRecipe, PolicyRecipe
@@ -90,7 +91,8 @@ class EarlierVersion:
         del own
         if policy is None:
             raise ConfigError("EarlierVersion: got a server as policy; need OpenAi(...) or a folder")
-        return _frozen(policy, self.engine, "earlier version")
+        gated = GatedEngine(self.engine.build(policy))
+        return RoleModel(engine=gated, renderer=policy.renderer, name="earlier version")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

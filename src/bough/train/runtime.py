@@ -7,6 +7,7 @@ import numpy as np
 import torch
 
 from bough.engine import Engine, Remote
+from bough.engine.gated import GatedEngine
 from bough.env import EnvFault, EnvHost, InProcessHost, Workers, seats_of
 from bough.env.script import Script
 from bough.env.workers import to_stderr
@@ -97,7 +98,7 @@ class Runtime:
             self.ranks = LeadingRank(execution.ranks, update_s=execution.rank_deadline_s, notify=self.notify)
         self.trained = self._trained(assets)
         main = self.main
-        own = RoleModel(engine=main.engine, renderer=main.policy.renderer)
+        own = RoleModel(engine=main.gated, renderer=main.policy.renderer)
         self.models = {role: role_model(source, main.policy, own) for role, source in run.models.items()}
         self.seat_models = {seat: role_model(source, main.policy, own) for seat, source in seat_sources(run).items()}
         self.earlier = self._earlier()
@@ -111,14 +112,18 @@ class Runtime:
         return {
             name: EarlierWeights(source.every, model.engine, self.policy)
             for name, (source, model) in models.items()
-            if isinstance(source, EarlierVersion)
+            if isinstance(source, EarlierVersion) and isinstance(model.engine, GatedEngine)
         }
 
-    def begin_step(self, number: int) -> None:
-        """Empty the caches, and refresh earlier versions that are due, before step `number` of reinforcement."""
+    async def begin_step(self, number: int) -> None:
+        """Refresh earlier versions that are due, and empty the caches, before step `number` of reinforcement.
+
+        Caches that are in use, because trees grow over several steps, stay.
+        """
         for each in self.earlier.values():
-            each.begin_step(number, self.main.learner.updates)
-        self.reset_caches()
+            await each.begin_step(number, self.main.learner.updates)
+        if self.run.world.execution.staleness <= 1:
+            self.reset_caches()
 
     def _trained(self, assets: Path) -> tuple[TrainedPolicy, ...]:
         """The trained policies; the first is the run's `policy`, the others have seats of their own."""

@@ -208,6 +208,10 @@ class Demonstrations:
         return frozenset({DEMONSTRATIONS} if self.count or self.from_trees or self.revise or self.file else ())
 
 
+MAX_STALENESS = 8
+"""Corrections for older samples lose most of them (see `bench/staleness.py`)."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Execution:
     """The execution of a run: engine, processes, threads.
@@ -216,8 +220,10 @@ class Execution:
         engine: Generates text.
         workers: Number of processes that run the environment; 0 runs it in this process.
         worker_deadline_s: Longest time of one call of a worker, in seconds; then the worker is replaced.
-        staleness: Maximum number of batches by which the sampling weights are behind the learner's: 0 or 1. With 1 the
-            trees of the next step are sampled during the update.
+        staleness: Maximum number of updates between the weights that sample a token and the weights that the token
+            trains, 0 to 8. With 1 the trees of the next step grow during the update, and new weights wait for them.
+            From 2 on up to so many further batches grow while a step waits, and new weights are loaded meanwhile: a
+            path goes on with them at its next turn, and timing decides at which.
         threads: CPU threads of PyTorch; 0 keeps PyTorch's number.
         ranks: Processes that compute the gradients of each batch, this one included: each on its own GPU where
             there are as many, else with its part of the threads. Each has the weights and the optimizer's moments, and
@@ -240,8 +246,8 @@ class Execution:
                 raise ValueError(f"Execution.{name}: got {getattr(self, name)}; need at least {least}")
         if not self.rank_deadline_s > 0:
             raise ValueError(f"Execution.rank_deadline_s: got {self.rank_deadline_s}; need more than 0 seconds")
-        if self.staleness not in (0, 1):
-            raise ValueError(f"Execution.staleness: got {self.staleness}; need 0 or 1")
+        if not 0 <= self.staleness <= MAX_STALENESS:
+            raise ValueError(f"Execution.staleness: got {self.staleness}; need 0 to {MAX_STALENESS}")
         check_kinds(self)
 
     @property

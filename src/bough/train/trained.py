@@ -9,6 +9,7 @@ import torch
 
 from bough.context import conversation
 from bough.engine import Engine
+from bough.engine.gated import GatedEngine
 from bough.hooks.hook import Hooks
 from bough.learner.estimates import add_estimates
 from bough.learner.learner import Learner
@@ -97,6 +98,8 @@ class TrainedPolicy:
         with explain_full_disk(assets, None):
             self.policy: Policy = run.world.policy.build(opening.texts, assets)
         self.engine: Engine = run.world.execution.engine.build(self.policy)
+        self.gated = GatedEngine(self.engine)
+        """The same engine, for requests of trees."""
         self.policy.recompute(run.world.optimizer.recompute)
         reference = REFERENCE in needs_of(run.loss) | needs_of(run.method.credit)
         self.budget = self._budget(run, reference=reference)
@@ -140,7 +143,7 @@ class TrainedPolicy:
         """
         world = self.run.world
         return Agent(
-            engine=self.engine,
+            engine=self.gated,
             renderer=self.policy.renderer,
             context=world.context,
             parser=world.parser,
@@ -219,9 +222,10 @@ class TrainedPolicy:
 
     async def sync(self, *, moved: bool) -> float:
         """Give the engine the policy's weights and check that they arrived; returns the canary's gap, nats."""
-        self.engine.load_weights(self.policy.weights(), self.learner.updates)
         deadline_s = self.run.world.limits.engine_deadline_s
-        return await self.canary.check(self.engine, self.policy, self.deadlines, moved=moved, deadline_s=deadline_s)
+        async with self.gated.loading():
+            self.engine.load_weights(self.policy.weights(), self.learner.updates)
+            return await self.canary.check(self.engine, self.policy, self.deadlines, moved=moved, deadline_s=deadline_s)
 
     def _budget(self, run: Run, *, reference: bool) -> MemoryBudget | None:
         """What the run's bound on memory allows, if it has one."""

@@ -1,0 +1,104 @@
+"""An engine whose weights are loaded while trees grow."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from bough.engine.engine import Completion, Engine, Request
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class GatedEngine:
+    """Separates the requests to an engine from the loading of its weights.
+
+    Requests run concurrently. While weights are loaded none is in flight: those in flight end first, new ones wait. So
+    all tokens of a completion come from the weights of one version.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        """Send requests to `engine`."""
+        self._engine = engine
+        self._requests = 0
+        self._loading = False
+        self._waiting: list[asyncio.Future[None]] = []
+
+    @property
+    def policy_version(self) -> int:
+        """The number of weight updates of the engine's weights."""
+        return self._engine.policy_version
+
+    @property
+    def context_tokens(self) -> int:
+        """Most tokens of prompt and completion together."""
+        return self._engine.context_tokens
+
+    async def generate(self, request: Request) -> Completion:
+        """See `Engine.generate`; waits while weights are loaded."""
+        async with self._request():
+            return await self._engine.generate(request)
+
+    async def score(
+        self, prompt_tokens: tuple[int, ...], continuation_tokens: tuple[int, ...], temperature: float = 1.0
+    ) -> tuple[float, ...]:
+        """See `Engine.score`; waits while weights are loaded."""
+        async with self._request():
+            return await self._engine.score(prompt_tokens, continuation_tokens, temperature)
+
+    async def score_each(
+        self, prompt_tokens: tuple[int, ...], continuations: Sequence[tuple[int, ...]], temperature: float = 1.0
+    ) -> tuple[tuple[float, ...], ...]:
+        """See `Engine.score_each`; waits while weights are loaded."""
+        async with self._request():
+            return await self._engine.score_each(prompt_tokens, continuations, temperature)
+
+    @asynccontextmanager
+    async def loading(self) -> AsyncGenerator[None]:
+        """The time in which weights may be loaded; waits until no request is in flight."""
+        while self._loading:
+            await self._change()
+        self._loading = True
+        try:
+            while self._requests:
+                await self._change()
+            yield
+        finally:
+            self._loading = False
+            self._wake()
+
+    def load_weights(self, weights: "Mapping[str, Tensor]", policy_version: int) -> None:
+        """See `Engine.load_weights`; call it in `loading`."""
+        self._engine.load_weights(weights, policy_version)
+
+    def reset_cache(self) -> None:
+        """See `Engine.reset_cache`."""
+        self._engine.reset_cache()
+
+    async def close(self) -> None:
+        """See `Engine.close`."""
+        await self._engine.close()
+
+    @asynccontextmanager
+    async def _request(self) -> AsyncGenerator[None]:
+        while self._loading:
+            await self._change()
+        self._requests += 1
+        try:
+            yield
+        finally:
+            self._requests -= 1
+            self._wake()
+
+    async def _change(self) -> None:
+        """Wait for the end of a request, or of a loading."""
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(future)
+        await future
+
+    def _wake(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for future in waiting:
+            if not future.done():
+                future.set_result(None)

@@ -1,0 +1,110 @@
+"""The trees of a step for one policy, stage by stage."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from torch import Tensor
+
+from bough.batch import Batch
+from bough.credit import compute_credit
+from bough.curate import apply_filters
+from bough.reward import reward_trees
+from bough.rollout import Rollouts
+from bough.train.trained import TrainedPolicy
+from bough.tree import Credited, Rewarded, Tree, counted, groups
+
+
+@dataclass(slots=True, kw_only=True)
+class StepData:
+    """The trees of a step for one policy, by stage; with seats, the views of its seats.
+
+    Attributes:
+        policy: The policy.
+        rewarded: All trees of the step.
+        estimated: The same trees with estimates, unless a hook has replaced some.
+        credited: Those with advantages.
+        kept: The trees that pass the filters.
+        dropped: Number of dropped groups by reason.
+        unstarted: Number of tasks that did not start.
+        without_turn: Number of paths on which a seat of the policy did not act.
+        metrics: Of this policy, without the prefix of its seat.
+        batch: The batch of the update; None without one.
+        stale: Whether earlier weights than those before the update sampled the batch.
+        before: [M] the log-probabilities of the batch before the update, where hooks need them and the batch is stale.
+    """
+
+    policy: TrainedPolicy
+    rewarded: list[Rewarded] = field(default_factory=list[Rewarded])
+    estimated: list[Rewarded] = field(default_factory=list[Rewarded])
+    credited: list[Credited] = field(default_factory=list[Credited])
+    kept: list[Credited] = field(default_factory=list[Credited])
+    dropped: dict[str, int] = field(default_factory=dict[str, int])
+    unstarted: int = 0
+    without_turn: int = 0
+    metrics: dict[str, float] = field(default_factory=dict[str, float])
+    batch: Batch | None = None
+    stale: bool = False
+    before: Tensor | None = None
+
+    @property
+    def packed(self) -> Batch:
+        """The batch of an update."""
+        assert self.batch is not None
+        return self.batch
+
+    def divergence(self) -> float:
+        """The divergence of the policy caused by the update, nats; 0 without one."""
+        if self.batch is None:
+            return 0.0
+        before = self.batch.rollout_logprob if self.before is None else self.before
+        return self.policy.learner.divergence(replace(self.batch, rollout_logprob=before))
+
+    def add(self, rollouts: Rollouts, seed: int) -> None:
+        """Reward, credit and filter the trees of a round.
+
+        Args:
+            rollouts: The trees.
+            seed: The seed of the round.
+        """
+        policy, run = self.policy, self.policy.run
+        self.unstarted += len(rollouts.unstarted)
+        trees = policy.trainee.views(rollouts.trees)
+        if seats := len(policy.trainee.seats):
+            self.without_turn += seats * _count_paths(rollouts.trees) - _count_paths(trees)
+        if not trees:
+            # The seats of the policy did not act.
+            return
+        rewarded = reward_trees(trees, run.world.rewards)
+        self.rewarded += rewarded
+        self.estimated += policy.add_estimates(rewarded, seed)
+        self.credited = compute_credit(run.method.credit, self.estimated)
+        self.kept, self.dropped = apply_filters(self.credited, run.world.filters)
+
+    def most(self, batch_tasks: int) -> int:
+        """The number of groups of a batch: one a task and seat."""
+        return batch_tasks * max(1, len(self.policy.trainee.seats))
+
+    @property
+    def newest(self) -> int:
+        """The newest version of the policy that sampled in the kept trees; -1 without sampled tokens."""
+        return max((int(each.tree.policy_version.max(initial=-1)) for each in self.kept), default=-1)
+
+    def staleness(self) -> dict[str, float]:
+        """Mean and maximum over the sampled actions of the kept trees: updates of later steps before this one's."""
+        sampled = [each.tree.policy_version[each.tree.policy_version >= 0] for each in self.kept]
+        versions = np.concatenate([np.empty(0, np.int64), *sampled])
+        if not len(versions):
+            return {}
+        optimizer = self.policy.run.world.optimizer
+        behind = (self.policy.learner.updates - versions) / (optimizer.epochs * optimizer.minibatches)
+        return {"policy/staleness": float(behind.mean()), "policy/staleness_max": float(behind.max())}
+
+    @property
+    def groups(self) -> int:
+        """Number of groups that pass the filters."""
+        return len(groups(self.kept))
+
+
+def _count_paths(trees: Sequence[Tree]) -> int:
+    return sum(len(counted(tree)) for tree in trees)
