@@ -10,7 +10,8 @@ same number of steps with the base recipe's settings and its own credit rule (an
 one). Trees grow as in the methods of the same names, each with the credit of its paper. Methods sample
 unlike numbers of tokens in a step, so each is read off where it had sampled as many as the thriftiest run in all,
 between its two nearest evaluations. With `staleness` every batch is as old as its bound allows: an update waits until
-the batches of all later steps that may grow are complete. Prints a Markdown table; runs that are there already are read, not repeated.
+the batches of all later steps that may grow are complete. Prints a Markdown table; runs that are there already are
+read, not repeated.
 """
 
 import argparse
