@@ -12,24 +12,30 @@ import pytest
 import torch
 from tests.engine.toys import Toy, ask, engine, run
 
-from bough.engine import Completion, EngineFault, Local
+from bough.engine import Completion, EngineFault, Local, Replicas
 from bough.engine.generation import LocalEngine
 from bough.engine.multi_process import MultiProcessEngine
+from bough.engine.shared_crew import SharedCrew
 
 PROMPTS = [(tree, *range(20), tree, *[tree] * 20) for tree in range(1, 7)]
 
 
-def fleet(model: Any = None, **config: Any) -> MultiProcessEngine:
-    built = Local(**{"processes": 2, **config}).build(model or Toy())
+def fleet(model: Any = None, kind: str = "shared", **config: Any) -> MultiProcessEngine:
+    settings = Replicas(engine=Local(**config)) if kind == "replicas" else Local(**{"processes": 2, **config})
+    built = settings.build(model or Toy())
     assert isinstance(built, MultiProcessEngine)
     return built
 
 
-@pytest.fixture(scope="module")
-def shared() -> Iterator[tuple[Toy, MultiProcessEngine]]:
+KINDS = ["shared", "replicas"]
+"""Processes over one copy of the weights, and processes that each have their own."""
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def shared(request: pytest.FixtureRequest) -> Iterator[tuple[Toy, MultiProcessEngine]]:
     """One for all tests that leave it as it was, as processes take seconds to start."""
     model = Toy()
-    built = fleet(model)
+    built = fleet(model, request.param)
     yield model, built
     run(built.close())
 
@@ -131,8 +137,9 @@ def test_nothing_is_taken_over_while_requests_are_in_flight_but_cancelled_ones_a
     same(together(built), together(engine()))
 
 
-def test_a_process_that_is_killed_fails_what_it_had_and_is_replaced() -> None:
-    built = fleet()
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_process_that_is_killed_fails_what_it_had_and_is_replaced(kind: str) -> None:
+    built = fleet(kind=kind)
     built.load_weights(Toy(seed=1).state_dict(), 3)
     together(built)
     before = built.stats
@@ -146,7 +153,7 @@ def test_a_process_that_is_killed_fails_what_it_had_and_is_replaced() -> None:
     answers = run(main())
     faults = [answer for answer in answers if isinstance(answer, EngineFault)]
     assert 0 < len(faults) < len(PROMPTS)
-    assert "3 requests in hand" in str(faults[0])
+    assert "3 requests in flight" in str(faults[0])
     assert f"exit status {-signal.SIGKILL}" in str(faults[0])
     assert sum(isinstance(answer, Completion) for answer in answers) == len(PROMPTS) - len(faults)
     # The fresh one has the newest weights.
@@ -161,9 +168,22 @@ def test_a_process_that_is_killed_fails_what_it_had_and_is_replaced() -> None:
     built.reset_cache()
     same(together(built), completions)
 
-    # One that cannot be replaced says why to those whom it gets, and to nobody else.
+    async def close() -> list[Completion | BaseException]:
+        tasks = [asyncio.create_task(built.generate(ask(prompt, max_tokens=400))) for prompt in PROMPTS]
+        await asyncio.sleep(0.05)
+        await built.close()
+        await built.close()
+        return await asyncio.gather(*tasks, return_exceptions=True)
+
+    assert all(isinstance(answer, EngineFault) for answer in run(close()))
+    with pytest.raises(EngineFault, match="closed"):
+        run(built.generate(ask([1])))
+
+
+def test_a_process_that_cannot_be_replaced_fails_its_requests_with_the_cause() -> None:
     lost = fleet()
-    lost._model = Unsendable()
+    assert isinstance(lost._crew, SharedCrew)
+    lost._crew._model = Unsendable()
     os.kill(pid_of(lost, 0), signal.SIGKILL)
     time.sleep(0.2)
 
@@ -177,20 +197,10 @@ def test_a_process_that_is_killed_fails_what_it_had_and_is_replaced() -> None:
     assert any("cannot be sent to another process" in str(each) for each in told)
     run(lost.close())
 
-    async def close() -> list[Completion | BaseException]:
-        tasks = [asyncio.create_task(built.generate(ask(prompt, max_tokens=400))) for prompt in PROMPTS]
-        await asyncio.sleep(0.05)
-        await built.close()
-        await built.close()
-        return await asyncio.gather(*tasks, return_exceptions=True)
 
-    assert all(isinstance(answer, EngineFault) for answer in run(close()))
-    with pytest.raises(EngineFault, match="closed"):
-        run(built.generate(ask([1])))
-
-
-def test_processes_end_with_their_engine() -> None:
-    built = fleet(processes=2)
+@pytest.mark.parametrize("kind", KINDS)
+def test_processes_end_with_their_engine(kind: str) -> None:
+    built = fleet(kind=kind)
     pids = [pid_of(built, place) for place in range(2)]
     del built
     gc.collect()
@@ -221,6 +231,8 @@ def test_what_cannot_work_is_refused() -> None:
         Local(processes=3, slots=2)
     with pytest.raises(ValueError, match="for each of 2 processes"):
         Local(processes=2, cache_tokens=100)
+    with pytest.raises(ValueError, match=r"Replicas\.count: got 0; need at least 1"):
+        Replicas(count=0)
 
 
 def pid_of(built: MultiProcessEngine, place: int) -> int:

@@ -55,6 +55,9 @@ class Toy(nn.Module):
         """The engine's own copy; no other object changes a toy."""
         return self
 
+    def weights(self) -> dict[str, Tensor]:
+        return dict(self.state_dict())
+
     def hidden(
         self,
         tokens: Tensor,

@@ -39,14 +39,19 @@ def train(
         str | None,
         typer.Option(help="A policy: smollm2, a folder of a model, a GGUF file, or path/to/file.py:function"),
     ] = None,
+    cluster: Annotated[
+        Path | None, typer.Option(help="A TOML file whose table [execution] says where processes run.")
+    ] = None,
     out: Annotated[Path, typer.Option(help="Where run directories are made.")] = Path("runs"),
 ) -> None:
     """Train an agent by a method on a world; ends with the path of a report."""
+    from bough.cli.cluster import execution_changes
     from bough.cli.find import find_run
     from bough.config import override
     from bough.train import start
 
-    directory = start(override(find_run(method, on, policy), changes or []), out)
+    every = [*execution_changes(cluster), *(changes or [])]
+    directory = start(override(find_run(method, on, policy), every), out)
     typer.echo(f"report: {directory.report}")
 
 

@@ -24,6 +24,8 @@ FAILURES = {
     "Diverged",
     "EngineFault",
     "EnvFault",
+    "LaunchError",
+    "RankFault",
     "NoLearningSignal",
     "StoreError",
     "UserCodeError",

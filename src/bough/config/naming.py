@@ -20,7 +20,7 @@ Maker: TypeAlias = Callable[..., Any]
 
 ROOMS = (
     "env", "context", "appraise", "policy", "engine", "explore", "search", "reward", "hooks", "credit", "curate",
-    "objective", "learner", "train",
+    "objective", "learner", "launch", "train",
 )  # fmt: skip
 """Packages whose pieces can be named without a file."""
 

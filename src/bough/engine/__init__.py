@@ -4,6 +4,7 @@ from bough.engine.engine import Caching, Completion, Engine, EngineFault, Finish
 from bough.engine.local import Local
 from bough.engine.openai import OpenAi
 from bough.engine.own_model import OwnModel, Remote
+from bough.engine.replicas import Replicas
 from bough.engine.scripted import InjectedFault, Scripted
 from bough.engine.vllm import Vllm
 
@@ -18,6 +19,7 @@ __all__ = [
     "OpenAi",
     "OwnModel",
     "Remote",
+    "Replicas",
     "Request",
     "Sampling",
     "Scripted",

@@ -97,7 +97,7 @@ class Decoder:
         self._make_attention = attention_for(model)
         self.running: dict[int, Generate | Score] = {}
         self.policy_version = 0
-        self.context_tokens = config.context_of(model)
+        self.context_tokens = config.context_of(model.context_tokens)
         self.stats = Stats()
         self.reset()
 

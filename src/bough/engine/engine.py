@@ -151,6 +151,16 @@ class Engine(Protocol):
 
 
 @runtime_checkable
+class Busy(Protocol):
+    """Measures its own working time: an engine, an environment's host."""
+
+    @property
+    def busy_s(self) -> float:
+        """Working time in seconds since its creation."""
+        ...
+
+
+@runtime_checkable
 class Caching(Protocol):
     """An engine that keeps keys and values in the memory of the policy's device."""
 

@@ -8,7 +8,7 @@ from bough.tree.needs import BATCH_INVARIANCE, Need
 
 if TYPE_CHECKING:
     from bough.engine.generation import LocalEngine
-    from bough.engine.model import Model, ServedPolicy
+    from bough.engine.model import ServedPolicy
     from bough.engine.multi_process import MultiProcessEngine
 
 
@@ -58,9 +58,9 @@ class Local:
         """Batch invariance, when each request is computed alone."""
         return frozenset({BATCH_INVARIANCE} if self.deterministic else ())
 
-    def context_of(self, model: "Model") -> int:
-        """Most tokens of prompt and completion together, with a model."""
-        return min(model.context_tokens, self.context_tokens or model.context_tokens)
+    def context_of(self, most: int) -> int:
+        """Most tokens of prompt and completion together, with a model of `most` positions."""
+        return min(most, self.context_tokens or most)
 
     def build(self, policy: "ServedPolicy") -> "LocalEngine | MultiProcessEngine":
         """An engine over a copy of a policy's model; its weights are version 0.
@@ -70,8 +70,9 @@ class Local:
         """
         if self.processes:
             from bough.engine.multi_process import MultiProcessEngine
+            from bough.engine.shared_crew import SharedCrew
 
-            return MultiProcessEngine(self, policy.replica())
+            return MultiProcessEngine(SharedCrew(self, policy.replica()))
         from bough.engine.generation import LocalEngine
 
         return LocalEngine(self, policy.replica())

@@ -1,4 +1,4 @@
-"""Generation in worker processes, each with a `LocalEngine`, over one copy of the weights.
+"""Generation in worker processes, each with an engine.
 
     generate, score --> waiting --Router.deal--> process 0 --> results
                                                  process 1 --> results
@@ -10,62 +10,50 @@ share prefixes as they do in one process.
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from itertools import count
 
-import torch
 from torch import Tensor
 
+from bough.engine.crew import Crew
 from bough.engine.decoder import Stats
 from bough.engine.engine import Completion, EngineFault, Request
 from bough.engine.generation import ROUNDS
-from bough.engine.local import Local
-from bough.engine.model import Model
 from bough.engine.router import Router, Work
 from bough.engine.worker import EngineWorker, Job
 from bough.engine.worker_process import Call, Cancel, Message, Renew, Scoring
 
 
 class MultiProcessEngine:
-    """The engine that `Local` configures with processes.
+    """The engine that `Local` with processes and `Replicas` configure.
 
     When a process dies, its requests fail with an `EngineFault`, and a new process replaces it.
     """
 
-    def __init__(self, config: Local, model: Model) -> None:
-        """Start the processes and wait until they are ready; no other object may change the model.
+    def __init__(self, crew: Crew) -> None:
+        """Start the processes and wait until they are ready.
 
         Raises:
-            ValueError: when the model is not on the CPU, cannot be pickled or does not fit the shared memory, or a
-                process cannot build an engine.
+            ValueError: when a process cannot start, or cannot build an engine.
             RuntimeError: when a process dies during its start.
         """
-        if model.device.type != "cpu":
-            raise ValueError(
-                f"Local.processes: got {config.processes} with a model on {model.device}; need a model on the CPU, or "
-                "processes=0, as this one keeps a GPU busy"
-            )
-        slots = -(-config.slots // config.processes)
-        cache = None if config.cache_tokens is None else config.cache_tokens // config.processes
-        self._config = replace(config, processes=0, slots=slots, cache_tokens=cache)
-        self._model = model
-        self._threads = max(torch.get_num_threads() // config.processes, 1)
-        self._context_tokens = config.context_of(model)
+        self._crew = crew
         self._policy_version = 0
-        self._router = Router(config.processes, slots=slots, most_tokens=cache or slots * self._context_tokens)
+        self._router = Router(crew.count, slots=crew.slots, most_tokens=crew.cache_tokens)
         self._numbers = count()
         self._waiting: list[Job] = []
         self._dealing: asyncio.Task[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._closed = False
-        self._crew: list[EngineWorker] = []
+        self._workers: list[EngineWorker] = []
         try:
-            self._crew.extend(self._start() for _ in range(config.processes))
-            for hand in self._crew:
-                hand.greet()
+            self._workers.extend(self._start(place) for place in range(crew.count))
+            for worker in self._workers:
+                worker.greet()
         except BaseException:
-            for hand in self._crew:
-                hand.end()
+            for worker in self._workers:
+                worker.end()
+            crew.close()
             raise
 
     @property
@@ -76,7 +64,7 @@ class MultiProcessEngine:
     @property
     def context_tokens(self) -> int:
         """Most tokens of prompt and completion together."""
-        return self._context_tokens
+        return self._crew.context_tokens
 
     @property
     def cache_tokens(self) -> int:
@@ -91,18 +79,18 @@ class MultiProcessEngine:
     @property
     def pids(self) -> tuple[int | None, ...]:
         """The process ids."""
-        return tuple(hand.process.pid for hand in self._crew)
+        return tuple(worker.pid for worker in self._workers)
 
     @property
     def stats(self) -> Stats:
         """The sum of the workers' counts, as last reported."""
-        every = [hand.stats for hand in self._crew]
+        every = [worker.stats for worker in self._workers]
         return Stats(**{one.name: sum(getattr(stats, one.name) for stats in every) for one in fields(Stats)})
 
     @property
     def busy_s(self) -> float:
         """Total seconds of passes, the mean over the workers, as last reported."""
-        return sum(hand.busy_s for hand in self._crew) / len(self._crew)
+        return sum(worker.busy_s for worker in self._workers) / len(self._workers)
 
     async def generate(self, request: Request) -> Completion:
         """See `Engine.generate`."""
@@ -127,16 +115,16 @@ class MultiProcessEngine:
         return tuple(await asyncio.gather(*(self.score(prompt_tokens, each, temperature) for each in continuations)))
 
     def load_weights(self, weights: Mapping[str, Tensor], policy_version: int) -> None:
-        """See `Engine.load_weights`. Processes share the weights' memory, so weights are copied once.
+        """See `Engine.load_weights`.
 
         Raises:
             RuntimeError: when requests are in flight.
             ValueError: when the weights do not fit the model.
         """
         self._settled(f"load_weights: got weights of version {policy_version}")
-        self._model.load(weights)
+        message = self._crew.load(weights, policy_version)
         self._policy_version = policy_version
-        self._renew(policy_version)
+        self._renew(message)
 
     def reset_cache(self) -> None:
         """See `Engine.reset_cache`.
@@ -145,7 +133,7 @@ class MultiProcessEngine:
             RuntimeError: when requests are in flight.
         """
         self._settled("reset_cache: called")
-        self._renew(None)
+        self._renew(Renew(policy_version=None))
 
     async def close(self) -> None:
         """See `Engine.close`. Requests in flight fail with an `EngineFault`."""
@@ -154,16 +142,17 @@ class MultiProcessEngine:
         waiting, self._waiting = self._waiting, []
         for job in waiting:
             job.fail(EngineFault(fault))
-        for place in range(len(self._crew)):
+        for place in range(len(self._workers)):
             self._let_go(place, fault)
+        self._crew.close()
 
-    def _renew(self, policy_version: int | None) -> None:
+    def _renew(self, message: Message) -> None:
         self._router.reset()
-        for place in range(len(self._crew)):
-            self._send(place, Renew(policy_version=policy_version))
+        for place in range(len(self._workers)):
+            self._send(place, message)
 
     def _settled(self, call: str) -> None:
-        if flying := len(self._waiting) + sum(len(hand.jobs) for hand in self._crew):
+        if flying := len(self._waiting) + sum(len(worker.jobs) for worker in self._workers):
             raise RuntimeError(f"{call} with {flying} requests in flight; need none; await or cancel them first")
 
     async def _ask(self, request: Request | Scoring, work: Work) -> Completion | tuple[float, ...]:
@@ -188,23 +177,23 @@ class MultiProcessEngine:
             await asyncio.sleep(0)
         waiting, self._waiting = self._waiting, []
         places = self._router.deal([job.work for job in waiting])
-        for place, hand in enumerate(self._crew):
+        for place, worker in enumerate(self._workers):
             jobs = [job for job, to in zip(waiting, places, strict=True) if to == place]
-            hand.jobs.update((job.call.number, job) for job in jobs)
+            worker.jobs.update((job.call.number, job) for job in jobs)
             if jobs:
                 self._send(place, [job.call for job in jobs])
 
     def _cancel(self, job: Job) -> None:
         if job in self._waiting:
             self._waiting.remove(job)
-        for place, hand in enumerate(self._crew):
-            if hand.jobs.pop(job.call.number, None) is not None:
+        for place, worker in enumerate(self._workers):
+            if worker.jobs.pop(job.call.number, None) is not None:
                 self._router.done(place)
                 self._send(place, Cancel(number=job.call.number))
 
     def _send(self, place: int, message: Message) -> None:
         try:
-            self._crew[place].send(message)
+            self._workers[place].send(message)
         except OSError:
             self._replace(place)
 
@@ -214,62 +203,62 @@ class MultiProcessEngine:
             return
         self._mute()
         self._loop = loop
-        for place, hand in enumerate(self._crew):
-            if not hand.connection.closed:
-                loop.add_reader(hand.connection.fileno(), self._read, place)
+        for place, worker in enumerate(self._workers):
+            if not worker.connection.closed:
+                loop.add_reader(worker.connection.fileno(), self._read, place)
 
     def _mute(self) -> None:
         if self._loop is not None and not self._loop.is_closed():
-            for hand in self._crew:
-                if not hand.connection.closed:
-                    self._loop.remove_reader(hand.connection.fileno())
+            for worker in self._workers:
+                if not worker.connection.closed:
+                    self._loop.remove_reader(worker.connection.fileno())
         self._loop = None
 
     def _read(self, place: int) -> None:
-        hand = self._crew[place]
+        worker = self._workers[place]
         try:
-            report = hand.receive()
+            report = worker.receive()
         except (EOFError, OSError):
             self._replace(place)
             return
         for answer in report.answers if report else ():
             # A cancelled call has no job.
-            if job := hand.jobs.pop(answer.number, None):
+            if job := worker.jobs.pop(answer.number, None):
                 self._router.done(place)
                 if isinstance(answer.result, Exception):
                     job.fail(answer.result)
                 elif not job.future.done():
                     job.future.set_result(answer.result)
 
-    def _start(self) -> EngineWorker:
-        return EngineWorker.start(self._config, self._model, policy_version=self._policy_version, threads=self._threads)
+    def _start(self, place: int) -> EngineWorker:
+        return self._crew.start(place, self._policy_version)
 
     def _replace(self, place: int) -> None:
         """Replace a process that died, unless it died before it was ready."""
-        hand = self._crew[place]
-        flying, ready = len(hand.jobs), hand.ready
-        why = hand.wrong or "out of memory, or killed?"
-        self._let_go(place, f"an engine process died with {flying} requests in hand; {why}")
+        worker = self._workers[place]
+        flying, ready = len(worker.jobs), worker.ready
+        why = worker.wrong or "out of memory, or killed?"
+        self._let_go(place, f"an engine process died with {flying} requests in flight; {why}")
         if not ready or self._closed:
             return
         try:
-            fresh = self._start()
+            fresh = self._start(place)
         except ValueError as error:
             # The next request raises the error.
-            hand.ready, hand.wrong = False, str(error)
+            worker.ready, worker.wrong = False, str(error)
             return
-        fresh.stats, fresh.busy_s = hand.stats, hand.busy_s
-        self._crew[place] = fresh
+        fresh.stats, fresh.busy_s = worker.stats, worker.busy_s
+        self._workers[place] = fresh
         if self._loop is not None and not self._loop.is_closed():
             self._loop.add_reader(fresh.connection.fileno(), self._read, place)
 
     def _let_go(self, place: int, fault: str) -> None:
         """End a process and fail its requests."""
-        hand = self._crew[place]
-        if self._loop is not None and not self._loop.is_closed() and not hand.connection.closed:
-            self._loop.remove_reader(hand.connection.fileno())
-        status = hand.end()
-        jobs, hand.jobs = hand.jobs, {}
+        worker = self._workers[place]
+        if self._loop is not None and not self._loop.is_closed() and not worker.connection.closed:
+            self._loop.remove_reader(worker.connection.fileno())
+        status = worker.end()
+        jobs, worker.jobs = worker.jobs, {}
         self._router.reset(place)
         for job in jobs.values():
             self._router.done(place)

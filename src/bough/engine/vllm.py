@@ -74,9 +74,9 @@ class Vllm:
             for need in (ENTROPIES, MEAN_TURN_ENTROPY)
         )
 
-    def context_of(self, policy: "ServedPolicy") -> int:
-        """Most tokens of prompt and completion together, with a policy."""
-        return min(policy.context_tokens, self.context_tokens or policy.context_tokens)
+    def context_of(self, most: int) -> int:
+        """Most tokens of prompt and completion together, with a model of `most` positions."""
+        return min(most, self.context_tokens or most)
 
     def build(self, policy: "ServedPolicy") -> "VllmEngine":
         """Start a server with the weights of a policy, as version 0, and wait until it answers.

@@ -63,7 +63,7 @@ class VllmEngine:
     def __init__(self, config: Vllm, python: str, policy: "ServedPolicy") -> None:
         """Start a server, see `Vllm.build`."""
         self._config = config
-        self._context_tokens = config.context_of(policy)
+        self._context_tokens = config.context_of(policy.context_tokens)
         self._policy_version = 0
         self._server = VllmServer(config, python, policy)
         self._client: httpx2.AsyncClient | None = None

@@ -61,7 +61,7 @@ class VllmServer:
         self._settings, self._python = settings, python
         self._device = policy.device.type
         self._dtype = str(policy.dtype).removeprefix("torch.")
-        self._context_tokens = settings.context_of(policy)
+        self._context_tokens = settings.context_of(policy.context_tokens)
         self._shapes = {name: tuple(weight.shape) for name, weight in policy.weights().items()}
         self._folder = Path(tempfile.mkdtemp(prefix="bough-vllm-", dir=_room(policy)))
         self.socket = self._folder / "socket"

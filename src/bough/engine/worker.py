@@ -1,24 +1,18 @@
-"""The engine's side of one worker process of a `MultiProcessEngine`."""
+"""One worker process of a `MultiProcessEngine`, seen from the engine."""
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from multiprocessing.process import BaseProcess
 from typing import TYPE_CHECKING
-
-import torch
-import torch.multiprocessing
 
 from bough.engine.decoder import Stats
 from bough.engine.engine import Completion
 from bough.engine.router import Work
-from bough.engine.worker_process import Call, Message, Report, serve
+from bough.engine.worker_process import Call, Message, Report
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
-
-    from bough.engine.local import Local
-    from bough.engine.model import Model
 
 END_S = 5.0
 """Seconds that a process may take to exit by itself."""
@@ -49,8 +43,9 @@ class EngineWorker:
     """A worker process, its connection, and its jobs.
 
     Attributes:
-        process: The started process.
-        connection: The pipe to it.
+        pid: Its process id on its machine, where it is known.
+        connection: The channel to it.
+        ending: Ends it, after as many seconds at most; returns its exit status, minus the signal where one killed it.
         jobs: Jobs in flight, by number.
         ready: Whether it has built its engine.
         stats: Its counts, as last reported.
@@ -58,38 +53,14 @@ class EngineWorker:
         wrong: The error of its start, if any.
     """
 
-    process: BaseProcess
+    pid: int | None
     connection: "Connection"
+    ending: Callable[[float], int | None]
     jobs: dict[int, Job] = field(default_factory=dict[int, Job])
     ready: bool = False
     stats: Stats = field(default_factory=Stats)
     busy_s: float = 0.0
     wrong: str = ""
-
-    @staticmethod
-    def start(config: "Local", model: "Model", *, policy_version: int, threads: int) -> "EngineWorker":
-        """Start a process; the memory of the model's weights is shared with it.
-
-        Raises:
-            ValueError: when the model cannot be sent, or does not fit the memory that processes share.
-        """
-        context = torch.multiprocessing.get_context("spawn")
-        ours, theirs = context.Pipe()
-        arguments = (theirs, config, model, policy_version, threads)
-        process = context.Process(target=serve, args=arguments, name="bough-engine", daemon=True)
-        try:
-            process.start()
-        except Exception as error:  # pickling fails in many ways
-            ours.close()
-            why = f"{type(error).__name__}: {error}"
-            raise ValueError(
-                f"Local.processes: got a model that cannot be sent to another process ({why}); need one that can be "
-                "pickled, and room for its weights in the memory that processes share (/dev/shm; in a container "
-                "--shm-size); or set processes=0"
-            ) from error
-        finally:
-            theirs.close()
-        return EngineWorker(process=process, connection=ours)
 
     def greet(self) -> None:
         """Wait until the process is ready.
@@ -136,9 +107,6 @@ class EngineWorker:
         """End the process; returns its exit status, minus the signal where one killed it."""
         with suppress(OSError):
             self.connection.send("end")
-        self.process.join(END_S if self.ready else 0)
-        if self.process.is_alive():
-            self.process.kill()
-        self.process.join()
+        status = self.ending(END_S if self.ready else 0)
         self.connection.close()
-        return self.process.exitcode
+        return status

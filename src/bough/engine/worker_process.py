@@ -1,4 +1,4 @@
-"""The worker process of a `MultiProcessEngine`: builds an engine and serves the requests it receives."""
+"""The worker processes of a `MultiProcessEngine`: each builds an engine and serves the requests it receives."""
 
 import asyncio
 import gc
@@ -11,13 +11,17 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from typing import Literal, TypeAlias
 
+import safetensors.torch
 import torch
 
 from bough.engine.decoder import Stats
-from bough.engine.engine import Completion, EngineFault, Request
+from bough.engine.engine import Busy, Completion, Engine, EngineFault, Request
 from bough.engine.generation import LocalEngine
 from bough.engine.local import Local
 from bough.engine.model import Model
+from bough.engine.replicated_recipe import ReplicatedRecipe
+from bough.engine.sent_policy import SentPolicy
+from bough.launch.placement import end_with_parent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +56,31 @@ class Renew:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """New weights for a process that shares no memory: a safetensors file as bytes, and their version."""
+
+    weights: bytes
+    policy_version: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setup:
+    """The first message to a process that shares no memory.
+
+    Attributes:
+        engine: Settings of its engine.
+        policy: The policy as built.
+        threads: PyTorch's threads in the process.
+        newest: The newest weights, if the policy was updated since.
+    """
+
+    engine: ReplicatedRecipe
+    policy: SentPolicy
+    threads: int
+    newest: Load | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """The result of a call."""
 
@@ -74,7 +103,7 @@ class Report:
     busy_s: float
 
 
-Message: TypeAlias = Sequence[Call] | Cancel | Renew | Literal["end"]
+Message: TypeAlias = Sequence[Call] | Cancel | Renew | Load | Literal["end"]
 
 
 def serve(connection: Connection, config: Local, model: Model, policy_version: int, threads: int) -> None:
@@ -91,6 +120,32 @@ def serve(connection: Connection, config: Local, model: Model, policy_version: i
         connection.send(str(error))
         return
     engine.renew(policy_version)
+    serve_engine(connection, engine)
+
+
+def serve_replica(channel: int) -> None:
+    """Receive a `Setup`, build its engine, send None (or the error), then serve calls until the channel closes.
+
+    Args:
+        channel: The number of the open file that is the channel.
+    """
+    threading.Thread(target=end_with_parent, daemon=True).start()
+    connection = Connection(channel)
+    with suppress(EOFError, ConnectionError):
+        setup: Setup = connection.recv()
+        torch.set_num_threads(setup.threads)
+        try:
+            engine = setup.engine.build(setup.policy)
+            if setup.newest is not None:
+                _load(engine, setup.newest)
+        except (EngineFault, ImportError, ValueError) as error:
+            connection.send(str(error))
+            return
+        serve_engine(connection, engine)
+
+
+def serve_engine(connection: Connection, engine: Engine) -> None:
+    """Send that the engine is ready, then serve calls until the connection closes; ends the process."""
     # All objects so far live as long as the process, so garbage collection can skip them.
     gc.freeze()
     with suppress(ConnectionError):
@@ -100,10 +155,14 @@ def serve(connection: Connection, config: Local, model: Model, policy_version: i
     os._exit(0)
 
 
+def _load(engine: Engine, new: Load) -> None:
+    engine.load_weights(safetensors.torch.load(new.weights), new.policy_version)
+
+
 @dataclass(slots=True, eq=False)
 class _Desk:
     connection: Connection
-    engine: LocalEngine
+    engine: Engine
     running: dict[int, asyncio.Task[None]] = field(default_factory=dict[int, asyncio.Task[None]])
     done: list[Answer] = field(default_factory=list[Answer])
 
@@ -122,14 +181,28 @@ class _Desk:
                     loop.call_soon_threadsafe(inbox.put_nowait, message)
 
         threading.Thread(target=read, daemon=True).start()
+        try:
+            await self._serve(inbox)
+        finally:
+            await self.engine.close()
+
+    async def _serve(self, inbox: "asyncio.Queue[Message]") -> None:
         while (message := await inbox.get()) != "end":
             if isinstance(message, Cancel):
                 await self._cancel(message.number)
             elif isinstance(message, Renew):
-                self.engine.renew(message.policy_version)
+                self._renew(message.policy_version)
+            elif isinstance(message, Load):
+                _load(self.engine, message)
             else:
                 for call in message:
                     self.running[call.number] = asyncio.create_task(self._answer(call))
+
+    def _renew(self, policy_version: int | None) -> None:
+        if policy_version is not None and isinstance(self.engine, LocalEngine):
+            self.engine.renew(policy_version)
+        else:
+            self.engine.reset_cache()
 
     async def _cancel(self, number: int) -> None:
         if task := self.running.get(number):
@@ -157,4 +230,6 @@ class _Desk:
         answers, self.done = self.done, []
         # The reading thread handles the end of the parent.
         with suppress(ConnectionError):
-            self.connection.send(Report(answers=answers, stats=self.engine.stats, busy_s=self.engine.busy_s))
+            stats = self.engine.stats if isinstance(self.engine, LocalEngine) else Stats()
+            busy_s = self.engine.busy_s if isinstance(self.engine, Busy) else 0.0
+            self.connection.send(Report(answers=answers, stats=stats, busy_s=busy_s))

@@ -1,8 +1,6 @@
 """The server loop inside a worker process: read a request, call the environment, write the reply."""
 
-import os
 import pickle
-import signal
 import socket
 import threading
 import time
@@ -14,6 +12,7 @@ from typing import Literal, TypeAlias
 
 from bough.env.checked import ValidatedEnv
 from bough.env.env import Env, EnvFault, Split, State, Step, UserCodeError
+from bough.launch.placement import end_with_parent
 from bough.tree import AgentAction, Task
 from bough.usercode.load import unpickle
 from bough.usercode.origin import describe
@@ -109,7 +108,7 @@ def framed(message: Hello | Request | Reply) -> bytes:
 
 def serve(channel_fd: int) -> None:
     """Answers requests until the channel closes. The process ends when its standard input closes."""
-    threading.Thread(target=_die_with_parent, daemon=True).start()
+    threading.Thread(target=end_with_parent, daemon=True).start()
     with socket.socket(fileno=channel_fd) as channel, channel.makefile("rwb") as stream:
         hello = _read(stream)
         if not isinstance(hello, Hello):
@@ -177,10 +176,3 @@ def _read(stream: BufferedRWPair) -> object:
 def _write(stream: BufferedRWPair, reply: Reply) -> None:
     stream.write(framed(reply))
     stream.flush()
-
-
-def _die_with_parent() -> None:
-    """Standard input closes when the parent ends; this process and its children are then killed."""
-    while os.read(0, 1):
-        pass
-    os.killpg(0, signal.SIGKILL)

@@ -1,28 +1,17 @@
 """One worker process, seen from the parent: started, called, killed and replaced when it fails."""
 
 import asyncio
-import contextlib
-import json
-import os
 import pickle
-import signal
 import socket
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from bough.env.env import EnvFault, UserCodeError
 from bough.env.serve import ERRORS, LENGTH_BYTES, Answer, Hello, Reply, Request, Verdict, framed
+from bough.launch import Launched, Launcher, LaunchError
 from bough.usercode.load import loaded_files
 
-# The child must find the same modules as this process, so it gets the path before any import.
-START = """
-import json, sys
-sys.path[:] = json.loads(sys.argv[2])
-from bough.env.serve import serve
-serve(int(sys.argv[1]))
-"""
+ENTRY = "bough.env.serve:serve"
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -37,6 +26,8 @@ class Worker:
         env: The environment, pickled.
         deadline_s: Maximum seconds for one call, counted from when the process is free for it.
         startup_s: Maximum seconds for a new process to be ready.
+        launcher: Starts the process.
+        number: The place that the process takes.
         notify: Called with a line when the process is replaced because it hung or died.
         calls: Number of calls running or queued.
         replaced: Number of processes that hung or died and were replaced.
@@ -47,6 +38,8 @@ class Worker:
     env: bytes
     deadline_s: float
     startup_s: float
+    launcher: Launcher
+    number: int
     notify: Callable[[str], None]
     calls: int = 0
     replaced: int = 0
@@ -81,7 +74,8 @@ class Worker:
         """Ends the process. A call in flight raises its fault; no process is started."""
         self._closed = True
         if self._process is not None:
-            self._process.kill()
+            # The channel stays open for the call in flight, which then raises its fault.
+            self._process.child.kill()
         async with self._lock_of_loop():
             self._end_process()
 
@@ -120,7 +114,7 @@ class Worker:
     async def _ready(self) -> "_Process":
         """Returns the process once it has unpickled the environment; a new one where it died since the last call."""
         if self._process is None:
-            self._process = _Process.spawn()
+            self._process = self._spawn()
         elif not self._process.is_quiet():
             self.notify(f"{self.name}: a worker died between calls (exit status {self._replace()}) and was replaced")
         process = self._process
@@ -128,9 +122,12 @@ class Worker:
             return process
         try:
             async with asyncio.timeout(self.startup_s):
+                await process.connect(self.startup_s)
                 reply = await process.exchange(framed(Hello(env=self.env, files=loaded_files())))
         except TimeoutError:
             raise EnvFault(f"{self.name}: no worker was ready within {self.startup_s:g} s; it was replaced") from None
+        except LaunchError as error:
+            raise EnvFault(f"{self.name}: no worker started: {error}") from error
         if reply.verdict != Verdict.READY:
             raise UserCodeError(
                 f"{self.name}: got no environment in the worker; need one that it can unpickle: {reply.message}"
@@ -142,43 +139,39 @@ class Worker:
         status = self._end_process()
         self.replaced += 1
         if not self._closed:
-            self._process = _Process.spawn()
+            self._process = self._spawn()
         return status
+
+    def _spawn(self) -> "_Process":
+        return _Process(child=self.launcher.launch(ENTRY, self.number))
 
     def _end_process(self) -> int | None:
         """Ends the process; returns its exit status, minus the signal where one killed it."""
         process, self._process = self._process, None
-        if process is None:
-            return None
-        status = process.kill()
-        process.channel.close()
-        return status
+        return None if process is None else process.kill()
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class _Process:
-    child: subprocess.Popen[bytes]
-    channel: socket.socket
+    child: Launched
+    channel: socket.socket | None = None
     greeted: bool = False
 
-    @staticmethod
-    def spawn() -> "_Process":
-        parent_end, child_end = socket.socketpair()
-        parent_end.setblocking(False)
-        with child_end:
-            # A new process group leader: Ctrl-C reaches only the parent, and the child's group can be killed whole.
-            # The child ends when its standard input closes (see `serve`); the environment's prints go to stderr.
-            child = subprocess.Popen(
-                [sys.executable, "-c", START, str(child_end.fileno()), json.dumps(sys.path)],
-                stdin=subprocess.PIPE,
-                stdout=2,
-                pass_fds=[child_end.fileno()],
-                start_new_session=True,
-            )
-        return _Process(child=child, channel=parent_end)
+    async def connect(self, timeout_s: float) -> None:
+        """Wait for the channel.
+
+        Raises:
+            TimeoutError: when the process does not connect in time.
+            LaunchError: when it cannot start.
+        """
+        if self.channel is None:
+            self.channel = await asyncio.to_thread(self.child.connect, timeout_s)
+            self.channel.setblocking(False)
 
     def is_quiet(self) -> bool:
         """Whether the process is alive and has sent nothing outside a call."""
+        if self.channel is None:
+            return True
         try:
             self.channel.recv(1, socket.MSG_PEEK)
         except BlockingIOError:
@@ -193,25 +186,25 @@ class _Process:
         Raises:
             EOFError, ConnectionError: when the process died.
         """
+        assert self.channel is not None
         await asyncio.get_running_loop().sock_sendall(self.channel, frame)
-        size = int.from_bytes(await self._receive(LENGTH_BYTES), "big")
-        return pickle.loads(await self._receive(size))
+        size = int.from_bytes(await self._receive(self.channel, LENGTH_BYTES), "big")
+        return pickle.loads(await self._receive(self.channel, size))
 
-    async def _receive(self, size: int) -> bytearray:
+    async def _receive(self, channel: socket.socket, size: int) -> bytearray:
         loop = asyncio.get_running_loop()
         buffer = bytearray(size)
         rest = memoryview(buffer)
         while rest:
-            got = await loop.sock_recv_into(self.channel, rest)
+            got = await loop.sock_recv_into(channel, rest)
             if got == 0:
                 raise EOFError
             rest = rest[got:]
         return buffer
 
-    def kill(self) -> int:
+    def kill(self) -> int | None:
         """Ends the process and its children; returns its exit status."""
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.child.pid, signal.SIGKILL)
-        if self.child.stdin is not None:
-            self.child.stdin.close()
-        return self.child.wait()
+        status = self.child.kill()
+        if self.channel is not None:
+            self.channel.close()
+        return status

@@ -9,6 +9,7 @@ from typing import cast
 from bough.env.env import Branching, Env, Split, State, Step
 from bough.env.serve import Packed, Request
 from bough.env.worker import Worker
+from bough.launch import Launcher, Placement, ThisMachine
 from bough.tree import AgentAction, Task
 
 LARGE_ENV_BYTES = 50 * 2**20
@@ -38,19 +39,23 @@ class Workers:
         deadline_s: Maximum seconds for one call, counted from when its process is free. A call behind n others
             returns or raises within (n + 1) deadlines, plus the time to start new processes.
         startup_s: Maximum seconds for a new process to load the environment.
+        placement: Where the processes start.
         notify: Called with a line when a process is replaced, and when the environment or a state is large.
 
     Raises:
         ValueError: when a field is out of its range, or the environment cannot be pickled or branched.
+        LaunchError: when the cluster has no room.
     """
 
     env: Env
     count: int = 2
     deadline_s: float = 30.0
     startup_s: float = 60.0
+    placement: Placement = ThisMachine()
     notify: Callable[[str], None] = field(default=to_stderr, repr=False)
     _largest: list[int] = field(default_factory=lambda: [LARGE_STATE_BYTES // 2], init=False, repr=False)
     _workers: list[Worker] = field(default_factory=list[Worker], init=False, repr=False)
+    _launchers: list[Launcher] = field(default_factory=list[Launcher], init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.count < 1:
@@ -77,9 +82,19 @@ class Workers:
                 f"{mib(self.count * len(blob))} in all, again when it is replaced. Load the data inside the "
                 "environment, from a file that a field names"
             )
+        launcher = self.placement.reserve("environment worker", self.count)
+        self._launchers.append(launcher)
         self._workers.extend(
-            Worker(name=name, env=blob, deadline_s=self.deadline_s, startup_s=self.startup_s, notify=self.notify)
-            for _ in range(self.count)
+            Worker(
+                name=name,
+                env=blob,
+                deadline_s=self.deadline_s,
+                startup_s=self.startup_s,
+                launcher=launcher,
+                number=number,
+                notify=self.notify,
+            )
+            for number in range(self.count)
         )
 
     @property
@@ -132,6 +147,8 @@ class Workers:
         """Ends the processes. Safe to call twice."""
         for worker in self._workers:
             await worker.close()
+        for launcher in self._launchers:
+            launcher.close()
 
     def _least_busy(self) -> int:
         return min(range(self.count), key=lambda index: self._workers[index].calls)

@@ -364,4 +364,10 @@ def make_host(run: Run, notify: Callable[[str], None] = to_stderr) -> EnvHost:
     env, settings = run.world.env, run.world.execution
     if not settings.workers:
         return InProcessHost(env=env)
-    return Workers(env=env, count=settings.workers, deadline_s=settings.worker_deadline_s, notify=notify)
+    return Workers(
+        env=env,
+        count=settings.workers,
+        deadline_s=settings.worker_deadline_s,
+        placement=settings.worker_placement,
+        notify=notify,
+    )

@@ -10,6 +10,7 @@ from bough.config.finite import INFINITE
 from bough.config.kinds import check_kinds
 from bough.engine import Engine, Local
 from bough.env import Split
+from bough.launch import Placement, ThisMachine
 from bough.train.revise import Revise
 from bough.tree.needs import (
     DEMONSTRATIONS,
@@ -220,6 +221,7 @@ class Execution:
         engine: Generates text.
         workers: Number of processes that run the environment; 0 runs it in this process.
         worker_deadline_s: Longest time of one call of a worker, in seconds; then the worker is replaced.
+        worker_placement: Where the workers start: `ThisMachine()`, or `Ray()` for a cluster.
         staleness: Maximum number of updates between the weights that sample a token and the weights that the token
             trains, 0 to 8. With 1 the trees of the next step grow during the update, and new weights wait for them.
             From 2 on up to so many further batches grow while a step waits, and new weights are loaded meanwhile: a
@@ -235,6 +237,7 @@ class Execution:
     engine: EngineRecipe = Local(slots=256)
     workers: int = 0
     worker_deadline_s: float = 60.0
+    worker_placement: Placement = ThisMachine()
     staleness: int = 0
     threads: int = 0
     ranks: int = 1

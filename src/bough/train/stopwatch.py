@@ -3,17 +3,8 @@
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import Protocol, runtime_checkable
 
-
-@runtime_checkable
-class Busy(Protocol):
-    """Measures its own working time: an engine, an environment's host."""
-
-    @property
-    def busy_s(self) -> float:
-        """Working time in seconds since its creation."""
-        ...
+from bough.engine.engine import Busy
 
 
 class Stopwatch:

@@ -1,0 +1,87 @@
+"""Worker processes that each have the weights, on one machine or many."""
+
+import pickle
+from collections.abc import Mapping
+from multiprocessing.connection import Connection
+from typing import TYPE_CHECKING
+
+import safetensors.torch
+import torch
+from torch import Tensor
+
+from bough.engine.local import Local
+from bough.engine.sent_policy import SentPolicy
+from bough.engine.worker import EngineWorker
+from bough.engine.worker_process import Load, Setup
+from bough.launch import LaunchError
+
+if TYPE_CHECKING:
+    from bough.engine.model import ServedPolicy
+    from bough.engine.replicas import Replicas
+
+ENTRY = "bough.engine.worker_process:serve_replica"
+
+
+class ReplicaCrew:
+    """Processes with an engine each."""
+
+    def __init__(self, config: "Replicas", policy: "ServedPolicy") -> None:
+        """For `Replicas(...)`.
+
+        Raises:
+            LaunchError: when there is no room for the processes.
+        """
+        self.count, self.slots = config.count, config.engine.slots
+        self.context_tokens = config.engine.context_of(policy.context_tokens)
+        self.cache_tokens = self.slots * self.context_tokens
+        self._config = config
+        self._launcher = config.placement.reserve("engine", config.count)
+        self._policy = SentPolicy.of(policy, as_files=not isinstance(config.engine, Local))
+        self._shapes = {name: weight.shape for name, weight in policy.weights().items()}
+        self._threads = max(torch.get_num_threads() // config.count, 1)
+        self._newest: Load | None = None
+
+    def start(self, place: int, policy_version: int) -> EngineWorker:
+        """See `Crew.start`."""
+        del policy_version
+        process = self._launcher.launch(ENTRY, place)
+        try:
+            channel = process.connect(self._config.start_s)
+        except (LaunchError, TimeoutError) as error:
+            process.kill()
+            why = str(error) or f"it did not connect within {self._config.start_s:g} s"
+            raise ValueError(f"Replicas: engine {place} did not start: {why}") from error
+        connection = Connection(channel.detach())
+        worker = EngineWorker(pid=process.pid, connection=connection, ending=lambda _: process.kill())
+        setup = Setup(engine=self._config.engine, policy=self._policy, threads=self._threads, newest=self._newest)
+        try:
+            connection.send_bytes(_pickled(setup))
+        except OSError as error:
+            worker.end()
+            raise ValueError(f"Replicas: engine {place} ended as it started: {error}") from error
+        return worker
+
+    def load(self, weights: Mapping[str, Tensor], policy_version: int) -> Load:
+        """See `Crew.load`."""
+        got = {name: weight.shape for name, weight in weights.items()}
+        if got != self._shapes:
+            wrong = min(name for name in got.keys() | self._shapes.keys() if got.get(name) != self._shapes.get(name))
+            raise ValueError(
+                f"load_weights: got {wrong!r} {_shown(got.get(wrong))}; need {_shown(self._shapes.get(wrong))}"
+            )
+        content = safetensors.torch.save({name: weight.detach().cpu().contiguous() for name, weight in weights.items()})
+        self._newest = Load(weights=content, policy_version=policy_version)
+        return self._newest
+
+    def close(self) -> None:
+        """Free the places."""
+        self._launcher.close()
+
+
+def _pickled(setup: Setup) -> bytes:
+    # Connection.send would put tensors into shared memory, which another machine does not have.
+    return pickle.dumps(setup)
+
+
+def _shown(shape: torch.Size | None) -> object:
+    return "not at all" if shape is None else tuple(shape)

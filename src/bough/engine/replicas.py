@@ -1,0 +1,56 @@
+"""Settings of several engines, each in a process of its own, on one machine or many."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bough.engine.local import Local
+from bough.engine.replicated_recipe import ReplicatedRecipe
+from bough.launch import Placement, ThisMachine
+from bough.tree.needs import Need, gives_of
+
+if TYPE_CHECKING:
+    from bough.engine.model import ServedPolicy
+    from bough.engine.multi_process import MultiProcessEngine
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replicas:
+    """Several engines, each in a process of its own; each has all weights.
+
+    A request goes to the engine that has its prefix, so that branches of a tree share it. An engine whose process dies
+    fails its requests and is replaced, with the newest weights. Weights are sent to every process.
+
+    Attributes:
+        engine: Settings of each: `Local(...)`, or `Vllm(...)`.
+        count: Number of engines.
+        placement: Where they run: `ThisMachine()`, or `Ray()` for a cluster.
+        start_s: Longest time of a start, seconds.
+    """
+
+    engine: ReplicatedRecipe = Local()
+    count: int = 2
+    placement: Placement = ThisMachine()
+    start_s: float = 600.0
+
+    def __post_init__(self) -> None:
+        if self.count < 1:
+            raise ValueError(f"Replicas.count: got {self.count}; need at least 1")
+        if not self.start_s > 0:
+            raise ValueError(f"Replicas.start_s: got {self.start_s}; need more than 0 seconds")
+
+    @property
+    def gives(self) -> frozenset[Need]:
+        """What each engine gives."""
+        return gives_of(self.engine)
+
+    def build(self, policy: "ServedPolicy") -> "MultiProcessEngine":
+        """Start the processes with the weights of a policy, as version 0, and wait until they are ready.
+
+        Raises:
+            ValueError: when a process cannot build its engine.
+            LaunchError: when there is no room for the processes.
+        """
+        from bough.engine.multi_process import MultiProcessEngine
+        from bough.engine.replica_crew import ReplicaCrew
+
+        return MultiProcessEngine(ReplicaCrew(self, policy))

@@ -1,0 +1,6 @@
+"""Processes of a run: where they start, on this machine or on a cluster, and the channel to each."""
+
+from bough.launch.placement import Launched, Launcher, LaunchError, Placement, ThisMachine
+from bough.launch.ray_cluster import Ray
+
+__all__ = ["LaunchError", "Launched", "Launcher", "Placement", "Ray", "ThisMachine"]

@@ -1,0 +1,157 @@
+"""Where the processes of a run start."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+
+class LaunchError(RuntimeError):
+    """A process did not start: no room on the cluster, or it ended before it connected."""
+
+
+@runtime_checkable
+class Launched(Protocol):
+    """A process that was started."""
+
+    @property
+    def pid(self) -> int | None:
+        """Its process id on its machine; None until it is known."""
+        ...
+
+    def connect(self, timeout_s: float) -> socket.socket:
+        """The channel to the process, a blocking stream; the same one in every call.
+
+        Raises:
+            TimeoutError: when the process does not connect in time.
+            LaunchError: when it cannot start.
+        """
+        ...
+
+    def kill(self) -> int | None:
+        """End the process and its children; returns its exit status where it is known."""
+        ...
+
+
+@runtime_checkable
+class Launcher(Protocol):
+    """Starts the processes of one kind, each in a place of its own."""
+
+    @property
+    def host(self) -> str:
+        """The address at which the processes reach this one."""
+        ...
+
+    def launch(self, entry: str, number: int) -> Launched:
+        """Start a process; returns at once.
+
+        Args:
+            entry: "module:function"; the process calls it with the number of its open file that is the channel.
+            number: Which place it takes, from 0; the process that had it has ended.
+        """
+        ...
+
+    def close(self) -> None:
+        """Free the places. Safe to call twice."""
+        ...
+
+
+@runtime_checkable
+class Placement(Protocol):
+    """Settings of where processes start: a frozen dataclass."""
+
+    def reserve(self, name: str, count: int) -> Launcher:
+        """Reserve places for `count` processes of one kind.
+
+        Args:
+            name: The kind, for messages: "environment worker".
+            count: Number of processes.
+
+        Raises:
+            LaunchError: when there is no room.
+            ImportError: when an extra is missing.
+        """
+        ...
+
+
+# The child must find the same modules as this process, so it gets the path before any import.
+START = """
+import json, sys
+sys.path[:] = json.loads(sys.argv[3])
+from importlib import import_module
+module, function = sys.argv[2].split(":")
+getattr(import_module(module), function)(int(sys.argv[1]))
+"""
+
+
+def start_child(channel: socket.socket, entry: str, path: str) -> subprocess.Popen[bytes]:
+    """Start a process on this machine; it is in a group of its own, and gets a channel and a path of modules."""
+    # In its own group Ctrl-C reaches only the parent, and the group can be killed whole. The child ends when its
+    # standard input closes (see `end_with_parent`); what it prints goes to stderr.
+    return subprocess.Popen(
+        [sys.executable, "-c", START, str(channel.fileno()), entry, path],
+        stdin=subprocess.PIPE,
+        stdout=2,
+        pass_fds=[channel.fileno()],
+        start_new_session=True,
+    )
+
+
+def end_child(child: subprocess.Popen[bytes]) -> int:
+    """End a process of `start_child` and its children; returns its exit status, minus the signal that killed it."""
+    with suppress(ProcessLookupError):
+        os.killpg(child.pid, signal.SIGKILL)
+    if child.stdin is not None:
+        child.stdin.close()
+    return child.wait()
+
+
+def end_with_parent() -> None:
+    """End this process and its children when the parent ends; call it in a thread of a process of `start_child`."""
+    while os.read(0, 1):
+        pass
+    os.killpg(0, signal.SIGKILL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThisMachine:
+    """Processes on this machine."""
+
+    def reserve(self, name: str, count: int) -> Launcher:
+        """See `Placement.reserve`; nothing is reserved."""
+        del name, count
+        return _LocalLauncher()
+
+
+class _LocalLauncher:
+    host = "127.0.0.1"
+
+    def launch(self, entry: str, number: int) -> "_Child":
+        del number
+        ours, theirs = socket.socketpair()
+        with theirs:
+            return _Child(start_child(theirs, entry, json.dumps(sys.path)), ours)
+
+    def close(self) -> None:
+        """Do nothing: processes end by `kill`."""
+
+
+class _Child:
+    def __init__(self, child: subprocess.Popen[bytes], channel: socket.socket) -> None:
+        self._child, self._channel = child, channel
+
+    @property
+    def pid(self) -> int:
+        return self._child.pid
+
+    def connect(self, timeout_s: float) -> socket.socket:
+        del timeout_s
+        return self._channel
+
+    def kill(self) -> int:
+        return end_child(self._child)
