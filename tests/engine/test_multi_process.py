@@ -180,6 +180,26 @@ def test_a_process_that_is_killed_fails_what_it_had_and_is_replaced(kind: str) -
         run(built.generate(ask([1])))
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_process_that_hangs_fails_its_requests_and_is_replaced(kind: str) -> None:
+    built = (Replicas(deadline_s=3) if kind == "replicas" else Local(processes=2, deadline_s=3)).build(Toy())
+    assert isinstance(built, MultiProcessEngine)
+    together(built)
+    os.kill(pid_of(built, 0), signal.SIGSTOP)
+
+    async def main() -> list[Completion | BaseException]:
+        tasks = [asyncio.create_task(built.generate(ask(prompt))) for prompt in PROMPTS]
+        return await asyncio.gather(*tasks, return_exceptions=True)
+
+    answers = run(main())
+    faults = [answer for answer in answers if isinstance(answer, EngineFault)]
+    assert 0 < len(faults) < len(PROMPTS)
+    assert "it did not answer for 3 s" in str(faults[0])
+    assert built.replaced == 1
+    same(together(built), together(engine()))
+    run(built.close())
+
+
 def test_a_process_that_cannot_be_replaced_fails_its_requests_with_the_cause() -> None:
     lost = fleet()
     assert isinstance(lost._crew, SharedCrew)

@@ -32,6 +32,11 @@ class Crew(Protocol):
         """Most tokens of prompt and completion together."""
         ...
 
+    @property
+    def deadline_s(self) -> float:
+        """Longest time without an answer from a process that has requests, seconds."""
+        ...
+
     def start(self, place: int, policy_version: int) -> EngineWorker:
         """Start a process with the newest weights.
 

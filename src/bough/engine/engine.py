@@ -161,6 +161,16 @@ class Busy(Protocol):
 
 
 @runtime_checkable
+class Replacing(Protocol):
+    """An engine that replaces its processes when they die or hang."""
+
+    @property
+    def replaced(self) -> int:
+        """Number of processes replaced so far."""
+        ...
+
+
+@runtime_checkable
 class Caching(Protocol):
     """An engine that keeps keys and values in the memory of the policy's device."""
 

@@ -31,6 +31,8 @@ class Local:
             and the environment overlap with generation. A pass of a small model keeps one core busy, so one process a
             core is fastest. Workers share the weights and split slots, cache and threads; branches of a tree stay
             together. Which requests share a pass then depends on timing, and so does the rounding of logits.
+        deadline_s: Longest time without an answer from a worker process that has requests, in seconds; then it is
+            replaced.
     """
 
     slots: int = 64
@@ -39,6 +41,7 @@ class Local:
     prefill_tokens: int = 2048
     deterministic: bool = False
     processes: int = 0
+    deadline_s: float = 300.0
 
     def __post_init__(self) -> None:
         if self.slots < 1:
@@ -49,6 +52,8 @@ class Local:
             raise ValueError(f"Local.prefill_tokens: got {self.prefill_tokens}; need at least 1")
         if not 0 <= self.processes <= self.slots:
             raise ValueError(f"Local.processes: got {self.processes}; need 0 to {self.slots}, the slots")
+        if not self.deadline_s > 0:
+            raise ValueError(f"Local.deadline_s: got {self.deadline_s}; need more than 0 seconds")
         if self.cache_tokens is not None and self.cache_tokens < PAGE_TOKENS * max(self.processes, 1):
             each = f" for each of {self.processes} processes" if self.processes > 1 else ""
             raise ValueError(f"Local.cache_tokens: got {self.cache_tokens}; need at least {PAGE_TOKENS}{each}, or None")

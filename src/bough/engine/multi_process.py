@@ -43,6 +43,9 @@ class MultiProcessEngine:
         self._numbers = count()
         self._waiting: list[Job] = []
         self._dealing: asyncio.Task[None] | None = None
+        self._watching: asyncio.Task[None] | None = None
+        self.replaced = 0
+        """Number of processes that died or hung and were replaced."""
         self._loop: asyncio.AbstractEventLoop | None = None
         self._closed = False
         self._workers: list[EngineWorker] = []
@@ -144,6 +147,8 @@ class MultiProcessEngine:
             job.fail(EngineFault(fault))
         for place in range(len(self._workers)):
             self._let_go(place, fault)
+        if self._watching is not None:
+            self._watching.cancel()
         self._crew.close()
 
     def _renew(self, message: Message) -> None:
@@ -164,6 +169,8 @@ class MultiProcessEngine:
         self._waiting.append(job)
         if self._dealing is None or self._dealing.done():
             self._dealing = loop.create_task(self._deal(), name="bough-engine-router")
+        if self._watching is None or self._watching.done():
+            self._watching = loop.create_task(self._watch(), name="bough-engine-watch")
         try:
             return await job.future
         except asyncio.CancelledError:
@@ -179,9 +186,19 @@ class MultiProcessEngine:
         places = self._router.deal([job.work for job in waiting])
         for place, worker in enumerate(self._workers):
             jobs = [job for job, to in zip(waiting, places, strict=True) if to == place]
-            worker.jobs.update((job.call.number, job) for job in jobs)
+            worker.take(jobs)
             if jobs:
                 self._send(place, [job.call for job in jobs])
+
+    async def _watch(self) -> None:
+        """Replace processes that have requests and do not answer, until none is in flight."""
+        deadline_s = self._crew.deadline_s
+        while self._waiting or any(worker.jobs for worker in self._workers):
+            await asyncio.sleep(deadline_s / 10)
+            for place, worker in enumerate(self._workers):
+                if worker.is_hung(deadline_s):
+                    worker.hung, worker.wrong = True, f"it did not answer for {deadline_s:g} s"
+                    self._replace(place)
 
     def _cancel(self, job: Job) -> None:
         if job in self._waiting:
@@ -247,6 +264,7 @@ class MultiProcessEngine:
             # The next request raises the error.
             worker.ready, worker.wrong = False, str(error)
             return
+        self.replaced += 1
         fresh.stats, fresh.busy_s = worker.stats, worker.busy_s
         self._workers[place] = fresh
         if self._loop is not None and not self._loop.is_closed():

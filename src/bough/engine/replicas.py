@@ -25,18 +25,21 @@ class Replicas:
         count: Number of engines.
         placement: Where they run: `ThisMachine()`, or `Ray()` for a cluster.
         start_s: Longest time of a start, seconds.
+        deadline_s: Longest time without an answer from an engine that has requests, seconds; then it is replaced.
     """
 
     engine: ReplicatedRecipe = Local()
     count: int = 2
     placement: Placement = ThisMachine()
     start_s: float = 600.0
+    deadline_s: float = 600.0
 
     def __post_init__(self) -> None:
         if self.count < 1:
             raise ValueError(f"Replicas.count: got {self.count}; need at least 1")
-        if not self.start_s > 0:
-            raise ValueError(f"Replicas.start_s: got {self.start_s}; need more than 0 seconds")
+        for name in ("start_s", "deadline_s"):
+            if not getattr(self, name) > 0:
+                raise ValueError(f"Replicas.{name}: got {getattr(self, name)}; need more than 0 seconds")
 
     @property
     def gives(self) -> frozenset[Need]:

@@ -28,7 +28,7 @@ class SharedCrew:
                 f"Local.processes: got {config.processes} with a model on {model.device}; need a model on the CPU, or "
                 "processes=0, as this one keeps a GPU busy"
             )
-        self.count = config.processes
+        self.count, self.deadline_s = config.processes, config.deadline_s
         self.slots = -(-config.slots // config.processes)
         cache = None if config.cache_tokens is None else config.cache_tokens // config.processes
         self.context_tokens = config.context_of(model.context_tokens)

@@ -89,6 +89,11 @@ class VllmEngine:
         return self._server.pid
 
     @property
+    def replaced(self) -> int:
+        """Number of servers that died or hung and were replaced."""
+        return self._server.number - 1
+
+    @property
     def busy_s(self) -> float:
         """Total seconds in which a request was in flight."""
         return self._busy_s + (time.monotonic() - self._since if self._flying else 0.0)

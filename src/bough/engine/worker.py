@@ -1,7 +1,8 @@
 """One worker process of a `MultiProcessEngine`, seen from the engine."""
 
 import asyncio
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -51,6 +52,8 @@ class EngineWorker:
         stats: Its counts, as last reported.
         busy_s: Its seconds of passes, as last reported.
         wrong: The error of its start, if any.
+        hung: Whether it did not answer in time.
+        answered: When it last answered, or got requests after it had none, on the monotonic clock.
     """
 
     pid: int | None
@@ -61,6 +64,18 @@ class EngineWorker:
     stats: Stats = field(default_factory=Stats)
     busy_s: float = 0.0
     wrong: str = ""
+    hung: bool = False
+    answered: float = 0.0
+
+    def take(self, jobs: Sequence[Job]) -> None:
+        """Put jobs in flight."""
+        if not self.jobs:
+            self.answered = time.monotonic()
+        self.jobs.update((job.call.number, job) for job in jobs)
+
+    def is_hung(self, deadline_s: float) -> bool:
+        """Whether it has jobs and has not answered for longer than `deadline_s`."""
+        return bool(self.jobs) and time.monotonic() - self.answered > deadline_s
 
     def greet(self) -> None:
         """Wait until the process is ready.
@@ -98,15 +113,16 @@ class EngineWorker:
         if isinstance(said, str):
             self.wrong = said
             raise EOFError(said)
-        self.ready = True
+        self.ready, self.answered = True, time.monotonic()
         if said is not None:
             self.stats, self.busy_s = said.stats, said.busy_s
         return said
 
     def end(self) -> int | None:
         """End the process; returns its exit status, minus the signal where one killed it."""
-        with suppress(OSError):
-            self.connection.send("end")
-        status = self.ending(END_S if self.ready else 0)
+        if not self.hung:
+            with suppress(OSError):
+                self.connection.send("end")
+        status = self.ending(END_S if self.ready and not self.hung else 0)
         self.connection.close()
         return status

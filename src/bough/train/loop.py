@@ -81,7 +81,7 @@ class _Loop:
         resumed = self.recorder.restore(runtime.trained, state, self.checkpointed)
         await runtime.sync(moved=False)
         if not resumed:
-            self.recorder.log(runtime.env_metrics())
+            self.recorder.log(runtime.fault_metrics())
             if self.first:
                 await warm_up(runtime, self.recorder)
             self.freeze_references()
@@ -141,7 +141,7 @@ class _Loop:
             data.metrics |= data.policy.hooks.observe(data.divergence)
             data.policy.entropies = add_entropies(data.policy.entropies, data.rewarded)
         sampled = sum(data.metrics["speed/sampled_tokens"] for data in parts)
-        parts[0].metrics |= runtime.env_metrics() | watch.metrics(tokens=sampled)
+        parts[0].metrics |= runtime.fault_metrics() | watch.metrics(tokens=sampled)
         for data in parts:
             self.log(data)
             check_gap(data.metrics.get("policy/gap", 0.0), self.settings.health)

@@ -1,6 +1,7 @@
 """Records a run: metrics, trees, held-out results, checkpoints, and the final report."""
 
 import json
+import math
 import os
 import re
 import shutil
@@ -221,7 +222,8 @@ class RunRecorder:
         run, phase = self._run, str(self._row["phase"])
         before = run.warmup_steps
         done, steps = (step, before) if phase == "warmup" else (step - before, run.world.schedule.steps)
-        numbers = {name: value for name, value in self._row.items() if isinstance(value, float)}
+        shown = {name: value for name, value in self._row.items() if isinstance(value, float)}
+        numbers = {name: value for name, value in shown.items() if not math.isnan(value)}
         self._live.update(ViewProgress(step=done, steps=steps, phase=phase, metrics=numbers))
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import torch
 
 from bough.engine import Engine, Remote
+from bough.engine.engine import Replacing
 from bough.engine.gated import GatedEngine
 from bough.env import EnvFault, EnvHost, InProcessHost, Workers, seats_of
 from bough.env.script import Script
@@ -72,7 +73,7 @@ class Runtime:
         self.timed = TimedHost(host=self.host, deadlines=deadlines, deadline_s=run.world.limits.env_deadline_s)
         self.ranks: Ranks = ALONE
         self._cuts_reported = self._faults_reported = False
-        self._counted = {"env/faults": 0, "env/replaced": 0}
+        self._counted = {"env/faults": 0, "env/replaced": 0, "engine/replaced": 0}
         try:
             self._build(assets, trains=trains)
         except BaseException:
@@ -291,14 +292,18 @@ class Runtime:
         self._faults_reported = True
         self.notify(f"{len(faults)} paths of a batch failed and do not count (paths/failed): {cause(faults)}")
 
-    def env_metrics(self) -> dict[str, float]:
-        """The faults of the environment since the last call; empty without any.
+    def fault_metrics(self) -> dict[str, float]:
+        """The faults of the environment and the engines since the last call; empty without any.
 
         Returns:
-            "env/replaced", the workers that hung or died, and "env/faults", the faults outside of trees: before the
-            first step, and in the oracle's demonstrations for hooks.
+            "env/replaced" and "engine/replaced", the workers and engine processes that hung or died, and "env/faults",
+            the faults outside of trees: before the first step, and in the oracle's demonstrations for hooks.
         """
-        now = {"env/faults": len(self.timed.faults), "env/replaced": self.host.replaced}
+        now = {
+            "env/faults": len(self.timed.faults),
+            "env/replaced": self.host.replaced,
+            "engine/replaced": sum(each.replaced for each in self._engines.values() if isinstance(each, Replacing)),
+        }
         new = {name: float(count - self._counted[name]) for name, count in now.items()}
         self._counted = now
         return {name: count for name, count in new.items() if count}
