@@ -33,6 +33,11 @@ class Crew(Protocol):
         ...
 
     @property
+    def start_s(self) -> float:
+        """Longest time of a start, seconds."""
+        ...
+
+    @property
     def deadline_s(self) -> float:
         """Longest time without an answer from a process that has requests, seconds."""
         ...

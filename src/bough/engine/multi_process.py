@@ -23,6 +23,9 @@ from bough.engine.router import Router, Work
 from bough.engine.worker import EngineWorker, Job
 from bough.engine.worker_process import Call, Cancel, Message, Renew, Scoring
 
+STARTS = 3
+"""Most starts of a process before the engine is ready."""
+
 
 class MultiProcessEngine:
     """The engine that `Local` with processes and `Replicas` configure.
@@ -51,8 +54,8 @@ class MultiProcessEngine:
         self._workers: list[EngineWorker] = []
         try:
             self._workers.extend(self._start(place) for place in range(crew.count))
-            for worker in self._workers:
-                worker.greet()
+            for place in range(crew.count):
+                self._greet(place)
         except BaseException:
             for worker in self._workers:
                 worker.end()
@@ -249,6 +252,17 @@ class MultiProcessEngine:
 
     def _start(self, place: int) -> EngineWorker:
         return self._crew.start(place, self._policy_version)
+
+    def _greet(self, place: int) -> None:
+        """Wait until a process is ready; start another one, a few times, if it dies or hangs."""
+        for again in reversed(range(STARTS)):
+            try:
+                self._workers[place].greet(self._crew.start_s)
+                return
+            except RuntimeError:
+                if not again:
+                    raise
+                self._workers[place] = self._start(place)
 
     def _replace(self, place: int) -> None:
         """Replace a process that died, unless it died before it was ready."""

@@ -31,7 +31,8 @@ class ReplicaCrew:
         Raises:
             LaunchError: when there is no room for the processes.
         """
-        self.count, self.deadline_s, self.slots = config.count, config.deadline_s, config.engine.slots
+        self.count, self.slots = config.count, config.engine.slots
+        self.start_s, self.deadline_s = config.start_s, config.deadline_s
         self.context_tokens = config.engine.context_of(policy.context_tokens)
         self.cache_tokens = self.slots * self.context_tokens
         self._config = config

@@ -13,6 +13,9 @@ from bough.engine.model import Model
 from bough.engine.worker import EngineWorker
 from bough.engine.worker_process import Renew, serve
 
+START_S = 600.0
+"""Longest time of a start, seconds."""
+
 
 class SharedCrew:
     """Processes with a `LocalEngine` each, over one copy of the weights; no other object may change the model."""
@@ -28,7 +31,7 @@ class SharedCrew:
                 f"Local.processes: got {config.processes} with a model on {model.device}; need a model on the CPU, or "
                 "processes=0, as this one keeps a GPU busy"
             )
-        self.count, self.deadline_s = config.processes, config.deadline_s
+        self.count, self.start_s, self.deadline_s = config.processes, START_S, config.deadline_s
         self.slots = -(-config.slots // config.processes)
         cache = None if config.cache_tokens is None else config.cache_tokens // config.processes
         self.context_tokens = config.context_of(model.context_tokens)

@@ -77,20 +77,24 @@ class EngineWorker:
         """Whether it has jobs and has not answered for longer than `deadline_s`."""
         return bool(self.jobs) and time.monotonic() - self.answered > deadline_s
 
-    def greet(self) -> None:
+    def greet(self, start_s: float) -> None:
         """Wait until the process is ready.
 
         Raises:
             ValueError: when it cannot build an engine.
-            RuntimeError: when it died.
+            RuntimeError: when it died, or is not ready within `start_s` seconds.
         """
         try:
-            wrong: str | None = self.connection.recv()
+            self.hung = not self.connection.poll(start_s)
+            wrong: str | None = None if self.hung else self.connection.recv()
         except (EOFError, OSError):
             raise RuntimeError(
                 f"an engine process died as it started (exit status {self.end()}); its output is above; a script "
                 "that makes one must do so below if __name__ == '__main__'"
             ) from None
+        if self.hung:
+            self.end()
+            raise RuntimeError(f"an engine process was not ready within {start_s:g} s")
         if wrong is not None:
             raise ValueError(wrong)
         self.ready = True

@@ -1,0 +1,151 @@
+"""A run whose processes are killed and stopped at random: all trees are trained, each once.
+
+    python bench/chaos.py --strikes 100
+    python bench/chaos.py --strikes 20 --steps 10 ranks=1
+
+Trains GRPO on Sokoban with environment workers, engines in processes of their own, ranks and staleness. Every second or
+so a random process of the run gets SIGKILL or SIGSTOP: the run itself, a worker, an engine or a rank. A killed run is
+resumed; a stopped one goes on after two seconds; the run replaces the others. At the end it checks each step's trees
+against the order of tasks, and prints how many processes were struck and replaced, and the memory of the run.
+"""
+
+import argparse
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+from bough.store import RunDirectory, read_metrics, read_trees
+from bough.train import load_run
+from bough.tree import Credited, derive
+from machine import machine
+
+SETTINGS = [
+    "workers=2",
+    "worker_deadline_s=5",
+    "engine=Replicas(engine=Local(slots=64), deadline_s=5)",
+    "staleness=2",
+    "ranks=2",
+    "rank_deadline_s=10",
+    "objective=Tis()",
+    "batch_tasks=4",
+    "filters=()",
+    "warmup.epochs=2",
+    "warmup.demonstrations=40",
+    "evaluation.every=100000",
+    "evaluation.tasks.count=20",
+    "checkpointing.every=1",
+    "checkpointing.trees_every=1",
+    "health.dead_batches=100000",
+]
+DRIVER_SHARE = 0.1
+"""Share of the strikes that hit the run's own process."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("changes", nargs="*", help="fields to change, as for `bough train`")
+    parser.add_argument("--strikes", type=int, default=100)
+    parser.add_argument("--steps", type=int, default=120)
+    parser.add_argument("--every-s", type=float, default=1.5, help="mean time between strikes, seconds")
+    parser.add_argument("--seed", type=int, default=0)
+    arguments = parser.parse_intermixed_args()
+    with tempfile.TemporaryDirectory() as folder:
+        begin = time.monotonic()
+        struck, resumed = _disturbed(Path(folder), arguments)
+        took = time.monotonic() - begin
+        directory = RunDirectory.open(Path(folder) / "chaos")
+        _check(directory)
+        rows = [row for row in read_metrics(directory.metrics) if row["phase"] == "rl"]
+        replaced = {kind: sum(float(row.get(f"{kind}/replaced") or 0.0) for row in rows) for kind in ("env", "engine")}
+        memory = [float(row["memory/process_gib"]) for row in rows]
+    print(f"{sum(struck.values())} strikes in {took:.0f} s: {dict(struck)}; {resumed} times resumed")
+    print(f"replaced in completed steps: {replaced}")
+    print(f"{len(rows)} steps, each on its own tasks, all trees trained once")
+    print(
+        f"memory of the run after step {len(rows) // 4}: {memory[len(rows) // 4]:.2f} GiB, at the end: {memory[-1]:.2f}"
+    )
+    print(machine(load_run(directory).world.execution.threads) if directory.path.exists() else machine(1))
+
+
+def _disturbed(folder: Path, arguments: argparse.Namespace) -> tuple[Counter[str], int]:
+    """Run to the end under strikes; returns the strikes by kind, and how often the run was resumed."""
+    bough, chance = [sys.executable, "-m", "bough"], random.Random(arguments.seed)
+    changes = [*SETTINGS, f"steps={arguments.steps}", "name=chaos", *arguments.changes]
+    command = [*bough, "train", "grpo", "--on", "sokoban", "--out", str(folder), *changes]
+    struck, resumed = Counter[str](), 0
+    run = _start(command)
+    while True:
+        time.sleep(chance.expovariate(1 / arguments.every_s))
+        if run.poll() is not None:
+            if run.returncode == 0:
+                return struck, resumed
+            if run.returncode != -signal.SIGKILL:
+                sys.exit(f"the run ended with status {run.returncode}")
+            resumed += 1
+            run = _start([*bough, "resume", str(folder / "chaos")] if (folder / "chaos").exists() else command)
+        # Before its first checkpoint a run has nothing to go on from, so the first strike waits for it.
+        elif sum(struck.values()) < arguments.strikes and any((folder / "chaos" / "checkpoints").glob("step_*")):
+            struck[_strike(run.pid, chance)] += 1
+
+
+def _start(command: list[str]) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, env=os.environ | {"OMP_NUM_THREADS": "1"})
+
+
+def _strike(run: int, chance: random.Random) -> str:
+    """Kill or stop a process of the run; returns what was done to what."""
+    others = _descendants(run)
+    pid = run if not others or chance.random() < DRIVER_SHARE else chance.choice(others)
+    kind = chance.choice([signal.SIGKILL, signal.SIGSTOP])
+    name = "run" if pid == run else _name(pid)
+    try:
+        os.kill(pid, kind)
+    except ProcessLookupError:
+        return f"gone {name}"
+    if pid == run and kind is signal.SIGSTOP:
+        time.sleep(2)
+        os.kill(pid, signal.SIGCONT)
+    return f"{kind.name} {name}"
+
+
+def _descendants(pid: int) -> list[int]:
+    children = [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    return [each for child in children for each in (child, *_descendants(child))]
+
+
+def _name(pid: int) -> str:
+    try:
+        command = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
+    except OSError:
+        return "process"
+    kinds = {"bough.env.serve": "worker", "worker_process": "engine", "spawn_main": "rank", "follow": "rank"}
+    return next((name for part, name in kinds.items() if part in command), "helper")
+
+
+def _check(directory: RunDirectory) -> None:
+    """Check that each step was trained on its tasks, all of them once."""
+    run = load_run(directory)
+    ids = [task.id for task in run.world.env.tasks("train", run.world.tasks.count, derive(run.seed, "train"))]
+    size, first = run.world.schedule.batch_tasks, run.warmup_steps
+    steps = [int(float(row["step"])) for row in read_metrics(directory.metrics) if row["phase"] == "rl"]
+    expected = [*range(first + 1, first + run.world.schedule.steps + 1)]
+    assert [step for step in steps if step > first] == expected, "a step is missing, or there twice"
+    for step in expected:
+        trees = read_trees(directory.trees_of(step), Credited)
+        assert len(trees) == size, f"step {step}: {len(trees)} trees"
+        found = [each.tree.task.id for each in trees]
+        assert len({*found}) == size, f"step {step}: a task twice"
+        assert {*found} <= {*ids}
+    drawn = [each.tree.task.id for step in expected for each in read_trees(directory.trees_of(step), Credited)]
+    passes = Counter(drawn)
+    assert max(passes.values()) - min(passes[each] for each in ids) <= 1, "tasks come equally often"
+
+
+if __name__ == "__main__":
+    main()
