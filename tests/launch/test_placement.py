@@ -1,0 +1,124 @@
+"""Where processes start: on this machine; on a cluster without the extra; what a cluster file may say."""
+
+import importlib
+import os
+import socket
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bough.cli.cluster import execution_changes
+from bough.config import ConfigError
+from bough.launch import LaunchError, Ray, ThisMachine
+
+
+def echo(channel: int) -> None:
+    """Send back what arrives, with the number of this process."""
+    import threading
+
+    from bough.launch.placement import end_with_parent
+
+    threading.Thread(target=end_with_parent, daemon=True).start()
+    with socket.socket(fileno=channel) as stream:
+        while got := stream.recv(100):
+            stream.sendall(got + f" {os.getpid()}".encode())
+
+
+ENTRY = "tests.launch.test_placement:echo"
+
+
+def test_a_process_answers_and_ends_when_it_is_killed() -> None:
+    launcher = ThisMachine().reserve("test", 1)
+    process = launcher.launch(ENTRY, 0)
+    channel = process.connect(10)
+    channel.settimeout(30)
+    channel.sendall(b"hello")
+    assert channel.recv(100) == f"hello {process.pid}".encode()
+    assert process.kill() == -9
+    assert channel.recv(100) == b""
+    channel.close()
+    launcher.close()
+
+
+def test_a_process_ends_when_its_input_closes() -> None:
+    process: Any = ThisMachine().reserve("test", 1).launch(ENTRY, 0)
+    channel = process.connect(10)
+    channel.settimeout(30)
+    channel.sendall(b"hello")
+    channel.recv(100)
+    process._child.stdin.close()
+    assert process._child.wait(timeout=30) == -9
+    channel.close()
+
+
+def test_ray_without_the_extra_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = importlib.import_module
+
+    def without(name: str, package: str | None = None) -> Any:
+        if name == "ray":
+            raise ImportError("No module named 'ray'")
+        return real(name, package)
+
+    monkeypatch.setattr(importlib, "import_module", without)
+    with pytest.raises(ImportError, match=r'pip install "bough\[ray\]"'):
+        Ray().reserve("environment worker", 2)
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ({"strategy": "pack"}, "Ray.strategy: got 'pack'; need 'PACK', 'SPREAD'"),
+        ({"cpus": -1.0}, "Ray: got cpus=-1.0"),
+        ({"wait_s": 0.0}, "wait_s=0.0; need"),
+    ],
+)
+def test_settings_of_ray_are_checked(fields: dict[str, Any], text: str) -> None:
+    with pytest.raises(ValueError, match=text):
+        Ray(**fields)
+
+
+def test_a_launch_error_is_an_error_of_the_run() -> None:
+    from bough.cli.failure import FAILURES
+
+    assert LaunchError.__name__ in FAILURES
+
+
+def test_a_cluster_file_changes_the_execution(tmp_path: Path) -> None:
+    path = tmp_path / "cluster.toml"
+    path.write_text('[devices]\ncount = 8\n[execution]\nworkers = 2\nworker_placement = "Ray(cpus=0.5)"\nranks = 4\n')
+    assert execution_changes(path) == [
+        "execution.workers=2",
+        "execution.worker_placement=Ray(cpus=0.5)",
+        "execution.ranks=4",
+    ]
+    assert execution_changes(None) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("workers = 2\n", r"got no table \[execution\]"),
+        ("[execution]\n", r"got no table \[execution\]"),
+        ("[execution\n", "got no TOML"),
+        ("[execution]\nworkers = [1]\n", r"execution.workers: got \[1\]; need a number"),
+    ],
+)
+def test_a_cluster_file_that_is_wrong_says_why(text: str, error: str, tmp_path: Path) -> None:
+    path = tmp_path / "cluster.toml"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=error):
+        execution_changes(path)
+
+
+def test_importing_bough_imports_no_ray() -> None:
+    """Nor does the settings' package."""
+    import subprocess
+    import sys
+
+    program = "import sys, bough.launch, bough.cli.app, bough.train; print('ray' in sys.modules)"
+    begin = time.monotonic()
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "False"
+    assert time.monotonic() - begin < 60

@@ -1,0 +1,114 @@
+"""A run on a Ray cluster of this machine: equal to the run in one process, and its processes are replaced."""
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.env import worlds
+from tests.small import MEASURED
+from tests.small import run as small
+
+from bough.engine import Local, Replicas
+from bough.env import EnvFault, Workers
+from bough.launch import LaunchError, Ray
+from bough.store import RunDirectory, read_metrics
+from bough.train import Checkpointing, start
+from bough.tree import Task
+
+ray: Any = pytest.importorskip("ray", reason='needs pip install "bough[ray]"')
+
+SMALL = Ray(cpus=0.1)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cluster() -> Iterator[None]:
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+    yield
+    ray.shutdown()
+
+
+def rows(directory: RunDirectory) -> list[dict[str, object]]:
+    found = read_metrics(directory.metrics)
+    return [{name: value for name, value in row.items() if not name.startswith(MEASURED)} for row in found]
+
+
+def test_a_run_on_ray_equals_that_of_one_process(tmp_path: Path) -> None:
+    """Environments, engines and the learner's ranks; completions do not depend on which engine samples them."""
+    engine = Local(slots=32, deterministic=True)
+    run = small().replace(
+        warmup=replace(small().world.warmup, epochs=14),
+        filters=(),
+        steps=3,
+        engine=engine,
+        checkpointing=Checkpointing(every=100),
+    )
+    alone = start(run.replace(name="alone"), tmp_path, terminal=False)
+    spread = run.replace(
+        name="spread",
+        workers=2,
+        worker_placement=SMALL,
+        engine=Replicas(engine=engine, placement=SMALL),
+    )
+    for one, other in zip(rows(alone), rows(start(spread, tmp_path, terminal=False)), strict=True):
+        assert one.keys() == other.keys()
+        for name, value in one.items():
+            assert other[name] == (pytest.approx(value, rel=1e-5) if isinstance(value, float) else value), name
+    assert _no_actors()
+
+
+def test_a_worker_that_is_killed_or_whose_actor_dies_is_replaced() -> None:
+    lines = list[str]()
+    host = Workers(env=worlds.Trouble(), count=2, deadline_s=20, placement=SMALL, notify=lines.append)
+
+    async def steps_until(replaced: int) -> None:
+        for _ in range(200):
+            with suppress(EnvFault):
+                state = await host.start(Task(id="a", seed=0))
+                await host.step(state, "a")
+            if host.replaced == replaced:
+                break
+            await asyncio.sleep(0.05)
+        assert host.replaced == replaced
+        assert await host.start(Task(id="a", seed=0))
+
+    async def use() -> None:
+        await host.start(Task(id="a", seed=0))
+        first: Any = host._workers[0]._process
+        os.kill(first.child.pid, signal.SIGKILL)
+        await steps_until(1)
+        second: Any = host._workers[0]._process
+        assert second.child.pid != first.child.pid
+        ray.kill(second.child._actor)
+        await steps_until(2)
+        await host.close()
+
+    asyncio.run(use())
+    assert all("died" in line for line in lines)
+    assert _no_actors()
+
+
+def test_no_room_on_the_cluster_says_how_much_is_needed() -> None:
+    with pytest.raises(LaunchError, match=r"got no room on the Ray cluster within 1 s; need 3 x .*1.0.* free of"):
+        Ray(wait_s=1).reserve("engine", 3)
+
+
+def _no_actors() -> bool:
+    """Whether all actors have ended, at the latest a few seconds later."""
+    from ray.util.state import list_actors
+
+    for _ in range(50):
+        try:
+            alive = [each for each in list_actors() if each.state == "ALIVE"]
+        except Exception:  # the state service needs the dashboard
+            return True
+        if not alive:
+            return True
+        time.sleep(0.2)
+    return False
