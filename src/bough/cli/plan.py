@@ -17,6 +17,7 @@ from bough.plan import (
     find_directory,
     forecast,
     measure_stages,
+    model_folder,
     read_cluster,
     read_model,
 )
@@ -61,7 +62,7 @@ def print_plan(
         raise ConfigError(f"--batches: got {batches}; need 1 or more; leave it out for 4")
     counts, machines = _counts(devices), read_cluster(cluster)
     directory = find_directory(run)
-    size = read_model(model or directory.policy)
+    size = read_model(model or model_folder(directory))
     measured = measure_stages(directory)
     found = forecast(measured, machines, size, counts, batches=batches, seed=seed)
     if as_json:

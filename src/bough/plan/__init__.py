@@ -3,7 +3,7 @@
 from bough.plan.cluster import Cluster, Devices, Efficiency, Environment, GrowthOrder, Layout, read_cluster
 from bough.plan.events import Clock, Queue
 from bough.plan.forecast import Division, Forecast, divide, fit_loop_s, forecast, measured_deployment
-from bough.plan.measured import MeasuredRun, find_directory, measure_stages
+from bough.plan.measured import MeasuredRun, find_directory, measure_stages, model_folder
 from bough.plan.memory import DeviceMemory, activation_bytes, engine_memory, learner_memory
 from bough.plan.model_size import ModelSize, model_size, read_model
 from bough.plan.rates import DeviceRates, MeasuredRates, largest_share
@@ -46,6 +46,7 @@ __all__ = [
     "learner_memory",
     "measure_stages",
     "measured_deployment",
+    "model_folder",
     "model_size",
     "read_cluster",
     "read_model",

@@ -23,6 +23,10 @@ class Clock:
         self._count += 1
         heapq.heappush(self._events, (self.now + seconds, self._count, call, arguments))
 
+    def stop(self) -> None:
+        """Drop all scheduled calls, so that `run` returns."""
+        self._events.clear()
+
     def run(self) -> None:
         """Execute events until none is left."""
         while self._events:

@@ -84,6 +84,21 @@ def find_directory(target: str) -> RunDirectory:
     return RunDirectory.open(named if not place.exists() and named.exists() else place)
 
 
+def model_folder(directory: RunDirectory) -> Path:
+    """The folder with the configuration of a run's model.
+
+    Raises:
+        StoreError: when the run has none yet.
+    """
+    for folder in (directory.policy, directory.final):
+        if (folder / "config.json").is_file():
+            return folder
+    raise StoreError(
+        f"{directory.path}: got no config.json in policy/ or final/; need that of the model; name it with --model, or "
+        "let the run end"
+    )
+
+
 def measure_stages(directory: RunDirectory) -> MeasuredRun:
     """Read the metrics and the trees of a run.
 

@@ -162,7 +162,7 @@ class _Simulation:
         (begin, before), (end, after) = self.ended[self.first - 1], self.ended[-1]
         seconds = max(end - begin, 1e-12)
         counts = {name: after[name] - before[name] for name in after}
-        measured = self.batches[self.first :]
+        measured = self.batches[self.first : self.last]
         servers = {
             "engine": self.deployment.replicas,
             "environment": self.workers.servers,
@@ -201,7 +201,8 @@ class _Simulation:
         number, plan = self.started + 1, self.deployment
         publishing = plan.growing_batches == 1 and self.publisher_busy()
         fresh = self.version >= number - 1 - plan.staleness
-        return number <= self.last and fresh and self.growing < plan.growing_batches and not publishing
+        # Later batches grow beside the last measured update, so that all measured steps are alike.
+        return number <= self.last + plan.staleness and fresh and self.growing < plan.growing_batches and not publishing
 
     def publisher_busy(self) -> bool:
         """Whether an update has ended whose weights are not published."""
@@ -216,7 +217,10 @@ class _Simulation:
         """Count a version, and the work until now."""
         self.version += 1
         self.ended.append((self.clock.now, self.counts()))
-        self.proceed()
+        if self.version == self.last:
+            self.clock.stop()
+        else:
+            self.proceed()
 
     def counts(self) -> dict[str, float]:
         """Busy seconds and tokens since the start."""
