@@ -20,6 +20,7 @@ from bough.plan import (
     Efficiency,
     Forecast,
     MeasuredRates,
+    TreeWork,
     fit_loop_s,
     forecast,
     largest_share,
@@ -31,21 +32,19 @@ from bough.plan import (
 from bough.store import RunDirectory, read_metrics
 from bough.train import Checkpointing, start
 
-SIZE = model_size(
-    {
-        "model_type": "qwen3",
-        "hidden_size": 1024,
-        "intermediate_size": 3072,
-        "num_hidden_layers": 28,
-        "num_attention_heads": 16,
-        "num_key_value_heads": 8,
-        "head_dim": 128,
-        "vocab_size": 151936,
-        "tie_word_embeddings": True,
-        "dtype": "bfloat16",
-    },
-    name="0.6B",
-)
+CONFIG: dict[str, Any] = {
+    "model_type": "qwen3",
+    "hidden_size": 1024,
+    "intermediate_size": 3072,
+    "num_hidden_layers": 28,
+    "num_attention_heads": 16,
+    "num_key_value_heads": 8,
+    "head_dim": 128,
+    "vocab_size": 151936,
+    "tie_word_embeddings": True,
+    "dtype": "bfloat16",
+}
+SIZE = model_size(CONFIG, name="0.6B")
 TREES = [chain(4, episodes=8, sampled=60, seen=80, prompt=300), chain(6, episodes=8, sampled=30, seen=200, prompt=300)]
 H100: dict[str, Any] = {
     "kind": "H100 SXM",
@@ -65,7 +64,7 @@ def cluster(**tables: dict[str, Any]) -> Cluster:
 def rates(**changes: Any) -> DeviceRates:
     given: dict[str, Any] = {
         "devices": Devices(**H100),
-        "efficiency": Efficiency(learner=0.5, prefill=0.5, decode=0.5, link=0.5, pass_s=0.0),
+        "efficiency": Efficiency(learner=0.5, engine=0.5, bandwidth=0.5, link=0.5, pass_s=0.0),
         "model": SIZE,
         "run": measured(TREES),
         "devices_per_replica": 1,
@@ -76,24 +75,29 @@ def rates(**changes: Any) -> DeviceRates:
     return DeviceRates(**(given | changes))
 
 
+def decode_s(rates: DeviceRates, turns: int, context_tokens: float) -> float:
+    return rates.pass_s(new_tokens=0, joined=0, decoding=turns, pairs=context_tokens, context_tokens=context_tokens)
+
+
 def test_a_decode_step_takes_the_longer_of_its_traffic_and_its_arithmetic() -> None:
     one = rates()
-    assert one.decode_s(1, 0) == pytest.approx(SIZE.weight_bytes / (3350e9 / 2))
-    full = one.decode_s(64, 1e6)
+    assert decode_s(one, 1, 0) == pytest.approx(SIZE.weight_bytes / (3350e9 / 2))
+    full = decode_s(one, 64, 1e6)
     assert full == pytest.approx((SIZE.weight_bytes + 1e6 * SIZE.kv_bytes) / (3350e9 / 2))
     slow = rates(devices=Devices(**(H100 | {"peak_tflops": 1.0})))
     operations = SIZE.forward_operations(tokens=64, heads=64, pairs=10**6)
-    assert slow.decode_s(64, 1e6) == pytest.approx(operations / 0.5e12)
-    assert rates(efficiency=Efficiency(pass_s=1.0)).decode_s(1, 0) > 1
+    assert decode_s(slow, 64, 1e6) == pytest.approx(operations / 0.5e12)
+    assert decode_s(rates(efficiency=Efficiency(pass_s=1.0)), 1, 0) > 1
 
 
-def test_new_tokens_take_their_operations() -> None:
-    operations = SIZE.forward_operations(tokens=8000, heads=4, pairs=8000 * 3000)
-    assert rates().prefill_s(8000, 4, 12_000) == pytest.approx(operations / (989e12 / 2))
+def test_new_tokens_and_running_turns_share_a_pass() -> None:
+    operations = SIZE.forward_operations(tokens=8006, heads=10, pairs=16_000_000)
+    found = rates().pass_s(new_tokens=8000, joined=4, decoding=6, pairs=16e6, context_tokens=12e3)
+    assert found == pytest.approx(operations / (989e12 / 2))
 
 
 def test_a_replica_on_two_devices_is_faster_by_less_than_two() -> None:
-    one, two = rates().decode_s(64, 1e6), rates(devices_per_replica=2).decode_s(64, 1e6)
+    one, two = decode_s(rates(), 64, 1e6), decode_s(rates(devices_per_replica=2), 64, 1e6)
     assert 1.5 < one / two < 2
 
 
@@ -109,6 +113,29 @@ def test_an_update_takes_the_operations_of_the_largest_rank_and_the_exchange() -
     again = rates(run=measured(TREES, passes=3, optimizer_steps=6), ranks=4)
     assert again.update_s([tree] * 4) == pytest.approx(3 * alone + 6 * exchange)
     assert rates(run=measured(TREES, reference=True)).update_s([tree]) > 1.2 * alone
+
+
+@pytest.mark.parametrize(
+    ("changes", "ranks", "tokens_per_s"),
+    [
+        (
+            {"hidden_size": 2560, "intermediate_size": 9728, "num_hidden_layers": 36, "num_attention_heads": 32},
+            8,
+            27_437,
+        ),
+        ({}, 1, 11_896),
+    ],
+)
+def test_the_default_efficiency_gives_the_published_throughputs(
+    changes: dict[str, Any], ranks: int, tokens_per_s: float
+) -> None:
+    """prime-rl's benchmarks of its trainer: Qwen3-4B on 8 H200 and Qwen3-0.6B on one H100, texts of 16k tokens."""
+    size = model_size(CONFIG | changes, name="published")
+    text = TreeWork(
+        prompt_tokens=0, turns=(), episodes=1, unique_tokens=2**14, trained_tokens=2**14, pairs=2**14 * (2**14 + 1) // 2
+    )
+    found = rates(model=size, efficiency=Efficiency(), ranks=ranks).update_s([text] * 64)
+    assert 64 * 2**14 / found == pytest.approx(tokens_per_s, rel=0.15)
 
 
 def test_the_weights_are_published_over_the_link() -> None:
@@ -192,7 +219,7 @@ def test_the_cost_is_the_price_of_all_devices() -> None:
         ({"schedule": {"loop_s": 0.0, "batch_tasks": 64}, "environment": {"workers": 2, "step_s": 1.0}}, "environment"),
         ({"schedule": {"loop_s": 0.0, "batch_tasks": 64}, "environment": {"workers": 4096, "step_s": 9.0}}, "latency"),
         ({"schedule": {"loop_s": 0.0, "batch_tasks": 64}, "efficiency": {"learner": 0.0001}}, "learner"),
-        ({"schedule": {"loop_s": 0.0, "batch_tasks": 512}, "efficiency": {"decode": 0.001}}, "engine"),
+        ({"schedule": {"loop_s": 0.0, "batch_tasks": 512}, "efficiency": {"bandwidth": 0.001}}, "engine"),
     ],
 )
 def test_the_bottleneck_is_the_stage_made_slow(tables: dict[str, Any], stage: str) -> None:
@@ -206,12 +233,19 @@ def test_numbers_of_devices_out_of_range(counts: list[int]) -> None:
         forecast(measured(TREES), cluster(), SIZE, counts)
 
 
-def test_the_rollout_loop_is_fitted_to_the_measured_growth() -> None:
-    run = measured([chain(5, sampled=3)], engines=0, workers=1, env_step_s=0.02, grow_s=4.0)
-    loop_s = fit_loop_s(run)
-    plan = measured_deployment(run, workers=1, staleness=0, loop_s=loop_s)
-    assert simulate(plan, MeasuredRates(run=run, ranks=1), run.trees).grow_s == pytest.approx(4.0, rel=1e-3)
-    assert fit_loop_s(replace(run, grow_s=0.1)) == pytest.approx(0.0, abs=1e-6)
+@pytest.mark.parametrize(("engines", "workers"), [(0, 0), (0, 2), (1, 4)])
+def test_growth_is_fitted_to_the_measured_seconds(engines: int, workers: int) -> None:
+    run = measured([chain(5, sampled=9)], engines=engines, workers=workers, env_step_s=0.02, pass_s=0.004)
+    rates = MeasuredRates(run=run, ranks=1)
+
+    def grow_s(loop_s: float) -> float:
+        plan = measured_deployment(run, workers=workers, staleness=0, loop_s=loop_s)
+        return simulate(plan, rates, run.trees, batches=1).grow_s
+
+    seen = replace(run, grow_s=grow_s(0.03))
+    assert grow_s(fit_loop_s(seen)) == pytest.approx(seen.grow_s, rel=0.02)
+    assert seen.grow_s > 1.2 * grow_s(0.0)
+    assert fit_loop_s(replace(run, grow_s=grow_s(0.0) / 2)) == 0.0
 
 
 def test_a_run_is_forecast_from_its_own_measurements(tmp_path: Path) -> None:
@@ -224,7 +258,9 @@ def test_a_run_is_forecast_from_its_own_measurements(tmp_path: Path) -> None:
     assert sum(tree.steps for tree in found.trees) == sum(row["speed/actions"] for row in rows)
     assert (found.batch_tasks, found.engines, found.workers, found.optimizer_steps) == (3, 0, 0, 2)
     assert 0.5 < found.update_share <= 1
-    assert 0 < found.env_step_s < found.grow_s
+    assert 0 < found.env_step_s < found.pass_s < found.grow_s < found.step_s
+    passes = sum(row["time/grow/engine_passes"] for row in rows[1:])
+    assert found.pass_s < sum(row["time/grow/engine_s"] for row in rows[1:]) / passes * 2
     plan = measured_deployment(found, workers=0, staleness=0, loop_s=fit_loop_s(found))
     simulated = simulate(plan, MeasuredRates(run=found, ranks=1), found.trees, batches=12)
     assert simulated.seconds / 12 == pytest.approx(found.step_s, rel=0.35)

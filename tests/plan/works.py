@@ -8,7 +8,7 @@ from bough.plan import MeasuredRun, TreeWork, TurnWork
 
 @dataclass(frozen=True, kw_only=True)
 class Constant:
-    """Each pass takes constant seconds; `per_turn` more for each turn of a decode step."""
+    """A pass takes `prefill` if turns join, and `decode` if turns run, with `per_turn` for each of these."""
 
     prefill: float = 0.0
     decode: float = 0.0
@@ -16,13 +16,9 @@ class Constant:
     update: float = 0.0
     publish: float = 0.0
 
-    def prefill_s(self, tokens: int, turns: int, context_tokens: int) -> float:
-        del tokens, turns, context_tokens
-        return self.prefill
-
-    def decode_s(self, turns: int, context_tokens: float) -> float:
-        del context_tokens
-        return self.decode + self.per_turn * turns
+    def pass_s(self, *, new_tokens: int, joined: int, decoding: int, pairs: float, context_tokens: float) -> float:
+        del new_tokens, pairs, context_tokens
+        return (self.prefill if joined else 0.0) + (self.decode + self.per_turn * decoding if decoding else 0.0)
 
     def update_s(self, trees: Sequence[TreeWork]) -> float:
         del trees
@@ -75,7 +71,9 @@ def measured(trees: Sequence[TreeWork], **changes: object) -> MeasuredRun:
         "update_share": 1.0,
         "step_s": 3.0,
         "grow_s": 2.0,
-        "computed_s": 1e-4,
+        "slots": 256,
+        "pass_s": 0.01,
+        "token_s": 1e-4,
         "env_step_s": 0.01,
         "learn_s": 1e-4,
         "sync_s": 0.1,

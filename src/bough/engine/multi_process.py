@@ -94,6 +94,11 @@ class MultiProcessEngine:
         return tuple(hand.process.pid for hand in self._crew)
 
     @property
+    def passes(self) -> int:
+        """Forward passes since the engine was built."""
+        return self.stats.passes
+
+    @property
     def stats(self) -> Stats:
         """The sum of the workers' counts, as last reported."""
         every = [hand.stats for hand in self._crew]

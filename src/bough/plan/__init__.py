@@ -1,8 +1,9 @@
 """Plans a training on a cluster: memory, rates, the bottleneck and the cost, simulated from a measured run."""
 
+from bough.plan.calibrate import fit_loop_s, measured_deployment
 from bough.plan.cluster import Cluster, Devices, Efficiency, Environment, GrowthOrder, Layout, read_cluster
 from bough.plan.events import Clock, Queue
-from bough.plan.forecast import Division, Forecast, divide, fit_loop_s, forecast, measured_deployment
+from bough.plan.forecast import Division, Forecast, divide, forecast
 from bough.plan.measured import MeasuredRun, find_directory, measure_stages, model_folder
 from bough.plan.memory import DeviceMemory, activation_bytes, engine_memory, learner_memory
 from bough.plan.model_size import ModelSize, model_size, read_model

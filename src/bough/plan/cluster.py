@@ -142,16 +142,16 @@ class Efficiency(_Table):
 
     Attributes:
         learner: Share of the peak rate in an update.
-        prefill: Share of the peak rate when new tokens are computed, and the limit of a decode step.
-        decode: Share of the memory bandwidth in a decode step.
+        engine: Share of the peak rate in a pass of an engine.
+        bandwidth: Share of the memory bandwidth in a pass of an engine.
         link: Share of the link's bandwidth.
         pass_s: Seconds of each pass of an engine besides these: scheduling, sampling.
         memory: Share of the memory that may be used.
     """
 
     learner: Share = 0.14
-    prefill: Share = 0.4
-    decode: Share = 0.6
+    engine: Share = 0.4
+    bandwidth: Share = 0.6
     link: Share = 0.7
     pass_s: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.002
     memory: Share = 0.9

@@ -42,9 +42,16 @@ class Queue:
         busy_s: Seconds of finished work, over all servers.
     """
 
-    def __init__(self, clock: Clock, servers: int) -> None:
+    def __init__(self, clock: Clock, servers: int, held_s: Callable[[], float] = float) -> None:
+        """Start without work.
+
+        Args:
+            clock: The clock.
+            servers: S.
+            held_s: At the end of work, the seconds for which its server is not free and `done` is not called.
+        """
         self.servers, self.busy_s = servers, 0.0
-        self._clock, self._free = clock, servers
+        self._clock, self._free, self._held_s = clock, servers, held_s
         self._waiting: deque[tuple[float, Callable[..., None], tuple[Any, ...]]] = deque()
 
     def put(self, seconds: float, done: Callable[..., None], *arguments: Any) -> None:
@@ -57,6 +64,13 @@ class Queue:
 
     def _end(self, seconds: float, done: Callable[..., None], arguments: tuple[Any, ...]) -> None:
         self.busy_s += seconds
+        held_s = self._held_s()
+        if held_s > 0:
+            self._clock.after(held_s, self._release, done, arguments)
+        else:
+            self._release(done, arguments)
+
+    def _release(self, done: Callable[..., None], arguments: tuple[Any, ...]) -> None:
         if self._waiting:
             following, call, values = self._waiting.popleft()
             self._clock.after(following, self._end, following, call, values)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from bough.config.config import ConfigError
+from bough.plan.calibrate import fit_loop_s
 from bough.plan.cluster import Cluster
 from bough.plan.measured import MeasuredRun
 from bough.plan.memory import GIB, DeviceMemory, activation_bytes, engine_memory, learner_memory
@@ -17,9 +18,6 @@ BATCHES = 4
 
 DEVICES = (1, 8, 64, 512)
 """Numbers of devices of a plan, up to those of the cluster."""
-
-FITTED = 24
-"""Halvings of the interval in which the seconds of the rollout loop are fitted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,33 +105,6 @@ def forecast(
     loop_s = cluster.schedule.loop_s
     loop_s = fit_loop_s(run) if loop_s is None else loop_s
     return [_forecast(run, cluster, model, count, loop_s, batches, seed) for count in counts]
-
-
-def measured_deployment(run: MeasuredRun, *, workers: int, staleness: int, loop_s: float) -> Deployment:
-    """The deployment of a run on its own machine, with some workers and a staleness."""
-    return Deployment(
-        replicas=max(run.engines, 1),
-        inline=run.engines == 0,
-        workers=workers,
-        loop_s=loop_s,
-        env_step_s=run.env_step_s,
-        batch_tasks=run.batch_tasks,
-        staleness=staleness,
-    )
-
-
-def fit_loop_s(run: MeasuredRun) -> float:
-    """Seconds of the rollout loop for each turn with which the simulated growth takes as long as the measured one.
-
-    Zero if growth is shorter than a simulation without the loop.
-    """
-    rates = MeasuredRates(run=run, ranks=run.ranks)
-    low, high = 0.0, run.grow_s
-    for _ in range(FITTED):
-        middle = (low + high) / 2
-        plan = measured_deployment(run, workers=run.workers, staleness=0, loop_s=middle)
-        low, high = (low, middle) if simulate(plan, rates, run.trees, batches=1).grow_s > run.grow_s else (middle, high)
-    return low
 
 
 def divide(cluster: Cluster, count: int) -> Division:

@@ -2,7 +2,9 @@
 
     turns, new and sampled tokens        from the run's stored trees, as they are
     environment step                     the mean, from time/grow/env_s and the number of actions
-    rollout loop                         fitted: the seconds for each turn that growth takes besides engine and steps
+    token in a pass of the engine        a third of its seconds in an update, which has two more products of each weight
+    pass of the engine                   the rest of the engine's seconds, over time/grow/engine_passes
+    rollout loop                         fitted, see `fit_loop_s`
     engine, update, publication, rest    from the metrics; medians over the steps of reinforcement learning
 
 Metrics have the sum of an environment's step times, not each of them. So steps have the mean time, and the shape of
@@ -44,7 +46,9 @@ class MeasuredRun:
         update_share: Update tokens over those of the trees; less than 1 where the packing shares more prefixes.
         step_s: Median wall seconds of a step.
         grow_s: Median seconds of growth.
-        computed_s: Engine seconds of a computed token: new and sampled tokens.
+        slots: Turns that an engine decodes at a time.
+        pass_s: Constant seconds of a pass of the engine.
+        token_s: Seconds of each token of a pass.
         env_step_s: Seconds of an environment step.
         learn_s: Seconds of an update for each unique token of its trees, on all ranks together.
         sync_s: Seconds of a publication of weights.
@@ -66,7 +70,9 @@ class MeasuredRun:
     update_share: float
     step_s: float
     grow_s: float
-    computed_s: float
+    slots: int
+    pass_s: float
+    token_s: float
     env_step_s: float
     learn_s: float
     sync_s: float
@@ -127,8 +133,7 @@ def _measured(config: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], tree
     execution, optimizer = world["execution"], world["optimizer"]
     batch, workers = int(world["schedule"]["batch_tasks"]), int(execution["workers"])
     repeats = int(optimizer["minibatches"]) * int(optimizer["epochs"])
-    actions, unique = _mean(trees, "steps"), _mean(trees, "unique_tokens")
-    computed = _mean(trees, "computed_tokens") / actions
+    unique = _mean(trees, "unique_tokens")
 
     def of(key: str, row: Mapping[str, Any]) -> float:
         value = float(cast("float", row.get(key, 0.0)))
@@ -142,8 +147,14 @@ def _measured(config: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], tree
     overlap = int(execution["staleness"])
     spans = [(of("time/grow_s", row), of("time/learn_s", row), of("time/sync_s", row)) for row in rows]
     busy = [(max(grow, learn) if overlap else grow + learn) + sync for grow, learn, sync in spans]
+    learn_s = each("time/learn_s") * int(execution["ranks"]) / (unique * batch)
+    computed = _mean(trees, "computed_tokens") / _mean(trees, "steps") * median(acted)
+    passes = each("time/grow/engine_passes")
     # Only `Local` can run in the rollout loop.
     engines = int(execution["engine"].get("processes", 1))
+    engine_s = each("time/grow/engine_s") * max(1, engines)
+    # An engine of other software counts no passes: all its time is that of tokens.
+    token_s = min(learn_s / 3, engine_s / computed) if passes else engine_s / computed
     return MeasuredRun(
         name=str(config["name"]),
         trees=tuple(trees),
@@ -160,14 +171,13 @@ def _measured(config: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], tree
         update_share=min(1.0, each("update/tokens") * int(optimizer["minibatches"]) / (unique * batch)),
         step_s=median(walls),
         grow_s=each("time/grow_s"),
-        computed_s=median(
-            of("time/grow/engine_s", row) * max(1, engines) / (count * computed)
-            for row, count in zip(rows, acted, strict=True)
-        ),
+        slots=int(execution["engine"].get("slots", 256)),
+        pass_s=max(0.0, engine_s - token_s * computed) / passes if passes else 0.0,
+        token_s=token_s,
         env_step_s=median(
             of("time/grow/env_s", row) * max(1, workers) / count for row, count in zip(rows, acted, strict=True)
         ),
-        learn_s=each("time/learn_s") * int(execution["ranks"]) / (unique * batch),
+        learn_s=learn_s,
         sync_s=each("time/sync_s"),
         other_s=max(0.0, median(wall - used for wall, used in zip(walls, busy, strict=True))),
     )

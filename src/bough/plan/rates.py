@@ -12,7 +12,7 @@ from bough.plan.workload import TreeWork
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredRates:
-    """The throughputs of the run itself. Time is proportional to tokens; ranks divide the trees of an update.
+    """The throughputs of the run itself. Ranks divide the trees of an update.
 
     Attributes:
         run: The run.
@@ -22,15 +22,10 @@ class MeasuredRates:
     run: MeasuredRun
     ranks: int
 
-    def prefill_s(self, tokens: int, turns: int, context_tokens: int) -> float:
-        """Seconds of new tokens, and of the token that each turn samples."""
-        del context_tokens
-        return self.run.computed_s * (tokens + turns)
-
-    def decode_s(self, turns: int, context_tokens: float) -> float:
-        """Seconds of a decode step."""
-        del context_tokens
-        return self.run.computed_s * turns
+    def pass_s(self, *, new_tokens: int, joined: int, decoding: int, pairs: float, context_tokens: float) -> float:
+        """Seconds of a pass."""
+        del pairs, context_tokens
+        return self.run.pass_s + self.run.token_s * (max(new_tokens, joined) + decoding)
 
     def update_s(self, trees: Sequence[TreeWork]) -> float:
         """Seconds of an update: of the rank with the most tokens."""
@@ -45,8 +40,7 @@ class MeasuredRates:
 class DeviceRates:
     """Rates of devices by the roofline: a pass takes the maximum of its arithmetic and its memory traffic.
 
-        new tokens     max(operations / (peak x prefill share), weights / (bandwidth x decode share)) + pass_s
-        decode step    max(operations / (peak x prefill share), (weights + cache) / (bandwidth x decode share)) + pass_s
+        pass           max(operations / (peak x engine share), (weights + contexts) / (bandwidth x its share)) + pass_s
         update         operations of the rank with the most / (peak x learner share), and the exchange of gradients
         publication    the weights over the link, or over the memory where learner and engine share a device
 
@@ -73,17 +67,16 @@ class DeviceRates:
     sharded: bool
     in_turn: bool
 
-    def prefill_s(self, tokens: int, turns: int, context_tokens: int) -> float:
-        """Seconds of a pass over new tokens; the mean depth of a new token is that of its turn's context."""
-        pairs = tokens * context_tokens // max(turns, 1)
-        operations = self.model.forward_operations(tokens=tokens, heads=turns, pairs=pairs)
-        return self._pass_s(operations, self.model.read_bytes(tokens), tokens)
-
-    def decode_s(self, turns: int, context_tokens: float) -> float:
-        """Seconds of a decode step."""
-        operations = self.model.forward_operations(tokens=turns, heads=turns, pairs=round(context_tokens))
-        traffic = self.model.read_bytes(turns) + self.model.kv_bytes * context_tokens
-        return self._pass_s(operations, traffic, turns)
+    def pass_s(self, *, new_tokens: int, joined: int, decoding: int, pairs: float, context_tokens: float) -> float:
+        """Seconds of a pass."""
+        tokens, count = new_tokens + decoding, self.devices_per_replica
+        operations = self.model.forward_operations(tokens=tokens, heads=joined + decoding, pairs=round(pairs))
+        traffic = self.model.read_bytes(tokens) + self.model.kv_bytes * context_tokens
+        arithmetic_s = operations / (count * self._peak() * self.efficiency.engine)
+        memory_s = traffic / (count * self._bandwidth())
+        hidden = 2 * self.model.layers * self.model.width * self.model.number_bytes * tokens
+        link_s = 2 * hidden * (count - 1) / count / self._link()
+        return max(arithmetic_s, memory_s) + link_s + self.efficiency.pass_s
 
     def update_s(self, trees: Sequence[TreeWork]) -> float:
         """Seconds of an update."""
@@ -107,21 +100,13 @@ class DeviceRates:
         again = once * (self.run.recompute + self.run.reference)
         return arithmetic.operations(tokens=tokens, trained=trained, pairs=pairs) + again
 
-    def _pass_s(self, operations: float, traffic: float, tokens: int) -> float:
-        count = self.devices_per_replica
-        arithmetic_s = operations / (count * self._peak() * self.efficiency.prefill)
-        memory_s = traffic / (count * self._bandwidth())
-        hidden = 2 * self.model.layers * self.model.width * self.model.number_bytes * tokens
-        link_s = 2 * hidden * (count - 1) / count / self._link()
-        return max(arithmetic_s, memory_s) + link_s + self.efficiency.pass_s
-
     def _peak(self) -> float:
         assert self.devices.peak_tflops is not None
         return self.devices.peak_tflops * 1e12
 
     def _bandwidth(self) -> float:
         assert self.devices.bandwidth_gbs is not None
-        return self.devices.bandwidth_gbs * 1e9 * self.efficiency.decode
+        return self.devices.bandwidth_gbs * 1e9 * self.efficiency.bandwidth
 
     def _link(self) -> float:
         assert self.devices.link_gbs is not None

@@ -1,11 +1,9 @@
 """A simulated engine replica: continuous batching, prefix reuse, a cache of limited size.
 
-    submit --> waiting --> new tokens of all admitted turns --> decode steps --> done
-                  ^                                                  |
-                  +---- at the end of a decode step, if a slot and cache tokens are free
+    submit --> waiting --> joins the next pass, if a slot and cache tokens are free --> decode steps --> done
 
-A pass that computes new tokens delays the decode steps of all running turns, and at least one decode step is between
-two of them. Events are changes of the batch: all steps between two changes are one event.
+A pass computes the new tokens of the turns that join, and one token of each running turn; new tokens have no limit.
+Events are changes of the batch: all passes between two changes are one event.
 """
 
 import heapq
@@ -22,12 +20,16 @@ from bough.plan.workload import TurnWork
 class EngineRates(Protocol):
     """Seconds of the passes of an engine."""
 
-    def prefill_s(self, tokens: int, turns: int, context_tokens: int) -> float:
-        """Seconds of a pass over new tokens of some turns, whose contexts have so many tokens in all."""
-        ...
+    def pass_s(self, *, new_tokens: int, joined: int, decoding: int, pairs: float, context_tokens: float) -> float:
+        """Seconds of a pass.
 
-    def decode_s(self, turns: int, context_tokens: float) -> float:
-        """Seconds of one decode step of some turns, whose contexts have so many tokens in all."""
+        Args:
+            new_tokens: Tokens of turns that join.
+            joined: Number of these turns.
+            decoding: Running turns, with one token each.
+            pairs: Pairs of a query and a visible key.
+            context_tokens: Tokens of the contexts of all turns.
+        """
         ...
 
 
@@ -134,41 +136,65 @@ class Replica:
         self._steps = self._number = self._context = 0
         self._plan = 0  # number of the planned end of a pass; earlier ones are void
         self._began, self._step_s, self._ends = 0.0, 0.0, 0  # the present decode steps
-        self._mode = "idle"
+        self._mode, self._pass_end = "idle", 0.0
 
     def submit(self, request: TurnRequest) -> None:
         """Add a turn."""
         self.load += 1
         self._waiting.append(request)
         if self._mode == "idle":
-            self._next(decoded=True)
+            self._next()
         elif self._mode == "decode" and len(self._running) < self._slots:
-            passed = max(1, math.ceil((self._clock.now - self._began) / self._step_s)) if self._step_s else 1
+            passed = self._begun_steps()
             if passed < self._ends:
                 self._decode(passed, self._began + passed * self._step_s - self._clock.now)
 
-    def _next(self, *, decoded: bool) -> None:
-        """Begin the next pass: new tokens if turns wait and a step was decoded, else decode steps."""
-        admitted = self._admitted() if decoded or not self._running else []
+    def pass_left_s(self) -> float:
+        """Seconds until the end of the present pass; 0 without one."""
+        if self._mode == "join":
+            return self._pass_end - self._clock.now
+        if self._mode == "decode":
+            return self._began + self._begun_steps() * self._step_s - self._clock.now
+        return 0.0
+
+    def _begun_steps(self) -> int:
+        """Decode steps begun since the batch changed, at least one."""
+        return max(1, math.ceil((self._clock.now - self._began) / self._step_s)) if self._step_s else 1
+
+    def _next(self) -> None:
+        """Begin the next passes: one with the turns that join, or all until a running turn ends."""
+        admitted, turns = self._admitted(), len(self._running)
         if admitted:
-            self._mode = "prefill"
-            tokens = sum(new for _, new in admitted)
-            context = sum(request.work.context_tokens for request, _ in admitted)
-            seconds = self._rates.prefill_s(tokens, len(admitted), context)
-            self.busy_s += seconds
-            self.computed_tokens += tokens
-            extra = sum(request.extra_s for request, _ in admitted)
-            self._clock.after(seconds + extra, self._computed, [request for request, _ in admitted])
+            self._join(admitted)
         elif self._running:
-            self._mode = "decode"
-            turns = len(self._running)
-            joins = not decoded and self._waiting and turns < self._slots
-            steps = 1 if joins else self._running[0][0] - self._steps
-            self._step_s = self._rates.decode_s(turns, self._context + turns * steps / 2)
-            self._began = self._clock.now
+            self._mode, self._began = "decode", self._clock.now
+            steps = self._running[0][0] - self._steps
+            context = self._context + turns * steps / 2
+            self._step_s = self._rates.pass_s(
+                new_tokens=0, joined=0, decoding=turns, pairs=context, context_tokens=context
+            )
             self._decode(steps, steps * self._step_s)
         else:
             self._mode = "idle"
+
+    def _join(self, admitted: list[tuple[TurnRequest, int]]) -> None:
+        """Begin a pass with turns that join and one token of each running turn."""
+        self._mode = "join"
+        new_tokens = sum(new for _, new in admitted)
+        pairs = sum(new * (request.work.context_tokens - new / 2) for request, new in admitted)
+        context = self._context + sum(request.work.context_tokens for request, _ in admitted)
+        seconds = self._rates.pass_s(
+            new_tokens=new_tokens,
+            joined=len(admitted),
+            decoding=len(self._running),
+            pairs=pairs + self._context,
+            context_tokens=context,
+        )
+        self.busy_s += seconds
+        self.computed_tokens += new_tokens
+        left_s = seconds + sum(request.extra_s for request, _ in admitted)
+        self._pass_end = self._clock.now + left_s
+        self._clock.after(left_s, self._joined, [request for request, _ in admitted])
 
     def _decode(self, steps: int, seconds: float) -> None:
         self._plan += 1
@@ -184,32 +210,37 @@ class Replica:
             found.append((self._waiting.popleft(), new))
         return found
 
-    def _computed(self, admitted: list[TurnRequest]) -> None:
+    def _joined(self, admitted: list[TurnRequest]) -> None:
+        self._advance(1)
         for request in admitted:
-            # The pass over the new tokens samples the first token.
+            # This pass sampled the first token.
             left = request.work.sampled_tokens - 1
             self.sampled_tokens += min(request.work.sampled_tokens, 1)
             if left > 0:
                 self._number += 1
                 heapq.heappush(self._running, (self._steps + left, self._number, request))
-                self._context += request.work.context_tokens
+                self._context += request.work.context_tokens + 1
             else:
                 self._finish(request)
-        self._next(decoded=False)
+        self._next()
 
     def _decoded(self, plan: int) -> None:
         if plan != self._plan:
             return
-        self._steps += self._ends
         self.busy_s += self._ends * self._step_s
-        self.sampled_tokens += self._ends * len(self._running)
-        self._context += self._ends * len(self._running)
         self._mode = "ending"
+        self._advance(self._ends)
+        self._next()
+
+    def _advance(self, steps: int) -> None:
+        """Add some tokens to each running turn; finish the turns that are complete."""
+        self._steps += steps
+        self.sampled_tokens += steps * len(self._running)
+        self._context += steps * len(self._running)
         while self._running and self._running[0][0] <= self._steps:
             request = heapq.heappop(self._running)[2]
-            self._context -= request.work.context_tokens + request.work.sampled_tokens - 1
+            self._context -= request.work.context_tokens + request.work.sampled_tokens
             self._finish(request)
-        self._next(decoded=True)
 
     def _finish(self, request: TurnRequest) -> None:
         self.load -= 1

@@ -41,7 +41,8 @@ class Deployment:
         replicas: Number of engine replicas.
         slots: Turns that a replica decodes at a time.
         cache_tokens: Tokens in the cache of a replica.
-        inline: Whether the engine runs in the rollout loop: the loop's work delays its passes.
+        inline: Whether the one engine runs in the rollout loop: the loop's work delays its passes, and its passes delay
+            the results and the next steps of workers.
         workers: Processes of the environment; 0 executes steps in the rollout loop.
         loops: Processes of the rollout loop.
         loop_s: Seconds of the rollout loop for each turn.
@@ -145,7 +146,7 @@ class _Simulation:
             for _ in range(deployment.replicas)
         ]
         self.inline_steps = deployment.workers == 0
-        self.workers = Queue(self.clock, max(deployment.workers, 1))
+        self.workers = Queue(self.clock, max(deployment.workers, 1), self.held_s if deployment.inline else float)
         self.loop = Queue(self.clock, deployment.loops)
         self.learner, self.publisher = Queue(self.clock, 1), Queue(self.clock, 1)
         self.first, self.last = deployment.staleness + 1, deployment.staleness + 1 + batches
@@ -180,6 +181,10 @@ class _Simulation:
             learned_tokens=sum(tree.unique_tokens for batch in measured for tree in batch.trees),
             busy={name: counts[name] / (count * seconds) for name, count in servers.items()},
         )
+
+    def held_s(self) -> float:
+        """Seconds until a worker that has ended a step gets the next one, from a loop that computes passes itself."""
+        return self.replicas[0].pass_left_s() + self.deployment.loop_s
 
     # --- batches, updates, versions
 

@@ -103,15 +103,14 @@ def tree_work(tree: Tree) -> TreeWork:
     """The work of a stored tree.
 
     A turn starts when the turn before it on its path is complete, and all children of a node start at the same time.
-    So the branches of an explorer that waits between levels start earlier here.
+    So the branches of an explorer that waits between levels start earlier here. Seats count as one text.
     """
     prefixes = _Prefixes()
     places: list[_Place] = []
     turns: list[TurnWork] = []
     actions = tree.kind == Kind.ACTION
     unfinished = set(tree.parent[actions].tolist()) & set(np.flatnonzero(actions).tolist())
-    sampled = np.add.reduceat(np.append(tree.sampled, False), tree.span[:-1].clip(max=len(tree.token)))
-    sampled[np.diff(tree.span) == 0] = 0
+    sampled = np.diff(np.append(0, np.cumsum(tree.sampled))[tree.span])
     prompt_tokens = 0
     parents: list[int] = tree.parent.tolist()
     for node, parent in enumerate(parents):
