@@ -102,23 +102,20 @@ def test_work_in_the_rollout_loop_delays_an_engine_in_it() -> None:
 
 
 def test_a_worker_waits_for_the_pass_of_an_engine_in_the_rollout_loop() -> None:
-    """Of three turns, two execute steps of 0.3 s while the third decodes in passes of 1 s."""
-    trees = [chain(1, sampled=1), chain(1, sampled=1), chain(1, sampled=6)]
-    ends = []
-    for inline in (True, False):
-        plan = Deployment(inline=inline, workers=1, env_step_s=0.3, batch_tasks=3)
-        ends.append(simulate(plan, Constant(decode=1.0), trees, batches=1).busy["environment"])
-        assert simulate(plan, Constant(decode=1.0), trees, batches=1).grow_s == pytest.approx(5.3)
-    slow = Deployment(inline=True, workers=1, env_step_s=0.3, batch_tasks=6)
-    apart = Deployment(workers=1, env_step_s=0.3, batch_tasks=6)
+    """Five turns execute steps of 0.3 s while a sixth decodes in two passes of 1 s."""
     many = [chain(1, sampled=1)] * 5 + [chain(1, sampled=3)]
-    slower = Deployment(inline=True, workers=1, env_step_s=0.3, loop_s=0.1, batch_tasks=5)
-    # The loop's 0.1 s for each turn: five before the first pass ends at 0.1 and 0.5, and one after each step.
-    found = simulate(slower, Constant(), [chain(1, sampled=1)] * 5, batches=1)
+    inline, apart = (Deployment(inline=each, workers=1, env_step_s=0.3, batch_tasks=6) for each in (True, False))
+    # The first two steps end during the passes, and their worker is idle until the end of the pass.
+    found = simulate(inline, Constant(decode=1.0), many, batches=1)
+    assert found.grow_s == pytest.approx(2 + 4 * 0.3)
+    assert simulate(apart, Constant(decode=1.0), many, batches=1).grow_s < found.grow_s - 0.2
+
+
+def test_the_rollout_loop_is_between_two_steps_of_a_worker() -> None:
+    """The loop's 0.1 s for each turn: all five before the second step, and one after each step."""
+    plan = Deployment(inline=True, workers=1, env_step_s=0.3, loop_s=0.1, batch_tasks=5)
+    found = simulate(plan, Constant(), [chain(1, sampled=1)], batches=1)
     assert found.grow_s == pytest.approx(0.5 + 0.1 + 4 * 0.4)
-    # Five steps of 0.3 s start a pass apart, two during the passes, the others after them.
-    assert simulate(slow, Constant(decode=1.0), many, batches=1).grow_s == pytest.approx(2 + 4 * 0.3)
-    assert simulate(apart, Constant(decode=1.0), many, batches=1).grow_s == pytest.approx(2.3)
 
 
 def test_log_normal_steps_have_the_mean_and_the_variation() -> None:
