@@ -278,6 +278,30 @@ def check_environment(
     run_checks(name, sizes, only or [], out)
 
 
+@app.command("plan")
+@explained
+def plan_cluster(
+    run: Annotated[
+        str, typer.Argument(help="A run directory, or the name of one in runs/: the measured distributions.")
+    ],
+    cluster: Annotated[Path, typer.Option(help="The TOML file of the cluster.")],
+    model: Annotated[
+        Path | None, typer.Option(help="A config.json of Hugging Face, or its folder; the run's model if not given.")
+    ] = None,
+    devices: Annotated[str, typer.Option(help="Numbers of devices: 8,64; 1, 8, 64, 512 if not given.")] = "",
+    batches: Annotated[int, typer.Option(help="Simulated batches for each number of devices.")] = 4,
+    seed: Annotated[int, typer.Option(help="Seed of the simulation.")] = 0,
+    json: Annotated[bool, typer.Option("--json", help="Print the forecasts as JSON.")] = False,
+) -> None:
+    """Forecast memory, tokens/s, the bottleneck and the cost on 1 to 512 devices, by simulation.
+
+    bough plan runs/a --cluster h100.toml --model Qwen3-4B/config.json --devices 8,64,512
+    """
+    from bough.cli.plan import print_plan
+
+    print_plan(run, cluster, model, devices=devices, batches=batches, seed=seed, as_json=json)
+
+
 @app.command("list")
 @explained
 def list_pieces(

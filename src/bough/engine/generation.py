@@ -61,6 +61,11 @@ class LocalEngine:
         return self._decoder.cached_tokens
 
     @property
+    def passes(self) -> int:
+        """Forward passes since the engine was built."""
+        return self.stats.passes
+
+    @property
     def stats(self) -> Stats:
         """Counts since the engine was built; a copy."""
         return replace(self._decoder.stats)

@@ -88,6 +88,11 @@ class MultiProcessEngine:
         return tuple(worker.pid for worker in self._workers)
 
     @property
+    def passes(self) -> int:
+        """Forward passes since the engine was built."""
+        return self.stats.passes
+
+    @property
     def stats(self) -> Stats:
         """The sum of the workers' counts, as last reported."""
         every = [worker.stats for worker in self._workers]

@@ -1,0 +1,130 @@
+"""`bough plan`: reads a run, a cluster and a model, and prints the forecasts as tables or JSON."""
+
+import dataclasses
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console, Group
+from rich.table import Table
+from rich.text import Text
+
+from bough.config.config import ConfigError
+from bough.plan import (
+    DeviceMemory,
+    Forecast,
+    find_directory,
+    forecast,
+    measure_stages,
+    model_folder,
+    read_cluster,
+    read_model,
+)
+from bough.view.numbers import percent, short
+
+GIB = 2**30
+
+STAGES = ("engine", "environment", "loop", "learner", "publication")
+
+RATES = (
+    "new tokens/s",
+    "sampled tokens/s",
+    "learned tokens/s",
+    *(f"{stage} busy" for stage in STAGES),
+    "bottleneck",
+    "seconds a batch",
+    "episodes/hour",
+    "cost of 1,000 episodes",
+)
+"""Rows of the table, from `_rates`."""
+
+
+def print_plan(
+    run: str, cluster: Path, model: Path | None, *, devices: str, batches: int, seed: int, as_json: bool
+) -> None:
+    """Forecast and print.
+
+    Args:
+        run: A run directory, or the name of one.
+        cluster: The TOML file.
+        model: The model's configuration; None for the run's model.
+        devices: Numbers of devices, separated by commas; "" for the defaults.
+        batches: Simulated batches.
+        seed: Seed of the simulation.
+        as_json: Whether to print JSON.
+
+    Raises:
+        ConfigError: when an argument or a file is wrong.
+        StoreError: when there is no such run, or it has no metrics or trees.
+    """
+    if batches < 1:
+        raise ConfigError(f"--batches: got {batches}; need 1 or more; leave it out for 4")
+    counts, machines = _counts(devices), read_cluster(cluster)
+    directory = find_directory(run)
+    size = read_model(model or model_folder(directory))
+    measured = measure_stages(directory)
+    found = forecast(measured, machines, size, counts, batches=batches, seed=seed)
+    if as_json:
+        print(json.dumps([record(each) for each in found], indent=2))
+        return
+    model_name = size.name if model else f"the model of {measured.name}"
+    title = f"{model_name}, {size.parameters / 1e6:,.1f}M parameters, on {machines.devices.kind}"
+    Console().print(tables(found, title))
+
+
+def record(found: Forecast) -> dict[str, object]:
+    """A forecast as values that JSON can write; a number that does not exist is null."""
+    values = dataclasses.asdict(found)
+    plain = {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in values.items()}
+    return {"simulated": not found.problem, "fits": not found.problem, **plain}
+
+
+def tables(found: Sequence[Forecast], title: str) -> Group:
+    """A column for each number of devices: memory, rates and cost. Below are the problems of those that do not fit."""
+    table = Table("", title=title, title_style="bold")
+    for each in found:
+        table.add_column(str(each.devices), justify="right")
+    table.add_row("engine replicas", *(str(each.division.replicas) for each in found))
+    table.add_row("learner ranks", *(_ranks(each) for each in found), end_section=True)
+    for part in (field.name for field in dataclasses.fields(DeviceMemory)):
+        sizes = ((getattr(each.engine, part), getattr(each.learner, part)) for each in found)
+        name = "KV cache" if part == "cache" else part
+        table.add_row(f"{name}, GiB", *(f"{_gib(engine)} / {_gib(learner)}" for engine, learner in sizes))
+    table.add_row("usable, GiB", *(_gib(each.usable) for each in found))
+    table.add_row("fits", *map(_fits, found), end_section=True)
+    for name, cells in zip(RATES, zip(*map(_rates, found), strict=True), strict=True):
+        table.add_row(name, *cells)
+    notes = [Text("Memory is of an engine's device / of a learner's device; rates and cost are SIMULATED.")]
+    notes += [Text(f"{each.devices} devices do not fit: {each.problem}") for each in found if each.problem]
+    return Group(table, *notes)
+
+
+def _ranks(each: Forecast) -> str:
+    return f"{each.division.ranks}, in turn" if each.division.in_turn else str(each.division.ranks)
+
+
+def _fits(each: Forecast) -> Text:
+    return Text("no", style="bold red") if each.problem else Text("yes", style="green")
+
+
+def _gib(size: float) -> str:
+    return short(size / GIB) if size else "-"
+
+
+def _rates(each: Forecast) -> list[str]:
+    """The cells of `RATES`."""
+    if each.busy is None:
+        return ["-"] * len(RATES)
+    tokens = (each.new_tokens_per_s, each.sampled_tokens_per_s, each.learned_tokens_per_s)
+    busy = [percent(each.busy[stage]) for stage in STAGES]
+    return [*map(short, tokens), *busy, each.bottleneck, *map(short, (each.step_s, each.episodes_per_hour, each.cost))]
+
+
+def _counts(devices: str) -> list[int]:
+    try:
+        return [int(part) for part in devices.split(",")] if devices else []
+    except ValueError as error:
+        raise ConfigError(
+            f"--devices: got {devices!r}; need whole numbers separated by commas, such as 8,64"
+        ) from error

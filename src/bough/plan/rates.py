@@ -1,0 +1,121 @@
+"""Seconds of passes, updates and publications: of a run as measured, and of devices by their peak rates."""
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bough.plan.cluster import Devices, Efficiency
+from bough.plan.measured import MeasuredRun
+from bough.plan.model_size import ModelSize
+from bough.plan.workload import TreeWork
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuredRates:
+    """The throughputs of the run itself. Ranks divide the trees of an update.
+
+    Attributes:
+        run: The run.
+        ranks: Processes of the learner.
+    """
+
+    run: MeasuredRun
+    ranks: int
+
+    def pass_s(self, *, new_tokens: int, joined: int, decoding: int, pairs: float, context_tokens: float) -> float:
+        """Seconds of a pass."""
+        del pairs, context_tokens
+        return self.run.pass_s + self.run.token_s * (max(new_tokens, joined) + decoding)
+
+    def update_s(self, trees: Sequence[TreeWork]) -> float:
+        """Seconds of an update: of the rank with the most tokens."""
+        return self.run.learn_s * largest_share([tree.unique_tokens for tree in trees], self.ranks)
+
+    def publish_s(self, trees: Sequence[TreeWork]) -> float:
+        """Seconds of a publication and of all further work of a step, which is proportional to its trees."""
+        return self.run.sync_s + self.run.other_s * len(trees) / self.run.batch_tasks
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceRates:
+    """Rates of devices by the roofline: a pass takes the maximum of its arithmetic and its memory traffic.
+
+        pass           max(operations / (peak x engine share), (weights + contexts) / (bandwidth x its share)) + pass_s
+        update         operations of the rank with the most / (peak x learner share), and the exchange of gradients
+        publication    the weights over the link, or over the memory where learner and engine share a device
+
+    A replica on D devices has D times their rates, less the sums of hidden states over the link: two in each layer.
+    Optimizer arithmetic and the filling of pipelines are left out.
+
+    Attributes:
+        devices: The devices.
+        efficiency: The reached shares of their rates.
+        model: The model.
+        run: The run, for the passes of an update and the work of a step besides.
+        devices_per_replica: D.
+        ranks: Devices of the learner.
+        sharded: Whether weights are divided over the ranks; each pass then gathers them twice.
+        in_turn: Whether learner and engine share devices.
+    """
+
+    devices: Devices
+    efficiency: Efficiency
+    model: ModelSize
+    run: MeasuredRun
+    devices_per_replica: int
+    ranks: int
+    sharded: bool
+    in_turn: bool
+
+    def pass_s(self, *, new_tokens: int, joined: int, decoding: int, pairs: float, context_tokens: float) -> float:
+        """Seconds of a pass."""
+        tokens, count = new_tokens + decoding, self.devices_per_replica
+        operations = self.model.forward_operations(tokens=tokens, heads=joined + decoding, pairs=round(pairs))
+        traffic = self.model.read_bytes(tokens) + self.model.kv_bytes * context_tokens
+        arithmetic_s = operations / (count * self._peak() * self.efficiency.engine)
+        memory_s = traffic / (count * self._bandwidth())
+        hidden = 2 * self.model.layers * self.model.width * self.model.number_bytes * tokens
+        link_s = 2 * hidden * (count - 1) / count / self._link()
+        return max(arithmetic_s, memory_s) + link_s + self.efficiency.pass_s
+
+    def update_s(self, trees: Sequence[TreeWork]) -> float:
+        """Seconds of an update."""
+        most = largest_share([self._operations(tree) for tree in trees], self.ranks)
+        computed_s = most / (self._peak() * self.efficiency.learner)
+        moved = 2 * self.model.weight_bytes * (3 / 2 if self.sharded else 1)
+        exchanged_s = moved * (self.ranks - 1) / self.ranks / self._link()
+        return self.run.passes * computed_s + self.run.optimizer_steps * exchanged_s
+
+    def publish_s(self, trees: Sequence[TreeWork]) -> float:
+        """Seconds of a publication, and of the step's further work, which one process does for all trees."""
+        rate = self._bandwidth() if self.in_turn else self._link() * self.devices_per_replica
+        other_s = self.run.other_s * len(trees) / self.run.batch_tasks
+        return self.model.weight_bytes / rate + other_s
+
+    def _operations(self, tree: TreeWork) -> float:
+        arithmetic, share = self.model.arithmetic, self.run.update_share
+        tokens, pairs = round(tree.unique_tokens * share), round(tree.pairs * share)
+        trained = round(tree.trained_tokens * share)
+        once = self.model.forward_operations(tokens=tokens, heads=trained, pairs=pairs)
+        again = once * (self.run.recompute + self.run.reference)
+        return arithmetic.operations(tokens=tokens, trained=trained, pairs=pairs) + again
+
+    def _peak(self) -> float:
+        assert self.devices.peak_tflops is not None
+        return self.devices.peak_tflops * 1e12
+
+    def _bandwidth(self) -> float:
+        assert self.devices.bandwidth_gbs is not None
+        return self.devices.bandwidth_gbs * 1e9 * self.efficiency.bandwidth
+
+    def _link(self) -> float:
+        assert self.devices.link_gbs is not None
+        return self.devices.link_gbs * 1e9 * self.efficiency.link
+
+
+def largest_share(costs: Sequence[float], ranks: int) -> float:
+    """The largest sum of costs of a rank, when each cost goes to the rank with the least, largest costs first."""
+    loads = [0.0] * min(ranks, max(len(costs), 1))
+    for cost in sorted(costs, reverse=True):
+        heapq.heapreplace(loads, loads[0] + cost)
+    return max(loads)
