@@ -77,7 +77,9 @@ def test_every_pair_that_is_seen_lies_in_a_listed_block(window: int | None) -> N
         for chunk in chunks_of(seed, 600):
             mask, whole = block_mask(chunk, window, CPU), sees(chunk, window, CPU)
             listed, complete = (
-                _dense(mask, name).repeat_interleave(BLOCK, 0).repeat_interleave(BLOCK, 1)[: len(whole), : whole.shape[1]]
+                _dense(mask, name)
+                .repeat_interleave(BLOCK, 0)
+                .repeat_interleave(BLOCK, 1)[: len(whole), : whole.shape[1]]
                 for name in ("kv", "full_kv")
             )
             assert not bool((whole & ~(listed | complete)).any())

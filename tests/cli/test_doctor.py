@@ -1,4 +1,4 @@
-"""What `bough doctor` finds on machines with GPUs, told by a substitute for `torch.cuda`; see `test_commands` for more."""
+"""The text of `bough doctor` on machines with GPUs, with a substitute for `torch.cuda`."""
 
 import sys
 import tomllib
@@ -33,6 +33,11 @@ def machine(monkeypatch: pytest.MonkeyPatch, *gpus: tuple[str, int, tuple[int, i
     monkeypatch.setattr(torch.distributed, "is_nccl_available", lambda: nccl)
 
 
+def nothing(name: str) -> None:
+    """No module is installed."""
+    del name
+
+
 def texts() -> dict[str, str]:
     return {each.about: each.text for each in devices.devices()}
 
@@ -52,7 +57,7 @@ def test_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_one_gpu_without_triton(monkeypatch: pytest.MonkeyPatch) -> None:
     machine(monkeypatch, ("Big", 80, (9, 0)))
-    monkeypatch.setattr(flex_attention, "find_spec", lambda name: None)
+    monkeypatch.setattr(flex_attention, "find_spec", nothing)
     found = texts()
     assert "no FlexAttention (it needs Triton, which is not installed; do: pip install triton)" in found["gpu 0"]
     assert found["ranks"] == "1 has a GPU of its own"
@@ -77,7 +82,7 @@ def test_no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_vllm_in_another_python(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(devices, "find_spec", lambda name: None)
+    monkeypatch.setattr(devices, "find_spec", nothing)
     monkeypatch.delenv("VLLM_PYTHON", raising=False)
     assert devices.vllm().text.startswith("not installed; do: pip install 'bough[vllm]', or set VLLM_PYTHON")
     monkeypatch.setenv("VLLM_PYTHON", "no/such/python")
@@ -92,14 +97,14 @@ def test_vllm_that_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     (tmp_path / "vllm.py").touch()
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     monkeypatch.setenv("VLLM_PYTHON", sys.executable)
-    monkeypatch.setattr(devices, "find_spec", lambda name: None)
+    monkeypatch.setattr(devices, "find_spec", nothing)
     assert devices.vllm().text == f"in another Python: engine='Vllm(python={sys.executable})'"
 
 
 def test_shared_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(devices, "SHARED_MEMORY", tmp_path)
     assert f"GiB free in {tmp_path}" in devices.shared_memory().text
-    monkeypatch.setattr(devices.shutil, "disk_usage", lambda path: SimpleNamespace(free=2**26))
+    monkeypatch.setattr(devices.shutil, "disk_usage", lambda _: SimpleNamespace(free=2**26))
     assert devices.shared_memory().text.startswith(f"0.1 GiB free in {tmp_path}; Local(processes=N) needs room")
     monkeypatch.setattr(devices, "SHARED_MEMORY", tmp_path / "none")
     assert devices.shared_memory().text.startswith("none; ")

@@ -11,6 +11,7 @@ import traceback
 import warnings
 from collections.abc import Callable
 from contextlib import redirect_stdout
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -24,9 +25,9 @@ from bough.config import override
 from bough.engine import Completion, Local, Request, Sampling
 from bough.kernels.masked_attention import masked_attention
 from bough.learner import Learner, Optimizer
-from bough.methods.grpo import grpo
+from bough.methods.gspo import gspo
 from bough.methods.ppo import ppo
-from bough.objective import Normalizer, Objective, PpoClip, gspo
+from bough.objective import Normalizer, PpoClip
 from bough.policy import Tiny
 from bough.policy.policy import Policy
 from bough.store import read_metrics
@@ -40,8 +41,9 @@ SHORT = ["steps=2", "batch_tasks=3", "warmup.epochs=4"]
 
 
 def policy(place: str) -> Policy:
-    settings = Tiny(layers=2, width=32, heads=4, kv_heads=2, vocab_tokens=300, context_tokens=256, device=place)
-    return settings.build(["north south east west"])
+    # Adam turns rounding in float32 into differences of whole steps.
+    shape = Tiny(layers=2, width=32, heads=4, kv_heads=2, vocab_tokens=300, context_tokens=256, dtype="float64")
+    return replace(shape, device=place).build(["north south east west"])
 
 
 def mixing() -> None:
@@ -74,22 +76,20 @@ def attention() -> None:
 
 def update() -> None:
     """Metrics and weights after three updates are those of the CPU, in one chunk and in several."""
-    objectives: tuple[Objective, ...] = (PpoClip(), gspo())
-    for objective in objectives:
-        for micro_tokens in (10**6, 12):
-            found = [_updated(policy(place), objective, micro_tokens) for place in ("cpu", str(device()))]
-            (metrics, weights), (other_metrics, other_weights) = found
-            assert other_metrics == pytest.approx(metrics, rel=1e-3, abs=1e-5)
-            for name, weight in weights.items():
-                assert torch.allclose(weight, other_weights[name], atol=1e-5), name
+    for micro_tokens in (10**6, 12):
+        found = [_updated(policy(place), micro_tokens) for place in ("cpu", str(device()))]
+        (metrics, weights), (other_metrics, other_weights) = found
+        assert other_metrics == pytest.approx(metrics, rel=1e-5, abs=1e-6)
+        for name, weight in weights.items():
+            assert torch.allclose(weight, other_weights[name], rtol=0, atol=1e-7), name
 
 
-def _updated(model: Policy, objective: Objective, micro_tokens: int) -> tuple[dict[str, float], dict[str, torch.Tensor]]:
+def _updated(model: Policy, micro_tokens: int) -> tuple[dict[str, float], dict[str, torch.Tensor]]:
     given: Batch = batch(NODES, model.vocab_tokens, np.random.default_rng(0)).to(model.device)
     learner = Learner(model, Optimizer(micro_tokens=micro_tokens, minibatches=1), total_updates=3, temperature=0.7)
     metrics = dict[str, float]()
     for seed in range(3):
-        metrics = learner.learn(given, objective, Normalizer(), seed=seed)
+        metrics = learner.learn(given, PpoClip(), Normalizer(), seed=seed)
     assert learner.divergence(given) >= 0
     assert learner.finite()
     again = Learner(model, Optimizer(micro_tokens=micro_tokens), total_updates=3, temperature=0.7)
@@ -126,7 +126,7 @@ async def _completed(place: str) -> list[Completion]:
 
 def run() -> None:
     """Whole runs: warm-up, steps, evaluation, checkpoints, canaries, the policy's files."""
-    for method in (grpo, ppo):
+    for method in (gspo, ppo):
         made: Run = override(method(world()), [f"policy.device={device()}", *SHORT])
         with tempfile.TemporaryDirectory() as folder:
             directory = start(made, Path(folder), terminal=False)

@@ -5,8 +5,7 @@ Only `to`, `cpu`, `copy_` and `item` cross. `numpy` raises. Everything runs with
 flow depends on them runs too. What it does not show: kernels of a GPU, their precision, their time and their memory.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -140,6 +139,8 @@ class _Module:
 def device() -> torch.device:
     """The device, registered with PyTorch on the first call."""
     _setup_privateuseone_for_python_backend(NAME, backend_module=_Module())
+    # Otherwise `Module.to` makes a new parameter of each name, and tied weights come apart.
+    torch.__future__.set_swap_module_params_on_conversion(True)
     library = torch.library.Library("aten", "IMPL")
     _keep.append(library)
 

@@ -7,6 +7,7 @@ blocks of the mask follow from the ends of these runs, and no dense mask is made
 import os
 from collections.abc import Callable
 from functools import cache
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, TypeAlias
 
@@ -122,11 +123,11 @@ def _attend(query: Tensor, key: Tensor, value: Tensor, mask: Mask, scale: float)
 
 @cache
 def _compiled() -> Callable[[Tensor, Tensor, Tensor, Mask, float], Tensor]:
-    settings: Any = torch._dynamo.config
+    settings: Any = import_module("torch._dynamo.config")
     settings.recompile_limit = max(settings.recompile_limit, COMPILATIONS)
-    compiler: Any = torch.compile
+    untyped: Any = torch
     # Chunks differ in length, and a compilation takes seconds.
-    return compiler(_attend, dynamic=True)
+    return untyped.compile(_attend, dynamic=True)
 
 
 def _blocks(begin: Ints, end: Ints, queries: int) -> tuple[Bools, Bools]:

@@ -40,11 +40,15 @@ def devices() -> Iterator[Finding]:
 def shared_memory() -> Finding:
     """The space for weights on their way to a vLLM server and to worker processes."""
     if not SHARED_MEMORY.is_dir():
-        return Finding(about="shared memory", text="none; weights go to other processes by files in the temporary folder")
+        return Finding(
+            about="shared memory", text="none; weights go to other processes by files in the temporary folder"
+        )
     free_gib = shutil.disk_usage(SHARED_MEMORY).free / 2**30
     text = f"{free_gib:.1f} GiB free in {SHARED_MEMORY}"
     if free_gib < SMALL_GIB:
-        text += "; Local(processes=N) needs room for the weights there (docker run --shm-size), vLLM takes other folders"
+        text += (
+            "; Local(processes=N) needs room for the weights there (docker run --shm-size), vLLM takes other folders"
+        )
     return Finding(about="shared memory", text=text)
 
 
@@ -54,10 +58,8 @@ def vllm() -> Finding:
         return Finding(about="vllm", text="in this Python: engine=Vllm")
     python = os.environ.get(VLLM_PYTHON)
     if not python:
-        return Finding(
-            about="vllm",
-            text="not installed; do: pip install 'bough[vllm]', or set VLLM_PYTHON to the Python of another environment",
-        )
+        remedy = "pip install 'bough[vllm]', or set VLLM_PYTHON to the Python of another environment"
+        return Finding(about="vllm", text=f"not installed; do: {remedy}")
     probe = "import importlib.util as u; import sys; sys.exit(u.find_spec('vllm') is None)"
     try:
         done = subprocess.run([python, "-c", probe], timeout=LIMIT_S, check=False, capture_output=True)
@@ -81,7 +83,8 @@ def _gpus() -> Iterator[Finding]:
         return
     for index in range(count):
         device = torch.device("cuda", index)
-        found: Any = torch.cuda.get_device_properties(device)
+        cuda: Any = torch.cuda
+        found = cuda.get_device_properties(device)
         bfloat16 = "bfloat16" if found.major >= 8 else "bfloat16 only emulated: take float32"
         fault = flex_fault(device)
         attention = "FlexAttention" if fault is None else f"no FlexAttention ({fault}), so updates make dense masks"

@@ -34,8 +34,8 @@ LEAST_TOKENS, MOST_TOKENS = 64, 2**22
 """Minimum tokens of a chosen chunk."""
 
 PROCESS_BYTES = {"cpu": 8 * 2**20, "cuda": 64 * 2**20}
-"""Memory of an update besides its tensors: buffers of the matrix products, on a CPU partly used heap pages. PyTorch gives
-cuBLAS up to 32 MiB in each of two threads, of the forward and of the backward pass."""
+"""Memory of an update besides its tensors: buffers of the matrix products, on a CPU partly used heap pages. PyTorch
+gives cuBLAS up to 32 MiB in each of two threads, of the forward and of the backward pass."""
 
 LOGITS = "bough.logits"
 

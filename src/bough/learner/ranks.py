@@ -229,8 +229,8 @@ def _loaded(text: bytes, place: torch.device | Callable[[Any, str], Any]) -> Any
 
 def _to_own_gpu(rank: int, storage: Any, location: str) -> Any:
     """Where `torch.load` puts a storage that was at `location` in rank 0."""
-    restore: Any = torch.serialization.default_restore_location
-    return restore(storage, f"cuda:{rank}" if location.startswith("cuda") else "cpu")
+    untyped: Any = torch.serialization
+    return untyped.default_restore_location(storage, f"cuda:{rank}" if location.startswith("cuda") else "cpu")
 
 
 def check_gpus(count: int, device: torch.device) -> None:
