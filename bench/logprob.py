@@ -89,15 +89,23 @@ def measure(*, vocabulary: int, entropy: bool, side: str | None, rounds: int) ->
     return status("VmHWM") - before - 4 * vocabulary * WIDTH
 
 
-def step(side: str, vocabulary: int, entropy: bool) -> Callable[[], None]:
+def step(
+    side: str,
+    vocabulary: int,
+    entropy: bool,
+    *,
+    tokens: int = TOKENS,
+    device: str = "cpu",
+    dtype: torch.dtype = torch.float32,
+) -> Callable[[], None]:
     """Forward and backward of one side."""
     draw = torch.Generator().manual_seed(0)
-    hidden = torch.randn(TOKENS, WIDTH, generator=draw).requires_grad_()
-    weight = torch.randn(vocabulary, WIDTH, generator=draw).mul_(WIDTH**-0.5).requires_grad_()
-    target = torch.randint(vocabulary, (TOKENS,), generator=draw)
+    hidden = torch.randn(tokens, WIDTH, generator=draw).to(device, dtype).requires_grad_()
+    weight = torch.randn(vocabulary, WIDTH, generator=draw).mul_(WIDTH**-0.5).to(device, dtype).requires_grad_()
+    target = torch.randint(vocabulary, (tokens,), generator=draw).to(device)
 
     def full() -> None:
-        logprobs = (hidden @ weight.T).log_softmax(-1)
+        logprobs = (hidden @ weight.T).float().log_softmax(-1)
         loss = logprobs.gather(1, target[:, None]).sum()
         if entropy:
             loss = loss - 0.01 * (logprobs.exp() * logprobs).sum()

@@ -139,21 +139,26 @@ def compare(name: str, of_size: str, rounds: int, chunk: int) -> str:
     held, held_alone = (float(allocations(each, policy.device)[0].max()) for each in (quick[1], alone))
     assert max(losses) - min(losses) < 1e-3, losses
     times = [[timed(each) for each in (*quick, apiece, *quick[::-1])] for _ in range(rounds)]
-    count, trained = policy.arithmetic().operations, len(given.at)
-    apart, together = (
-        count(tokens=len(each), trained=trained, pairs=each.pairs, spared=spared(len(each), trained))
-        for each in (paths, tree)
-    )
-    saving = apart / together
+    factor = saving(policy, given)
     whole, parts, short = (
-        f"**{times_faster:.2f}** | {times_faster / saving:.2f}"
+        f"**{times_faster:.2f}** | {times_faster / factor:.2f}"
         for times_faster in (
             statistics.median(2 * row[len(quick)] / (row[i] + row[-1 - i]) for row in times) for i in range(len(quick))
         )
     )
     memory = f"{held / held_alone:.2f}"
-    counts = f"{len(tree):,} | {len(paths):,} | {saving:.2f}"
+    counts = f"{len(tree):,} | {len(paths):,} | {factor:.2f}"
     return f"| {name}, {of_size} | {counts} | {whole} | {parts} | {memory} | {short} |"
+
+
+def saving(policy: Policy, given: Batch) -> float:
+    """The arithmetic of an update path by path over that of the tree."""
+    count, trained = policy.arithmetic().operations, len(given.at)
+    together, apart = (
+        count(tokens=len(each), trained=trained, pairs=each.pairs, spared=spared(len(each), trained))
+        for each in (given.forest(), given.forest(merge=False))
+    )
+    return apart / together
 
 
 def longest(nodes: list[Node]) -> list[Node]:
@@ -168,8 +173,14 @@ def longest(nodes: list[Node]) -> list[Node]:
     return [replace(node, parent=number - 1) for number, node in enumerate(path[::-1])]
 
 
-def model(size: tuple[int, int, int, int]) -> Policy:
-    """A policy with random weights, whose head is computed over all its words."""
+def model(
+    size: tuple[int, int, int, int],
+    *,
+    kv_heads: int | None = None,
+    device: str = "cpu",
+    dtype: torch.dtype = torch.float32,
+) -> Policy:
+    """A policy with random weights, whose head is computed over all its words; as many key heads as heads for None."""
     layers, width, heads, words = size
     config = Qwen3Config(
         vocab_size=words,
@@ -177,13 +188,13 @@ def model(size: tuple[int, int, int, int]) -> Policy:
         intermediate_size=3 * width,
         num_hidden_layers=layers,
         num_attention_heads=heads,
-        num_key_value_heads=heads,
+        num_key_value_heads=kv_heads or heads,
         head_dim=width // heads,
         max_position_embeddings=8192,
         tie_word_embeddings=True,
     )
     tokenizer = small_tokenizer((), words, None)
-    return Policy.assemble(AutoModelForCausalLM.from_config(config, dtype=torch.float32), tokenizer)
+    return Policy.assemble(AutoModelForCausalLM.from_config(config, dtype=dtype).to(device), tokenizer)
 
 
 def side(policy: Policy, given: Batch, *, merges: bool, micro_tokens: int) -> Callable[[], float]:

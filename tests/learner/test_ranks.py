@@ -17,7 +17,7 @@ from bough.learner.estimates import add_estimates
 from bough.learner.leading_rank import LeadingRank
 from bough.learner.learner import Diverged
 from bough.learner.loss_inputs import ObjectiveContext
-from bough.learner.ranks import ALONE, Ranks
+from bough.learner.ranks import ALONE, Ranks, check_gpus
 from bough.learner.reference import Reference
 from bough.objective import Kl, Normalizer, Objective, PpoClip, Sum, ValueClip, gspo
 from bough.policy import Lora, Tiny, ValueHead
@@ -149,3 +149,11 @@ def test_an_update_that_diverges_ends_in_no_rank(ranks: LeadingRank) -> None:
     several.learn(given, PpoClip())
     same(one, several)
     assert ranks.pids == pids
+
+
+def test_a_policy_on_a_gpu_needs_a_gpu_for_each_rank(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    check_gpus(1, torch.device("cuda"))
+    check_gpus(4, torch.device("cpu"))
+    with pytest.raises(ValueError, match=r"ranks: got 2 for a policy on cuda, and 1 GPUs; need a GPU for each rank"):
+        check_gpus(2, torch.device("cuda"))

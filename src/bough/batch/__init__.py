@@ -1,6 +1,6 @@
 """Batches: trees as rows of tokens, packed so that a model computes each token once."""
 
-from bough.batch.attention import Attend
+from bough.batch.attention import Attend, needs_masks
 from bough.batch.batch import Batch, MiniBatch
 from bough.batch.chunk import Chunk
 from bough.batch.chunked_forward import FEW, ChunkedForward, ChunkOutput, spared
@@ -19,6 +19,7 @@ __all__ = [
     "Chunk",
     "chosen_logprobs",
     "logits_at_once",
+    "needs_masks",
     "pack",
     "pack_demonstrations",
     "spared",

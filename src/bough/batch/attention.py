@@ -1,5 +1,6 @@
-"""Attention over a chunk of a packed prefix tree: by a C++ kernel on a CPU, else by masks."""
+"""Attention over a chunk of a packed prefix tree: by a C++ kernel on a CPU, FlexAttention on CUDA, else by masks."""
 
+import ctypes
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Protocol, runtime_checkable
@@ -8,10 +9,11 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
-from torch.nn.functional import scaled_dot_product_attention
 
 from bough.batch.chunk import Chunk
+from bough.batch.flex_attention import Mask, attention_choice, block_mask, flex_attention, uses_flex
 from bough.batch.kv_store import KVPrefix
+from bough.kernels.masked_attention import masked_attention
 from bough.kernels.tree_attention import KeyRuns, tree_attention, tree_kernel
 
 
@@ -53,6 +55,7 @@ class ChunkAttention:
     def __init__(self, chunk: Chunk) -> None:
         self._chunk, self._deepest = chunk, int(chunk.position.max())
         self._masks: dict[int | None, list[tuple[slice, slice, Tensor]]] = {}
+        self._blocks: dict[int | None, Mask] = {}
         self._runs: KeyRuns | None = None
 
     def __call__(
@@ -70,26 +73,36 @@ class ChunkAttention:
         """
         chunk = self._chunk
         window = None if window is None or window > self._deepest else window
-        code = tree_kernel(query.dtype, query.shape[2]) if query.device.type == "cpu" else None
+        flex = uses_flex(query, len(chunk.position))
+        code = None if flex else _kernel(query)
         if code is not None:
             self._runs = self._runs or KeyRuns(chunk.runs, chunk.position, len(chunk.past))
             return tree_attention(code, self._runs, query, key, value, prefix, scale, window)
         if prefix is not None:
             key, value = (torch.cat(both, dim=1) for both in zip(prefix.leaves(), (key, value), strict=True))
+        if flex:
+            if window not in self._blocks:
+                self._blocks[window] = block_mask(chunk, window, query.device)
+            return flex_attention(query, key, value, self._blocks[window], scale)
         if window not in self._masks:
             self._masks[window] = list(_masks(chunk, window, query.device))
         parts = [
-            scaled_dot_product_attention(
-                query[None, :, queries],
-                key[None, :, keys],
-                value[None, :, keys],
-                attn_mask=mask,
-                scale=scale,
-                enable_gqa=True,
-            )[0]
+            masked_attention(query[None, :, queries], key[None, :, keys], value[None, :, keys], mask, scale)[0]
             for queries, keys, mask in self._masks[window]
         ]
         return torch.cat(parts, dim=1) if len(parts) > 1 else parts[0]
+
+
+def needs_masks(query: Float[Tensor, "H n D"], keys: int) -> bool:
+    """Whether attention of these queries to so many keys makes dense masks."""
+    return not uses_flex(query, keys) and _kernel(query) is None
+
+
+def _kernel(query: Float[Tensor, "H n D"]) -> ctypes.CDLL | None:
+    """The C++ kernel for these queries, if there is one."""
+    if query.device.type != "cpu" or attention_choice() == "masks":
+        return None
+    return tree_kernel(query.dtype, query.shape[2])
 
 
 def _masks(

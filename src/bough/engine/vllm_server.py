@@ -29,6 +29,9 @@ SIDE = Path(__file__).parent / "vllm_side"
 
 SHARED_MEMORY = Path("/dev/shm")
 
+GPU_SHARE = 0.4
+"""The share of a GPU's memory that vLLM takes beside the learner. Its own default of nine tenths leaves too little."""
+
 SHOWN = 1000
 """Most characters of the server's log in an error message."""
 
@@ -223,11 +226,7 @@ class VllmServer:
             "worker_extension_cls": "bough_vllm_weights.Worker",
             "weight_transfer_config": json.dumps({"backend": "bough-file"}),
         }
-        if self._device == "cpu":
-            # A request with a seed whose prompt is cut into chunks ends vLLM's CPU engine.
-            chosen |= {"enable_chunked_prefill": False}
-        elif settings.cache_gib is not None:
-            chosen |= {"kv_cache_memory_bytes": settings.cache_gib * 2**30}
+        chosen |= device_arguments(self._device, settings.cache_gib)
         found = list[str]()
         for name, value in {**chosen, **settings.arguments}.items():
             flag = name.replace("_", "-")
@@ -267,6 +266,16 @@ class VllmServer:
                 process.stdin.close()
         log = self._folder / "log"
         return _said(log.read_text(errors="replace")) if log.is_file() else "It has no log"
+
+
+def device_arguments(device: str, cache_gib: int | None) -> dict[str, object]:
+    """Arguments of vLLM's server that depend on the type of the policy's device."""
+    if device == "cpu":
+        # A request with a seed whose prompt is cut into chunks ends vLLM's CPU engine.
+        return {"enable_chunked_prefill": False}
+    if cache_gib is None:
+        return {"gpu_memory_utilization": GPU_SHARE}
+    return {"kv_cache_memory_bytes": cache_gib * 2**30}
 
 
 def _said(log: str) -> str:

@@ -48,20 +48,17 @@ class _Follower:
     learners: dict[int, Learner] = field(default_factory=dict[int, Learner])
     policy_of: dict[int, int] = field(default_factory=dict[int, int])
 
-    @property
-    def device(self) -> torch.device:
-        """The rank's own GPU, if every rank can have one."""
-        gpus = torch.cuda.device_count()
-        return torch.device("cuda", self.ranks.rank) if gpus >= self.ranks.count else torch.device("cpu")
-
     def run(self) -> None:
         """Execute commands until the end."""
-        while not isinstance(command := self.ranks.receive(self.device), End):
+        while not isinstance(command := self.ranks.receive(), End):
             self._do(command)
 
     def _do(self, command: object) -> None:
         match command:
             case TakePolicy():
+                if command.model.device.type == "cuda":
+                    # What allocates on "cuda" then uses the rank's own GPU.
+                    torch.cuda.set_device(command.model.device)
                 self.policies[command.policy] = command.model
             case MakeLearner():
                 self.policy_of[command.learner] = command.policy

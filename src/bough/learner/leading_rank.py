@@ -14,7 +14,7 @@ from bough.learner.commands import Call, End, Freeze, MakeLearner, TakePolicy
 from bough.learner.follow import follow
 from bough.learner.loss_inputs import ObjectiveContext
 from bough.learner.optimizer import Optimizer
-from bough.learner.ranks import RankFault, RankGroup
+from bough.learner.ranks import RankFault, RankGroup, check_gpus
 from bough.policy.critic import Critic
 from bough.policy.policy_model import PolicyModel
 
@@ -23,7 +23,7 @@ END_S = 10.0
 
 
 class LeadingRank(RankGroup):
-    """Rank 0 of processes on this machine. Rank i computes on GPU i where there are as many, else on the CPU."""
+    """Rank 0 of processes on this machine. Rank i computes on GPU i when the policy is on a GPU, else on the CPU."""
 
     def __init__(self, count: int, *, notify: Callable[[str], None], update_s: float = 600.0) -> None:
         """Start the other ranks and wait for them.
@@ -143,7 +143,12 @@ class LeadingRank(RankGroup):
         self._folder.cleanup()
 
     def _number(self, policy: PolicyModel) -> int:
-        """The number of a policy, which the other ranks get when it is new."""
+        """The number of a policy, which the other ranks get when it is new.
+
+        Raises:
+            ValueError: when it is on a GPU and there are fewer GPUs than ranks.
+        """
+        check_gpus(self._total, policy.device)
         for number, known in enumerate(self._policies):
             if known is policy:
                 return number

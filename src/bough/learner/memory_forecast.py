@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 from torch.profiler import record_function
 
-from bough.batch import FEW, Attend, ChunkedForward, PackedPrefixTree, chosen_logprobs, logits_at_once
+from bough.batch import FEW, Attend, ChunkedForward, PackedPrefixTree, chosen_logprobs, logits_at_once, needs_masks
 from bough.config.config import ConfigError
 from bough.learner.memory_meter import allocations
 from bough.learner.process_memory import GIB
@@ -33,8 +33,9 @@ SIZES = {"cpu": (64, 128, 192), "cuda": (1024, 2048, 3072)}
 LEAST_TOKENS, MOST_TOKENS = 64, 2**22
 """Minimum tokens of a chosen chunk."""
 
-PROCESS_BYTES = {"cpu": 8 * 2**20}
-"""Process memory of an update besides tensors: buffers of the matrix products, partly used heap pages."""
+PROCESS_BYTES = {"cpu": 8 * 2**20, "cuda": 64 * 2**20}
+"""Memory of an update besides its tensors: buffers of the matrix products, on a CPU partly used heap pages. PyTorch
+gives cuBLAS up to 32 MiB in each of two threads, of the forward and of the backward pass."""
 
 LOGITS = "bough.logits"
 
@@ -84,12 +85,13 @@ class ChunkMemory:
 
     A model allocates and frees memory in the same order for any text length. So short texts of several lengths are
     run, and the bytes held after each allocation are recorded. Each is fitted as a line in the length, or as a parabola
-    where a layer has a sliding window and needs a mask. The memory of a chunk is the maximum over these fits.
+    where attention needs a mask. The memory of a chunk is the maximum over these fits.
 
     Attributes:
         whole: When the last layer runs for all tokens.
         narrow: When the last layer runs only for predicting tokens; equal to `whole` if the policy cannot do that.
         pair_bytes: Keys and values of a token, in all layers.
+        mask_bytes: Of a pair of a query and a key; 0 where attention needs no mask.
         hidden_bytes: A hidden state.
         words: [V, W] of the output layer.
         number_bytes: Bytes of one weight.
@@ -99,6 +101,7 @@ class ChunkMemory:
     whole: "MemoryByPhase"
     narrow: "MemoryByPhase"
     pair_bytes: int
+    mask_bytes: float
     hidden_bytes: int
     words: tuple[int, int]
     number_bytes: int
@@ -119,7 +122,8 @@ class ChunkMemory:
         # An upper bound: with external attention kernels the path's keys and values are a leaf of the graph and are
         # joined to the chunk's own. Their gradient in the later chunk is float32.
         path = self.pair_bytes * extent.past * (3 + wide // self.number_bytes)
-        return int(held) + path + self.pair_bytes * extent.kept
+        masks = int(self.mask_bytes * extent.tokens * extent.past)
+        return int(held) + path + masks + self.pair_bytes * extent.kept
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -147,7 +151,7 @@ def measure_chunk_memory(policy: Policy) -> ChunkMemory:
     sizes = SIZES["cuda" if policy.device.type == "cuda" else "cpu"]
     probe = _Probe()
     _update_of(policy, sizes[0], probe)()  # one-time allocations; later passes add to existing gradients
-    sizes = sizes if probe.windows else sizes[:2]
+    sizes = sizes if probe.windows or probe.masks else sizes[:2]
     whole = _moments(policy, sizes, probe, narrow=False)
     narrow = _moments(policy, sizes, probe, narrow=True) if policy.skips_last_layer else whole
     for weight in policy.parameters().values():
@@ -157,6 +161,7 @@ def measure_chunk_memory(policy: Policy) -> ChunkMemory:
         whole=whole,
         narrow=narrow,
         pair_bytes=width * sum(probe.pairs.values()),
+        mask_bytes=max(0.0, float(whole.held[0].max())) if probe.masks else 0.0,
         hidden_bytes=width * weight.shape[1],
         words=(weight.shape[0], weight.shape[1]),
         number_bytes=width,
@@ -184,11 +189,12 @@ class _Probe:
 
     Attributes:
         windows: Whether any layer has a sliding window.
+        masks: Whether attention needs masks.
         pairs: By layer, the number of key and value elements per token.
     """
 
     def __init__(self) -> None:
-        self.windows = False
+        self.windows = self.masks = False
         self.pairs: dict[int, int] = {}
 
     def wrap(self, attend: Attend) -> Attend:
@@ -198,6 +204,7 @@ class _Probe:
             layer: int, query: Tensor, key: Tensor, value: Tensor, scale: float, *, window: int | None = None
         ) -> Tensor:
             self.windows |= window is not None
+            self.masks |= needs_masks(query, key.shape[1])
             self.pairs[layer] = key.shape[0] * (key.shape[2] + value.shape[2])
             return attend(layer, query, key, value, scale, window=None if window is None else 1)
 

@@ -30,7 +30,7 @@ def return_freed() -> None:
 
 
 class MemoryMeter:
-    """Peak memory: on CUDA of tensors, elsewhere of this process since the gauge was created."""
+    """Peak memory since the meter was created: on CUDA of all tensors, elsewhere of this process."""
 
     def __init__(self, device: torch.device, counted: int) -> None:
         """Start measuring.
@@ -42,6 +42,8 @@ class MemoryMeter:
         self._device = device
         # Memory that is already free must not hide later allocations.
         gc.collect()
+        if device.type == "cuda":
+            torch.cuda.reset_peak_memory_stats(device)
         with suppress(OSError, AttributeError):
             ctypes.CDLL(None).malloc_trim(0)
         with suppress(OSError):

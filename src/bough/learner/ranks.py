@@ -8,9 +8,10 @@ the same step. Gradients are added over ranks, and everything else in rank 0 sta
 """
 
 import io
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import partial
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import torch
@@ -191,12 +192,12 @@ class RankGroup(Following):
         with _faults():
             dist.broadcast_object_list([_dumped(command)], src=0, group=self._commands)
 
-    def receive(self, device: torch.device) -> Any:
-        """The next command of rank 0, with tensors on `device`."""
+    def receive(self) -> Any:
+        """The next command of rank 0. Tensors of its GPU come to the GPU of this rank's number, others to the CPU."""
         box: list[bytes] = [b""]
         with _faults():
             dist.broadcast_object_list(box, src=0, group=self._commands)
-        return _loaded(box[0], device)
+        return _loaded(box[0], partial(_to_own_gpu, self.rank))
 
     def leave(self) -> None:
         """Leave the group."""
@@ -221,9 +222,28 @@ def _dumped(value: object) -> bytes:
     return buffer.getvalue()
 
 
-def _loaded(text: bytes, device: torch.device) -> Any:
+def _loaded(text: bytes, place: torch.device | Callable[[Any, str], Any]) -> Any:
     # Only bytes of the run's own processes arrive here.
-    return torch.load(io.BytesIO(text), map_location=device, weights_only=False)
+    return torch.load(io.BytesIO(text), map_location=place, weights_only=False)
+
+
+def _to_own_gpu(rank: int, storage: Any, location: str) -> Any:
+    """Where `torch.load` puts a storage that was at `location` in rank 0."""
+    untyped: Any = torch.serialization
+    return untyped.default_restore_location(storage, f"cuda:{rank}" if location.startswith("cuda") else "cpu")
+
+
+def check_gpus(count: int, device: torch.device) -> None:
+    """Check that each rank can have a GPU of its own, when the policy is on one.
+
+    Raises:
+        ValueError: when this machine has fewer GPUs than ranks.
+    """
+    if device.type == "cuda" and torch.cuda.device_count() < count:
+        raise ValueError(
+            f"ranks: got {count} for a policy on {device}, and {torch.cuda.device_count()} GPUs; need a GPU for each "
+            "rank; lower ranks, or set the policy's device=cpu"
+        )
 
 
 def fingerprint(tensors: Sequence[Tensor]) -> list[int]:

@@ -77,7 +77,7 @@ class Policy(PolicyModel):
         Args:
             directory: Created if missing; files of the same names are overwritten.
         """
-        save(self._copy(), self._tokenizer, directory)
+        save(self._copy("cpu"), self._tokenizer, directory)
 
 
 def _end_tokens(model: PreTrainedModel) -> tuple[int, ...]:

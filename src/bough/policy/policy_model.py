@@ -139,8 +139,14 @@ class PolicyModel:
         """The same model and weights, without tokenizer and renderer."""
         return PolicyModel(model=self._model, shape=self._shape, context_tokens=self.context_tokens)
 
-    def _copy(self) -> PreTrainedModel:
-        model = copy.deepcopy(self._model.model)
+    def _copy(self, device: str | None = None) -> PreTrainedModel:
+        """The model without adapters; with a device, on it, and without memory on the policy's own."""
+        moved = dict[int, Tensor]()
+        if device is not None:
+            for weight in self._model.model.parameters():
+                moved[id(weight)] = nn.Parameter(weight.detach().to(device, copy=True), weight.requires_grad)
+            moved |= {id(buffer): buffer.to(device, copy=True) for buffer in self._model.model.buffers()}
+        model = copy.deepcopy(self._model.model, moved)
         weights = merged(model)
         strip(model)
         for name, tensor in merged(model).items():

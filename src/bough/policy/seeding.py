@@ -11,6 +11,6 @@ import torch
 def seeded(seed: int) -> Generator[None]:
     """Seed PyTorch's generators inside the block; restore their state after it."""
     random: Any = torch.random
-    with random.fork_rng():
+    with random.fork_rng([]):
         random.manual_seed(seed)
         yield

@@ -227,8 +227,8 @@ class Execution:
             From 2 on up to so many further batches grow while a step waits, and new weights are loaded meanwhile: a
             path goes on with them at its next turn, and timing decides at which.
         threads: CPU threads of PyTorch; 0 keeps PyTorch's number.
-        ranks: Processes that compute the gradients of each batch, this one included: each on its own GPU where
-            there are as many, else with its part of the threads. Each has the weights and the optimizer's moments, and
+        ranks: Processes that compute the gradients of each batch, this one included: each on its own GPU for
+            a policy on CUDA, else with its part of the threads. Each has the weights and the optimizer's moments, and
             a part of the batch's trees. Gradients differ from those of one process by rounding.
         rank_deadline_s: Longest time of one exchange between the ranks during an update, in seconds; then a rank counts
             as dead, all start again, and the update is repeated.
