@@ -117,7 +117,7 @@ def test_ranks_take_over_weights_and_moments_that_rank_0_has_loaded(ranks: Leadi
     before.learn(given, PpoClip())
     for each in (one, several):
         each.learn(given, gspo(), times=1)
-        each.learner.take(before.learner.values())
+        each.learner.state.take(before.learner.state.values())
         each.learn(given, PpoClip())
     same(one, several)
 

@@ -11,12 +11,13 @@ import torch
 from bough.learner.commands import Call, End, Freeze, MakeLearner, TakePolicy
 from bough.learner.learner import Diverged, Learner
 from bough.learner.loss_inputs import ObjectiveContext
+from bough.learner.rank_calls import CPU
 from bough.learner.ranks import RankFault, RankGroup
 from bough.policy.policy_model import PolicyModel
 from bough.policy.replica import Replica
 
 
-def follow(rank: int, count: int, rendezvous: str, update_s: float, threads: int) -> None:
+def follow(rank: int, count: int, rendezvous: str, update_s: float, shards: bool, threads: int) -> None:
     """Join the ranks and execute the commands of rank 0 until it ends.
 
     Args:
@@ -24,6 +25,7 @@ def follow(rank: int, count: int, rendezvous: str, update_s: float, threads: int
         count: How many there are.
         rendezvous: Where they meet, as of `RankGroup`.
         update_s: As of `RankGroup`.
+        shards: As of `RankGroup`.
         threads: PyTorch's threads in this process.
     """
     # Ctrl-C is for rank 0, which sends the end.
@@ -31,7 +33,7 @@ def follow(rank: int, count: int, rendezvous: str, update_s: float, threads: int
     torch.set_num_threads(threads)
     # A fault of the exchange ends this process without a traceback: rank 0 raises it, or has died.
     with suppress(RankFault):
-        ranks = RankGroup(rank, count, rendezvous=rendezvous, update_s=update_s)
+        ranks = RankGroup(rank, count, rendezvous=rendezvous, update_s=update_s, shards=shards)
         try:
             _Follower(ranks).run()
         finally:
@@ -48,20 +50,17 @@ class _Follower:
     learners: dict[int, Learner] = field(default_factory=dict[int, Learner])
     policy_of: dict[int, int] = field(default_factory=dict[int, int])
 
-    @property
-    def device(self) -> torch.device:
-        """The rank's own GPU, if every rank can have one."""
-        gpus = torch.cuda.device_count()
-        return torch.device("cuda", self.ranks.rank) if gpus >= self.ranks.count else torch.device("cpu")
-
     def run(self) -> None:
         """Execute commands until the end."""
-        while not isinstance(command := self.ranks.receive(self.device), End):
+        # Whole weights may not fit the device.
+        device = CPU if self.ranks.shards else self.ranks.device
+        while not isinstance(command := self.ranks.receive(device), End):
             self._do(command)
 
     def _do(self, command: object) -> None:
         match command:
             case TakePolicy():
+                self.ranks.shard(command.model)
                 self.policies[command.policy] = command.model
             case MakeLearner():
                 self.policy_of[command.learner] = command.policy
@@ -76,6 +75,9 @@ class _Follower:
                 )
             case Freeze():
                 policy = self.policies[command.policy]
+                if policy.shards is not None:
+                    policy.shards.freeze(command.weights)
+                    return
                 now = policy.state()
                 policy.load_state(command.weights)
                 self.references[command.policy] = policy.replica()

@@ -9,13 +9,14 @@ the same step. Gradients are added over ranks, and everything else in rank 0 sta
 
 import io
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import timedelta
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import torch
 import torch.distributed
 from torch import Tensor, nn
+from torch.distributed.tensor import DTensor
 
 from bough.learner.optimizer import Optimizer
 from bough.policy.critic import Critic
@@ -55,6 +56,14 @@ class Ranks(Protocol):
         """Add the gradients of all ranks to each other's."""
         ...
 
+    def faults(self) -> AbstractContextManager[None]:
+        """Within, an error of the exchange of shards is raised as a `RankFault`."""
+        ...
+
+    def model_of(self, policy: PolicyModel) -> PolicyModel:
+        """The model that computes the gradients of a policy: this rank's shards of it, or the policy itself."""
+        ...
+
     def new_learner(
         self,
         policy: PolicyModel,
@@ -92,6 +101,10 @@ class Ranks(Protocol):
 class Following:
     """A rank that gives no commands."""
 
+    def model_of(self, policy: PolicyModel) -> PolicyModel:
+        """The policy."""
+        return policy
+
     def new_learner(
         self,
         policy: PolicyModel,
@@ -125,6 +138,10 @@ class Alone(Following):
 
     rank, count = 0, 1
 
+    def faults(self) -> AbstractContextManager[None]:
+        """Do nothing."""
+        return nullcontext()
+
     def gather(self, found: list[Found], device: torch.device) -> list[Found]:
         """What this process has found."""
         del device
@@ -140,7 +157,7 @@ ALONE = Alone()
 class RankGroup(Following):
     """Ranks that talk through `torch.distributed`: gloo between CPUs, NCCL between GPUs."""
 
-    def __init__(self, rank: int, count: int, *, rendezvous: str, update_s: float) -> None:
+    def __init__(self, rank: int, count: int, *, rendezvous: str, update_s: float, shards: bool = False) -> None:
         """Join the group, and wait for the others.
 
         Args:
@@ -148,11 +165,12 @@ class RankGroup(Following):
             count: How many there are.
             rendezvous: Where they meet, "file:///path", "tcp://host:port" or "env://" for torchrun's variables.
             update_s: Longest time of one exchange during an update, seconds.
+            shards: Whether each rank has a part of the weights.
 
         Raises:
             RankFault: when a rank does not come within `update_s`.
         """
-        self.rank, self.count = rank, count
+        self.rank, self.count, self.shards = rank, count, shards
         backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
         limit = timedelta(seconds=update_s)
         try:
@@ -160,9 +178,36 @@ class RankGroup(Following):
             # Timeouts are a rank's own: rank 0 does not wait long for another to take a command.
             self._commands: Any = dist.new_group(timeout=IDLE if rank else limit, backend="gloo")
             self._objects: Any = dist.new_group(timeout=limit, backend="gloo")
+            self._mesh = dist.init_device_mesh(self.device.type, (count,)) if shards else None
         except RuntimeError as error:
             self.leave()
             raise RankFault(f"rank {rank} of {count}: the ranks did not meet within {update_s:g} s: {error}") from error
+
+    @property
+    def device(self) -> torch.device:
+        """The rank's own GPU, if every rank can have one."""
+        return torch.device("cuda", self.rank) if torch.cuda.device_count() >= self.count else torch.device("cpu")
+
+    def shard(self, policy: PolicyModel) -> None:
+        """Replace the weights of a policy by this rank's shards, if ranks have shards."""
+        if self._mesh is not None:
+            policy.shard(self._mesh, self._highest)
+
+    def _highest(self, number: int) -> int:
+        """The highest number that a rank has given."""
+        found = torch.tensor(number)
+        with _faults():
+            dist.all_reduce(found, dist.ReduceOp.MAX, group=self._objects)
+        return int(found)
+
+    @contextmanager
+    def faults(self) -> Generator[None]:
+        """See `Ranks.faults`."""
+        try:
+            yield
+        except RuntimeError as error:
+            print("FAULT", type(error), type(error).__mro__, repr(str(error))[:300], flush=True)
+            raise
 
     def gather(self, found: list[Found], device: torch.device) -> list[Found]:
         """See `Ranks.gather`."""
@@ -172,7 +217,11 @@ class RankGroup(Following):
         return [each for part in parts for each in _loaded(part, device)]
 
     def add(self, weights: Sequence[nn.Parameter]) -> None:
-        """See `Ranks.add`. A weight without a gradient in any rank keeps none."""
+        """See `Ranks.add`. A weight without a gradient in any rank keeps none.
+
+        Gradients of shards are sums over ranks already.
+        """
+        weights = [weight for weight in weights if not isinstance(weight, DTensor)]
         if not weights:
             return
         with _faults():
