@@ -68,7 +68,7 @@ class LeadingRank(RankGroup):
                 process.start()
             super().__init__(0, self._total, rendezvous=meeting, update_s=self._update_s, shards=self._shards)
         except BaseException:
-            self.close()
+            self._end()
             raise
 
     @property

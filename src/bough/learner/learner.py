@@ -28,7 +28,7 @@ from bough.learner.loss_inputs import (
 from bough.learner.memory_forecast import Extent
 from bough.learner.optimizer import Optimizer
 from bough.learner.packing_check import packing_agrees
-from bough.learner.rank_calls import RankCalls
+from bough.learner.rank_calls import CPU, RankCalls
 from bough.learner.ranks import ALONE, Ranks
 from bough.learner.token_outputs import Forward, TokenOutputs, in_order, token_outputs, token_outputs_per_chunk
 from bough.objective import LossInputs, Need, Normalizer, Objective
@@ -62,7 +62,7 @@ class Learner:
         """Whether rows with a common prefix are packed into one tree."""
         self.extent = Extent()
         """Maximum chunk sizes so far; measured only with a memory budget."""
-        self._checked = False
+        self._checked, self._ranks = False, ranks
         self._arithmetic = policy.arithmetic()
         self._total = total_updates
         self._temperature = temperature
@@ -107,7 +107,8 @@ class Learner:
         self, batch: Batch, objective: Objective, normalizer: Normalizer, *, seed: int, context: ObjectiveContext
     ) -> dict[str, float]:
         batch, context = batch.to(self.state.model.device), context.to(self.state.model.device)
-        if not self._checked:
+        # A rank that has started again checks again, and with shards no rank can do so alone.
+        if not all(self._ranks.gather([self._checked], CPU)):
             self._check(batch)
         totals: dict[str, float] = {}
         steps = 0

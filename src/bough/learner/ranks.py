@@ -8,6 +8,7 @@ the same step. Gradients are added over ranks, and everything else in rank 0 sta
 """
 
 import io
+import traceback
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import timedelta
@@ -28,6 +29,9 @@ dist: Any = torch.distributed
 
 IDLE = timedelta(days=30)
 """Longest wait for the next command: trees may grow for a long time. A rank that dies is noticed at once."""
+
+
+FAULT = "a rank of the learner died or did not answer: {}"
 
 
 class RankFault(RuntimeError):
@@ -206,7 +210,8 @@ class RankGroup(Following):
         try:
             yield
         except RuntimeError as error:
-            print("FAULT", type(error), type(error).__mro__, repr(str(error))[:300], flush=True)
+            if self.shards and _raised_by_exchange(error):
+                raise RankFault(FAULT.format(error)) from error
             raise
 
     def gather(self, found: list[Found], device: torch.device) -> list[Found]:
@@ -261,7 +266,13 @@ def _faults() -> Generator[None]:
     try:
         yield
     except RuntimeError as error:
-        raise RankFault(f"a rank of the learner died or did not answer: {error}") from error
+        raise RankFault(FAULT.format(error)) from error
+
+
+def _raised_by_exchange(error: RuntimeError) -> bool:
+    """Whether `torch.distributed` raised an error. Gloo's errors have no type of their own."""
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    return str(frame.f_globals.get("__name__")).startswith("torch.distributed")
 
 
 def _dumped(value: object) -> bytes:

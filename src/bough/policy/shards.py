@@ -100,6 +100,8 @@ class Shards:
 
     @torch.no_grad()
     def _exchange(self) -> None:
+        # Gathered weights would be those of before.
+        self._root.reshard()
         for name, stored in self._reference.items():
             here = local(self.parameters[name])
             now = here.clone()
