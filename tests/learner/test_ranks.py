@@ -48,9 +48,9 @@ class Trained:
     reference: Reference
 
     @classmethod
-    def of(cls, ranks: Ranks = ALONE, **settings: Any) -> "Trained":
+    def of(cls, ranks: Ranks = ALONE, *, detach: bool = False, **settings: Any) -> "Trained":
         own = policy()
-        critic = ValueHead().build(own.head()[0].shape[1]).double()
+        critic = ValueHead(detach=detach).build(own.head()[0].shape[1]).double()
         learner = Learner(
             own, replace(Optimizer(), **settings), total_updates=10, temperature=1.0, critic=critic, ranks=ranks
         )
