@@ -99,7 +99,18 @@ class Learner:
         """
 
         def work() -> dict[str, float]:
-            return self._learn(batch, objective, normalizer, seed=seed, context=context)
+            try:
+                metrics = self._learn(batch, objective, normalizer, seed=seed, context=context)
+            except Diverged:
+                self.state.settle()
+                raise
+            self.state.settle()
+            if not self.state.finite():
+                raise Diverged(
+                    f"update {self.updates - 1}: got weights that are not finite after it; need finite numbers. Lower "
+                    "optimizer.learning_rate"
+                )
+            return metrics
 
         return self._calls.together("learn", work, batch, objective, normalizer, seed=seed, context=context)
 
@@ -123,12 +134,6 @@ class Learner:
                 steps += 1
                 for name, value in metrics.items():
                     totals[name] = totals.get(name, 0.0) + value
-        self.state.settle()
-        if not self.state.finite():
-            raise Diverged(
-                f"update {self.updates - 1}: got weights that are not finite after it; need finite numbers. Lower "
-                "optimizer.learning_rate"
-            )
         return {name: value if name == "policy/gap" else value / steps for name, value in totals.items()}
 
     def _check(self, batch: Batch) -> None:

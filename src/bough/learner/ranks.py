@@ -182,6 +182,8 @@ class RankGroup(Following):
             # Timeouts are a rank's own: rank 0 does not wait long for another to take a command.
             self._commands: Any = dist.new_group(timeout=IDLE if rank else limit, backend="gloo")
             self._objects: Any = dist.new_group(timeout=limit, backend="gloo")
+            if shards and self.device.type == "cuda":
+                torch.cuda.set_device(self.device)
             self._mesh = dist.init_device_mesh(self.device.type, (count,)) if shards else None
         except RuntimeError as error:
             self.leave()
