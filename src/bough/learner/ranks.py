@@ -19,6 +19,7 @@ import torch.distributed
 from torch import Tensor, nn
 from torch.distributed.tensor import DTensor
 
+from bough.learner.memory_meter import return_freed
 from bough.learner.optimizer import Optimizer
 from bough.policy.critic import Critic
 from bough.policy.policy_model import PolicyModel
@@ -184,6 +185,8 @@ class RankGroup(Following):
             self._objects: Any = dist.new_group(timeout=limit, backend="gloo")
             if shards and self.device.type == "cuda":
                 torch.cuda.set_device(self.device)
+            elif shards:
+                return_freed()
             self._mesh = dist.init_device_mesh(self.device.type, (count,)) if shards else None
         except RuntimeError as error:
             self.leave()
