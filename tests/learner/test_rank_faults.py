@@ -27,10 +27,13 @@ class Slow:
         return self.objective(columns)
 
 
-@pytest.mark.parametrize("kind", [signal.SIGKILL, signal.SIGSTOP])
-def test_a_rank_that_dies_or_hangs_is_started_again_and_the_update_repeated(kind: signal.Signals) -> None:
+@pytest.mark.parametrize("shards", [False, True])
+@pytest.mark.parametrize(("kind", "update_s"), [(signal.SIGKILL, 60.0), (signal.SIGSTOP, 15.0)])
+def test_a_rank_that_dies_or_hangs_is_started_again_and_the_update_repeated(
+    kind: signal.Signals, update_s: float, shards: bool
+) -> None:
     notes: list[str] = []
-    several = LeadingRank(2, notify=notes.append, update_s=8.0)
+    several = LeadingRank(2, notify=notes.append, update_s=update_s, shards=shards)
     one, other, given = Trained.of(minibatches=2), Trained.of(several, minibatches=2), batch()
     try:
         for each in (one, other):
@@ -61,7 +64,7 @@ def test_a_rank_that_dies_or_hangs_is_started_again_and_the_update_repeated(kind
 def test_ranks_that_die_again_and_again_end_the_run() -> None:
     several = LeadingRank(2, notify=print, update_s=20.0)
     learner = Trained.of(several).learner
-    before, given = learner.values(), batch()
+    before, given = learner.state.values(), batch()
 
     def strike() -> None:
         while not done:

@@ -48,9 +48,9 @@ class Trained:
     reference: Reference
 
     @classmethod
-    def of(cls, ranks: Ranks = ALONE, **settings: Any) -> "Trained":
+    def of(cls, ranks: Ranks = ALONE, *, detach: bool = False, **settings: Any) -> "Trained":
         own = policy()
-        critic = ValueHead().build(own.head()[0].shape[1]).double()
+        critic = ValueHead(detach=detach).build(own.head()[0].shape[1]).double()
         learner = Learner(
             own, replace(Optimizer(), **settings), total_updates=10, temperature=1.0, critic=critic, ranks=ranks
         )
@@ -117,7 +117,7 @@ def test_ranks_take_over_weights_and_moments_that_rank_0_has_loaded(ranks: Leadi
     before.learn(given, PpoClip())
     for each in (one, several):
         each.learn(given, gspo(), times=1)
-        each.learner.take(before.learner.values())
+        each.learner.state.take(before.learner.state.values())
         each.learn(given, PpoClip())
     same(one, several)
 

@@ -240,7 +240,7 @@ def test_nothing_changes(tmp_path: Path) -> None:
         assert torch.equal(weight, weights[name])
         assert weight.grad is None
     assert runtime.main.learner.updates == 0
-    assert not runtime.main.learner.state()
+    assert not runtime.main.learner.state.moments()
     assert not fronts[0].heard, "the run's own engine generates nothing"
 
 

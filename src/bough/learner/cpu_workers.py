@@ -87,7 +87,10 @@ class CpuWorkers:
         forwards = [
             ChunkedForward(each.hidden, packed, max_tokens, share) for each, share in zip(models, shares, strict=True)
         ]
-        return self._ranks.gather(self._run(work, forwards), self._device)
+        found = self._run(work, forwards)
+        if (shards := self._workers[0].policy.shards) is not None:
+            shards.end_passes()
+        return self._ranks.gather(found, self._device)
 
     def _run(
         self, work: Callable[[CpuWorker, ChunkedForward], Result], forwards: Sequence[ChunkedForward]

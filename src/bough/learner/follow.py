@@ -16,7 +16,7 @@ from bough.policy.policy_model import PolicyModel
 from bough.policy.replica import Replica
 
 
-def follow(rank: int, count: int, rendezvous: str, update_s: float, threads: int) -> None:
+def follow(rank: int, count: int, rendezvous: str, update_s: float, shards: bool, threads: int) -> None:
     """Join the ranks and execute the commands of rank 0 until it ends.
 
     Args:
@@ -24,6 +24,7 @@ def follow(rank: int, count: int, rendezvous: str, update_s: float, threads: int
         count: How many there are.
         rendezvous: Where they meet, as of `RankGroup`.
         update_s: As of `RankGroup`.
+        shards: As of `RankGroup`.
         threads: PyTorch's threads in this process.
     """
     # Ctrl-C is for rank 0, which sends the end.
@@ -31,7 +32,7 @@ def follow(rank: int, count: int, rendezvous: str, update_s: float, threads: int
     torch.set_num_threads(threads)
     # A fault of the exchange ends this process without a traceback: rank 0 raises it, or has died.
     with suppress(RankFault):
-        ranks = RankGroup(rank, count, rendezvous=rendezvous, update_s=update_s)
+        ranks = RankGroup(rank, count, rendezvous=rendezvous, update_s=update_s, shards=shards)
         try:
             _Follower(ranks).run()
         finally:
@@ -59,6 +60,7 @@ class _Follower:
                 if command.model.device.type == "cuda":
                     # What allocates on "cuda" then uses the rank's own GPU.
                     torch.cuda.set_device(command.model.device)
+                self.ranks.shard(command.model)
                 self.policies[command.policy] = command.model
             case MakeLearner():
                 self.policy_of[command.learner] = command.policy
@@ -73,6 +75,9 @@ class _Follower:
                 )
             case Freeze():
                 policy = self.policies[command.policy]
+                if policy.shards is not None:
+                    policy.shards.freeze(command.weights)
+                    return
                 now = policy.state()
                 policy.load_state(command.weights)
                 self.references[command.policy] = policy.replica()

@@ -1,5 +1,6 @@
 """Rank 0: it starts the other ranks on this machine, and tells them what to do."""
 
+import copy
 import multiprocessing
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -25,13 +26,16 @@ END_S = 10.0
 class LeadingRank(RankGroup):
     """Rank 0 of processes on this machine. Rank i computes on GPU i when the policy is on a GPU, else on the CPU."""
 
-    def __init__(self, count: int, *, notify: Callable[[str], None], update_s: float = 600.0) -> None:
+    def __init__(
+        self, count: int, *, notify: Callable[[str], None], update_s: float = 600.0, shards: bool = False
+    ) -> None:
         """Start the other ranks and wait for them.
 
         Args:
             count: Number of ranks, this process included.
             notify: Called with a line when the ranks start again.
             update_s: Longest time of one exchange during an update, seconds.
+            shards: Whether each rank has a part of the weights. Rank 0 has whole weights too, on the policy's device.
 
         Raises:
             RankFault: when a rank does not come.
@@ -39,8 +43,9 @@ class LeadingRank(RankGroup):
         self._processes = list[SpawnProcess]()
         if torch.distributed.is_initialized():
             raise RankFault("got a process that is in a group of torch.distributed already; need one run at a time")
-        self._total, self._update_s, self._notify = count, update_s, notify
+        self._total, self._update_s, self._notify, self._shards = count, update_s, notify, shards
         self._policies = list[PolicyModel]()
+        self._models = list[PolicyModel]()
         self._learners = list[MakeLearner]()
         self._references = dict[int, Freeze]()
         self._start()
@@ -52,20 +57,28 @@ class LeadingRank(RankGroup):
             self._folder = tempfile.TemporaryDirectory(prefix="bough-ranks-")
             meeting = f"file://{Path(self._folder.name) / 'meeting'}"
             self._processes = [
-                spawn.Process(target=follow, args=(rank, self._total, meeting, self._update_s, threads), daemon=True)
+                spawn.Process(
+                    target=follow,
+                    args=(rank, self._total, meeting, self._update_s, self._shards, threads),
+                    daemon=True,
+                )
                 for rank in range(1, self._total)
             ]
             for process in self._processes:
                 process.start()
-            super().__init__(0, self._total, rendezvous=meeting, update_s=self._update_s)
+            super().__init__(0, self._total, rendezvous=meeting, update_s=self._update_s, shards=self._shards)
         except BaseException:
-            self.close()
+            self._end()
             raise
 
     @property
     def pids(self) -> tuple[int | None, ...]:
         """The process ids of the other ranks."""
         return tuple(process.pid for process in self._processes)
+
+    def model_of(self, policy: PolicyModel) -> PolicyModel:
+        """See `Ranks.model_of`."""
+        return self._models[self._number(policy)]
 
     def new_learner(
         self,
@@ -111,17 +124,18 @@ class LeadingRank(RankGroup):
         """See `Ranks.freeze`."""
         frozen = Freeze(policy=self._number(policy), weights=policy.state())
         self._references[frozen.policy] = frozen
-        self.send(frozen)
+        self._send_reference(frozen)
 
     def restart(self, fault: RankFault) -> None:
         """See `Ranks.restart`."""
         self._notify(f"{fault}; all ranks start again")
         self._end()
         self._start()
-        for number, policy in enumerate(self._policies):
-            self.send(TakePolicy(policy=number, model=policy.without_text))
-        for command in (*self._learners, *self._references.values()):
-            self.send(command)
+        self._models = [self._send_policy(number) for number in range(len(self._policies))]
+        for made in self._learners:
+            self.send(made)
+        for frozen in self._references.values():
+            self._send_reference(frozen)
 
     def close(self) -> None:
         """See `Ranks.close`."""
@@ -153,5 +167,21 @@ class LeadingRank(RankGroup):
             if known is policy:
                 return number
         self._policies.append(policy)
-        self.send(TakePolicy(policy=len(self._policies) - 1, model=policy.without_text))
+        self._models.append(self._send_policy(len(self._policies) - 1))
         return len(self._policies) - 1
+
+    def _send_policy(self, number: int) -> PolicyModel:
+        """Send a policy to the other ranks; returns the model that computes gradients in this one."""
+        policy = self._policies[number]
+        self.send(TakePolicy(policy=number, model=policy.without_text))
+        if not self.shards:
+            return policy
+        model = copy.deepcopy(policy.without_text)
+        self.shard(model)
+        return model
+
+    def _send_reference(self, frozen: Freeze) -> None:
+        """Send a reference to the other ranks, and store this rank's shards of it."""
+        self.send(frozen)
+        if (shards := self._models[frozen.policy].shards) is not None:
+            shards.freeze(frozen.weights)

@@ -9,11 +9,13 @@ from typing import TypedDict
 
 import torch
 from torch import Tensor
+from torch.distributed.tensor import DTensor
 
 from bough.batch import Batch, ChunkedForward, ChunkOutput, PackedPrefixTree, spared
 from bough.learner.backpropagate import add_metrics, backpropagate, sum_of_gaps
-from bough.learner.cpu_workers import CpuWorker, CpuWorkers
+from bough.learner.cpu_workers import CpuWorker
 from bough.learner.harpg import Displaced, gradient_change
+from bough.learner.learner_state import LearnerState
 from bough.learner.learning_rate import scale
 from bough.learner.loss_inputs import (
     NO_CONTEXT,
@@ -25,10 +27,9 @@ from bough.learner.loss_inputs import (
 )
 from bough.learner.memory_forecast import Extent
 from bough.learner.optimizer import Optimizer
-from bough.learner.optimizer_set import OptimizerSet
 from bough.learner.packing_check import packing_agrees
-from bough.learner.rank_calls import RankCalls, Values
-from bough.learner.ranks import ALONE, Ranks, fingerprint
+from bough.learner.rank_calls import CPU, RankCalls
+from bough.learner.ranks import ALONE, Ranks
 from bough.learner.token_outputs import Forward, TokenOutputs, in_order, token_outputs, token_outputs_per_chunk
 from bough.objective import LossInputs, Need, Normalizer, Objective
 from bough.policy.critic import Critic
@@ -57,23 +58,25 @@ class Learner:
         self.policy = policy
         self.settings = settings
         self.critic = critic
-        self.updates = 0
-        """Number of optimizer steps so far."""
         self.merges = True
         """Whether rows with a common prefix are packed into one tree."""
         self.extent = Extent()
         """Maximum chunk sizes so far; measured only with a memory budget."""
-        self._checked = False
+        self._checked, self._ranks = False, ranks
         self._arithmetic = policy.arithmetic()
         self._total = total_updates
         self._temperature = temperature
-        self._weights = policy.parameters()
-        self._optimizers = OptimizerSet(self._weights, settings, critic, seed=seed)
-        self._workers = CpuWorkers(policy, critic, settings.cpu_workers, ranks)
+        self.state = LearnerState(policy, critic, settings, seed=seed, ranks=ranks)
+        """All that an update changes."""
         number = ranks.new_learner(
             policy, settings, total_updates=total_updates, temperature=temperature, critic=critic, seed=seed
         )
-        self._calls = RankCalls(ranks, number, self)
+        self._calls = RankCalls(ranks, number, self.state)
+
+    @property
+    def updates(self) -> int:
+        """Number of optimizer steps so far."""
+        return self.state.updates
 
     def learn(
         self,
@@ -96,14 +99,27 @@ class Learner:
         """
 
         def work() -> dict[str, float]:
-            return self._learn(batch, objective, normalizer, seed=seed, context=context)
+            try:
+                metrics = self._learn(batch, objective, normalizer, seed=seed, context=context)
+            except Diverged:
+                self.state.settle()
+                raise
+            self.state.settle()
+            if not self.state.finite():
+                raise Diverged(
+                    f"update {self.updates - 1}: got weights that are not finite after it; need finite numbers. Lower "
+                    "optimizer.learning_rate"
+                )
+            return metrics
 
         return self._calls.together("learn", work, batch, objective, normalizer, seed=seed, context=context)
 
     def _learn(
         self, batch: Batch, objective: Objective, normalizer: Normalizer, *, seed: int, context: ObjectiveContext
     ) -> dict[str, float]:
-        if not self._checked:
+        batch, context = batch.to(self.state.model.device), context.to(self.state.model.device)
+        # A rank that has started again checks again, and with shards no rank can do so alone.
+        if not all(self._ranks.gather([self._checked], CPU)):
             self._check(batch)
         totals: dict[str, float] = {}
         steps = 0
@@ -118,16 +134,11 @@ class Learner:
                 steps += 1
                 for name, value in metrics.items():
                     totals[name] = totals.get(name, 0.0) + value
-        if not self.finite():
-            raise Diverged(
-                f"update {self.updates - 1}: got weights that are not finite after it; need finite numbers. Lower "
-                "optimizer.learning_rate"
-            )
         return {name: value if name == "policy/gap" else value / steps for name, value in totals.items()}
 
     def _check(self, batch: Batch) -> None:
         self._checked = True
-        if not packing_agrees(self.policy, batch, temperature=self._temperature):
+        if not packing_agrees(self.state.model, batch, temperature=self._temperature):
             self.merges = False
             warnings.warn(
                 "packed trees and single paths have different log-probabilities: the policy is trained path by path, "
@@ -145,25 +156,25 @@ class Learner:
         old: Tensor | None = None,
     ) -> dict[str, float]:
         """One optimizer step on a whole batch."""
-        self._optimizers.zero_grad()
-        along = self._optimizers.along()
+        self.state.optimizers.zero_grad()
+        along = self.state.optimizers.along()
         if along is None:
             metrics = self.backward(batch, objective, normalizer, context=context, old=old)
         else:
             metrics = self._gradient_change(batch, objective, normalizer, along, context=context)
-        norm = self._clip(self._weights.values(), self.settings.policy_clip_norm)
-        if self.critic is not None:
+        norm = self._clip(self.state.weights.values(), self.settings.policy_clip_norm)
+        if self.state.heads is not None:
             # Clipped separately: an untrained critic's large error must not scale down the policy's gradient.
-            metrics["optimizer/critic_norm"] = self._clip(self.critic.parameters(), self.settings.clip_norm)
+            metrics["optimizer/critic_norm"] = self._clip(self.state.heads.parameters(), self.settings.clip_norm)
         if not all(map(math.isfinite, (norm, metrics.get("optimizer/critic_norm", 0.0), metrics["loss/total"]))):
-            self._optimizers.zero_grad()
+            self.state.optimizers.zero_grad()
             raise Diverged(
                 f"update {self.updates}: got a loss of {metrics['loss/total']} and a gradient norm of {norm}; need "
                 "finite numbers. Lower optimizer.learning_rate or optimizer.clip_norm, or check the range of rewards"
             )
         rate = scale(self.settings.schedule, self.updates, self.settings.warmup_steps, self._total)
-        self._optimizers.step(rate)
-        self.updates += 1
+        self.state.optimizers.step(rate)
+        self.state.updates += 1
         learning_rate = rate * self.settings.learning_rate
         return {**metrics, "optimizer/gradient_norm": norm, "optimizer/learning_rate": learning_rate}
 
@@ -199,7 +210,7 @@ class Learner:
         )
         if self.settings.memory_gib is not None:
             self.extent |= Extent.of(packed, self.settings.micro_tokens, self.settings.cpu_workers)
-        with self._workers.gathered():
+        with self.state.workers.gathered():
             if PATHS in needs:
                 metrics, gap = self._over_paths(packed, batch, inputs, objective, normalizer)
             else:
@@ -218,7 +229,7 @@ class Learner:
     ) -> dict[str, float]:
         """Add the change of the objective's gradient along a direction, an expectation over paths of these weights."""
         here = self.logprobs(batch)
-        displaced, critic = Displaced(objective), () if self.critic is None else self.critic.parameters()
+        displaced, critic = Displaced(objective), () if self.state.heads is None else self.state.heads.parameters()
         metrics = gradient_change(
             lambda: self.backward(batch, displaced, normalizer, context=context, old=here), along, others=critic
         )
@@ -254,7 +265,7 @@ class Learner:
             return metrics, gap
 
         totals, gaps = dict[str, float](), 0.0
-        for metrics, gap in self._workers.read(work, packed, self.settings.micro_tokens):
+        for metrics, gap in self.state.workers.read(work, packed, self.settings.micro_tokens):
             add_metrics(totals, metrics)
             gaps += gap
         return totals, gaps
@@ -277,7 +288,7 @@ class Learner:
                 ]
                 torch.autograd.backward(columns, of_chunk)
 
-        self._workers.read(work, packed, self.settings.micro_tokens)
+        self.state.workers.read(work, packed, self.settings.micro_tokens)
         return metrics, sum_of_gaps(outputs, batch, torch.arange(len(batch.at), device=batch.at.device))
 
     def rehearse(
@@ -286,15 +297,16 @@ class Learner:
         """The metrics and gradient norm of an optimizer step, without the step; no state changes."""
 
         def work() -> dict[str, float]:
-            extent, old = self.extent, self.logprobs(batch) if OLD_LOGPROBS in needs_of(objective) else None
+            there, nearby = batch.to(self.state.model.device), context.to(self.state.model.device)
+            extent, old = self.extent, self.logprobs(there) if OLD_LOGPROBS in needs_of(objective) else None
             # The last step has left its gradients.
-            self._optimizers.zero_grad()
+            self.state.optimizers.zero_grad()
             try:
-                metrics = self.backward(batch, objective, normalizer, context=context, old=old)
-                norm = self._clip(self._weights.values(), self.settings.clip_norm)
+                metrics = self.backward(there, objective, normalizer, context=nearby, old=old)
+                norm = self._clip(self.state.weights.values(), self.settings.clip_norm)
                 return {**metrics, "optimizer/gradient_norm": norm}
             finally:
-                self._optimizers.zero_grad()
+                self.state.optimizers.zero_grad()
                 self.extent = extent
 
         return self._calls.together("rehearse", work, batch, objective, normalizer, context=context)
@@ -310,48 +322,17 @@ class Learner:
 
     def _clip(self, weights: Iterable[Tensor], most: float) -> float:
         """Scale a gradient down to the norm `most`; returns its norm before."""
-        return float(torch.nn.utils.clip_grad_norm_(list(weights), most))
-
-    def finite(self) -> bool:
-        """Whether all trained weights are finite."""
-        critic = () if self.critic is None else self.critic.parameters()
-        return all(bool(weight.isfinite().all()) for weight in chain(self._weights.values(), critic))
-
-    def state(self) -> dict[str, Tensor]:
-        """The optimizer's moments by parameter name, for a checkpoint."""
-        return self._optimizers.state()
-
-    def load_state(self, state: Mapping[str, Tensor], updates: int) -> None:
-        """Restore `state` after `updates` optimizer steps."""
-        self.updates = updates
-        self._optimizers.load_state(state)
+        norm = torch.nn.utils.clip_grad_norm_(list(weights), most)
+        return float(norm.full_tensor() if isinstance(norm, DTensor) else norm)
 
     def logprobs(self, batch: Batch) -> Tensor:
         """[M]: the policy's log-probabilities of the trained tokens of a batch, without gradients."""
 
         def work() -> Tensor:
-            return self._outputs_of_batch(self._pack(batch), batch, frozenset()).logprob
+            there = batch.to(self.state.model.device)
+            return self._outputs_of_batch(self._pack(there), there, frozenset()).logprob.to(batch.at.device)
 
         return self._calls.together("logprobs", work, batch)
-
-    def values(self) -> Values:
-        """A copy of all that an update changes."""
-        critic = {} if self.critic is None else self.critic.state()
-        moments = {name: value.to("cpu", copy=True) for name, value in self.state().items()}
-        return Values(policy=self.policy.state(), critic=critic, moments=moments, updates=self.updates)
-
-    def take(self, values: Values) -> None:
-        """Take over the result of `values`."""
-        self._optimizers.zero_grad()
-        self.policy.load_state(values.policy)
-        if self.critic is not None:
-            self.critic.load_state(values.critic)
-        self.load_state(values.moments, values.updates)
-
-    def fingerprint(self) -> list[int]:
-        """Numbers that differ from those of a learner with other weights or moments."""
-        critic = () if self.critic is None else tuple(self.critic.parameters())
-        return fingerprint([*self._weights.values(), *critic, *self.state().values()])
 
     def _outputs(self, worker: CpuWorker, chunk: ChunkOutput, batch: Batch, needs: frozenset[Need]) -> TokenOutputs:
         return token_outputs(worker.policy, chunk, batch, **self._output_options(worker, needs))
@@ -360,7 +341,7 @@ class Learner:
         def work(worker: CpuWorker, forward: ChunkedForward) -> list[tuple[Tensor, TokenOutputs]]:
             return token_outputs_per_chunk(worker.policy, batch, forward, **self._output_options(worker, needs))
 
-        return in_order([*chain(*self._workers.read(work, packed, self.settings.micro_tokens))])
+        return in_order([*chain(*self.state.workers.read(work, packed, self.settings.micro_tokens))])
 
     def _output_options(self, worker: CpuWorker, needs: frozenset[Need]) -> "_OutputOptions":
         critic = worker.critic if CRITIC in needs else None
@@ -370,11 +351,13 @@ class Learner:
         if reference is None:
             raise ValueError("got an objective that needs a reference policy, and no reference; give one to `learn`")
 
-        def work(worker: CpuWorker, forward: ChunkedForward) -> list[tuple[Tensor, TokenOutputs]]:
-            del worker
-            return token_outputs_per_chunk(reference, batch, forward, temperature=self._temperature)
+        with self.state.reference(reference) as model:
 
-        found = self._workers.read(work, packed, self.settings.micro_tokens, reference)
+            def work(worker: CpuWorker, forward: ChunkedForward) -> list[tuple[Tensor, TokenOutputs]]:
+                del worker
+                return token_outputs_per_chunk(model, batch, forward, temperature=self._temperature)
+
+            found = self.state.workers.read(work, packed, self.settings.micro_tokens, model)
         return in_order([*chain(*found)]).logprob
 
 

@@ -26,6 +26,11 @@ class ObjectiveContext:
     mean_turn_entropy: Tensor | None = None
     progress: float = 0.0
 
+    def to(self, device: torch.device) -> "ObjectiveContext":
+        """The same inputs on another device, the reference as it is."""
+        entropy = self.mean_turn_entropy
+        return replace(self, mean_turn_entropy=None if entropy is None else entropy.to(device))
+
 
 NO_CONTEXT = ObjectiveContext()
 

@@ -96,3 +96,15 @@ class Optimizer:
                 f"Optimizer: got epochs={self.epochs}, minibatches={self.minibatches} {named}, where each step "
                 "needs a batch sampled by the present weights; need epochs=1, minibatches=1"
             )
+
+
+def check_sharding(settings: Optimizer) -> None:
+    """Refuse settings that sharded weights do not support.
+
+    Raises:
+        ValueError: names the setting and the value it needs.
+    """
+    needed = {"momentum": "adam", "cpu_workers": 1, "memory_gib": None}
+    for name, need in needed.items():
+        if (got := getattr(settings, name)) != need:
+            raise ValueError(f"optimizer.{name}: got {got!r} with execution.shard=true; need {need!r}")

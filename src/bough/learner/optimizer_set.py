@@ -10,6 +10,7 @@ from bough.learner.harpg import Harpg
 from bough.learner.igt import Igt
 from bough.learner.optimizer import Optimizer
 from bough.policy.critic import Critic
+from bough.policy.shards import shard_like
 
 
 class OptimizerSet:
@@ -71,7 +72,12 @@ class OptimizerSet:
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
         """Restore the result of `state`, bit for bit."""
+        for optimizer in self._optimizers:
+            optimizer.state.clear()
         for key, value in state.items():
             name, _, part = key.rpartition("/")
             weight = self._named[name]
-            self._owner[weight].state[weight][part] = value.to(weight.device, copy=True)
+            moment = value.to(weight.device, copy=True)
+            self._owner[weight].state[weight][part] = (
+                shard_like(moment, weight) if moment.shape == weight.shape else moment
+            )

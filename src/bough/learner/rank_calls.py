@@ -46,6 +46,14 @@ class Changing(Protocol):
         """Take over the result of `values`."""
         ...
 
+    def take_together(self, values: Values) -> None:
+        """Take over the result of `values` of rank 0, as all ranks do."""
+        ...
+
+    def renew(self) -> None:
+        """Take over the ranks' new shards of the weights, if they have started again."""
+        ...
+
     def fingerprint(self) -> list[int]:
         """Numbers that differ from those of a learner with other values."""
         ...
@@ -75,15 +83,19 @@ class RankCalls:
         """
         if self._together or self._ranks.count == 1:
             return work()
-        before, restarts = self._learner.values(), 0
+        leads, restarts = self._ranks.rank == 0, 0
+        before = self._learner.values() if leads else None
         while True:
             self._together = True
             try:
+                self._learner.renew()
                 self._ranks.call(self._number, method, arguments, named)
-                self._align()
-                return work()
+                with self._ranks.faults():
+                    self._align()
+                    return work()
             except RankFault as fault:
-                self._learner.take(before)
+                if before is not None:
+                    self._learner.take(before)
                 if restarts == RESTARTS:
                     raise
                 restarts += 1
@@ -92,11 +104,10 @@ class RankCalls:
                 self._together = False
 
     def _align(self) -> None:
-        """Take over rank 0's values where this rank has others, as after a resumption."""
+        """Take over rank 0's values where a rank has others, as after a resumption."""
         first, *others = self._ranks.gather([self._learner.fingerprint()], CPU)
         if all(other == first for other in others):
             return
-        leads = self._ranks.rank == 0
-        values = self._ranks.gather([self._learner.values() if leads else None], CPU)[0]
-        if values is not None and not leads:
-            self._learner.take(values)
+        values = self._ranks.gather([self._learner.values() if self._ranks.rank == 0 else None], CPU)[0]
+        if values is not None:
+            self._learner.take_together(values)

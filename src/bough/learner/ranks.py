@@ -8,8 +8,9 @@ the same step. Gradients are added over ranks, and everything else in rank 0 sta
 """
 
 import io
+import traceback
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import timedelta
 from functools import partial
 from typing import Any, Protocol, TypeVar, runtime_checkable
@@ -17,7 +18,9 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 import torch
 import torch.distributed
 from torch import Tensor, nn
+from torch.distributed.tensor import DTensor
 
+from bough.learner.memory_meter import return_freed
 from bough.learner.optimizer import Optimizer
 from bough.policy.critic import Critic
 from bough.policy.policy_model import PolicyModel
@@ -28,6 +31,9 @@ dist: Any = torch.distributed
 
 IDLE = timedelta(days=30)
 """Longest wait for the next command: trees may grow for a long time. A rank that dies is noticed at once."""
+
+
+FAULT = "a rank of the learner died or did not answer: {}"
 
 
 class RankFault(RuntimeError):
@@ -54,6 +60,14 @@ class Ranks(Protocol):
 
     def add(self, weights: Sequence[nn.Parameter]) -> None:
         """Add the gradients of all ranks to each other's."""
+        ...
+
+    def faults(self) -> AbstractContextManager[None]:
+        """Within, an error of the exchange of shards is raised as a `RankFault`."""
+        ...
+
+    def model_of(self, policy: PolicyModel) -> PolicyModel:
+        """The model that computes the gradients of a policy: this rank's shards of it, or the policy itself."""
         ...
 
     def new_learner(
@@ -93,6 +107,10 @@ class Ranks(Protocol):
 class Following:
     """A rank that gives no commands."""
 
+    def model_of(self, policy: PolicyModel) -> PolicyModel:
+        """The policy."""
+        return policy
+
     def new_learner(
         self,
         policy: PolicyModel,
@@ -126,6 +144,10 @@ class Alone(Following):
 
     rank, count = 0, 1
 
+    def faults(self) -> AbstractContextManager[None]:
+        """Do nothing."""
+        return nullcontext()
+
     def gather(self, found: list[Found], device: torch.device) -> list[Found]:
         """What this process has found."""
         del device
@@ -141,7 +163,7 @@ ALONE = Alone()
 class RankGroup(Following):
     """Ranks that talk through `torch.distributed`: gloo between CPUs, NCCL between GPUs."""
 
-    def __init__(self, rank: int, count: int, *, rendezvous: str, update_s: float) -> None:
+    def __init__(self, rank: int, count: int, *, rendezvous: str, update_s: float, shards: bool = False) -> None:
         """Join the group, and wait for the others.
 
         Args:
@@ -149,11 +171,12 @@ class RankGroup(Following):
             count: How many there are.
             rendezvous: Where they meet, "file:///path", "tcp://host:port" or "env://" for torchrun's variables.
             update_s: Longest time of one exchange during an update, seconds.
+            shards: Whether each rank has a part of the weights.
 
         Raises:
             RankFault: when a rank does not come within `update_s`.
         """
-        self.rank, self.count = rank, count
+        self.rank, self.count, self.shards = rank, count, shards
         backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
         limit = timedelta(seconds=update_s)
         try:
@@ -161,9 +184,41 @@ class RankGroup(Following):
             # Timeouts are a rank's own: rank 0 does not wait long for another to take a command.
             self._commands: Any = dist.new_group(timeout=IDLE if rank else limit, backend="gloo")
             self._objects: Any = dist.new_group(timeout=limit, backend="gloo")
+            if shards and self.device.type == "cuda":
+                torch.cuda.set_device(self.device)
+            elif shards:
+                return_freed()
+            self._mesh = dist.init_device_mesh(self.device.type, (count,)) if shards else None
         except RuntimeError as error:
             self.leave()
             raise RankFault(f"rank {rank} of {count}: the ranks did not meet within {update_s:g} s: {error}") from error
+
+    @property
+    def device(self) -> torch.device:
+        """The rank's own GPU, if every rank can have one."""
+        return torch.device("cuda", self.rank) if torch.cuda.device_count() >= self.count else torch.device("cpu")
+
+    def shard(self, policy: PolicyModel) -> None:
+        """Replace the weights of a policy by this rank's shards, if ranks have shards."""
+        if self._mesh is not None:
+            policy.shard(self._mesh, self._highest)
+
+    def _highest(self, number: int) -> int:
+        """The highest number that a rank has given."""
+        found = torch.tensor(number)
+        with _faults():
+            dist.all_reduce(found, dist.ReduceOp.MAX, group=self._objects)
+        return int(found)
+
+    @contextmanager
+    def faults(self) -> Generator[None]:
+        """See `Ranks.faults`."""
+        try:
+            yield
+        except RuntimeError as error:
+            if self.shards and _raised_by_exchange(error):
+                raise RankFault(FAULT.format(error)) from error
+            raise
 
     def gather(self, found: list[Found], device: torch.device) -> list[Found]:
         """See `Ranks.gather`."""
@@ -173,7 +228,11 @@ class RankGroup(Following):
         return [each for part in parts for each in _loaded(part, device)]
 
     def add(self, weights: Sequence[nn.Parameter]) -> None:
-        """See `Ranks.add`. A weight without a gradient in any rank keeps none."""
+        """See `Ranks.add`. A weight without a gradient in any rank keeps none.
+
+        Gradients of shards are sums over ranks already.
+        """
+        weights = [weight for weight in weights if not isinstance(weight, DTensor)]
         if not weights:
             return
         with _faults():
@@ -193,11 +252,14 @@ class RankGroup(Following):
             dist.broadcast_object_list([_dumped(command)], src=0, group=self._commands)
 
     def receive(self) -> Any:
-        """The next command of rank 0. Tensors of its GPU come to the GPU of this rank's number, others to the CPU."""
+        """The next command of rank 0. Tensors of its GPU come to the GPU of this rank's number, others to the CPU.
+
+        Where ranks have shards, whole weights come to the CPU, as they may not fit a GPU.
+        """
         box: list[bytes] = [b""]
         with _faults():
             dist.broadcast_object_list(box, src=0, group=self._commands)
-        return _loaded(box[0], partial(_to_own_gpu, self.rank))
+        return _loaded(box[0], torch.device("cpu") if self.shards else partial(_to_own_gpu, self.rank))
 
     def leave(self) -> None:
         """Leave the group."""
@@ -213,7 +275,13 @@ def _faults() -> Generator[None]:
     try:
         yield
     except RuntimeError as error:
-        raise RankFault(f"a rank of the learner died or did not answer: {error}") from error
+        raise RankFault(FAULT.format(error)) from error
+
+
+def _raised_by_exchange(error: RuntimeError) -> bool:
+    """Whether `torch.distributed` raised an error. Gloo's errors have no type of their own."""
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    return str(frame.f_globals.get("__name__")).startswith("torch.distributed")
 
 
 def _dumped(value: object) -> bytes:

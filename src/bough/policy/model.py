@@ -40,6 +40,19 @@ class Attend(Protocol):
         ...
 
 
+@runtime_checkable
+class ShardedTrunk(Protocol):
+    """The trunk of a model whose weights are sharded."""
+
+    def __call__(self, **inputs: object) -> Tensor:
+        """The last hidden states [1, U, W] of the trunk's inputs."""
+        ...
+
+    def gather_ends(self) -> None:
+        """Gather the weights of the head."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttentionRequest:
     """The argument that a forward pass sends through the model's layers to `caller_attention`.
@@ -62,14 +75,16 @@ class CausalModel:
 
     Attributes:
         model: The transformers model.
+        shards: Its trunk, if its weights are sharded.
     """
 
     def __init__(self, model: PreTrainedModel, *, skips_last_layer: bool = False) -> None:
+        self.shards: ShardedTrunk | None = None
         # Evaluation mode turns dropout off; gradients still flow.
         self.model = model.eval()
         self._skips, self._recomputes = skips_last_layer, False
         self.attend_with(ATTENTION)
-        if layers := self._layers():
+        if layers := self.layers:
             # A copy of a model already has the hook; a second hook has no effect.
             layers[-1].register_forward_pre_hook(skip_last_layer, with_kwargs=True)
         use_fast_linear(model)
@@ -91,13 +106,12 @@ class CausalModel:
             rows: [m], the tokens whose states are returned; None is all. The last layer skips most work on the others.
             attend_last: Replaces `attend` in the last layer where it runs for `rows` alone; returns their rows.
         """
-        trunk: Any = self.model.base_model
         few = self.skips_last_layer and rows is not None
         request = AttentionRequest(attend=attend)
         if few:
             request = AttentionRequest(attend=attend, rows=rows, attend_last=attend_last)
-        out = trunk(input_ids=tokens[None], position_ids=positions[None], use_cache=False, bough=request)
-        hidden = out.last_hidden_state[0]
+        trunk = self.shards or self._trunk
+        hidden = trunk(input_ids=tokens[None], position_ids=positions[None], use_cache=False, bough=request)[0]
         return hidden if few or rows is None else hidden[rows]
 
     def logits(self, hidden: Float[Tensor, "M W"]) -> Float[Tensor, "M V"]:
@@ -105,8 +119,15 @@ class CausalModel:
         return logits(hidden, *self.head())
 
     def head(self) -> tuple[Float[Tensor, "V W"], Float[Tensor, " V"] | None]:
-        """The weight, and the bias if there is one, of the output layer."""
+        """The weight, and the bias if there is one, of the output layer. With shards, a collective."""
+        if self.shards is not None:
+            self.shards.gather_ends()
         return self._head.weight, self._head.bias
+
+    @property
+    def head_shape(self) -> torch.Size:
+        """(V, W)."""
+        return self._head.weight.shape
 
     @property
     def device(self) -> torch.device:
@@ -148,8 +169,11 @@ class CausalModel:
             model.activation_checkpointing_enable(activation_checkpointing_kwargs={"use_reentrant": False})
         elif on:  # the name in older versions of transformers
             model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+        if on and hasattr(model, "disable_input_require_grads"):
+            # Reentrant checkpoints need these hooks, of a local function, which can't be pickled.
+            model.disable_input_require_grads()
         self._recomputes = on
-        for layer in self._layers():
+        for layer in self.layers:
             # Layers recompute in training mode only. Their submodules stay in evaluation mode: no dropout.
             layer.training = on
 
@@ -164,8 +188,14 @@ class CausalModel:
         again.model = copy.deepcopy(self.model, memo)
         return again
 
-    def _layers(self) -> list[GradientCheckpointingLayer]:
+    @property
+    def layers(self) -> list[GradientCheckpointingLayer]:
+        """The layers, first to last."""
         return [module for module in self.model.modules() if isinstance(module, GradientCheckpointingLayer)]
+
+    def _trunk(self, **inputs: object) -> Tensor:
+        trunk: Any = self.model.base_model
+        return trunk(**inputs).last_hidden_state
 
     @property
     def _head(self) -> nn.Linear:

@@ -1,12 +1,13 @@
 """The model of a policy: with gradients, without text."""
 
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
+from torch.distributed.device_mesh import DeviceMesh
 from transformers import PreTrainedModel
 
 from bough.policy.adapters import merged, strip
@@ -14,6 +15,7 @@ from bough.policy.arithmetic import Arithmetic
 from bough.policy.check_architecture import AttentionShape
 from bough.policy.model import Attend, CausalModel
 from bough.policy.replica import Replica, check
+from bough.policy.shards import Shards, shard_like
 
 
 class PolicyModel:
@@ -21,9 +23,11 @@ class PolicyModel:
 
     Attributes:
         context_tokens: Most positions of a sequence.
+        shards: This rank's shards of the weights; None for whole weights.
     """
 
     def __init__(self, *, model: CausalModel, shape: AttentionShape, context_tokens: int) -> None:
+        self.shards: Shards | None = None
         self._model = model
         self._shape = shape
         self.context_tokens = context_tokens
@@ -85,21 +89,33 @@ class PolicyModel:
         """
         self._model.recompute(on)
 
+    def shard(self, mesh: DeviceMesh, highest: Callable[[int], int]) -> None:
+        """Replace the weights by this rank's shards, on its device. All ranks must do so together.
+
+        Args:
+            mesh: The ranks.
+            highest: Returns the highest number that a rank has given.
+        """
+        self.shards = Shards(self._model.model, self._model.layers, mesh, highest)
+        self._model.shards = self.shards
+
     def arithmetic(self) -> Arithmetic:
         """The operations of an update. Of a mixture's experts only the routed ones count."""
-        head, shape = self.head()[0], self._shape
+        head, shape = self._model.head_shape, self._shape
         met = sum(
             weight.numel() * share
             for name, weight, share in _met(self._model.model)
-            if weight.shape != head.shape and "embed" not in name
+            if weight.shape != head and "embed" not in name
         )
         attention = shape.layers * shape.heads * shape.head_width
-        before = (shape.heads + 2 * shape.kv_heads) * shape.head_width * head.shape[1]
+        before = (shape.heads + 2 * shape.kv_heads) * shape.head_width * head[1]
         after = max(0, round(met / shape.layers) - before) if self.skips_last_layer else 0
         return Arithmetic(weights=round(met), after=after, head=head.numel(), attention=attention)
 
     def parameters(self) -> dict[str, nn.Parameter]:
-        """The trained weights by name; tied weights appear once."""
+        """The trained weights by name; tied weights appear once. With shards, `DTensor`s."""
+        if self.shards is not None:
+            return self.shards.parameters
         named = self._model.model.named_parameters()
         return {name: parameter for name, parameter in named if parameter.requires_grad}
 
@@ -117,7 +133,7 @@ class PolicyModel:
         own = self.parameters()
         check(state, own, "Policy.load_state")
         for name, parameter in own.items():
-            parameter.copy_(state[name])
+            parameter.copy_(shard_like(state[name], parameter))
 
     def weights(self) -> dict[str, Tensor]:
         """Every weight, adapters merged in, under the names `Replica.load` takes; tied weights appear once.

@@ -7,6 +7,7 @@ from functools import reduce
 from bough.config.config import ConfigError
 from bough.config.fields import leaf_fields
 from bough.config.finite import check_finite
+from bough.learner.optimizer import check_sharding
 from bough.train.resolve import resolve
 from bough.train.run import Run
 from bough.train.seat_policy import OwnPolicy
@@ -27,6 +28,7 @@ def check(run: Run) -> None:
     _check_tasks(run)
     check_seats(run)
     resolve(run)
+    _check_shard(run)
     for name, policy in run.policies.items():
         if isinstance(policy, OwnPolicy):
             _check_own(name, run)
@@ -35,6 +37,7 @@ def check(run: Run) -> None:
 def _check_own(name: str, run: Run) -> None:
     try:
         resolve(seat_run(run, name))
+        _check_shard(seat_run(run, name))
     except ConfigError as error:
         raise ConfigError(f"policies.{name}: {error}") from error
 
@@ -49,6 +52,15 @@ def check_files(run: Run) -> None:
         try:
             run.world.policy.check_files()
         except OSError as error:
+            raise ConfigError(str(error)) from error
+
+
+def _check_shard(run: Run) -> None:
+    """Refuse settings of the optimizer that sharded weights do not support."""
+    if run.world.execution.shard:
+        try:
+            check_sharding(run.world.optimizer)
+        except ValueError as error:
             raise ConfigError(str(error)) from error
 
 

@@ -158,7 +158,7 @@ class RunRecorder:
             if self._metrics.step < progress.step:
                 self.write_step(progress.step)
             step = progress.step
-            if not all(each.learner.finite() for each in policies):
+            if not all(each.learner.state.finite() for each in policies):
                 step = self._load_newest(policies)
             else:
                 self._save(policies, progress, memories)

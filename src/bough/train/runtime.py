@@ -96,7 +96,9 @@ class Runtime:
             self.notify(self.opening.line)
         if trains and run.world.execution.ranks > 1:
             execution = run.world.execution
-            self.ranks = LeadingRank(execution.ranks, update_s=execution.rank_deadline_s, notify=self.notify)
+            self.ranks = LeadingRank(
+                execution.ranks, update_s=execution.rank_deadline_s, notify=self.notify, shards=execution.shard
+            )
         self.trained = self._trained(assets)
         main = self.main
         own = RoleModel(engine=main.gated, renderer=main.policy.renderer)

@@ -230,6 +230,9 @@ class Execution:
         ranks: Processes that compute the gradients of each batch, this one included: each on its own GPU for
             a policy on CUDA, else with its part of the threads. Each has the weights and the optimizer's moments, and
             a part of the batch's trees. Gradients differ from those of one process by rounding.
+        shard: Whether each rank has a part of the weights, gradients and moments (FSDP2), and gathers each layer for
+            its forward and backward pass. Rank 0 has whole weights and moments too: the weights on `policy.device`, the
+            moments on the CPU. Needs `optimizer.momentum="adam"`, `cpu_workers=1` and `memory_gib=None`.
         rank_deadline_s: Longest time of one exchange between the ranks during an update, in seconds; then a rank counts
             as dead, all start again, and the update is repeated.
     """
@@ -241,12 +244,17 @@ class Execution:
     staleness: int = 0
     threads: int = 0
     ranks: int = 1
+    shard: bool = False
     rank_deadline_s: float = 600.0
 
     def __post_init__(self) -> None:
         for name, least in (("workers", 0), ("threads", 0), ("ranks", 1)):
             if getattr(self, name) < least:
                 raise ValueError(f"Execution.{name}: got {getattr(self, name)}; need at least {least}")
+        if self.shard and self.ranks < 2:
+            raise ValueError(
+                f"Execution.shard: got True with ranks={self.ranks}; need at least 2 ranks, or shard=False"
+            )
         if not self.rank_deadline_s > 0:
             raise ValueError(f"Execution.rank_deadline_s: got {self.rank_deadline_s}; need more than 0 seconds")
         if not 0 <= self.staleness <= MAX_STALENESS:

@@ -30,6 +30,7 @@ MAY_CHANGE = (
     "workers",
     "worker_deadline_s",
     "ranks",
+    "shard",
     "rank_deadline_s",
     "limits.env_deadline_s",
     "limits.engine_deadline_s",

@@ -164,7 +164,7 @@ class TrainedPolicy:
         key = self.trainee.key
         return {
             key("policy"): self.policy.state(),
-            key("optimizer"): self.learner.state(),
+            key("optimizer"): self.learner.state.moments(),
             key("reference"): self.reference.state,
         }
 
@@ -179,7 +179,7 @@ class TrainedPolicy:
         key = self.trainee.key
         self.reference.restore(checkpoint.tensors(key("reference")))
         self.policy.load_state(checkpoint.tensors(key("policy")))
-        self.learner.load_state(checkpoint.tensors(key("optimizer")), updates=int(str(numbers[key("updates")])))
+        self.learner.state.load_moments(checkpoint.tensors(key("optimizer")), updates=int(str(numbers[key("updates")])))
         pairs = cast("Iterable[tuple[float, int]]", numbers[key("entropies")])
         self.entropies = [(float(total), int(count)) for total, count in pairs]
 
