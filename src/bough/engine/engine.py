@@ -161,6 +161,16 @@ class Busy(Protocol):
 
 
 @runtime_checkable
+class Passing(Protocol):
+    """Counts its forward passes: an engine in this process or in worker processes."""
+
+    @property
+    def passes(self) -> int:
+        """Forward passes since its creation."""
+        ...
+
+
+@runtime_checkable
 class Replacing(Protocol):
     """An engine that replaces its processes when they die or hang."""
 

@@ -20,6 +20,7 @@ Peak rates are those of the data sheet. `Efficiency` has the shares of them that
 """
 
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -86,8 +87,8 @@ class Layout(_Table):
         generation: Share of the devices that generate, without `in_turn`.
         devices_per_replica: Devices over which one copy of the engine's weights is split.
         slots: Turns that a replica decodes at a time.
-        sharded: Whether weights, gradients and moments are divided over the learner's devices, as FSDP does. Bough's
-            ranks each have all of them.
+        sharded: Whether weights, gradients and moments are divided over the learner's devices, as with
+            `Execution.shard`.
     """
 
     in_turn: bool = False
@@ -118,7 +119,7 @@ class GrowthOrder(_Table):
 
     Attributes:
         staleness: Batch k may start to grow once version k - 1 - staleness of the weights is published.
-        growing_batches: Maximum number of batches that grow at a time; Bough grows one.
+        growing_batches: Maximum number of batches that grow at a time.
         batch_tasks: Trees of a batch; the run's if not given.
         batch_tasks_per_device: Further trees for each device.
         loop_s: Seconds of the rollout loop for each turn; the run's if not given.
@@ -158,13 +159,18 @@ class Efficiency(_Table):
 
 
 class Cluster(_Table):
-    """A cluster, as in the TOML file."""
+    """A cluster, as in the TOML file.
+
+    Attributes:
+        execution: How `bough train --cluster` executes a run on it; no part of a plan.
+    """
 
     devices: Devices
     layout: Layout = Layout()
     environment: Environment = Environment()
     schedule: GrowthOrder = GrowthOrder()
     efficiency: Efficiency = Efficiency()
+    execution: Mapping[str, object] = Field(default_factory=dict[str, object])
 
     @model_validator(mode="after")
     def _order(self) -> "Cluster":

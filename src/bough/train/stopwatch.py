@@ -4,17 +4,7 @@ import time
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from bough.engine.engine import Busy
-
-
-@runtime_checkable
-class Passing(Protocol):
-    """Counts its forward passes: an engine in this process or in worker processes."""
-
-    @property
-    def passes(self) -> int:
-        """Forward passes since its creation."""
-        ...
+from bough.engine.engine import Busy, Passing
 
 
 class Stopwatch:
