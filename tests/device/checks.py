@@ -91,10 +91,10 @@ def _updated(model: Policy, micro_tokens: int) -> tuple[dict[str, float], dict[s
     for seed in range(3):
         metrics = learner.learn(given, PpoClip(), Normalizer(), seed=seed)
     assert learner.divergence(given) >= 0
-    assert learner.finite()
+    assert learner.state.finite()
     again = Learner(model, Optimizer(micro_tokens=micro_tokens), total_updates=3, temperature=0.7)
-    again.take(learner.values())
-    again.load_state(learner.state(), 3)
+    again.state.take(learner.state.values())
+    again.state.load_moments(learner.state.moments(), 3)
     return metrics, model.state()
 
 

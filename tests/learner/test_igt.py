@@ -138,17 +138,17 @@ def test_a_learner_moves_as_far_as_its_rate_says_and_leaves_the_critic_to_adam()
     batch = pack([credited(random_tree(rng, vocab=200), rng) for _ in range(4)])
     one = learner("igt")
     for update in range(3):
-        iterate = {name: value.clone() for name, value in one.state().items() if name.endswith("/iterate")}
+        iterate = {name: value.clone() for name, value in one.state.moments().items() if name.endswith("/iterate")}
         start_from = iterate or {f"{name}/iterate": weight for name, weight in weights(one).items()}
         metrics = one.step(batch, PpoClip(), Normalizer())
-        moved = [one.state()[name] - value for name, value in start_from.items() if name in one.state()]
+        moved = [one.state.moments()[name] - value for name, value in start_from.items() if name in one.state.moments()]
         far = torch.stack([each.double().square().sum() for each in moved]).sum().sqrt().item()
         assert far == pytest.approx(0.1 * (1 - update / 10), rel=1e-4)
         assert metrics["optimizer/learning_rate"] == pytest.approx(0.1 * (1 - update / 10))
-    moments = {name.rpartition("/")[2] for name in one.state() if not name.startswith("critic.")}
+    moments = {name.rpartition("/")[2] for name in one.state.moments() if not name.startswith("critic.")}
     assert moments == {"step", "iterate", "direction"}
     assert not {"iterate", "direction"} & {
-        name.rpartition("/")[2] for name in one.state() if name.startswith("critic.")
+        name.rpartition("/")[2] for name in one.state.moments() if name.startswith("critic.")
     }
 
 
@@ -159,11 +159,11 @@ def test_a_learner_goes_on_from_its_state_bit_for_bit(momentum: str) -> None:
     one, other = learner(momentum), learner(momentum)
     for batch in batches[:2]:
         one.step(batch, PpoClip(), Normalizer())
-    saved, held = {name: value.clone() for name, value in one.state().items()}, weights(one)
+    saved, held = {name: value.clone() for name, value in one.state.moments().items()}, weights(one)
     with torch.no_grad():
         for name, weight in other.policy.parameters().items():
             weight.copy_(held[name])
-    other.load_state(saved, updates=2)
+    other.state.load_moments(saved, updates=2)
     for batch in batches[2:]:
         one.step(batch, PpoClip(), Normalizer())
         other.step(batch, PpoClip(), Normalizer())

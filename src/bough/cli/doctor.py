@@ -25,6 +25,7 @@ EXTRAS = {
     "openai": ("openai",),
     "openenv": ("websockets",),
     "pettingzoo": ("pettingzoo",),
+    "ray": ("ray",),
     "reasoning": ("reasoning_gym",),
     "scienceworld": ("scienceworld", "py4j"),
     "search": ("bm25s",),
