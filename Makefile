@@ -7,6 +7,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 WORLDS := $(VENV)/.worlds
 VERIFIERS := $(VENV)/verifiers
+SCALE := $(VENV)/.scale
 VLLM := $(VENV)/vllm
 
 .PHONY: demo demo-llm test test-worlds test-scale check bench peers format clean
@@ -30,7 +31,7 @@ test-worlds: $(WORLDS)  ## The worlds that need more than `make test` installs.
 		-k "scienceworld or reasoning or alfworld or miniwob"
 	$(VERIFIERS)/bin/python -m pytest tests/env/test_verifiers_env.py
 
-test-scale: $(VLLM)/.installed  ## What runs on vLLM.
+test-scale: $(SCALE) $(VLLM)/.installed  ## What runs on vLLM and Ray.
 	VLLM_PYTHON=$(VLLM)/bin/python $(BIN)/pytest tests/scale
 
 check: $(STAMP)  ## The fast gates.
@@ -85,6 +86,10 @@ $(WORLDS): $(STAMP) $(wildcard constraints/*.txt)
 	$(BIN)/python -c "import pathlib, sysconfig; print(sysconfig.get_path('purelib')); print(pathlib.Path('src').resolve())" \
 		> $$($(VERIFIERS)/bin/python -c "import sysconfig; print(sysconfig.get_path('purelib'))")/bough.pth
 	$(VERIFIERS)/bin/pip install --quiet --requirement constraints/verifiers.txt
+	touch $@
+
+$(SCALE): $(STAMP)
+	$(BIN)/pip install --quiet --constraint constraints/cpu.txt --editable ".[ray]"
 	touch $@
 
 $(VLLM)/.installed: $(STAMP) constraints/vllm.txt

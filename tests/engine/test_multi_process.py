@@ -15,7 +15,7 @@ from tests.engine.toys import Toy, ask, engine, run
 from bough.engine import Completion, EngineFault, Local, Replicas
 from bough.engine.generation import LocalEngine
 from bough.engine.multi_process import MultiProcessEngine
-from bough.engine.shared_crew import SharedCrew
+from bough.engine.shared_processes import SharedProcesses
 
 PROMPTS = [(tree, *range(20), tree, *[tree] * 20) for tree in range(1, 7)]
 
@@ -202,8 +202,8 @@ def test_a_process_that_hangs_fails_its_requests_and_is_replaced(kind: str) -> N
 
 def test_a_process_that_cannot_be_replaced_fails_its_requests_with_the_cause() -> None:
     lost = fleet()
-    assert isinstance(lost._crew, SharedCrew)
-    lost._crew._model = Unsendable()
+    assert isinstance(lost._processes, SharedProcesses)
+    lost._processes._model = Unsendable()
     os.kill(pid_of(lost, 0), signal.SIGKILL)
     time.sleep(0.2)
 

@@ -12,9 +12,9 @@ SRC = Path(__file__).parents[2] / "src"
 SETTINGS_BUILD_RUNNING_OBJECTS = {
     ("bough.engine.local", "bough.engine.generation"),
     ("bough.engine.local", "bough.engine.multi_process"),
-    ("bough.engine.local", "bough.engine.shared_crew"),
+    ("bough.engine.local", "bough.engine.shared_processes"),
     ("bough.engine.openai", "bough.engine.calls"),
-    ("bough.engine.replicas", "bough.engine.replica_crew"),
+    ("bough.engine.replicas", "bough.engine.replica_processes"),
     ("bough.engine.vllm", "bough.engine.vllm_engine"),
     ("bough.policy.utterance", "bough.policy.double_critic"),
     ("bough.policy.valuehead", "bough.policy.critic"),

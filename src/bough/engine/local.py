@@ -75,9 +75,9 @@ class Local:
         """
         if self.processes:
             from bough.engine.multi_process import MultiProcessEngine
-            from bough.engine.shared_crew import SharedCrew
+            from bough.engine.shared_processes import SharedProcesses
 
-            return MultiProcessEngine(SharedCrew(self, policy.replica()))
+            return MultiProcessEngine(SharedProcesses(self, policy.replica()))
         from bough.engine.generation import LocalEngine
 
         return LocalEngine(self, policy.replica())

@@ -15,9 +15,9 @@ from itertools import count
 
 from torch import Tensor
 
-from bough.engine.crew import Crew
 from bough.engine.decoder import Stats
 from bough.engine.engine import Completion, EngineFault, Request
+from bough.engine.engine_processes import EngineProcesses
 from bough.engine.generation import ROUNDS
 from bough.engine.router import Router, Work
 from bough.engine.worker import EngineWorker, Job
@@ -33,16 +33,16 @@ class MultiProcessEngine:
     When a process dies, its requests fail with an `EngineFault`, and a new process replaces it.
     """
 
-    def __init__(self, crew: Crew) -> None:
+    def __init__(self, processes: EngineProcesses) -> None:
         """Start the processes and wait until they are ready.
 
         Raises:
             ValueError: when a process cannot start, or cannot build an engine.
             RuntimeError: when a process dies during its start.
         """
-        self._crew = crew
+        self._processes = processes
         self._policy_version = 0
-        self._router = Router(crew.count, slots=crew.slots, most_tokens=crew.cache_tokens)
+        self._router = Router(processes.count, slots=processes.slots, most_tokens=processes.cache_tokens)
         self._numbers = count()
         self._waiting: list[Job] = []
         self._dealing: asyncio.Task[None] | None = None
@@ -53,13 +53,13 @@ class MultiProcessEngine:
         self._closed = False
         self._workers: list[EngineWorker] = []
         try:
-            self._workers.extend(self._start(place) for place in range(crew.count))
-            for place in range(crew.count):
+            self._workers.extend(self._start(place) for place in range(processes.count))
+            for place in range(processes.count):
                 self._greet(place)
         except BaseException:
             for worker in self._workers:
                 worker.end()
-            crew.close()
+            processes.close()
             raise
 
     @property
@@ -70,7 +70,7 @@ class MultiProcessEngine:
     @property
     def context_tokens(self) -> int:
         """Most tokens of prompt and completion together."""
-        return self._crew.context_tokens
+        return self._processes.context_tokens
 
     @property
     def cache_tokens(self) -> int:
@@ -133,7 +133,7 @@ class MultiProcessEngine:
             ValueError: when the weights do not fit the model.
         """
         self._settled(f"load_weights: got weights of version {policy_version}")
-        message = self._crew.load(weights, policy_version)
+        message = self._processes.load(weights, policy_version)
         self._policy_version = policy_version
         self._renew(message)
 
@@ -157,7 +157,7 @@ class MultiProcessEngine:
             self._let_go(place, fault)
         if self._watching is not None:
             self._watching.cancel()
-        self._crew.close()
+        self._processes.close()
 
     def _renew(self, message: Message) -> None:
         self._router.reset()
@@ -200,7 +200,7 @@ class MultiProcessEngine:
 
     async def _watch(self) -> None:
         """Replace processes that have requests and do not answer, until none is in flight."""
-        deadline_s = self._crew.deadline_s
+        deadline_s = self._processes.deadline_s
         while self._waiting or any(worker.jobs for worker in self._workers):
             await asyncio.sleep(deadline_s / 10)
             for place, worker in enumerate(self._workers):
@@ -256,13 +256,13 @@ class MultiProcessEngine:
                     job.future.set_result(answer.result)
 
     def _start(self, place: int) -> EngineWorker:
-        return self._crew.start(place, self._policy_version)
+        return self._processes.start(place, self._policy_version)
 
     def _greet(self, place: int) -> None:
         """Wait until a process is ready; start another one, a few times, if it dies or hangs."""
         for again in reversed(range(STARTS)):
             try:
-                self._workers[place].greet(self._crew.start_s)
+                self._workers[place].greet(self._processes.start_s)
                 return
             except RuntimeError:
                 if not again:

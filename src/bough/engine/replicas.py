@@ -54,6 +54,6 @@ class Replicas:
             LaunchError: when there is no room for the processes.
         """
         from bough.engine.multi_process import MultiProcessEngine
-        from bough.engine.replica_crew import ReplicaCrew
+        from bough.engine.replica_processes import ReplicaProcesses
 
-        return MultiProcessEngine(ReplicaCrew(self, policy))
+        return MultiProcessEngine(ReplicaProcesses(self, policy))

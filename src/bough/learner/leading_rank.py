@@ -22,6 +22,9 @@ from bough.policy.policy_model import PolicyModel
 END_S = 10.0
 """Longest wait for a rank to end, seconds."""
 
+STARTS = 3
+"""Most starts of the ranks in a row."""
+
 
 class LeadingRank(RankGroup):
     """Rank 0 of processes on this machine. Rank i computes on GPU i when the policy is on a GPU, else on the CPU."""
@@ -48,7 +51,7 @@ class LeadingRank(RankGroup):
         self._models = list[PolicyModel]()
         self._learners = list[MakeLearner]()
         self._references = dict[int, Freeze]()
-        self._start()
+        _retried(self._start)
 
     def _start(self) -> None:
         spawn = multiprocessing.get_context("spawn")
@@ -129,6 +132,10 @@ class LeadingRank(RankGroup):
     def restart(self, fault: RankFault) -> None:
         """See `Ranks.restart`."""
         self._notify(f"{fault}; all ranks start again")
+        _retried(self._start_again)
+
+    def _start_again(self) -> None:
+        """Start the other ranks, and send them what they had."""
         self._end()
         self._start()
         self._models = [self._send_policy(number) for number in range(len(self._policies))]
@@ -185,3 +192,14 @@ class LeadingRank(RankGroup):
         self.send(frozen)
         if (shards := self._models[frozen.policy].shards) is not None:
             shards.freeze(frozen.weights)
+
+
+def _retried(start: Callable[[], None]) -> None:
+    """Start the ranks; once more where one dies or hangs meanwhile, a few times."""
+    for again in reversed(range(STARTS)):
+        try:
+            start()
+            return
+        except RankFault:
+            if not again:
+                raise

@@ -210,7 +210,7 @@ class Demonstrations:
 
 
 MAX_STALENESS = 8
-"""Corrections for older samples lose most of them (see `bench/staleness.py`)."""
+"""Upper bound of `Execution.staleness`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

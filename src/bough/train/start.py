@@ -29,6 +29,7 @@ MAY_CHANGE = (
     "checkpointing",
     "workers",
     "worker_deadline_s",
+    "worker_placement",
     "ranks",
     "shard",
     "rank_deadline_s",

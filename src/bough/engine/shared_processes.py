@@ -17,7 +17,7 @@ START_S = 600.0
 """Longest time of a start, seconds."""
 
 
-class SharedCrew:
+class SharedProcesses:
     """Processes with a `LocalEngine` each, over one copy of the weights; no other object may change the model."""
 
     def __init__(self, config: Local, model: Model) -> None:
@@ -41,7 +41,7 @@ class SharedCrew:
         self._threads = max(torch.get_num_threads() // config.processes, 1)
 
     def start(self, place: int, policy_version: int) -> EngineWorker:
-        """See `Crew.start`.
+        """See `EngineProcesses.start`.
 
         Raises:
             ValueError: when the model cannot be sent, or does not fit the memory that processes share.
@@ -66,7 +66,7 @@ class SharedCrew:
         return EngineWorker(pid=process.pid, connection=ours, ending=lambda wait_s: _end(process, wait_s))
 
     def load(self, weights: Mapping[str, Tensor], policy_version: int) -> Renew:
-        """See `Crew.load`. The weights are copied once."""
+        """See `EngineProcesses.load`. The weights are copied once."""
         self._model.load(weights)
         return Renew(policy_version=policy_version)
 

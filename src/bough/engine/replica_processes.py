@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 ENTRY = "bough.engine.worker_process:serve_replica"
 
 
-class ReplicaCrew:
+class ReplicaProcesses:
     """Processes with an engine each."""
 
     def __init__(self, config: "Replicas", policy: "ServedPolicy") -> None:
@@ -43,7 +43,7 @@ class ReplicaCrew:
         self._newest: Load | None = None
 
     def start(self, place: int, policy_version: int) -> EngineWorker:
-        """See `Crew.start`."""
+        """See `EngineProcesses.start`."""
         del policy_version
         process = self._launcher.launch(ENTRY, place)
         try:
@@ -63,7 +63,7 @@ class ReplicaCrew:
         return worker
 
     def load(self, weights: Mapping[str, Tensor], policy_version: int) -> Load:
-        """See `Crew.load`."""
+        """See `EngineProcesses.load`."""
         got = {name: weight.shape for name, weight in weights.items()}
         if got != self._shapes:
             wrong = min(name for name in got.keys() | self._shapes.keys() if got.get(name) != self._shapes.get(name))

@@ -9,7 +9,7 @@ from bough.engine.worker import EngineWorker
 from bough.engine.worker_process import Message
 
 
-class Crew(Protocol):
+class EngineProcesses(Protocol):
     """The worker processes of an engine."""
 
     @property
