@@ -57,12 +57,12 @@ def test_more_readers_than_trees() -> None:
 
 
 def test_each_reader_has_much_the_same_to_do() -> None:
-    processes, forest = CpuWorkers(policy(), None, 4), batch(40).forest()
+    workers, forest = CpuWorkers(policy(), None, 4), batch(40).forest()
 
     def read(_: CpuWorker, reading: ChunkedForward) -> int:
         return sum(len(stretch) for chapter in reading.groups for stretch in chapter)
 
-    found = processes.read(read, forest, 10**6)
+    found = workers.read(read, forest, 10**6)
     assert sum(found) == len(forest)
     assert max(found) < 1.1 * len(forest) / 4
 
