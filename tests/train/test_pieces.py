@@ -142,7 +142,7 @@ def test_parts_and_epochs_make_steps() -> None:
     # What a checkpoint keeps is all there is.
     third = learner(minibatches=2, epochs=3, schedule="linear", learning_rate=1e-3)
     third.policy.load_state(other.policy.state())
-    third.load_state(other.state(), updates=6)
+    third.state.load_moments(other.state.moments(), updates=6)
     third.learn(batch, PpoClip(), Normalizer(), seed=1)
     for name, value in one.policy.state().items():
         assert torch.equal(value, third.policy.state()[name]), name
