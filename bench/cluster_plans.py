@@ -15,11 +15,11 @@ from pathlib import Path
 import torch
 
 from bough.explore import Chains
-from bough.methods import grpo
+from bough.methods.grpo import grpo
 from bough.plan import Cluster, Forecast, forecast, measure_stages, model_size
 from bough.train import start
 from bough.view.numbers import percent, short
-from bough.worlds import ledger
+from bough.worlds.ledger import ledger
 from machine import machine
 from page import write
 

@@ -81,7 +81,7 @@ def record(found: Forecast) -> dict[str, object]:
 
 
 def tables(found: Sequence[Forecast], title: str) -> Group:
-    """A column for each number of devices: memory, rates and cost. Below are the problems of those that do not fit."""
+    """A column for each number of devices: memory, rates and cost. Below are the reasons where a plan does not fit."""
     table = Table("", title=title, title_style="bold")
     for each in found:
         table.add_column(str(each.devices), justify="right")

@@ -14,8 +14,8 @@ class TurnWork:
 
     Attributes:
         parent: Index of the turn before it on its path; -1 for a first turn.
-        new_tokens: Tokens to compute before sampling, without the tree's prompt: those that no earlier turn of the
-            tree computed, and the last sampled token of the turn before.
+        new_tokens: Tokens to compute before sampling, without the tree's prompt: tokens that no earlier turn of
+            the tree computed, and the last sampled token of the turn before.
         context_tokens: Tokens of the context before sampling, the prompt included.
         sampled_tokens: Tokens that the policy samples; 0 for a forced action.
         steps: Whether the environment executes the action; False for a piece of an action that has more pieces.
