@@ -15,11 +15,11 @@ from pathlib import Path
 import torch
 
 from bough.explore import Chains
-from bough.methods import grpo
+from bough.methods.grpo import grpo
 from bough.plan import Cluster, Forecast, forecast, measure_stages, model_size
-from bough.train import start
+from bough.train import Checkpointing, start
 from bough.view.numbers import percent, short
-from bough.worlds import ledger
+from bough.worlds.ledger import ledger
 from machine import machine
 from page import write
 
@@ -59,7 +59,8 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as folder:
-        run = grpo(ledger()).replace(explorer=Chains(n=8), steps=arguments.steps, name="ledger", trees_every=1)
+        run = grpo(ledger()).replace(explorer=Chains(n=8), steps=arguments.steps, name="ledger")
+        run = run.replace(checkpointing=Checkpointing(trees_every=1))
         measured = measure_stages(start(run, Path(folder), terminal=False))
     size = model_size(QWEN3_1_7B, name="Qwen3-1.7B")
     lines: list[str] = []
