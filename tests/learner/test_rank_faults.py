@@ -27,8 +27,10 @@ class Slow:
         return self.objective(columns)
 
 
-@pytest.mark.parametrize("shards", [False, True])
-@pytest.mark.parametrize(("kind", "update_s"), [(signal.SIGKILL, 60.0), (signal.SIGSTOP, 15.0)])
+@pytest.mark.parametrize(
+    ("kind", "update_s", "shards"),
+    [(signal.SIGKILL, 60.0, False), (signal.SIGSTOP, 15.0, False), (signal.SIGKILL, 60.0, True)],
+)
 def test_a_rank_that_dies_or_hangs_is_started_again_and_the_update_repeated(
     kind: signal.Signals, update_s: float, shards: bool
 ) -> None:
