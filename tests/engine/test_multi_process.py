@@ -200,6 +200,24 @@ def test_a_process_that_hangs_fails_its_requests_and_is_replaced(kind: str) -> N
     run(built.close())
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_replacement_that_is_killed_as_it_starts_is_replaced_too(kind: str) -> None:
+    built = fleet(kind=kind)
+    for _ in range(2):
+        os.kill(pid_of(built, 0), signal.SIGKILL)
+        time.sleep(0.2)
+        built.reset_cache()
+    assert built.replaced == 2
+    assert len(together(built)) == 24
+    # It was ready in between, so that three further starts are allowed.
+    for _ in range(2):
+        os.kill(pid_of(built, 0), signal.SIGKILL)
+        time.sleep(0.2)
+        built.reset_cache()
+    same(together(built), together(engine()))
+    run(built.close())
+
+
 def test_a_process_that_cannot_be_replaced_fails_its_requests_with_the_cause() -> None:
     lost = fleet()
     assert isinstance(lost._processes, SharedProcesses)

@@ -40,7 +40,7 @@ def train(
         typer.Option(help="A policy: smollm2, a folder of a model, a GGUF file, or path/to/file.py:function"),
     ] = None,
     cluster: Annotated[
-        Path | None, typer.Option(help="A TOML file whose table [execution] says where processes run.")
+        Path | None, typer.Option(help="A TOML file; its table [execution] sets where processes run.")
     ] = None,
     out: Annotated[Path, typer.Option(help="Where run directories are made.")] = Path("runs"),
 ) -> None:

@@ -24,7 +24,7 @@ from bough.engine.worker import EngineWorker, Job
 from bough.engine.worker_process import Call, Cancel, Message, Renew, Scoring
 
 STARTS = 3
-"""Most starts of a process before the engine is ready."""
+"""Most starts of a process in a row before it is ready."""
 
 
 class MultiProcessEngine:
@@ -270,12 +270,13 @@ class MultiProcessEngine:
                 self._workers[place] = self._start(place)
 
     def _replace(self, place: int) -> None:
-        """Replace a process that died, unless it died before it was ready."""
+        """Replace a process that died or hangs, unless it cannot build an engine or never becomes ready."""
         worker = self._workers[place]
-        flying, ready = len(worker.jobs), worker.ready
+        flying, cannot_start = len(worker.jobs), bool(worker.wrong) and not worker.hung
         why = worker.wrong or "out of memory, or killed?"
         self._let_go(place, f"an engine process died with {flying} requests in flight; {why}")
-        if not ready or self._closed:
+        starts = 1 if worker.ready else worker.starts + 1
+        if cannot_start or starts > STARTS or self._closed:
             return
         try:
             fresh = self._start(place)
@@ -284,7 +285,7 @@ class MultiProcessEngine:
             worker.ready, worker.wrong = False, str(error)
             return
         self.replaced += 1
-        fresh.stats, fresh.busy_s = worker.stats, worker.busy_s
+        fresh.stats, fresh.busy_s, fresh.starts = worker.stats, worker.busy_s, starts
         self._workers[place] = fresh
         if self._loop is not None and not self._loop.is_closed():
             self._loop.add_reader(fresh.connection.fileno(), self._read, place)

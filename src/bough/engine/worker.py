@@ -53,6 +53,7 @@ class EngineWorker:
         busy_s: Its seconds of passes, as last reported.
         wrong: The error of its start, if any.
         hung: Whether it did not answer in time.
+        starts: Number of starts in a row without a process that became ready, this one included.
         answered: When it last answered, or got requests after it had none, on the monotonic clock.
     """
 
@@ -65,6 +66,7 @@ class EngineWorker:
     busy_s: float = 0.0
     wrong: str = ""
     hung: bool = False
+    starts: int = 1
     answered: float = 0.0
 
     def take(self, jobs: Sequence[Job]) -> None:
