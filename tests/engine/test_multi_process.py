@@ -200,6 +200,21 @@ def test_a_process_that_hangs_fails_its_requests_and_is_replaced(kind: str) -> N
     run(built.close())
 
 
+def test_a_process_that_takes_no_weights_is_replaced() -> None:
+    """A stopped process lets the channel fill up, with weights of more than its buffers hold."""
+    built = Replicas(deadline_s=1).build(Toy(vocab_tokens=4000))
+    assert isinstance(built, MultiProcessEngine)
+    os.kill(pid_of(built, 0), signal.SIGSTOP)
+    begin = time.monotonic()
+    for version in (1, 2):
+        built.load_weights(Toy(vocab_tokens=4000, seed=version).weights(), version)
+    assert time.monotonic() - begin < 30
+    assert built.replaced == 1
+    assert {each.policy_version for each in together(built)} == {2}
+    same(together(built), together(engine(Toy(vocab_tokens=4000, seed=2))))
+    run(built.close())
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_replacement_that_is_killed_as_it_starts_is_replaced_too(kind: str) -> None:
     built = fleet(kind=kind)

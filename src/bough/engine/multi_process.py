@@ -200,12 +200,11 @@ class MultiProcessEngine:
 
     async def _watch(self) -> None:
         """Replace processes that have requests and do not answer, until none is in flight."""
-        deadline_s = self._processes.deadline_s
         while self._waiting or any(worker.jobs for worker in self._workers):
-            await asyncio.sleep(deadline_s / 10)
+            await asyncio.sleep(self._processes.deadline_s / 10)
             for place, worker in enumerate(self._workers):
-                if worker.is_hung(deadline_s):
-                    worker.hung, worker.wrong = True, f"it did not answer for {deadline_s:g} s"
+                if worker.is_late:
+                    worker.hung = True
                     self._replace(place)
 
     def _cancel(self, job: Job) -> None:
@@ -262,7 +261,7 @@ class MultiProcessEngine:
         """Wait until a process is ready; start another one, a few times, if it dies or hangs."""
         for again in reversed(range(STARTS)):
             try:
-                self._workers[place].greet(self._processes.start_s)
+                self._workers[place].greet()
                 return
             except RuntimeError:
                 if not again:
@@ -272,8 +271,10 @@ class MultiProcessEngine:
     def _replace(self, place: int) -> None:
         """Replace a process that died or hangs, unless it cannot build an engine or never becomes ready."""
         worker = self._workers[place]
-        flying, cannot_start = len(worker.jobs), bool(worker.wrong) and not worker.hung
-        why = worker.wrong or "out of memory, or killed?"
+        flying, cannot_start = len(worker.jobs), bool(worker.wrong)
+        why = worker.wrong or (
+            f"it did not answer for {worker.limit_s:g} s" if worker.hung else "out of memory, or killed?"
+        )
         self._let_go(place, f"an engine process died with {flying} requests in flight; {why}")
         starts = 1 if worker.ready else worker.starts + 1
         if cannot_start or starts > STARTS or self._closed:

@@ -2,6 +2,7 @@
 
 import pickle
 from collections.abc import Mapping
+from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING
 
@@ -53,13 +54,17 @@ class ReplicaProcesses:
             why = str(error) or f"it did not connect within {self._config.start_s:g} s"
             raise ValueError(f"Replicas: engine {place} did not start: {why}") from error
         connection = Connection(channel.detach())
-        worker = EngineWorker(pid=process.pid, connection=connection, ending=lambda _: process.kill())
+        worker = EngineWorker(
+            pid=process.pid,
+            connection=connection,
+            ending=lambda _: process.kill(),
+            start_s=self.start_s,
+            deadline_s=self.deadline_s,
+        )
         setup = Setup(engine=self._config.engine, policy=self._policy, threads=self._threads, newest=self._newest)
-        try:
+        # A process that dies or hangs meanwhile is noticed when its first message is due.
+        with suppress(OSError):
             connection.send_bytes(_pickled(setup))
-        except OSError as error:
-            worker.end()
-            raise ValueError(f"Replicas: engine {place} ended as it started: {error}") from error
         return worker
 
     def load(self, weights: Mapping[str, Tensor], policy_version: int) -> Load:

@@ -63,7 +63,13 @@ class SharedProcesses:
             ) from error
         finally:
             theirs.close()
-        return EngineWorker(pid=process.pid, connection=ours, ending=lambda wait_s: _end(process, wait_s))
+        return EngineWorker(
+            pid=process.pid,
+            connection=ours,
+            ending=lambda wait_s: _end(process, wait_s),
+            start_s=self.start_s,
+            deadline_s=self.deadline_s,
+        )
 
     def load(self, weights: Mapping[str, Tensor], policy_version: int) -> Renew:
         """See `EngineProcesses.load`. The weights are copied once."""

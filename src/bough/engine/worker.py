@@ -1,9 +1,12 @@
 """One worker process of a `MultiProcessEngine`, seen from the engine."""
 
 import asyncio
+import os
+import socket
+import struct
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -55,6 +58,8 @@ class EngineWorker:
         hung: Whether it did not answer in time.
         starts: Number of starts in a row without a process that became ready, this one included.
         answered: When it last answered, or got requests after it had none, on the monotonic clock.
+        start_s: Longest time of its start, seconds; also the longest wait for it to take or finish a message meanwhile.
+        deadline_s: The longest such wait, and the longest time without an answer, once it is ready, seconds.
     """
 
     pid: int | None
@@ -68,6 +73,11 @@ class EngineWorker:
     hung: bool = False
     starts: int = 1
     answered: float = 0.0
+    start_s: float
+    deadline_s: float
+
+    def __post_init__(self) -> None:
+        self._limit_waits()
 
     def take(self, jobs: Sequence[Job]) -> None:
         """Put jobs in flight."""
@@ -75,19 +85,25 @@ class EngineWorker:
             self.answered = time.monotonic()
         self.jobs.update((job.call.number, job) for job in jobs)
 
-    def is_hung(self, deadline_s: float) -> bool:
-        """Whether it has jobs and has not answered for longer than `deadline_s`."""
-        return bool(self.jobs) and time.monotonic() - self.answered > deadline_s
+    @property
+    def limit_s(self) -> float:
+        """Longest wait for it, seconds."""
+        return self.deadline_s if self.ready else self.start_s
 
-    def greet(self, start_s: float) -> None:
+    @property
+    def is_late(self) -> bool:
+        """Whether it has jobs and has not answered in time."""
+        return bool(self.jobs) and time.monotonic() - self.answered > self.limit_s
+
+    def greet(self) -> None:
         """Wait until the process is ready.
 
         Raises:
             ValueError: when it cannot build an engine.
-            RuntimeError: when it died, or is not ready within `start_s` seconds.
+            RuntimeError: when it died, or is not ready in time.
         """
         try:
-            self.hung = not self.connection.poll(start_s)
+            self.hung = not self.connection.poll(self.start_s)
             wrong: str | None = None if self.hung else self.connection.recv()
         except (EOFError, OSError):
             raise RuntimeError(
@@ -96,33 +112,36 @@ class EngineWorker:
             ) from None
         if self.hung:
             self.end()
-            raise RuntimeError(f"an engine process was not ready within {start_s:g} s")
+            raise RuntimeError(f"an engine process was not ready within {self.start_s:g} s")
         if wrong is not None:
             raise ValueError(wrong)
-        self.ready = True
+        self._is_ready()
 
     def send(self, message: Message) -> None:
         """Send a message to the process.
 
         Raises:
-            OSError: when the process has ended.
+            OSError: when the process has ended or hangs.
         """
-        self.connection.send(message)
+        with self._in_time():
+            self.connection.send(message)
 
     def receive(self) -> Report | None:
         """Return its next report; None for the message that it is ready.
 
         Raises:
-            EOFError, OSError: when the process has ended.
+            EOFError, OSError: when the process has ended or hangs.
         """
-        said: Report | str | None = self.connection.recv()
-        if isinstance(said, str):
-            self.wrong = said
-            raise EOFError(said)
-        self.ready, self.answered = True, time.monotonic()
-        if said is not None:
-            self.stats, self.busy_s = said.stats, said.busy_s
-        return said
+        with self._in_time():
+            report: Report | str | None = self.connection.recv()
+        if isinstance(report, str):
+            self.wrong = report
+            raise EOFError(report)
+        self._is_ready()
+        self.answered = time.monotonic()
+        if report is not None:
+            self.stats, self.busy_s = report.stats, report.busy_s
+        return report
 
     def end(self) -> int | None:
         """End the process; returns its exit status, minus the signal where one killed it."""
@@ -132,3 +151,24 @@ class EngineWorker:
         status = self.ending(END_S if self.ready and not self.hung else 0)
         self.connection.close()
         return status
+
+    def _is_ready(self) -> None:
+        if not self.ready:
+            self.ready = True
+            self._limit_waits()
+
+    @contextmanager
+    def _in_time(self) -> Iterator[None]:
+        """Mark the process as hung when it leaves a message half sent or half read."""
+        try:
+            yield
+        except BlockingIOError:
+            self.hung = True
+            raise
+
+    def _limit_waits(self) -> None:
+        """Limit the waits of calls on the connection, whose buffers hold less than a model's weights."""
+        limit = struct.pack("ll", int(self.limit_s), int(self.limit_s % 1 * 1e6))
+        with socket.socket(fileno=os.dup(self.connection.fileno())) as channel:
+            for option in (socket.SO_SNDTIMEO, socket.SO_RCVTIMEO):
+                channel.setsockopt(socket.SOL_SOCKET, option, limit)
