@@ -3,10 +3,11 @@
     python bench/chaos.py --strikes 100
     python bench/chaos.py --strikes 20 --steps 10 ranks=1
 
-Trains GRPO on Sokoban with environment workers, engines in processes of their own, ranks and staleness. Every second or
-so a random process of the run gets SIGKILL or SIGSTOP: the run itself, a worker, an engine or a rank. A killed run is
-resumed; a stopped one goes on after two seconds; the run replaces the others. At the end it checks each step's trees
-against the order of tasks, and prints how many processes were struck and replaced, and the memory of the run.
+Trains GRPO on Sokoban with environment workers, engines in processes of their own, ranks and staleness. Every few
+seconds a random process of the run gets SIGKILL or SIGSTOP: the run itself, a worker, an engine or a rank. A run that
+was killed, or gave up after repeated strikes on its ranks, is resumed. A run that was stopped goes on after two
+seconds; the other processes are replaced by the run. At the end it checks each step's trees against the order of
+tasks, and prints how many processes were struck and replaced, and the memory of the run.
 """
 
 import argparse
@@ -53,7 +54,7 @@ def main() -> None:
     parser.add_argument("changes", nargs="*", help="fields to change, as for `bough train`")
     parser.add_argument("--strikes", type=int, default=100)
     parser.add_argument("--steps", type=int, default=120)
-    parser.add_argument("--every-s", type=float, default=1.5, help="mean time between strikes, seconds")
+    parser.add_argument("--every-s", type=float, default=3.0, help="mean time between strikes, seconds")
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_intermixed_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -65,7 +66,7 @@ def main() -> None:
         rows = [row for row in read_metrics(directory.metrics) if row["phase"] == "rl"]
         replaced = {kind: sum(float(row.get(f"{kind}/replaced") or 0.0) for row in rows) for kind in ("env", "engine")}
         memory = [float(row["memory/process_gib"]) for row in rows]
-    print(f"{sum(struck.values())} strikes in {took:.0f} s: {dict(struck)}; {resumed} times resumed")
+    print(f"{sum(struck.values())} strikes in {took:.0f} s: {dict(struck)}; resumed: {dict(resumed)}")
     print(f"replaced in completed steps: {replaced}")
     print(f"{len(rows)} steps, each on its own tasks, all trees trained once")
     print(
@@ -74,25 +75,27 @@ def main() -> None:
     print(machine(load_run(directory).world.execution.threads) if directory.path.exists() else machine(1))
 
 
-def _disturbed(folder: Path, arguments: argparse.Namespace) -> tuple[Counter[str], int]:
-    """Run to the end under strikes; returns the strikes by kind, and how often the run was resumed."""
+def _disturbed(folder: Path, arguments: argparse.Namespace) -> tuple[Counter[str], Counter[str]]:
+    """Run to the end under strikes; returns the strikes by kind, and how often the run was resumed, by reason."""
     bough, chance = [sys.executable, "-m", "bough"], random.Random(arguments.seed)
     changes = [*SETTINGS, f"steps={arguments.steps}", "name=chaos", *arguments.changes]
     command = [*bough, "train", "grpo", "--on", "sokoban", "--out", str(folder), *changes]
-    struck, resumed = Counter[str](), 0
-    run = _start(command)
+    struck, resumed = Counter[str](), Counter[str]()
+    run, since = _start(command), 0
     while True:
         time.sleep(chance.expovariate(1 / arguments.every_s))
         if run.poll() is not None:
             if run.returncode == 0:
                 return struck, resumed
-            if run.returncode != -signal.SIGKILL:
-                sys.exit(f"the run ended with status {run.returncode}")
-            resumed += 1
+            if not since:
+                sys.exit(f"the run ended with status {run.returncode}, and was not struck")
+            resumed["killed" if run.returncode == -signal.SIGKILL else "gave up"] += 1
             run = _start([*bough, "resume", str(folder / "chaos")] if (folder / "chaos").exists() else command)
+            since = 0
         # Before its first checkpoint a run has nothing to go on from, so the first strike waits for it.
         elif sum(struck.values()) < arguments.strikes and any((folder / "chaos" / "checkpoints").glob("step_*")):
             struck[_strike(run.pid, chance)] += 1
+            since += 1
 
 
 def _start(command: list[str]) -> subprocess.Popen[bytes]:

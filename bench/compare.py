@@ -4,14 +4,16 @@
     python bench/compare.py growth --seeds 5 --jobs 2
     python bench/compare.py long --recipe grpo --on search_long --seeds 5 --jobs 2
     python bench/compare.py staleness steps=60 --seeds 3 --jobs 2
+    python bench/compare.py processes steps=60 policy.heads=2 --seeds 3
 
 All methods of a seed start from the same weights: the policy after the base recipe's warm-up. Each then trains for the
 same number of steps with the base recipe's settings and its own credit rule (and critic, or explorer, where it has
 one). Trees grow as in the methods of the same names, each with the credit of its paper. Methods sample
 unlike numbers of tokens in a step, so each is read off where it had sampled as many as the thriftiest run in all,
 between its two nearest evaluations. With `staleness` every batch is as old as its bound allows: an update waits until
-the batches of all later steps that may grow are complete. Prints a Markdown table; runs that are there already are
-read, not repeated.
+the batches of all later steps that may grow are complete. With `processes` GRPO runs in one process, with ranks,
+workers and engines on Ray, and with vLLM, by the Python that VLLM_PYTHON names. Prints a Markdown table; runs that are
+there already are read, not repeated.
 """
 
 import argparse
@@ -30,7 +32,9 @@ import numpy as np
 from bough.cli.find import find_run
 from bough.config import override
 from bough.credit import Archer, Empg, Gae, Gigpo, Grpo, Hgpo, Salt, TreePs, TurnPpo, rloo
+from bough.engine import Local, Replicas, Vllm
 from bough.explore import Forks
+from bough.launch import Ray
 from bough.objective import Reinforce, Tis, ValueClip, add
 from bough.policy import Pretrained, UtteranceCritic, ValueHead
 from bough.rollout import Rollouts
@@ -108,6 +112,19 @@ def _stale(staleness: int, *, corrected: bool) -> Callable[[Run], Run]:
     return change
 
 
+def _on_ray(run: Run) -> Run:
+    """GRPO with two environment workers and two engines on a Ray cluster of this machine, and two ranks."""
+    place, engine = Ray(cpus=0.2), run.world.engine
+    assert isinstance(engine, Local)
+    several = Replicas(engine=engine, placement=place)
+    return _grpo(run).replace(workers=2, worker_placement=place, engine=several, ranks=2)
+
+
+def _on_vllm(run: Run) -> Run:
+    """GRPO with completions of a vLLM server; vLLM needs heads of 32 elements or more on a CPU."""
+    return _grpo(run).replace(engine=Vllm(python=os.environ.get("VLLM_PYTHON"), cache_gib=1, entropies=True))
+
+
 METHODS: dict[str, dict[str, Callable[[Run], Run]]] = {
     "credit": {
         "GRPO": _grpo,
@@ -150,6 +167,7 @@ METHODS: dict[str, dict[str, Callable[[Run], Run]]] = {
             for corrected in (True, False)
         },
     },
+    "processes": {"GRPO": _grpo, "Ray": _on_ray, "vLLM": _on_vllm},
 }
 """The first of each is what the others are held against."""
 

@@ -5,7 +5,7 @@ import os
 import socket
 import struct
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -158,7 +158,7 @@ class EngineWorker:
             self._limit_waits()
 
     @contextmanager
-    def _in_time(self) -> Iterator[None]:
+    def _in_time(self) -> Generator[None]:
         """Mark the process as hung when it leaves a message half sent or half read."""
         try:
             yield
