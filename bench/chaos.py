@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
 from bough.store import RunDirectory, read_metrics, read_trees
@@ -80,12 +81,13 @@ def _disturbed(folder: Path, arguments: argparse.Namespace) -> tuple[Counter[str
     bough, chance = [sys.executable, "-m", "bough"], random.Random(arguments.seed)
     changes = [*SETTINGS, f"steps={arguments.steps}", "name=chaos", *arguments.changes]
     command = [*bough, "train", "grpo", "--on", "sokoban", "--out", str(folder), *changes]
-    struck, resumed = Counter[str](), Counter[str]()
+    struck, resumed, stopped = Counter[str](), Counter[str](), set[int]()
     run, since = _start(command), 0
     while True:
         time.sleep(chance.expovariate(1 / arguments.every_s))
         if run.poll() is not None:
             if run.returncode == 0:
+                _end(stopped)
                 return struck, resumed
             if not since:
                 sys.exit(f"the run ended with status {run.returncode}, and was not struck")
@@ -94,7 +96,7 @@ def _disturbed(folder: Path, arguments: argparse.Namespace) -> tuple[Counter[str
             since = 0
         # Before its first checkpoint a run has nothing to go on from, so the first strike waits for it.
         elif sum(struck.values()) < arguments.strikes and any((folder / "chaos" / "checkpoints").glob("step_*")):
-            struck[_strike(run.pid, chance)] += 1
+            struck[_strike(run.pid, chance, stopped)] += 1
             since += 1
 
 
@@ -102,8 +104,8 @@ def _start(command: list[str]) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, env=os.environ | {"OMP_NUM_THREADS": "1"})
 
 
-def _strike(run: int, chance: random.Random) -> str:
-    """Kill or stop a process of the run; returns what was done to what."""
+def _strike(run: int, chance: random.Random, stopped: set[int]) -> str:
+    """Kill or stop a process of the run; returns what was done to what. A stopped process is added to `stopped`."""
     others = _descendants(run)
     pid = run if not others or chance.random() < DRIVER_SHARE else chance.choice(others)
     kind = chance.choice([signal.SIGKILL, signal.SIGSTOP])
@@ -115,7 +117,16 @@ def _strike(run: int, chance: random.Random) -> str:
     if pid == run and kind is signal.SIGSTOP:
         time.sleep(2)
         os.kill(pid, signal.SIGCONT)
+    elif kind is signal.SIGSTOP:
+        stopped.add(pid)
     return f"{kind.name} {name}"
+
+
+def _end(stopped: set[int]) -> None:
+    """Kill stopped processes of runs that were killed: until they go on they do not notice that the run has ended."""
+    for pid in stopped:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 def _descendants(pid: int) -> list[int]:
