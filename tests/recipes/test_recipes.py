@@ -3,6 +3,7 @@
 import importlib
 import inspect
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import pytest
 
@@ -22,13 +23,13 @@ from bough.objective import (
     ValueClip,
     agent_q_dpo,
     mcts_dpo,
-    rstar,
+    process_preference,
     tp_llama,
 )
 from bough.policy import Pretrained, Tiny, ValueHead
 from bough.reward import EnvReward, InvalidAction
 from bough.rollout import Limits
-from bough.search import Descend, MeanBackup, RolloutValue, Sample, Search, Uct, puct
+from bough.search import CriticValue, Descend, MeanBackup, RolloutValue, Sample, Search, Uct, puct
 from bough.train import Checkpointing, Demonstrations, Evaluation, OwnPolicy, Revise, Run, Tasks, Warmup, World
 from bough.train.check import check
 from bough.worlds.ledger import ledger
@@ -179,10 +180,6 @@ MEASURED: dict[str, tuple[Callable[[], Run], Mapping[str, object]]] = {
         {"rewards": (EnvReward(), InvalidAction(penalty=0.1)), "credit": Gigpo(discount=0.95, weight=1.0)},
     ),
     "mcts_dpo_sokoban": (_sokoban, {**PAIRS, "explorer": _mcts(64, revisit=True), "objective": mcts_dpo()}),
-    "rstar_sokoban": (
-        _sokoban,
-        {**PAIRS, "explorer": _mcts(48, revisit=False, failure_value=-1.0), "objective": rstar()},
-    ),
     "tp_llama_sokoban": (
         _sokoban,
         {**PAIRS, "explorer": _mcts(64, revisit=True), "credit": Process(label="hard"), "objective": tp_llama()},
@@ -222,6 +219,16 @@ MEASURED: dict[str, tuple[Callable[[], Run], Mapping[str, object]]] = {
             **ROUNDS,
             "explorer": puct(width=4, simulations=40, revisit=False),
             "credit": Filtered(most=2, value_targets=Searched(head="value")),
+        },
+    ),
+    "rstar_sokoban": (
+        _sokoban,
+        {
+            **ROUNDS,
+            "explorer": replace(_mcts(48, revisit=False, failure_value=-1.0), evaluate=CriticValue(of="action")),
+            "credit": Filtered(most=2, value_targets=Searched(head="value", target="action")),
+            "objective": Sum(terms=(Imitation(), process_preference())),
+            "steps": 4,
         },
     ),
     "rest_mcts_sokoban": (

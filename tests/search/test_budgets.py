@@ -6,7 +6,7 @@ import math
 import random
 from dataclasses import replace
 from types import ModuleType
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -221,3 +221,19 @@ def test_a_critic_chooses_among_paths(length: int) -> None:
         assert answer(tree)[-1] == "a"
         first.add(str(tree.info[1]["text"]))
     assert first != {"a"}, "the first path is not always one of these"
+
+
+@pytest.mark.parametrize(("of", "read"), [("state", "}"), ("action", "a")])
+def test_a_critic_reads_the_state_or_the_action(of: Literal["state", "action"], read: str) -> None:
+    seen = set[str]()
+
+    async def critic(tokens: tuple[int, ...]) -> float:
+        seen.add(chr(tokens[-1]))
+        return 0.0
+
+    place = runner(Scripted(script=lambda _: (ord("a"),)), InProcessHost(env=World(length=3)))
+    place = replace(place, agent=replace(place.agent, critic=critic))
+    search = replace(search_room.best_first(width=1), evaluate=search_room.CriticValue(of=of))
+    asyncio.run(place.run(search, [Task(id="t")], seed=0))
+    assert read in seen
+    assert ("a" in seen) == (of == "action")

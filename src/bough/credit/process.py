@@ -7,7 +7,8 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from bough.credit.branches import value_after
-from bough.credit.success import succeeded, value_targets_of_places
+from bough.credit.head_targets import ValueOf, head_targets
+from bough.credit.success import succeeded
 from bough.tree import Credited, Floats, PathView, Rewarded, path_view, spread_turns
 from bough.tree.needs import Need, value_head
 
@@ -30,17 +31,20 @@ class Process:
     that is already lowered. So falls add up, a rise is added too, and the first two steps are exempt.
 
     With a `head`, its target at the first token of each turn is the label of the turn before, the value of the current
-    state. At the prompt it is the share of the task's paths that succeed, or whether one does.
+    state. At the prompt it is the share of the task's paths that succeed, or whether one does. With `target="action"`
+    the target is the turn's own label, at its last token, for `CriticValue(of="action")`.
 
     Attributes:
         label: "soft" or "hard".
         drop: Weight of a fall, >= 0.
         head: Name of the value head that learns the labels; None for none.
+        target: What the head values.
     """
 
     label: Literal["soft", "hard"] = "soft"
     drop: float = 0.0
     head: str | None = None
+    target: ValueOf = "state"
 
     compares: ClassVar[Literal["nothing"]] = "nothing"
 
@@ -57,7 +61,7 @@ class Process:
         """Credits every tree, in order."""
         view = path_view(rewarded)
         label, before = self.of_turns(view)
-        value_targets = {} if self.head is None else {self.head: value_targets_of_places(view, before)}
+        value_targets = head_targets(self.head, self.target, view, before=before, after=label)
         return spread_turns(view, label, value_targets)
 
     def of_turns(self, view: PathView) -> tuple[Floats, Floats]:

@@ -6,7 +6,8 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from bough.credit.success import succeeded, value_targets_of_places
+from bough.credit.head_targets import ValueOf, head_targets
+from bough.credit.success import succeeded
 from bough.tree import Credited, Floats, PathView, Rewarded, path_view, spread_turns
 from bough.tree.needs import Need, value_head
 
@@ -27,17 +28,20 @@ class RestMcts:
         a .5 (m 2)    a1 1 (m 1)    a2 .25 (m 2)         b 0 (m 3)    b1 0    b2 0
 
     A turn's advantage is the rise of V. With a `head`, its target at the first token of each turn is V of the turn
-    before, the value of the current state. In the paper a value model learns V of every step and then guides
-    the next search, and the policy imitates the paths that succeeded: `Filtered(value_targets=RestMcts(head="value"))`.
+    before, the value of the current state; with `target="action"` it is V of the turn, at its last token. In the paper
+    a value model learns V of every step and then guides the next search, and the policy imitates the paths that
+    succeeded: `Filtered(value_targets=RestMcts(head="value"))`.
 
     The released code infers values only on paths that ended; here a truncated path counts as one without
     success.
 
     Attributes:
         head: Name of the value head with these targets; None for none.
+        target: What the head values.
     """
 
     head: str | None = None
+    target: ValueOf = "state"
 
     compares: ClassVar[Literal["nothing"]] = "nothing"
 
@@ -50,7 +54,7 @@ class RestMcts:
         """Credits every tree, in order."""
         view = path_view(rewarded)
         value, before = self.of_turns(view)
-        value_targets = {} if self.head is None else {self.head: value_targets_of_places(view, before)}
+        value_targets = head_targets(self.head, self.target, view, before=before, after=value)
         return spread_turns(view, value - before, value_targets)
 
     def of_turns(self, view: PathView) -> tuple[Floats, Floats]:

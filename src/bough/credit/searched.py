@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from bough.credit.branches import value_after, value_before
-from bough.credit.success import value_targets_of_places
+from bough.credit.head_targets import ValueOf, head_targets
 from bough.tree import Credited, Floats, PathView, Rewarded, join, path_view, spread_turns
 from bough.tree.needs import Need, value_head
 
@@ -26,7 +26,8 @@ class Searched:
     mean return of the paths through them, as do all turns of a tree without a search.
 
     With a `head`, its target at the first token of each turn is the value of the state before the turn, the value that
-    `CriticValue` evaluates. The final state of a path has no target, as no turn starts there.
+    `CriticValue` evaluates. The final state of a path has no target, as no turn starts there. With `target="action"`
+    the target is q, at the turn's last token, for `CriticValue(of="action")`.
 
     With `rating_weight` w above 0 the value is (1 - w) * q + w * the rating of the action before its execution
     (Agent Q, arXiv 2408.07199, mixes critic and search so; its weight of .5 could not be checked). Without
@@ -36,11 +37,13 @@ class Searched:
         relative: Whether the worth of the place is taken off.
         rating_weight: Weight of the rating in a value, in [0, 1].
         head: Name of the value head that learns the values; None for none.
+        target: What the head values.
     """
 
     relative: bool = True
     rating_weight: float = 0.0
     head: str | None = None
+    target: ValueOf = "state"
 
     compares: ClassVar[Literal["nothing"]] = "nothing"
 
@@ -57,7 +60,7 @@ class Searched:
         """Credits every tree, in order."""
         view = path_view(rewarded)
         score, before = self._score(view), self._before(view)
-        value_targets = {} if self.head is None else {self.head: value_targets_of_places(view, before)}
+        value_targets = head_targets(self.head, self.target, view, before=before, after=score)
         return spread_turns(view, score - before if self.relative else score, value_targets)
 
     def _score(self, view: PathView) -> Floats:

@@ -21,7 +21,7 @@ class Valued:
     Attributes:
         at: [V] int64, ascending: index of the path token, or turn, in the batch.
         turn: [V] int64, the turn of `PathView`.
-        token: [V] int64, index of the token in the batch, the first for a turn.
+        token: [V] int64, index of the token in the batch, the first for a turn, or the last.
         start: [P + 1] int64; path p is start[p] : start[p + 1].
         reward: [V], the reward of each; a turn's reward is at its last token.
         value: [V], of the state before it; nan without a critic.
@@ -58,14 +58,15 @@ def valued_tokens(view: PathView, head: str, *, bootstrap: bool = False) -> Valu
     return _valued(view, at, path_tokens.step[at], path_tokens.token[at], view.of_tokens(head), end)
 
 
-def valued_turns(view: PathView, head: str | None = None, *, bootstrap: bool = False) -> Valued:
-    """Returns every turn with a sampled token, with a head's value before the first such token."""
+def valued_turns(view: PathView, head: str | None = None, *, bootstrap: bool = False, at_end: bool = False) -> Valued:
+    """Returns every turn with a sampled token, with a head's value before the first such token, or the last."""
     end = end_values(view, head) if bootstrap and head is not None else np.zeros(view.paths)
     path_tokens = view.path_tokens
     written = np.flatnonzero(view.sampled[path_tokens.token])
     step = path_tokens.step[written]
-    first = written[np.diff(step, prepend=-1) > 0]
-    at, token = path_tokens.step[first], path_tokens.token[first]
+    edge = np.diff(step, append=len(view.path)) if at_end else np.diff(step, prepend=-1)
+    chosen = written[edge > 0]
+    at, token = path_tokens.step[chosen], path_tokens.token[chosen]
     value = np.full(len(view.sampled), np.nan) if head is None else view.of_tokens(head)
     return _valued(view, at, at, token, value, end)
 

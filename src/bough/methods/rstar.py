@@ -2,21 +2,29 @@
 
 from dataclasses import replace
 
-from bough import objective
-from bough.methods.mcts_dpo import mcts_dpo
-from bough.search import mcts
+from bough.credit import Filtered, Searched
+from bough.methods.alpha_math import alpha_math
+from bough.objective import Imitation, Sum, process_preference
+from bough.search import CriticValue, mcts
 from bough.train import Run, World
 
 
-def rstar(world: World, *, simulations: int = 48, rounds: int = 3, batch_tasks: int = 64) -> Run:
-    """Pairs of rStar-Math (arXiv 2501.04519): a place's two best actions over its two worst, in a search.
+def rstar(world: World, *, simulations: int = 48, rounds: int = 4, batch_tasks: int = 256) -> Run:
+    """rStar-Math (arXiv 2501.04519): imitates a search's good paths; pairs of actions train a preference model.
 
-    Assumes an environment that can step a state twice. In the paper such pairs train a process preference model, and
-    the policy imitates the best paths; here they train the policy. Success is worth 1 and failure -1, in 48
-    simulations, as in the paper; an ended path is not visited again. The reference is the policy at the start of a
-    round.
+    Assumes an environment that can step a state twice. A step of the run is a round: a search of `batch_tasks` tasks,
+    then six passes. The policy imitates at most two successful paths of each task. A value head learns to rank a
+    state's two best actions over its two worst, by the values of the search, and is the value of new nodes in the next
+    round. Success is worth 1 and failure -1; 48 simulations and four rounds are the paper's. In the paper's first round
+    nodes have no model's value, here that of an untrained head. Its other part, steps checked by code, is that the
+    environment executes each action.
     """
-    return mcts_dpo(world, rounds=rounds, batch_tasks=batch_tasks).replace(
-        explorer=replace(mcts(width=4, simulations=simulations, revisit=False), failure_value=-1.0),
-        objective=objective.rstar(),
+    return alpha_math(world, rounds=rounds, batch_tasks=batch_tasks).replace(
+        explorer=replace(
+            mcts(width=4, simulations=simulations, revisit=False),
+            evaluate=CriticValue(of="action"),
+            failure_value=-1.0,
+        ),
+        credit=Filtered(most=2, value_targets=Searched(head="value", target="action")),
+        objective=Sum(terms=(Imitation(), process_preference())),
     )

@@ -1,6 +1,7 @@
 """Objectives: losses on columns of trained tokens, in pure torch, without trees, texts or models."""
 
 from bough.objective.aepo import Aepo
+from bough.objective.bradley_terry import BradleyTerry, process_preference
 from bough.objective.chord import Chord
 from bough.objective.cispo import Cispo
 from bough.objective.corrections import Mis, Reject, Tis
@@ -36,6 +37,7 @@ from bough.tree.needs import Need
 
 __all__ = [
     "Aepo",
+    "BradleyTerry",
     "Chord",
     "Cispo",
     "LossInputs",
@@ -74,6 +76,7 @@ __all__ = [
     "gspo",
     "loop_clip",
     "mcts_dpo",
+    "process_preference",
     "rstar",
     "step_dpo",
     "take",

@@ -7,7 +7,7 @@ from typing import Literal
 from bough.lazy import torch
 from bough.objective.inputs import LossInputs
 from bough.objective.objective import Loss
-from bough.objective.pairs import TIE, Anchor, Pairs
+from bough.objective.pairs import Anchor, Pairs, rstar_pairs
 from bough.tree.needs import PATHS, REFERENCE, TEACHER_TURNS, Need
 
 
@@ -102,13 +102,11 @@ def tp_llama(beta: float = 0.1) -> Dpo:
 
 
 def rstar(beta: float = 0.1, gap: float = 0.5) -> Dpo:
-    """rStar-Math (arXiv 2501.04519): the two best responses to a context over the two worst; needs trees that fork.
+    """Pairs of rStar-Math (arXiv 2501.04519): a context's two best responses over the two worst; needs trees that fork.
 
-    The better response of a pair leads to a correct end and the worse one to a wrong end, among other ends. Values of a
-    pair differ by `gap` or more, in units of values in [-1, 1]. The paper trains a process preference model on such
-    pairs, and the policy by imitation; here they train the policy. Its filter by edit distance works on texts:
+    Values of a pair differ by `gap` or more, in units of values in [-1, 1]. The paper trains a process preference model
+    on such pairs (`process_preference`); here they train the policy. Its filter by edit distance works on texts:
     `bough export --edits 20`. The released code (microsoft/rStar, `extra_rm_file.py`) also requires that the mean value
     along the best path to a correct end exceeds that along the worst path to a wrong one; this is not reproduced.
     """
-    # The tolerance of a tie is subtracted: the values of a pair differ by more than its gap.
-    return Dpo(beta=beta, pairs=Pairs(unit="turn", choice="top_bottom", gap=max(TIE, gap - TIE), ends=True))
+    return Dpo(beta=beta, pairs=rstar_pairs(gap))

@@ -248,14 +248,15 @@ class Pairs:
         if not 0 <= self.gap < math.inf:
             raise ValueError(f"Pairs.gap: got {self.gap}; need 0 or more")
 
-    def __call__(self, columns: LossInputs, who: str) -> PreferencePairs:
+    def __call__(self, columns: LossInputs, who: str, score: Float[Tensor, " M"] | None = None) -> PreferencePairs:
         """Returns the pairs of an optimizer step.
 
         Args:
             columns: In the path view.
             who: Name for the error without a path view.
+            score: [M], in place of the advantages; a candidate with a nan is in no pair.
         """
-        candidates = candidates_of(columns, self.unit, who)
+        candidates = candidates_of(columns, self.unit, who, score)
         if self.choice in ("best_worst", "best_second"):
             won, lost = candidates.extremes(self.choice, self.gap)
         else:
@@ -283,22 +284,22 @@ class Pairs:
         )
 
 
-def candidates_of(columns: LossInputs, unit: Unit, who: str) -> Candidates:
-    """Returns the candidates of an optimizer step.
+def candidates_of(columns: LossInputs, unit: Unit, who: str, score: Float[Tensor, " M"] | None = None) -> Candidates:
+    """Returns the candidates of an optimizer step, with the means of their advantages or of another score.
 
     Raises:
         ValueError: when the columns are not in the path view.
     """
     path_ids = path_ids_of(columns, who)
     turns, paths = len(path_ids.path_of_turn), len(path_ids.task)
-    of_turn = span_means(columns.advantage.detach().double(), path_ids.turn, turns)
+    of_token = columns.advantage if score is None else score
+    of_turn = span_means(of_token.detach().double(), path_ids.turn, turns)
     if unit == "path":
         count = path_ids.path_of_turn.bincount(minlength=paths)
-        score = span_means(of_turn, path_ids.path_of_turn, paths)
         return Candidates(
             path_ids=path_ids,
             group=_numbered(path_ids.task),
-            score=score,
+            score=span_means(of_turn, path_ids.path_of_turn, paths),
             first=count.cumsum(0) - count,
             turns=count,
             candidate_of_turn=path_ids.path_of_turn,
@@ -315,6 +316,18 @@ def candidates_of(columns: LossInputs, unit: Unit, who: str) -> Candidates:
         turns=torch.ones_like(first),
         candidate_of_turn=response_id,
     )
+
+
+def rstar_pairs(gap: float) -> Pairs:
+    """Returns the pairs of rStar-Math (arXiv 2501.04519): the two best responses to a context over the two worst.
+
+    The better one leads to a correct end and the worse one to a wrong end, among other ends.
+
+    Args:
+        gap: Least difference of their values.
+    """
+    # The tolerance of a tie is subtracted: the values of a pair differ by more than its gap.
+    return Pairs(unit="turn", choice="top_bottom", gap=max(TIE, gap - TIE), ends=True)
 
 
 def moved_from_reference(columns: LossInputs) -> Float[Tensor, " M"]:

@@ -1,4 +1,4 @@
-"""Pairs of rStar-Math on Sokoban."""
+"""rStar-Math on Sokoban."""
 
 from bough.methods.rstar import rstar
 from bough.train import Run
@@ -6,5 +6,5 @@ from bough.worlds.sokoban import sokoban
 
 
 def rstar_sokoban() -> Run:
-    """Pairs of rStar-Math (arXiv 2501.04519) on Sokoban: three rounds of a search of 64 rooms."""
+    """rStar-Math (arXiv 2501.04519) on Sokoban: four rounds of a search of 256 rooms."""
     return rstar(sokoban()).replace(name="rstar_sokoban")

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from bough.rollout.cursor import Cursor
 from bough.search.node import SearchNode
@@ -89,10 +89,17 @@ class OracleValue:
 class CriticValue:
     """The value of the agent's critic; needs a policy with a value head.
 
-    The value of an ended path, for searches that need one, is that before the last token of the last action.
+    The value of an action is that before its last token, the stop token. It is also the value of an ended path, for
+    searches that need one, which has no state to read.
+
+    Attributes:
+        of: What the head values: the "state", or the "action" that led there (a process reward model, for example by
+            `Searched(target="action")`).
     """
 
     needs: ClassVar[frozenset[Need]] = CRITIC_NEEDS
+
+    of: Literal["state", "action"] = "state"
 
     async def __call__(self, tree: SearchTree, node: SearchNode) -> float:
         """The value.
@@ -100,5 +107,6 @@ class CriticValue:
         Raises:
             BudgetExceeded: when it does not fit the budget of calls.
         """
-        at = node.at if isinstance(node.at, Cursor) else node.draft
+        state = node.at if isinstance(node.at, Cursor) else None
+        at = (node.draft or state) if self.of == "action" else (state or node.draft)
         return tree.failure_value if at is None else await tree.rollout.value(at)
