@@ -64,6 +64,7 @@ def main() -> None:
         took = time.monotonic() - begin
         directory = RunDirectory.open(Path(folder) / "chaos")
         _check(directory)
+        threads = load_run(directory).world.execution.threads
         rows = [row for row in read_metrics(directory.metrics) if row["phase"] == "rl"]
         replaced = {kind: sum(float(row.get(f"{kind}/replaced") or 0.0) for row in rows) for kind in ("env", "engine")}
         memory = [float(row["memory/process_gib"]) for row in rows]
@@ -73,7 +74,7 @@ def main() -> None:
     print(
         f"memory of the run after step {len(rows) // 4}: {memory[len(rows) // 4]:.2f} GiB, at the end: {memory[-1]:.2f}"
     )
-    print(machine(load_run(directory).world.execution.threads) if directory.path.exists() else machine(1))
+    print(machine(threads or 1))
 
 
 def _disturbed(folder: Path, arguments: argparse.Namespace) -> tuple[Counter[str], Counter[str]]:
@@ -130,7 +131,10 @@ def _end(stopped: set[int]) -> None:
 
 
 def _descendants(pid: int) -> list[int]:
-    children = [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    try:
+        children = [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []  # it has ended
     return [each for child in children for each in (child, *_descendants(child))]
 
 

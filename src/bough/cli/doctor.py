@@ -52,7 +52,9 @@ def _versions() -> Iterator[Finding]:
     found = describe({})
     packages = found["packages"]
     yield Finding(about="bough", text=f"{found['bough']} on Python {platform.python_version()}, {found['platform']}")
-    yield Finding(about="python", text=sys.executable, good=sys.version_info >= (3, 11))
+    yield Finding(
+        about="python", text=f"{sys.executable}; Bough needs Python 3.11 or later", good=sys.version_info >= (3, 11)
+    )
     yield Finding(about="packages", text=str(packages).strip("{}").replace("'", ""))
 
 
@@ -71,7 +73,8 @@ def _disk() -> Finding:
             pass
     except OSError as error:
         return Finding(about="disk", text=f"{Path.cwd()} cannot be written to ({error}); use another", good=False)
-    return Finding(about="disk", text=f"{free_gib:.1f} GiB free in {Path.cwd()}", good=free_gib > 1)
+    need = "" if free_gib > 1 else "; need more than 1 GiB; use another folder"
+    return Finding(about="disk", text=f"{free_gib:.1f} GiB free in {Path.cwd()}{need}", good=free_gib > 1)
 
 
 def _episode() -> Finding:

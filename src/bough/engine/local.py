@@ -1,5 +1,6 @@
 """Settings of generation on this machine."""
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -52,8 +53,8 @@ class Local:
             raise ValueError(f"Local.prefill_tokens: got {self.prefill_tokens}; need at least 1")
         if not 0 <= self.processes <= self.slots:
             raise ValueError(f"Local.processes: got {self.processes}; need 0 to {self.slots}, the slots")
-        if not self.deadline_s > 0:
-            raise ValueError(f"Local.deadline_s: got {self.deadline_s}; need more than 0 seconds")
+        if not 0 < self.deadline_s < math.inf:
+            raise ValueError(f"Local.deadline_s: got {self.deadline_s}; need a finite number above 0, seconds")
         if self.cache_tokens is not None and self.cache_tokens < PAGE_TOKENS * max(self.processes, 1):
             each = f" for each of {self.processes} processes" if self.processes > 1 else ""
             raise ValueError(f"Local.cache_tokens: got {self.cache_tokens}; need at least {PAGE_TOKENS}{each}, or None")

@@ -149,7 +149,7 @@ class MultiProcessEngine:
     async def close(self) -> None:
         """See `Engine.close`. Requests in flight fail with an `EngineFault`."""
         self._closed = True
-        fault = "the engine was closed"
+        fault = "got close() with this request in flight; await requests before"
         waiting, self._waiting = self._waiting, []
         for job in waiting:
             job.fail(EngineFault(fault))
@@ -273,9 +273,12 @@ class MultiProcessEngine:
         worker = self._workers[place]
         flying, cannot_start = len(worker.jobs), bool(worker.wrong)
         why = worker.wrong or (
-            f"it did not answer for {worker.limit_s:g} s" if worker.hung else "out of memory, or killed?"
+            f"it did not answer for {worker.limit_s:g} s; set a higher deadline_s if passes take longer"
+            if worker.hung
+            else "it ran out of memory or was killed; its output is above"
         )
-        self._let_go(place, f"an engine process died with {flying} requests in flight; {why}")
+        state = "hung" if worker.hung else "ended"
+        self._let_go(place, f"an engine process {state} with {flying} requests in flight; {why}")
         starts = 1 if worker.ready else worker.starts + 1
         if cannot_start or starts > STARTS or self._closed:
             return

@@ -14,7 +14,7 @@ from bough.engine.local import Local
 from bough.engine.sent_policy import SentPolicy
 from bough.engine.worker import EngineWorker
 from bough.engine.worker_process import Load, Setup
-from bough.launch import LaunchError
+from bough.launch import Launched, LaunchError
 
 if TYPE_CHECKING:
     from bough.engine.model import ServedPolicy
@@ -46,13 +46,21 @@ class ReplicaProcesses:
     def start(self, place: int, policy_version: int) -> EngineWorker:
         """See `EngineProcesses.start`."""
         del policy_version
-        process = self._launcher.launch(ENTRY, place)
+        setup = self._pickled(
+            Setup(engine=self._config.engine, policy=self._policy, threads=self._threads, newest=self._newest)
+        )
+        process: Launched | None = None
         try:
+            process = self._launcher.launch(ENTRY, place)
             channel = process.connect(self._config.start_s)
-        except (LaunchError, TimeoutError) as error:
-            process.kill()
+        except (LaunchError, OSError) as error:  # TimeoutError is an OSError
+            if process is not None:
+                process.kill()
             why = str(error) or f"it did not connect within {self._config.start_s:g} s"
-            raise ValueError(f"Replicas: engine {place} did not start: {why}") from error
+            raise ValueError(
+                f"Replicas: engine {place} did not start: {why}; need a process that connects; see the output above, "
+                "or set a higher Replicas.start_s"
+            ) from error
         connection = Connection(channel.detach())
         worker = EngineWorker(
             pid=process.pid,
@@ -61,10 +69,9 @@ class ReplicaProcesses:
             start_s=self.start_s,
             deadline_s=self.deadline_s,
         )
-        setup = Setup(engine=self._config.engine, policy=self._policy, threads=self._threads, newest=self._newest)
         # A process that dies or hangs meanwhile is noticed when its first message is due.
         with suppress(OSError):
-            connection.send_bytes(_pickled(setup))
+            connection.send_bytes(setup)
         return worker
 
     def load(self, weights: Mapping[str, Tensor], policy_version: int) -> Load:
@@ -83,10 +90,15 @@ class ReplicaProcesses:
         """Free the places."""
         self._launcher.close()
 
-
-def _pickled(setup: Setup) -> bytes:
-    # Connection.send would put tensors into shared memory, which another machine does not have.
-    return pickle.dumps(setup)
+    def _pickled(self, setup: Setup) -> bytes:
+        try:
+            # Connection.send would put tensors into shared memory, which another machine does not have.
+            return pickle.dumps(setup)
+        except (pickle.PicklingError, TypeError, AttributeError) as error:
+            raise ValueError(
+                f"Replicas: got a policy or an engine that cannot be sent to another process ({error}); need one that "
+                "can be pickled"
+            ) from error
 
 
 def _shown(shape: torch.Size | None) -> object:

@@ -1,5 +1,6 @@
 """Settings of several engines, each in a process of its own, on one machine or many."""
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -38,8 +39,15 @@ class Replicas:
         if self.count < 1:
             raise ValueError(f"Replicas.count: got {self.count}; need at least 1")
         for name in ("start_s", "deadline_s"):
-            if not getattr(self, name) > 0:
-                raise ValueError(f"Replicas.{name}: got {getattr(self, name)}; need more than 0 seconds")
+            if not 0 < getattr(self, name) < math.inf:
+                raise ValueError(f"Replicas.{name}: got {getattr(self, name)}; need a finite number above 0, seconds")
+        if not isinstance(self.engine, ReplicatedRecipe):
+            raise ValueError(f"Replicas.engine: got {type(self.engine).__name__}; need Local(...) or Vllm(...)")
+        if isinstance(self.engine, Local) and self.engine.processes:
+            raise ValueError(
+                f"Replicas.engine: got Local(processes={self.engine.processes}); need processes=0; set a higher "
+                "Replicas.count"
+            )
 
     @property
     def gives(self) -> frozenset[Need]:

@@ -107,12 +107,15 @@ class EngineWorker:
             wrong: str | None = None if self.hung else self.connection.recv()
         except (EOFError, OSError):
             raise RuntimeError(
-                f"an engine process died as it started (exit status {self.end()}); its output is above; a script "
-                "that makes one must do so below if __name__ == '__main__'"
+                f"an engine process ended as it started (exit status {self.end()}); its output is above; a script "
+                "that builds an engine with processes must do so below if __name__ == '__main__'"
             ) from None
         if self.hung:
             self.end()
-            raise RuntimeError(f"an engine process was not ready within {self.start_s:g} s")
+            raise RuntimeError(
+                f"got an engine process that was not ready within {self.start_s:g} s; need a smaller model, or a "
+                "higher Replicas.start_s"
+            )
         if wrong is not None:
             raise ValueError(wrong)
         self._is_ready()

@@ -5,6 +5,7 @@ import gc
 import os
 import signal
 import threading
+import traceback
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -219,6 +220,9 @@ class _Desk:
                 result = await engine.score(request.prompt_tokens, request.continuation_tokens, request.temperature)
         except (EngineFault, ValueError) as error:
             result = error
+        except Exception as error:  # the parent waits for each call
+            traceback.print_exc()
+            result = EngineFault(f"an engine process got {type(error).__name__}: {error}; its output is above")
         finally:
             del self.running[call.number]
         if not self.done:

@@ -193,7 +193,7 @@ def read_cluster(path: Path) -> Cluster:
             return Cluster.model_validate(tomllib.load(file))
     except OSError as error:
         raise ConfigError(f"--cluster: got {path}, which cannot be read; need a TOML file; see docs/plan.md") from error
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: got no TOML ({error}); need a TOML file; correct that place") from error
     except ValidationError as error:
         raise ConfigError(f"{path}: " + "\n".join(_problem(each) for each in error.errors())) from error

@@ -156,13 +156,13 @@ def _problem(run: MeasuredRun, count: int, each: int, fixed: float, usable: floa
         return f"got {count} devices; need {each} for a replica; lower layout.devices_per_replica"
     if fixed > usable:
         return (
-            f"got {usable / GIB:.1f} GiB; need {fixed / GIB:.1f} without a cache; take a smaller model or "
-            "micro_tokens, recompute=true, or divide the weights"
+            f"memory of a device: got {usable / GIB:.1f} GiB; need {fixed / GIB:.1f} without a KV cache; take a "
+            "smaller model or micro_tokens, recompute=true, layout.sharded=true or more layout.devices_per_replica"
         )
     if cache_tokens < longest:
         return (
-            f"got a cache of {cache_tokens} tokens; need {longest}, the longest context; take a smaller model, or "
-            "divide the weights"
+            f"KV cache of a replica: got {cache_tokens} tokens; need {longest}, the longest context; take a smaller "
+            "model, or more layout.devices_per_replica"
         )
     return ""
 
@@ -174,8 +174,8 @@ def _deployed(
     division, devices = found.division, cluster.devices
     step_s = run.env_step_s if environment.step_s is None else environment.step_s
     deployment = Deployment(
-        replicas=division.replicas,
-        slots=layout.slots,
+        replicas=max(run.engines, 1) if devices.measured else division.replicas,
+        slots=run.slots if devices.measured else layout.slots,
         cache_tokens=cache_tokens,
         inline=devices.measured and run.engines == 0,
         workers=environment.workers + environment.workers_per_device * found.devices,

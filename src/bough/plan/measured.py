@@ -46,7 +46,7 @@ class MeasuredRun:
         update_share: Update tokens over those of the trees; less than 1 where the packing shares more prefixes.
         step_s: Median wall seconds of a step.
         grow_s: Median seconds of growth.
-        slots: Turns that an engine decodes at a time.
+        slots: Turns that each process of the engine decodes at a time.
         pass_s: Constant seconds of a pass of the engine.
         token_s: Seconds of each token of a pass.
         env_step_s: Seconds of an environment step.
@@ -109,8 +109,14 @@ def measure_stages(directory: RunDirectory) -> MeasuredRun:
     """Read the metrics and the trees of a run.
 
     Raises:
-        StoreError: when the run has no step of reinforcement learning, or no stored trees.
+        StoreError: when the run has no step of reinforcement learning, no stored trees, or a staleness above 1.
     """
+    config = directory.read_config()
+    if (staleness := int(config["world"]["execution"]["staleness"])) > 1:
+        raise StoreError(
+            f"{directory.path}: got a run with staleness={staleness}, whose time/grow_s is a wait for trees that grow "
+            "in the background; need staleness 0 or 1; measure a run with staleness=0"
+        )
     if not directory.metrics.is_file():
         raise StoreError(f"{directory.path}: got no metrics.jsonl; need a run with steps; train it first")
     rows = [row for row in read_metrics(directory.metrics) if row.get("phase") == "rl" and "time/grow_s" in row]
@@ -123,12 +129,12 @@ def measure_stages(directory: RunDirectory) -> MeasuredRun:
     # Processes start and caches fill in the first step.
     rows = rows[1:] if len(rows) > 2 else rows
     stored = stored_trees(directory.trees)[-MOST_TREES:]
-    return _measured(directory.read_config(), rows, [work for work in map(tree_work, stored) if work.turns])
+    return _measured(config, rows, [work for work in map(tree_work, stored) if work.turns])
 
 
 def _measured(config: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], trees: list[TreeWork]) -> MeasuredRun:
-    if not trees:
-        raise StoreError("got stored trees without turns; need trees with sampled actions; train more steps")
+    if not any(tree.episodes for tree in trees):
+        raise StoreError("got stored trees without a path that ended; need one; train more steps")
     world = config["world"]
     execution, optimizer = world["execution"], world["optimizer"]
     batch, workers = int(world["schedule"]["batch_tasks"]), int(execution["workers"])
@@ -150,8 +156,10 @@ def _measured(config: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], tree
     learn_s = each("time/learn_s") * int(execution["ranks"]) / (unique * batch)
     computed = _mean(trees, "computed_tokens") / _mean(trees, "steps") * median(acted)
     passes = each("time/grow/engine_passes")
-    # Only `Local` can run in the rollout loop.
-    engines = int(execution["engine"].get("processes", 1))
+    engine = execution["engine"]
+    # Only `Local` can run in the rollout loop. `Replicas` has the settings of its engines inside its own.
+    engines = int(engine.get("count", engine.get("processes", 1)))
+    slots = int(engine.get("engine", engine).get("slots", 256))
     engine_s = each("time/grow/engine_s") * max(1, engines)
     # An engine of other software counts no passes: all its time is that of tokens.
     token_s = min(learn_s / 3, engine_s / computed) if passes else engine_s / computed
@@ -171,7 +179,8 @@ def _measured(config: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], tree
         update_share=min(1.0, each("update/tokens") * int(optimizer["minibatches"]) / (unique * batch)),
         step_s=median(walls),
         grow_s=each("time/grow_s"),
-        slots=int(execution["engine"].get("slots", 256)),
+        # The slots of `Local` are divided among its processes.
+        slots=slots if "count" in engine else -(-slots // max(1, engines)),
         pass_s=max(0.0, engine_s - token_s * computed) / passes if passes else 0.0,
         token_s=token_s,
         env_step_s=median(

@@ -150,6 +150,10 @@ def _field(config: Mapping[str, Any], key: str) -> int:
     return value
 
 
+def _optional(config: Mapping[str, Any], key: str, default: int) -> int:
+    return default if config.get(key) in (None, 0) else _field(config, key)
+
+
 def _number_bytes(config: Mapping[str, Any]) -> int:
     dtype = str(config.get("dtype") or config.get("torch_dtype") or "bfloat16")
     if dtype not in BYTES:
@@ -160,16 +164,16 @@ def _number_bytes(config: Mapping[str, Any]) -> int:
 def _computed(config: Mapping[str, Any], family: Family, name: str) -> ModelSize:
     width, layers, vocab = (_field(config, key) for key in ("hidden_size", "num_hidden_layers", "vocab_size"))
     heads = _field(config, "num_attention_heads")
-    head = int(config.get("head_dim") or width // heads)
-    queries, pairs = heads * head, int(config.get("num_key_value_heads") or heads) * head
+    head = _optional(config, "head_dim", width // heads)
+    queries, pairs = heads * head, _optional(config, "num_key_value_heads", heads) * head
     attention = width * (2 * queries + 2 * pairs)
     if bool(config.get("attention_bias", family.qkv_bias)):
         # Qwen2 has no bias at the output product.
         attention += queries + 2 * pairs + (0 if family.qkv_bias else width)
     attention += {"": 0, "head": 2 * head, "all": queries + pairs}[family.qk_norm]
-    experts = int(config.get("num_experts") or config.get("num_local_experts") or 0)
-    routed = int(config.get("num_experts_per_tok") or 1)
-    inner = int(config.get("moe_intermediate_size") or 0) if experts else 0
+    experts = _optional(config, "num_experts", _optional(config, "num_local_experts", 0))
+    routed = _optional(config, "num_experts_per_tok", 1)
+    inner = _optional(config, "moe_intermediate_size", 0) if experts else 0
     inner = inner or _field(config, "intermediate_size")
     mlp = 3 * width * inner
     expert = layers * experts * mlp
@@ -217,12 +221,14 @@ def _built(config: Mapping[str, Any], name: str) -> ModelSize:
     parameters = sum(weight.numel() for weight in named.values())
     expert = sum(weight.numel() for key, weight in named.items() if ".experts." in key)
     experts = int(getattr(text, "num_experts", None) or getattr(text, "num_local_experts", None) or 0)
-    share = min(1.0, int(getattr(text, "num_experts_per_tok", 1)) / experts) if experts and expert else 1.0
+    routed = int(getattr(text, "num_experts_per_tok", 1)) if experts and expert else 1
+    share = min(1.0, routed / experts) if experts and expert else 1.0
     matrices = [each.weight for each in (model.get_input_embeddings(), model.get_output_embeddings()) if each]
     embeddings = {id(weight): int(weight.numel()) for weight in matrices}
     width, heads = int(text.hidden_size), int(text.num_attention_heads)
     head = int(getattr(text, "head_dim", None) or width // heads)
     inner: int = getattr(text, "intermediate_size", None) or getattr(text, "n_inner", None) or 4 * width
+    inner = (getattr(text, "moe_intermediate_size", None) if experts else None) or inner
     return ModelSize(
         name=name,
         parameters=parameters,
@@ -231,7 +237,7 @@ def _built(config: Mapping[str, Any], name: str) -> ModelSize:
         expert_share=share,
         layers=int(text.num_hidden_layers),
         width=width,
-        inner=inner,
+        inner=inner * routed,
         query_width=heads * head,
         kv_width=int(getattr(text, "num_key_value_heads", None) or heads) * head,
         vocab=int(text.vocab_size),

@@ -66,6 +66,14 @@ class Deployment:
     staleness: int = 0
     growing_batches: int = 1
 
+    def __post_init__(self) -> None:
+        for name in ("replicas", "slots", "cache_tokens", "loops", "batch_tasks", "growing_batches"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"Deployment.{name}: got {getattr(self, name)}; need at least 1")
+        for name in ("workers", "staleness", "loop_s", "env_step_s", "variation"):
+            if not getattr(self, name) >= 0:
+                raise ValueError(f"Deployment.{name}: got {getattr(self, name)}; need 0 or more")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Simulated:

@@ -255,8 +255,9 @@ class Execution:
             raise ValueError(
                 f"Execution.shard: got True with ranks={self.ranks}; need at least 2 ranks, or shard=False"
             )
-        if not self.rank_deadline_s > 0:
-            raise ValueError(f"Execution.rank_deadline_s: got {self.rank_deadline_s}; need more than 0 seconds")
+        for name in ("worker_deadline_s", "rank_deadline_s"):
+            if not 0 < getattr(self, name) < math.inf:
+                raise ValueError(f"Execution.{name}: got {getattr(self, name)}; need a finite number above 0, seconds")
         if not 0 <= self.staleness <= MAX_STALENESS:
             raise ValueError(f"Execution.staleness: got {self.staleness}; need 0 to {MAX_STALENESS}")
         check_kinds(self)
