@@ -11,6 +11,7 @@ import torch
 from tests.learner.test_ranks import OBJECTIVES, Trained, batch, same
 
 from bough.learner.leading_rank import LeadingRank
+from bough.learner.rank_processes import LaunchedRanks
 from bough.learner.ranks import RankFault
 from bough.objective import Loss, LossInputs, Need, Normalizer, Objective, PpoClip
 
@@ -35,7 +36,7 @@ def test_a_rank_that_dies_or_hangs_is_started_again_and_the_update_repeated(
     kind: signal.Signals, update_s: float, shards: bool
 ) -> None:
     notes: list[str] = []
-    several = LeadingRank(2, notify=notes.append, update_s=update_s, shards=shards)
+    several = LeadingRank(LaunchedRanks(2), notify=notes.append, update_s=update_s, shards=shards)
     one, other, given = Trained.of(minibatches=2), Trained.of(several, minibatches=2), batch()
     try:
         for each in (one, other):
@@ -64,7 +65,7 @@ def test_a_rank_that_dies_or_hangs_is_started_again_and_the_update_repeated(
 
 
 def test_ranks_that_die_again_and_again_end_the_run() -> None:
-    several = LeadingRank(2, notify=print, update_s=20.0)
+    several = LeadingRank(LaunchedRanks(2), notify=print, update_s=20.0)
     learner = Trained.of(several).learner
     before, given = learner.state.values(), batch()
 

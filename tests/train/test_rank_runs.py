@@ -64,8 +64,8 @@ def test_settings_that_shards_do_not_support_are_refused(settings: dict[str, obj
 
 
 def test_shards_need_several_ranks() -> None:
-    with pytest.raises(ValueError, match="need at least 2 ranks"):
-        small().replace(shard=True)
+    with pytest.raises(ConfigError, match="need at least 2 ranks"):
+        check(small().replace(shard=True))
 
 
 def _seen(row: dict[str, object]) -> dict[str, float]:
