@@ -4,6 +4,7 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import pytest
@@ -28,6 +29,27 @@ class Slow:
         return self.objective(columns)
 
 
+def learn_under_strike(several: LeadingRank, strike: Callable[[], object]) -> None:
+    """Strike in the middle of an update, which then must be that of one process."""
+    one, other, given = Trained.of(minibatches=2), Trained.of(several, minibatches=2), batch()
+    for each in (one, other):
+        each.learn(given, OBJECTIVES["reference"], times=1)
+
+    def wait_and_strike() -> None:
+        # After the first of the update's two steps.
+        while other.learner.updates < 3:
+            time.sleep(0.001)
+        strike()
+
+    thread = threading.Thread(target=wait_and_strike, daemon=True)
+    thread.start()
+    alarmed = Slow(OBJECTIVES["reference"])
+    told = [each.learn(given, alarmed, times=1) for each in (one, other)]
+    thread.join()
+    assert told[1][0] == pytest.approx(told[0][0], rel=1e-6, abs=1e-7)
+    same(one, other)
+
+
 @pytest.mark.parametrize(
     ("kind", "update_s", "shards"),
     [(signal.SIGKILL, 60.0, False), (signal.SIGSTOP, 15.0, False), (signal.SIGKILL, 60.0, True)],
@@ -37,26 +59,10 @@ def test_a_rank_that_dies_or_hangs_is_started_again_and_the_update_repeated(
 ) -> None:
     notes: list[str] = []
     several = LeadingRank(LaunchedRanks(2), notify=notes.append, update_s=update_s, shards=shards)
-    one, other, given = Trained.of(minibatches=2), Trained.of(several, minibatches=2), batch()
     try:
-        for each in (one, other):
-            each.learn(given, OBJECTIVES["reference"], times=1)
         (pid,) = several.pids
         assert pid is not None
-
-        def strike() -> None:
-            # In the middle of the update: after the first of its two steps.
-            while other.learner.updates < 3:
-                time.sleep(0.001)
-            os.kill(pid, kind)
-
-        thread = threading.Thread(target=strike, daemon=True)
-        thread.start()
-        alarmed = Slow(OBJECTIVES["reference"])
-        told = [each.learn(given, alarmed, times=1) for each in (one, other)]
-        thread.join()
-        assert told[1][0] == pytest.approx(told[0][0], rel=1e-6, abs=1e-7)
-        same(one, other)
+        learn_under_strike(several, lambda: os.kill(pid, kind))
         assert "all ranks start again" in notes[0]
         assert several.pids != (pid,)
     finally:

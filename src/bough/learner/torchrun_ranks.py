@@ -12,6 +12,7 @@ import pickle
 import signal
 import socket
 from contextlib import suppress
+from dataclasses import replace
 from datetime import timedelta
 
 from bough.launch import Torchrun
@@ -58,6 +59,9 @@ class TorchrunRanks:
 
     def start(self, join: JoinGroup) -> Store:
         """See `RankProcesses.start`: have them join."""
+        # They execute the same script, and have its classes.
+        files = {name: file for name, file in join.files.items() if name != "__main__"}
+        join = replace(join, files=files)
         return part_of(self._store, _publish(self._store, pickle.dumps(join)))
 
     def wait(self) -> None:

@@ -367,7 +367,7 @@ class Runtime:
 
 
 def leading_rank(run: Run, notify: Callable[[str], None]) -> LeadingRank:
-    """Rank 0 of a run with several: those that torchrun started, or others that start now."""
+    """Rank 0 of a run with several ranks: torchrun has started the others, or they start now."""
     settings, torchrun = run.world.execution, Torchrun.found()
     return LeadingRank(
         TorchrunRanks(torchrun) if torchrun else LaunchedRanks(settings.ranks, settings.rank_placement),
