@@ -11,6 +11,7 @@ import pytest
 import torch
 from tests.learner.test_ranks import OBJECTIVES, Trained, batch, same
 
+from bough.learner import rank_processes
 from bough.learner.leading_rank import LeadingRank
 from bough.learner.rank_processes import LaunchedRanks
 from bough.learner.ranks import RankFault
@@ -93,6 +94,18 @@ def test_ranks_that_die_again_and_again_end_the_run() -> None:
         thread.join()
         several.close()
     assert all(torch.equal(weight, learner.policy.state()[name]) for name, weight in before.policy.items())
+
+
+@pytest.mark.parametrize(
+    ("entry", "update_s", "why"),
+    [("os:nothing", 30.0, "it ended; its output has more"), ("time:sleep", 0.3, "it was not ready within 0.3 s")],
+)
+def test_a_rank_that_does_not_start_says_why(
+    entry: str, update_s: float, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rank_processes, "ENTRY", entry)
+    with pytest.raises(RankFault, match=f"rank 1 of 2 did not start: {why}"):
+        LeadingRank(LaunchedRanks(2), notify=print, update_s=update_s)
 
 
 def _alive(pid: int | None) -> bool:

@@ -115,7 +115,7 @@ class LaunchedRanks:
             try:
                 self._greet(rank, process, join, port)
             except (LaunchError, OSError, EOFError) as error:
-                why = str(error) or "it ended; its output has more"
+                why = _reason(error, join.update_s)
                 raise RankFault(f"rank {rank} of {self.count} did not start: {why}") from error
         return self._store
 
@@ -125,7 +125,7 @@ class LaunchedRanks:
         self._channels.append(channel)
         channel.send((rank, join, port))
         if not channel.poll(join.update_s):
-            raise TimeoutError(f"it was not ready within {join.update_s:g} s")
+            raise TimeoutError
         channel.recv()
 
     def wait(self) -> None:
@@ -145,3 +145,10 @@ class LaunchedRanks:
     def close(self) -> None:
         """See `RankProcesses.close`."""
         self._launcher.close()
+
+
+def _reason(error: Exception, limit_s: float) -> str:
+    """Why a rank did not start."""
+    if isinstance(error, TimeoutError):
+        return f"it was not ready within {limit_s:g} s"
+    return "it ended; its output has more" if isinstance(error, EOFError | ConnectionError) else str(error)
