@@ -143,7 +143,7 @@ def _name(pid: int) -> str:
         command = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
     except OSError:
         return "process"
-    kinds = {"bough.env.serve": "worker", "worker_process": "engine", "spawn_main": "rank", "follow": "rank"}
+    kinds = {"bough.env.serve": "worker", "worker_process": "engine", "rank_process": "rank"}
     return next((name for part, name in kinds.items() if part in command), "helper")
 
 

@@ -4,13 +4,16 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import pytest
 import torch
 from tests.learner.test_ranks import OBJECTIVES, Trained, batch, same
 
+from bough.learner import rank_processes
 from bough.learner.leading_rank import LeadingRank
+from bough.learner.rank_processes import LaunchedRanks
 from bough.learner.ranks import RankFault
 from bough.objective import Loss, LossInputs, Need, Normalizer, Objective, PpoClip
 
@@ -27,6 +30,27 @@ class Slow:
         return self.objective(columns)
 
 
+def learn_under_strike(several: LeadingRank, strike: Callable[[], object]) -> None:
+    """Strike in the middle of an update, which then must be that of one process."""
+    one, other, given = Trained.of(minibatches=2), Trained.of(several, minibatches=2), batch()
+    for each in (one, other):
+        each.learn(given, OBJECTIVES["reference"], times=1)
+
+    def wait_and_strike() -> None:
+        # After the first of the update's two steps.
+        while other.learner.updates < 3:
+            time.sleep(0.001)
+        strike()
+
+    thread = threading.Thread(target=wait_and_strike, daemon=True)
+    thread.start()
+    alarmed = Slow(OBJECTIVES["reference"])
+    told = [each.learn(given, alarmed, times=1) for each in (one, other)]
+    thread.join()
+    assert told[1][0] == pytest.approx(told[0][0], rel=1e-6, abs=1e-7)
+    same(one, other)
+
+
 @pytest.mark.parametrize(
     ("kind", "update_s", "shards"),
     [(signal.SIGKILL, 60.0, False), (signal.SIGSTOP, 15.0, False), (signal.SIGKILL, 60.0, True)],
@@ -35,27 +59,11 @@ def test_a_rank_that_dies_or_hangs_is_started_again_and_the_update_repeated(
     kind: signal.Signals, update_s: float, shards: bool
 ) -> None:
     notes: list[str] = []
-    several = LeadingRank(2, notify=notes.append, update_s=update_s, shards=shards)
-    one, other, given = Trained.of(minibatches=2), Trained.of(several, minibatches=2), batch()
+    several = LeadingRank(LaunchedRanks(2), notify=notes.append, update_s=update_s, shards=shards)
     try:
-        for each in (one, other):
-            each.learn(given, OBJECTIVES["reference"], times=1)
         (pid,) = several.pids
         assert pid is not None
-
-        def strike() -> None:
-            # In the middle of the update: after the first of its two steps.
-            while other.learner.updates < 3:
-                time.sleep(0.001)
-            os.kill(pid, kind)
-
-        thread = threading.Thread(target=strike, daemon=True)
-        thread.start()
-        alarmed = Slow(OBJECTIVES["reference"])
-        told = [each.learn(given, alarmed, times=1) for each in (one, other)]
-        thread.join()
-        assert told[1][0] == pytest.approx(told[0][0], rel=1e-6, abs=1e-7)
-        same(one, other)
+        learn_under_strike(several, lambda: os.kill(pid, kind))
         assert "all ranks start again" in notes[0]
         assert several.pids != (pid,)
     finally:
@@ -64,7 +72,7 @@ def test_a_rank_that_dies_or_hangs_is_started_again_and_the_update_repeated(
 
 
 def test_ranks_that_die_again_and_again_end_the_run() -> None:
-    several = LeadingRank(2, notify=print, update_s=20.0)
+    several = LeadingRank(LaunchedRanks(2), notify=print, update_s=20.0)
     learner = Trained.of(several).learner
     before, given = learner.state.values(), batch()
 
@@ -86,6 +94,18 @@ def test_ranks_that_die_again_and_again_end_the_run() -> None:
         thread.join()
         several.close()
     assert all(torch.equal(weight, learner.policy.state()[name]) for name, weight in before.policy.items())
+
+
+@pytest.mark.parametrize(
+    ("entry", "update_s", "why"),
+    [("os:nothing", 30.0, "it ended; its output has more"), ("time:sleep", 0.3, "it was not ready within 0.3 s")],
+)
+def test_a_rank_that_does_not_start_says_why(
+    entry: str, update_s: float, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rank_processes, "ENTRY", entry)
+    with pytest.raises(RankFault, match=f"rank 1 of 2 did not start: {why}"):
+        LeadingRank(LaunchedRanks(2), notify=print, update_s=update_s)
 
 
 def _alive(pid: int | None) -> bool:

@@ -17,7 +17,9 @@ from bough.learner.estimates import add_estimates
 from bough.learner.leading_rank import LeadingRank
 from bough.learner.learner import Diverged
 from bough.learner.loss_inputs import ObjectiveContext
-from bough.learner.ranks import ALONE, Ranks, check_gpus
+from bough.learner.rank_gpus import VisibleGpus, check_gpus, own_gpus
+from bough.learner.rank_processes import LaunchedRanks
+from bough.learner.ranks import ALONE, Ranks
 from bough.learner.reference import Reference
 from bough.objective import Kl, Normalizer, Objective, PpoClip, Sum, ValueClip, gspo
 from bough.policy import Lora, Tiny, ValueHead
@@ -33,7 +35,7 @@ OBJECTIVES = {
 
 @pytest.fixture(scope="module", params=[2, 4])
 def ranks(request: pytest.FixtureRequest) -> Iterator[LeadingRank]:
-    several = LeadingRank(request.param, notify=print)
+    several = LeadingRank(LaunchedRanks(request.param), notify=print)
     yield several
     several.close()
 
@@ -151,9 +153,11 @@ def test_an_update_that_diverges_ends_in_no_rank(ranks: LeadingRank) -> None:
     assert ranks.pids == pids
 
 
-def test_a_policy_on_a_gpu_needs_a_gpu_for_each_rank(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
-    check_gpus(1, torch.device("cuda"))
-    check_gpus(4, torch.device("cpu"))
-    with pytest.raises(ValueError, match=r"ranks: got 2 for a policy on cuda, and 1 GPUs; need a GPU for each rank"):
-        check_gpus(2, torch.device("cuda"))
+def test_a_policy_on_a_gpu_needs_a_gpu_for_each_rank() -> None:
+    shared = VisibleGpus(machine=("a", 1), chosen=None, count=2)
+    other = VisibleGpus(machine=("b", 2), chosen="5", count=1)
+    assert own_gpus([shared, shared, other, shared]) == [0, 1, 0, None]
+    check_gpus([0, 1, 0], torch.device("cuda"))
+    check_gpus([None], torch.device("cpu"))
+    with pytest.raises(ValueError, match=r"ranks: got 2 for a policy on cuda, 1 of them without a GPU; need a GPU"):
+        check_gpus([0, None], torch.device("cuda"))

@@ -12,6 +12,7 @@ from torch.distributed.tensor import DTensor
 from bough.learner import Learner, Optimizer
 from bough.learner.leading_rank import LeadingRank
 from bough.learner.learner import Diverged
+from bough.learner.rank_processes import LaunchedRanks
 from bough.learner.ranks import ALONE
 from bough.objective import Normalizer, PpoClip, ValueClip, gspo
 from bough.policy import Lora, Pretrained
@@ -20,7 +21,7 @@ from bough.policy.placement import Dtype
 
 @pytest.fixture(scope="module", params=[2, 4])
 def ranks(request: pytest.FixtureRequest) -> Iterator[LeadingRank]:
-    several = LeadingRank(request.param, notify=print, shards=True, update_s=60.0)
+    several = LeadingRank(LaunchedRanks(request.param), notify=print, shards=True, update_s=60.0)
     yield several
     several.close()
 

@@ -12,12 +12,15 @@ from typing import Any
 
 import pytest
 from tests.env import worlds
+from tests.learner.test_rank_faults import learn_under_strike
 from tests.small import MEASURED
 from tests.small import run as small
 
 from bough.engine import Local, Replicas
 from bough.env import EnvFault, Workers
 from bough.launch import LaunchError, Ray
+from bough.learner.leading_rank import LeadingRank
+from bough.learner.rank_processes import LaunchedRanks
 from bough.store import RunDirectory, read_metrics
 from bough.train import Checkpointing, start
 from bough.tree import Task
@@ -29,7 +32,10 @@ SMALL = Ray(cpus=0.1)
 
 @pytest.fixture(scope="module", autouse=True)
 def cluster() -> Iterator[None]:
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+    with pytest.MonkeyPatch.context() as patch:
+        # By default its processes have the lowest priority.
+        patch.setenv("RAY_worker_niceness", "0")
+        ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
     yield
     ray.shutdown()
 
@@ -55,6 +61,8 @@ def test_a_run_on_ray_equals_that_of_one_process(tmp_path: Path) -> None:
         workers=2,
         worker_placement=SMALL,
         engine=Replicas(engine=engine, placement=SMALL),
+        ranks=2,
+        rank_placement=SMALL,
     )
     for one, other in zip(rows(alone), rows(start(spread, tmp_path, terminal=False)), strict=True):
         assert one.keys() == other.keys()
@@ -91,6 +99,23 @@ def test_a_worker_that_is_killed_or_whose_actor_dies_is_replaced() -> None:
 
     asyncio.run(use())
     assert all("died" in line for line in lines)
+    assert _no_actors()
+
+
+@pytest.mark.parametrize("killed", ["process", "actor"])
+def test_a_rank_that_is_killed_is_replaced_and_the_update_repeated(killed: str) -> None:
+    lines = list[str]()
+    processes: Any = LaunchedRanks(2, SMALL)
+    several = LeadingRank(processes, notify=lines.append, update_s=60.0)
+    try:
+        (first,) = processes._processes
+        strike = {"process": lambda: os.kill(first.pid, signal.SIGKILL), "actor": lambda: ray.kill(first._actor)}
+        learn_under_strike(several, strike[killed])
+        assert [line for line in lines if line.endswith("all ranks start again")] == lines
+        assert len(lines) == 1
+        assert several.pids != (first.pid,)
+    finally:
+        several.close()
     assert _no_actors()
 
 

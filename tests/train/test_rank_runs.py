@@ -1,5 +1,9 @@
 """Runs whose gradients several ranks compute."""
 
+import json
+import os
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,9 +12,11 @@ from tests.small import MEASURED
 from tests.small import run as small
 
 from bough.config import ConfigError
+from bough.launch import Ray
 from bough.store import read_metrics
 from bough.train import resume, start
 from bough.train.check import check
+from bough.train.torchrun import with_torchrun_ranks
 
 
 @pytest.fixture(scope="module")
@@ -19,10 +25,10 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, float]]:
     return rows(tmp_path_factory.mktemp("alone"), 1, "ranks=1")
 
 
-def rows(folder: Path, ranks: int, *resumed_with: str, shard: bool = False) -> list[dict[str, float]]:
+def rows(folder: Path, ranks: int, *resumed_with: str, **fields: object) -> list[dict[str, float]]:
     """The metrics of a run that begins with some ranks, and is resumed with others."""
     run = small().replace(policy=replace(small().world.policy, dtype="float64"))
-    directory = start(run.replace(ranks=ranks, shard=shard, steps=2), folder)
+    directory = start(run.replace(ranks=ranks, steps=2, **fields), folder)
     resumed = resume(directory.path, ["steps=4", *resumed_with])
     return [_seen(row) for row in read_metrics(resumed.metrics)]
 
@@ -45,6 +51,42 @@ def test_a_run_with_shards_is_that_of_one_process_and_resumes_without(
     same(alone, rows(tmp_path, 2, "ranks=1", "shard=false", shard=True))
 
 
+def test_a_run_under_torchrun_is_that_of_one_process(alone: list[dict[str, float]], tmp_path: Path) -> None:
+    """The script starts a run and resumes it, with an objective of its own."""
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+    script = Path(__file__).with_name("under_torchrun.py")
+    done = subprocess.run(
+        [*torchrun, str(script), str(tmp_path)],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    same(alone, json.loads(done.stdout.splitlines()[-1]))
+    assert done.stdout.count("resumed after step") == 1
+    assert '"ranks": 2' in (tmp_path / "small" / "config.json").read_text()
+
+
+@pytest.mark.parametrize(
+    ("changes", "needs"),
+    [
+        ({"ranks": 2}, "ranks: got 2 with 4 processes of torchrun; need ranks=4"),
+        ({"rank_placement": Ray()}, "rank_placement: got Ray.* under torchrun, which has started the ranks"),
+    ],
+)
+def test_ranks_other_than_those_of_torchrun_are_refused(
+    changes: dict[str, object], needs: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    variables = {"TORCHELASTIC_RUN_ID": "a", "TORCHELASTIC_RESTART_COUNT": "0", "RANK": "0", "WORLD_SIZE": "4"}
+    for name, value in (variables | {"MASTER_ADDR": "localhost"}).items():
+        monkeypatch.setenv(name, value)
+    for ranks in (1, 4):
+        assert with_torchrun_ranks(small().replace(ranks=ranks)).world.execution.ranks == 4
+    with pytest.raises(ConfigError, match=needs):
+        with_torchrun_ranks(small().replace(**changes))
+
+
 def test_a_run_resumes_with_shards(alone: list[dict[str, float]], tmp_path: Path) -> None:
     same(alone, rows(tmp_path, 1, "ranks=4", "shard=true"))
 
@@ -64,8 +106,8 @@ def test_settings_that_shards_do_not_support_are_refused(settings: dict[str, obj
 
 
 def test_shards_need_several_ranks() -> None:
-    with pytest.raises(ValueError, match="need at least 2 ranks"):
-        small().replace(shard=True)
+    with pytest.raises(ConfigError, match="need at least 2 ranks"):
+        check(small().replace(shard=True))
 
 
 def _seen(row: dict[str, object]) -> dict[str, float]:

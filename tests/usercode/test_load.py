@@ -1,11 +1,13 @@
 import pickle
 import subprocess
 import sys
+from io import BytesIO
 from pathlib import Path
 
 import pytest
+import torch
 
-from bough.usercode import load_module
+from bough.usercode import load, load_module
 from bough.usercode.load import loaded_files, unpickle
 
 PIECE = """
@@ -46,6 +48,17 @@ print(unpickle(bytes.fromhex(blob), {name: path}))
     blob = pickle.dumps(module.Piece(5)).hex()
     argv = [sys.executable, "-c", code, blob, module.__name__, str(folder / "my-piece.py")]
     assert subprocess.run(argv, capture_output=True, text=True, check=True).stdout.strip() == "Piece(size=5)"
+
+
+def test_torch_loads_it_from_the_path(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = load_module(folder / "my-piece.py")
+    blob, files = BytesIO(), loaded_files()
+    torch.save({"piece": module.Piece(6), "weight": torch.ones(2)}, blob)
+    monkeypatch.delitem(sys.modules, module.__name__)
+    blob.seek(0)
+    found = torch.load(blob, weights_only=False, pickle_module=load, files=files)
+    assert repr(found["piece"]) == "Piece(size=6)"
+    assert found["weight"].tolist() == [1, 1]
 
 
 def test_a_file_that_fails_leaves_no_half_module(tmp_path: Path) -> None:

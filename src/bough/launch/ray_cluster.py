@@ -187,6 +187,8 @@ class _Starter:
 
 def _ray() -> Any:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    # A cluster that starts here gives its processes the run's own priority: rank 0 waits for the others.
+    os.environ.setdefault("RAY_worker_niceness", "0")
     try:
         return importlib.import_module("ray")
     except ImportError as error:

@@ -11,6 +11,27 @@ from bough.policy.policy_model import PolicyModel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class JoinGroup:
+    """What a rank needs to join the others, before it gets commands.
+
+    Attributes:
+        count: Number of ranks.
+        host: The address of rank 0.
+        update_s: Longest time of one exchange during an update, seconds.
+        shards: Whether each rank has a part of the weights.
+        threads: PyTorch's threads in the process; rank 0 keeps its own.
+        files: The files of user code in rank 0, as of `loaded_files`.
+    """
+
+    count: int
+    host: str
+    update_s: float
+    shards: bool
+    threads: int
+    files: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TakePolicy:
     """A policy to train.
 

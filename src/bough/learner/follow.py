@@ -2,41 +2,39 @@
 
 import signal
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
 
-from bough.learner.commands import Call, End, Freeze, MakeLearner, TakePolicy
+from bough.learner.commands import Call, End, Freeze, JoinGroup, MakeLearner, TakePolicy
 from bough.learner.learner import Diverged, Learner
 from bough.learner.loss_inputs import ObjectiveContext
-from bough.learner.ranks import RankFault, RankGroup
+from bough.learner.ranks import RankGroup
+from bough.learner.rendezvous import Store
 from bough.policy.policy_model import PolicyModel
 from bough.policy.replica import Replica
 
 
-def follow(rank: int, count: int, rendezvous: str, update_s: float, shards: bool, threads: int) -> None:
+def follow(rank: int, join: JoinGroup, store: Store) -> None:
     """Join the ranks and execute the commands of rank 0 until it ends.
 
     Args:
         rank: Which rank this process is.
-        count: How many there are.
-        rendezvous: Where they meet, as of `RankGroup`.
-        update_s: As of `RankGroup`.
-        shards: As of `RankGroup`.
-        threads: PyTorch's threads in this process.
+        join: What rank 0 has sent.
+        store: As of `RankGroup`.
+
+    Raises:
+        RankFault: when the ranks do not meet, or one dies or does not answer.
     """
     # Ctrl-C is for rank 0, which sends the end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    torch.set_num_threads(threads)
-    # A fault of the exchange ends this process without a traceback: rank 0 raises it, or has died.
-    with suppress(RankFault):
-        ranks = RankGroup(rank, count, rendezvous=rendezvous, update_s=update_s, shards=shards)
-        try:
-            _Follower(ranks).run()
-        finally:
-            ranks.leave()
+    torch.set_num_threads(join.threads)
+    ranks = RankGroup(rank, join, store)
+    try:
+        _Follower(ranks).run()
+    finally:
+        ranks.leave()
 
 
 @dataclass(slots=True, eq=False)

@@ -1,41 +1,44 @@
-"""Rank 0: it starts the other ranks on this machine, and tells them what to do."""
+"""Rank 0: it has the other ranks start, and tells them what to do."""
 
 import copy
-import multiprocessing
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from multiprocessing.context import SpawnProcess
-from pathlib import Path
 
 import torch
 
-from bough.learner.commands import Call, End, Freeze, MakeLearner, TakePolicy
-from bough.learner.follow import follow
+from bough.learner.commands import Call, End, Freeze, JoinGroup, MakeLearner, TakePolicy
 from bough.learner.loss_inputs import ObjectiveContext
 from bough.learner.optimizer import Optimizer
-from bough.learner.ranks import RankFault, RankGroup, check_gpus
+from bough.learner.rank_gpus import check_gpus
+from bough.learner.rank_processes import RankProcesses
+from bough.learner.ranks import RankFault, RankGroup
 from bough.policy.critic import Critic
 from bough.policy.policy_model import PolicyModel
-
-END_S = 10.0
-"""Longest wait for a rank to end, seconds."""
+from bough.usercode.load import loaded_files
 
 STARTS = 3
 """Most starts of the ranks in a row."""
 
 
 class LeadingRank(RankGroup):
-    """Rank 0 of processes on this machine. Rank i computes on GPU i when the policy is on a GPU, else on the CPU."""
+    """Rank 0, in the process of the run.
+
+    Each rank computes on a GPU of its own when the policy is on a GPU, else on the CPU.
+    """
 
     def __init__(
-        self, count: int, *, notify: Callable[[str], None], update_s: float = 600.0, shards: bool = False
+        self,
+        processes: RankProcesses,
+        *,
+        notify: Callable[[str], None],
+        update_s: float = 600.0,
+        shards: bool = False,
     ) -> None:
         """Start the other ranks and wait for them.
 
         Args:
-            count: Number of ranks, this process included.
+            processes: The other ranks; closed with this one.
             notify: Called with a line when the ranks start again.
             update_s: Longest time of one exchange during an update, seconds.
             shards: Whether each rank has a part of the weights. Rank 0 has whole weights too, on the policy's device.
@@ -43,41 +46,39 @@ class LeadingRank(RankGroup):
         Raises:
             RankFault: when a rank does not come.
         """
-        self._processes = list[SpawnProcess]()
         if torch.distributed.is_initialized():
             raise RankFault("got a process that is in a group of torch.distributed already; need one run at a time")
-        self._total, self._update_s, self._notify, self._shards = count, update_s, notify, shards
+        self._processes, self._update_s, self._notify, self._sharded = processes, update_s, notify, shards
         self._policies = list[PolicyModel]()
         self._models = list[PolicyModel]()
         self._learners = list[MakeLearner]()
         self._references = dict[int, Freeze]()
-        _retried(self._start)
+        try:
+            _retried(self._start)
+        except BaseException:
+            processes.close()
+            raise
 
     def _start(self) -> None:
-        spawn = multiprocessing.get_context("spawn")
-        threads = max(1, torch.get_num_threads() // self._total)
+        processes = self._processes
         try:
-            self._folder = tempfile.TemporaryDirectory(prefix="bough-ranks-")
-            meeting = f"file://{Path(self._folder.name) / 'meeting'}"
-            self._processes = [
-                spawn.Process(
-                    target=follow,
-                    args=(rank, self._total, meeting, self._update_s, self._shards, threads),
-                    daemon=True,
-                )
-                for rank in range(1, self._total)
-            ]
-            for process in self._processes:
-                process.start()
-            super().__init__(0, self._total, rendezvous=meeting, update_s=self._update_s, shards=self._shards)
+            join = JoinGroup(
+                count=processes.count,
+                host=processes.host,
+                update_s=self._update_s,
+                shards=self._sharded,
+                threads=max(1, torch.get_num_threads() // processes.count),
+                files=loaded_files(),
+            )
+            super().__init__(0, join, processes.start(join))
         except BaseException:
             self._end()
             raise
 
     @property
     def pids(self) -> tuple[int | None, ...]:
-        """The process ids of the other ranks."""
-        return tuple(process.pid for process in self._processes)
+        """The process ids of the other ranks, where they are known."""
+        return self._processes.pids
 
     def model_of(self, policy: PolicyModel) -> PolicyModel:
         """See `Ranks.model_of`."""
@@ -131,6 +132,8 @@ class LeadingRank(RankGroup):
 
     def restart(self, fault: RankFault) -> None:
         """See `Ranks.restart`."""
+        if self._processes.remedy:
+            raise RankFault(f"{fault}; {self._processes.remedy}") from fault
         self._notify(f"{fault}; all ranks start again")
         _retried(self._start_again)
 
@@ -146,30 +149,25 @@ class LeadingRank(RankGroup):
 
     def close(self) -> None:
         """See `Ranks.close`."""
-        if self._processes and all(process.is_alive() for process in self._processes):
+        if torch.distributed.is_initialized() and self._processes.alive:
             with suppress(RankFault):
                 self.send(End())
-                for process in self._processes:
-                    process.join(END_S)
+                self._processes.wait()
         self._end()
+        self._processes.close()
 
     def _end(self) -> None:
         """End the processes at once, and leave the group."""
-        for process in self._processes:
-            if process.pid is not None:
-                process.kill()
-                process.join()
-        self._processes = []
+        self._processes.end()
         self.leave()
-        self._folder.cleanup()
 
     def _number(self, policy: PolicyModel) -> int:
         """The number of a policy, which the other ranks get when it is new.
 
         Raises:
-            ValueError: when it is on a GPU and there are fewer GPUs than ranks.
+            ValueError: when it is on a GPU and a rank has none.
         """
-        check_gpus(self._total, policy.device)
+        check_gpus(self.gpus, policy.device)
         for number, known in enumerate(self._policies):
             if known is policy:
                 return number

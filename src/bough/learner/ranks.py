@@ -20,10 +20,14 @@ import torch.distributed
 from torch import Tensor, nn
 from torch.distributed.tensor import DTensor
 
+from bough.learner.commands import JoinGroup
 from bough.learner.memory_meter import return_freed
 from bough.learner.optimizer import Optimizer
+from bough.learner.rank_gpus import VisibleGpus, own_gpus
+from bough.learner.rendezvous import Store, gloo_reaches
 from bough.policy.critic import Critic
 from bough.policy.policy_model import PolicyModel
+from bough.usercode import load as user_pickle
 
 Found = TypeVar("Found")
 
@@ -31,7 +35,6 @@ dist: Any = torch.distributed
 
 IDLE = timedelta(days=30)
 """Longest wait for the next command: trees may grow for a long time. A rank that dies is noticed at once."""
-
 
 FAULT = "a rank of the learner died or did not answer: {}"
 
@@ -163,40 +166,49 @@ ALONE = Alone()
 class RankGroup(Following):
     """Ranks that talk through `torch.distributed`: gloo between CPUs, NCCL between GPUs."""
 
-    def __init__(self, rank: int, count: int, *, rendezvous: str, update_s: float, shards: bool = False) -> None:
+    def __init__(self, rank: int, join: JoinGroup, store: Store) -> None:
         """Join the group, and wait for the others.
 
         Args:
             rank: Which rank this process is.
-            count: How many there are.
-            rendezvous: Where they meet, "file:///path", "tcp://host:port" or "env://" for torchrun's variables.
-            update_s: Longest time of one exchange during an update, seconds.
-            shards: Whether each rank has a part of the weights.
+            join: The same for all ranks.
+            store: Where they exchange their addresses.
 
         Raises:
             RankFault: when a rank does not come within `update_s`.
         """
-        self.rank, self.count, self.shards = rank, count, shards
+        self.rank, self.count, self.shards, self._files = rank, join.count, join.shards, join.files
         backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
-        limit = timedelta(seconds=update_s)
+        limit = timedelta(seconds=join.update_s)
         try:
-            dist.init_process_group(backend, init_method=rendezvous, rank=rank, world_size=count, timeout=limit)
-            # Timeouts are a rank's own: rank 0 does not wait long for another to take a command.
-            self._commands: Any = dist.new_group(timeout=IDLE if rank else limit, backend="gloo")
-            self._objects: Any = dist.new_group(timeout=limit, backend="gloo")
-            if shards and self.device.type == "cuda":
+            store.set_timeout(limit)
+            with gloo_reaches(join.host):
+                dist.init_process_group(backend, store=store, rank=rank, world_size=join.count, timeout=limit)
+                # Timeouts are a rank's own: rank 0 does not wait long for another to take a command.
+                self._commands: Any = dist.new_group(timeout=IDLE if rank else limit, backend="gloo")
+                self._objects: Any = dist.new_group(timeout=limit, backend="gloo")
+            self.gpus = self._own_gpus()
+            if join.shards and self.device.type == "cuda":
                 torch.cuda.set_device(self.device)
-            elif shards:
+            elif join.shards:
                 return_freed()
-            self._mesh = dist.init_device_mesh(self.device.type, (count,)) if shards else None
+            self._mesh = dist.init_device_mesh(self.device.type, (join.count,)) if join.shards else None
         except RuntimeError as error:
             self.leave()
-            raise RankFault(f"rank {rank} of {count}: the ranks did not meet within {update_s:g} s: {error}") from error
+            raise RankFault(
+                f"rank {rank} of {join.count}: the ranks did not meet within {join.update_s:g} s: {error}"
+            ) from error
+
+    def _own_gpus(self) -> list[int | None]:
+        visible: list[Any] = [None] * self.count
+        dist.all_gather_object(visible, VisibleGpus.here(), group=self._objects)
+        return own_gpus(visible)
 
     @property
     def device(self) -> torch.device:
-        """The rank's own GPU, if every rank can have one."""
-        return torch.device("cuda", self.rank) if torch.cuda.device_count() >= self.count else torch.device("cpu")
+        """The rank's own GPU, if every rank has one."""
+        gpu = self.gpus[self.rank]
+        return torch.device("cpu") if gpu is None or None in self.gpus else torch.device("cuda", gpu)
 
     def shard(self, policy: PolicyModel) -> None:
         """Replace the weights of a policy by this rank's shards, if ranks have shards."""
@@ -225,7 +237,7 @@ class RankGroup(Following):
         parts: list[bytes] = [b""] * self.count
         with _faults():
             dist.all_gather_object(parts, _dumped(found), group=self._objects)
-        return [each for part in parts for each in _loaded(part, device)]
+        return [each for part in parts for each in self._loaded(part, device)]
 
     def add(self, weights: Sequence[nn.Parameter]) -> None:
         """See `Ranks.add`. A weight without a gradient in any rank keeps none.
@@ -252,14 +264,21 @@ class RankGroup(Following):
             dist.broadcast_object_list([_dumped(command)], src=0, group=self._commands)
 
     def receive(self) -> Any:
-        """The next command of rank 0. Tensors of its GPU come to the GPU of this rank's number, others to the CPU.
+        """The next command of rank 0. Tensors of its GPU come to this rank's own GPU, others to the CPU.
 
         Where ranks have shards, whole weights come to the CPU, as they may not fit a GPU.
         """
         box: list[bytes] = [b""]
         with _faults():
             dist.broadcast_object_list(box, src=0, group=self._commands)
-        return _loaded(box[0], torch.device("cpu") if self.shards else partial(_to_own_gpu, self.rank))
+        own = torch.device("cpu") if self.shards else partial(_to_own_gpu, self.gpus[self.rank])
+        return self._loaded(box[0], own)
+
+    def _loaded(self, text: bytes, place: torch.device | Callable[[Any, str], Any]) -> Any:
+        # Only bytes of the run's own processes arrive here.
+        return torch.load(
+            io.BytesIO(text), map_location=place, weights_only=False, pickle_module=user_pickle, files=self._files
+        )
 
     def leave(self) -> None:
         """Leave the group."""
@@ -290,28 +309,10 @@ def _dumped(value: object) -> bytes:
     return buffer.getvalue()
 
 
-def _loaded(text: bytes, place: torch.device | Callable[[Any, str], Any]) -> Any:
-    # Only bytes of the run's own processes arrive here.
-    return torch.load(io.BytesIO(text), map_location=place, weights_only=False)
-
-
-def _to_own_gpu(rank: int, storage: Any, location: str) -> Any:
+def _to_own_gpu(gpu: int | None, storage: Any, location: str) -> Any:
     """Where `torch.load` puts a storage that was at `location` in rank 0."""
     untyped: Any = torch.serialization
-    return untyped.default_restore_location(storage, f"cuda:{rank}" if location.startswith("cuda") else "cpu")
-
-
-def check_gpus(count: int, device: torch.device) -> None:
-    """Check that each rank can have a GPU of its own, when the policy is on one.
-
-    Raises:
-        ValueError: when this machine has fewer GPUs than ranks.
-    """
-    if device.type == "cuda" and torch.cuda.device_count() < count:
-        raise ValueError(
-            f"ranks: got {count} for a policy on {device}, and {torch.cuda.device_count()} GPUs; need a GPU for each "
-            "rank; lower ranks, or set the policy's device=cpu"
-        )
+    return untyped.default_restore_location(storage, f"cuda:{gpu}" if location.startswith("cuda") else "cpu")
 
 
 def fingerprint(tensors: Sequence[Tensor]) -> list[int]:

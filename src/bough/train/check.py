@@ -56,8 +56,12 @@ def check_files(run: Run) -> None:
 
 
 def _check_shard(run: Run) -> None:
-    """Refuse settings of the optimizer that sharded weights do not support."""
+    """Refuse a number of ranks and settings of the optimizer that sharded weights do not support."""
     if run.world.execution.shard:
+        if run.world.execution.ranks < 2:
+            raise ConfigError(
+                f"shard: got True with ranks={run.world.execution.ranks}; need at least 2 ranks, or shard=False"
+            )
         try:
             check_sharding(run.world.optimizer)
         except ValueError as error:

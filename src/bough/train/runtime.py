@@ -13,9 +13,12 @@ from bough.env import EnvFault, EnvHost, InProcessHost, Workers, seats_of
 from bough.env.script import Script
 from bough.env.workers import to_stderr
 from bough.explore import Demonstration
+from bough.launch import Torchrun
 from bough.learner.leading_rank import LeadingRank
 from bough.learner.memory_meter import return_freed
+from bough.learner.rank_processes import LaunchedRanks
 from bough.learner.ranks import ALONE, Ranks
+from bough.learner.torchrun_ranks import TorchrunRanks
 from bough.policy.policy import Policy
 from bough.rollout import Agent, Deadlines, RoleModel, RolloutRunner, SeatAgent
 from bough.store import Checkpoint
@@ -95,10 +98,7 @@ class Runtime:
         if self.opening.line:
             self.notify(self.opening.line)
         if trains and run.world.execution.ranks > 1:
-            execution = run.world.execution
-            self.ranks = LeadingRank(
-                execution.ranks, update_s=execution.rank_deadline_s, notify=self.notify, shards=execution.shard
-            )
+            self.ranks = leading_rank(run, self.notify)
         self.trained = self._trained(assets)
         main = self.main
         own = RoleModel(engine=main.gated, renderer=main.policy.renderer)
@@ -364,6 +364,17 @@ class Runtime:
     def _order(self, epoch: int) -> Sequence[int]:
         generator = np.random.default_rng(derive(self.run.seed, "order", epoch))
         return generator.permutation(len(self.train_tasks)).tolist()
+
+
+def leading_rank(run: Run, notify: Callable[[str], None]) -> LeadingRank:
+    """Rank 0 of a run with several ranks: torchrun has started the others, or they start now."""
+    settings, torchrun = run.world.execution, Torchrun.found()
+    return LeadingRank(
+        TorchrunRanks(torchrun) if torchrun else LaunchedRanks(settings.ranks, settings.rank_placement),
+        update_s=settings.rank_deadline_s,
+        notify=notify,
+        shards=settings.shard,
+    )
 
 
 def make_host(run: Run, notify: Callable[[str], None] = to_stderr) -> EnvHost:

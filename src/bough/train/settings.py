@@ -229,7 +229,9 @@ class Execution:
         threads: CPU threads of PyTorch; 0 keeps PyTorch's number.
         ranks: Processes that compute the gradients of each batch, this one included: each on its own GPU for
             a policy on CUDA, else with its part of the threads. Each has the weights and the optimizer's moments, and
-            a part of the batch's trees. Gradients differ from those of one process by rounding.
+            a part of the batch's trees. Gradients differ from those of one process by rounding. Under torchrun it is
+            the number of torchrun's processes.
+        rank_placement: Where the other ranks start: `ThisMachine()`, or `Ray()` for a cluster.
         shard: Whether each rank has a part of the weights, gradients and moments (FSDP2), and gathers each layer for
             its forward and backward pass. Rank 0 has whole weights and moments too: the weights on `policy.device`, the
             moments on the CPU. Needs `optimizer.momentum="adam"`, `cpu_workers=1` and `memory_gib=None`.
@@ -244,6 +246,7 @@ class Execution:
     staleness: int = 0
     threads: int = 0
     ranks: int = 1
+    rank_placement: Placement = ThisMachine()
     shard: bool = False
     rank_deadline_s: float = 600.0
 
@@ -251,10 +254,6 @@ class Execution:
         for name, least in (("workers", 0), ("threads", 0), ("ranks", 1)):
             if getattr(self, name) < least:
                 raise ValueError(f"Execution.{name}: got {getattr(self, name)}; need at least {least}")
-        if self.shard and self.ranks < 2:
-            raise ValueError(
-                f"Execution.shard: got True with ranks={self.ranks}; need at least 2 ranks, or shard=False"
-            )
         for name in ("worker_deadline_s", "rank_deadline_s"):
             if not 0 < getattr(self, name) < math.inf:
                 raise ValueError(f"Execution.{name}: got {getattr(self, name)}; need a finite number above 0, seconds")

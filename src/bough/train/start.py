@@ -15,6 +15,7 @@ from bough.train.check import check, check_files
 from bough.train.event_loop import run_coroutine
 from bough.train.recorder import heldout_file
 from bough.train.run import Run
+from bough.train.torchrun import join_torchrun, resume_command, with_torchrun_ranks
 from bough.train.watchdog import Watchdog
 from bough.usercode import origin
 from bough.view import Live
@@ -31,6 +32,7 @@ MAY_CHANGE = (
     "worker_deadline_s",
     "worker_placement",
     "ranks",
+    "rank_placement",
     "shard",
     "rank_deadline_s",
     "limits.env_deadline_s",
@@ -43,6 +45,8 @@ LARGE_CONFIG_BYTES = 10 * 2**20
 
 def start(run: Run, out: Path = Path("runs"), *, terminal: bool | None = None) -> RunDirectory:
     """Train a run from the beginning.
+
+    In the processes that torchrun starts beside rank 0 it does not return: they follow rank 0, and end with it.
 
     Args:
         run: The run.
@@ -57,6 +61,8 @@ def start(run: Run, out: Path = Path("runs"), *, terminal: bool | None = None) -
         ConfigError: when the run's pieces do not fit together.
         NoLearningSignal: when the run cannot learn.
     """
+    join_torchrun()
+    run = with_torchrun_ranks(run)
     directory = RunDirectory.create(out / run.name)
     with owned(directory.lock):
         try:
@@ -74,6 +80,7 @@ def resume(path: Path, changes: Sequence[str] = (), *, terminal: bool | None = N
 
     A run without a checkpoint starts at its first step. A finished run is not built; it continues when `changes` add
     steps, and schedules then use the new number of steps. The working directory is that in which the run started.
+    Under torchrun it returns in rank 0 only, as `start`.
 
     Args:
         path: The run's directory.
@@ -87,8 +94,10 @@ def resume(path: Path, changes: Sequence[str] = (), *, terminal: bool | None = N
             `steps` is less than the steps done.
         NoLearningSignal: when the run cannot learn.
     """
+    join_torchrun()
     with RunDirectory.open(path).in_its_folder() as directory, owned(directory.lock):
-        run = _changed(load_run(directory), changes)
+        stored = load_run(directory)
+        run = with_torchrun_ranks(_changed(stored, changes))
         lines = [f"changed: {change}" for change in changes]
         newest, steps = Checkpoints(directory=directory.checkpoints).latest(), run.world.schedule.steps
         done = newest.checkpoint.step - run.warmup_steps if newest.checkpoint else -1
@@ -97,7 +106,7 @@ def resume(path: Path, changes: Sequence[str] = (), *, terminal: bool | None = N
         if newest.checkpoint is None and not newest.skipped:
             lines.append("the run has no checkpoint yet, and begins at its first step")
         check(run)
-        if changes:
+        if run != stored:
             directory.write_config(dump(run))
         if done >= steps and _is_complete(directory, run.warmup_steps + steps):
             with Live(run.name, steps, epochs=run.warmup_steps, terminal=terminal) as live:
@@ -176,9 +185,9 @@ def _go(run: Run, directory: RunDirectory, terminal: bool | None, lines: Sequenc
                 reason = origin.describe(error) if origin.place(error) else str(error) or type(error).__name__
                 write_run_report(run, directory, f"The run stopped early: {reason}")
             if isinstance(error, KeyboardInterrupt):
-                raise KeyboardInterrupt(f"go on with `bough resume {directory.path}`") from None
+                raise KeyboardInterrupt(f"go on with `{resume_command(directory.path)}`") from None
             if steps := Checkpoints(directory=directory.checkpoints).steps():
-                live.say(f"stopped by an error; `bough resume {directory.path}` goes on after step {steps[-1]}")
+                live.say(f"stopped by an error; `{resume_command(directory.path)}` goes on after step {steps[-1]}")
             raise
         write_run_report(run, directory, f"The run {ended}." if ended else "")
         if ended:

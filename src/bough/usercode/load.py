@@ -10,6 +10,7 @@ from hashlib import blake2b
 from io import BytesIO
 from pathlib import Path
 from types import ModuleType
+from typing import IO, Any
 
 from bough.usercode.origin import is_users
 
@@ -73,15 +74,25 @@ def loaded_files() -> dict[str, str]:
 
 def unpickle(blob: bytes, files: Mapping[str, str]) -> object:
     """Unpickle another process's object; its modules are loaded from `files` as needed."""
-    return _Unpickler(BytesIO(blob), files).load()
+    return Unpickler(BytesIO(blob), files).load()
 
 
-class _Unpickler(pickle.Unpickler):
-    def __init__(self, stream: BytesIO, files: Mapping[str, str]) -> None:
-        super().__init__(stream)
+class Unpickler(pickle.Unpickler):
+    """Unpickles as `unpickle` does. `torch.load` takes this module in place of `pickle`."""
+
+    def __init__(self, stream: IO[bytes], files: Mapping[str, str], **options: Any) -> None:
+        """Read a pickle.
+
+        Args:
+            stream: The pickle.
+            files: As of `loaded_files` of the process that has pickled.
+            options: As of `pickle.Unpickler`.
+        """
+        super().__init__(stream, **options)
         self._files = files
 
     def find_class(self, module_name: str, global_name: str) -> object:
+        """Load the file of the class, if it is the user's."""
         if module_name in MAINS:
             self._load_main()
         elif module_name not in sys.modules and module_name in self._files:

@@ -1,0 +1,56 @@
+"""Runs whose ranks torchrun started."""
+
+import sys
+from pathlib import Path
+
+from bough.config.config import ConfigError
+from bough.config.override import override
+from bough.launch import ThisMachine, Torchrun
+from bough.train.run import Run
+
+
+def join_torchrun() -> None:
+    """Follow rank 0 and end this process, if torchrun started it as another rank."""
+    torchrun = Torchrun.found()
+    if torchrun is None:
+        return
+    # Imported here because it imports torch.
+    from bough.learner.torchrun_ranks import follow_torchrun, lead_torchrun
+
+    if torchrun.rank == 0:
+        lead_torchrun(torchrun)
+        return
+    follow_torchrun(torchrun)
+    sys.exit()
+
+
+def with_torchrun_ranks(run: Run) -> Run:
+    """The run with as many ranks as torchrun started, if it did.
+
+    Raises:
+        ConfigError: when the run has another number of ranks, or starts them elsewhere.
+    """
+    torchrun, execution = Torchrun.found(), run.world.execution
+    if torchrun is None:
+        return run
+    if execution.ranks not in (1, torchrun.count):
+        raise ConfigError(
+            f"ranks: got {execution.ranks} with {torchrun.count} processes of torchrun; need ranks={torchrun.count}, "
+            "or as many processes: change ranks, or torchrun's --nproc-per-node and --nnodes"
+        )
+    if execution.rank_placement != ThisMachine():
+        raise ConfigError(
+            f"rank_placement: got {execution.rank_placement} under torchrun, which has started the ranks; need "
+            "rank_placement=ThisMachine(), or a run without torchrun"
+        )
+    return override(run, [f"ranks={torchrun.count}"])
+
+
+def resume_command(path: Path) -> str:
+    """The command that continues a run, started as this process was.
+
+    Args:
+        path: The run's directory.
+    """
+    command = f"bough resume {path}"
+    return f"torchrun --max-restarts=3 ... -m {command}" if Torchrun.found() else command
