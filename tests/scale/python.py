@@ -19,6 +19,15 @@ def policy() -> Policy:
     return Tiny(width=64, heads=2, vocab_tokens=300, context_tokens=512).build(["the red key is in the drawer"])
 
 
+def changed_policy() -> Policy:
+    """The policy with clearly other log-probabilities."""
+    changed = policy()
+    with torch.no_grad():
+        for weight in changed.parameters().values():
+            weight.mul_(1.1)
+    return changed
+
+
 def prompts(count: int, tokens: int | None = None) -> list[tuple[int, ...]]:
     generator = torch.Generator().manual_seed(count)
     lengths = [tokens or 5 + 7 * number for number in range(count)]

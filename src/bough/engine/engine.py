@@ -84,7 +84,9 @@ class Completion:
             None when the engine does not compute them: such a path can be searched and imitated, not reinforced.
         entropies: n entropies of that distribution in nats; None when not requested, or not computed.
         finish: Why the completion ended.
-        policy_version: The number of weight updates of the sampling weights.
+        policy_version: The number of weight updates of the weights that sampled the first token. An engine with
+            `InFlightUpdates` may sample later tokens from newer weights; `logprobs` are those of the weights that
+            sampled each token.
         top_probs: For each of the n positions the most likely tokens, most likely first, each with its probability
             under the raw distribution: temperature 1, no top-p. None when not requested.
     """
@@ -177,6 +179,16 @@ class Replacing(Protocol):
     @property
     def replaced(self) -> int:
         """Number of processes replaced so far."""
+        ...
+
+
+@runtime_checkable
+class InFlightUpdates(Protocol):
+    """An engine that may load weights and drop its KV cache while completions are in flight."""
+
+    @property
+    def updates_in_flight(self) -> bool:
+        """Whether completions in flight are allowed then; they continue under the new weights, without old keys."""
         ...
 
 

@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from bough.engine.engine import Completion, Engine, Request
+from bough.engine.engine import Completion, Engine, InFlightUpdates, Request
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -15,12 +15,14 @@ class GatedEngine:
     """Separates the requests to an engine from the loading of its weights.
 
     Requests run concurrently. While weights are loaded none is in flight: those in flight end first, new ones wait. So
-    all tokens of a completion come from the weights of one version.
+    all tokens of a completion come from the weights of one version. Completions of an engine with `InFlightUpdates` do
+    not wait, and continue under the new weights; only scores wait.
     """
 
     def __init__(self, engine: Engine) -> None:
         """Send requests to `engine`."""
         self._engine = engine
+        self._in_flight = isinstance(engine, InFlightUpdates) and engine.updates_in_flight
         self._requests = 0
         self._loading = False
         self._waiting: list[asyncio.Future[None]] = []
@@ -36,7 +38,9 @@ class GatedEngine:
         return self._engine.context_tokens
 
     async def generate(self, request: Request) -> Completion:
-        """See `Engine.generate`; waits while weights are loaded."""
+        """See `Engine.generate`; waits while weights are loaded, unless the engine has `InFlightUpdates`."""
+        if self._in_flight:
+            return await self._engine.generate(request)
         async with self._request():
             return await self._engine.generate(request)
 
@@ -56,7 +60,7 @@ class GatedEngine:
 
     @asynccontextmanager
     async def loading(self) -> AsyncGenerator[None]:
-        """The time in which weights may be loaded; waits until no request is in flight."""
+        """The time in which weights may be loaded; waits until no request is in flight that must end before."""
         while self._loading:
             await self._change()
         self._loading = True

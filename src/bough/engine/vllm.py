@@ -30,6 +30,8 @@ class Vllm:
         python: The Python that has vLLM, such as "envs/vllm/bin/python"; None is this one.
         cache_gib: Memory for the KV cache, whole GiB; None leaves it to vLLM, on a GPU within 40 % of its memory.
         compiled: Whether vLLM compiles the model; it starts later and generates faster.
+        updates_in_flight: Whether completions continue under new weights that are loaded while trees grow (with
+            staleness above 1); else the load waits until they end.
         entropies: Whether completions have entropies. Each token then brings the log-probabilities of the whole
             vocabulary, so take it for small vocabularies.
         arguments: Further arguments of the server by their names with underscores, such as {"block_size": 32}; True
@@ -44,6 +46,7 @@ class Vllm:
     python: str | None = None
     cache_gib: int | None = None
     compiled: bool = False
+    updates_in_flight: bool = True
     entropies: bool = False
     arguments: Mapping[str, object] = field(default_factory=dict[str, object])
     start_s: float = 300.0

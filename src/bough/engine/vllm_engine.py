@@ -44,10 +44,17 @@ class _Logprobs(BaseModel):
     content: list[_Sampled] | None = None
 
 
+class _Span(BaseModel):
+    """The version that sampled a part of the tokens."""
+
+    version: int
+
+
 class _Choice(BaseModel):
     finish_reason: str | None = None
     token_ids: list[int] = Field(default_factory=list[int])
     logprobs: _Logprobs | None = None
+    weight_versions: list[_Span] | None = None
 
 
 class _Answer(BaseModel):
@@ -84,6 +91,11 @@ class VllmEngine:
         return self._context_tokens
 
     @property
+    def updates_in_flight(self) -> bool:
+        """See `InFlightUpdates`."""
+        return self._config.updates_in_flight
+
+    @property
     def pid(self) -> int | None:
         """The process id of the server."""
         return self._server.pid
@@ -100,6 +112,8 @@ class VllmEngine:
 
     async def generate(self, request: Request) -> Completion:
         """See `Engine.generate`. Seeds count modulo 2**63. Cancelling the call ends the request in the server.
+
+        The completion has the version of its first token. A completion without a token has the newest version.
 
         Raises:
             ValueError: when the prompt leaves no room for a token, or for top_probs.
@@ -142,7 +156,7 @@ class VllmEngine:
             logprobs=tuple(0.0 if greedy else each.logprob for each in sampled),
             entropies=tuple(0.0 if greedy else _entropy(each) for each in sampled) if entropies else None,
             finish=finish,
-            policy_version=self._policy_version,
+            policy_version=choice.weight_versions[0].version if choice.weight_versions else self._policy_version,
         )
 
     async def score(
@@ -180,10 +194,10 @@ class VllmEngine:
         return tuple(await asyncio.gather(*(self.score(prompt_tokens, each, temperature) for each in continuations)))
 
     def load_weights(self, weights: Mapping[str, Tensor], policy_version: int) -> None:
-        """See `Engine.load_weights`.
+        """See `Engine.load_weights`; completions may be in flight, unless `updates_in_flight` is False.
 
         Raises:
-            RuntimeError: when requests are in flight.
+            RuntimeError: when requests are in flight and may not.
             ValueError: when names or shapes differ from the model's; the engine keeps the old weights.
             EngineFault: when the server fails, and a new one does too.
         """
@@ -192,10 +206,10 @@ class VllmEngine:
         self._policy_version = policy_version
 
     def reset_cache(self) -> None:
-        """See `Engine.reset_cache`.
+        """See `Engine.reset_cache`; the keys and values of completions in flight are computed again.
 
         Raises:
-            RuntimeError: when requests are in flight.
+            RuntimeError: when requests are in flight and may not.
             EngineFault: when the server fails, and a new one does too.
         """
         self._settled("reset_cache: called")
@@ -210,7 +224,7 @@ class VllmEngine:
         self._server.close()
 
     def _settled(self, call: str) -> None:
-        if self._flying:
+        if self._flying and not self.updates_in_flight:
             raise RuntimeError(f"{call} with {self._flying} requests in flight; need none; await or cancel them first")
 
     async def _ask(self, tokens: Sequence[int], **sampling: object) -> _Answer:
@@ -245,7 +259,7 @@ class VllmEngine:
             raise EngineFault(f"the vLLM server answered what is no completion: {error}") from error
 
     async def _mend(self, number: int) -> str:
-        """Replace the server of a failed request, unless it is in order; returns what is to be said about it."""
+        """Replace the server of a failed request, unless it is in order; returns the end of its log."""
         if self._closed or await asyncio.to_thread(lambda: self._server.number == number and self._server.alive):
             return ""
         return await asyncio.to_thread(self._server.replace, number, "it died or hung")

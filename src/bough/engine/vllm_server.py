@@ -72,7 +72,8 @@ class VllmServer:
         self._newest = 0
         self._broken = ""
         self._process: subprocess.Popen[bytes] | None = None
-        self._reviving = threading.Lock()
+        # A replacement must not start with old weights while new ones are loaded.
+        self._changing = threading.RLock()
         try:
             policy.save(self._folder / "model")
             self._start()
@@ -86,7 +87,9 @@ class VllmServer:
         return self._process.pid if self._process else None
 
     def load(self, weights: Mapping[str, Tensor], version: int) -> None:
-        """Load new weights and drop the KV cache; requests in flight go on under the new weights.
+        """Load new weights and drop the KV cache.
+
+        Requests in flight continue under the new weights: their keys and values are computed again by them.
 
         Raises:
             ValueError: when names or shapes differ from the model's. The server keeps the old weights then.
@@ -96,16 +99,16 @@ class VllmServer:
         self._check(weights)
         fresh = self._folder / "fresh.safetensors"
         save_file({name: weight.detach().contiguous() for name, weight in weights.items()}, fresh)
-        fresh.replace(self._weights)
-        self._newest = version
-        started = self.number
-        try:
-            self._update()
-        except httpx2.HTTPError:
-            self.replace(started, "it failed in an update of the weights")
+        with self._changing:
+            fresh.replace(self._weights)
+            self._newest = version
+            try:
+                self._update()
+            except httpx2.HTTPError:
+                self.replace(self.number, "it failed in an update of the weights")
 
     def drop_cache(self) -> None:
-        """Drop the KV cache; no request may be in flight.
+        """Drop the KV cache; that of requests in flight is computed again.
 
         Raises:
             EngineFault: when the server fails, and a new one does too.
@@ -125,7 +128,7 @@ class VllmServer:
         Raises:
             EngineFault: after too many replacements, or when the new server does not start.
         """
-        with self._reviving:
+        with self._changing:
             if self._broken:
                 raise EngineFault(self._broken)
             if number != self.number:
@@ -204,6 +207,7 @@ class VllmServer:
                 )
             time.sleep(0.2)
         self._post("/init_weight_transfer_engine", {"init_info": {}})
+        self._post("/update_weight_version", {"new_version": str(self._newest)})
         self.number += 1
 
     def _arguments(self) -> list[str]:
@@ -265,7 +269,7 @@ class VllmServer:
             if process.stdin is not None:
                 process.stdin.close()
         log = self._folder / "log"
-        return _said(log.read_text(errors="replace")) if log.is_file() else "It has no log"
+        return _shown(log.read_text(errors="replace")) if log.is_file() else "It has no log"
 
 
 def device_arguments(device: str, cache_gib: int | None) -> dict[str, object]:
@@ -278,16 +282,18 @@ def device_arguments(device: str, cache_gib: int | None) -> dict[str, object]:
     return {"kv_cache_memory_bytes": cache_gib * 2**30}
 
 
-def _said(log: str) -> str:
+def _shown(log: str) -> str:
     """The errors in a log, the first ones first; its end when there is none."""
     # An error's details may be on the line after it.
     errors = [
-        found[0]
-        for found in re.finditer(r"\w*(Error|Exception|error): .*(\n  .*)?", log)
-        if "WARNING" not in log[log.rfind("\n", 0, found.start()) + 1 : found.start()]
+        match[0]
+        for match in re.finditer(r"\w*(Error|Exception|error): .*(\n  .*)?", log)
+        if "WARNING" not in log[log.rfind("\n", 0, match.start()) + 1 : match.start()]
     ]
-    said = "\n".join(dict.fromkeys(errors))[:SHOWN]
-    return f"Its log says:\n{said}" if said else f"Its log ends:\n{log[-SHOWN:].strip() or '(nothing)'}"
+    found = "\n".join(dict.fromkeys(errors))[:SHOWN]
+    if found:
+        return f"Its log reports:\n{found}"
+    return f"Its log ends with:\n{log[-SHOWN:].strip() or '(nothing)'}"
 
 
 def _room(policy: "ServedPolicy") -> Path | None:
