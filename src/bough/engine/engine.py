@@ -193,6 +193,16 @@ class InFlightUpdates(Protocol):
 
 
 @runtime_checkable
+class AdapterLoading(Protocol):
+    """An engine that may apply a policy's adapters itself, without merged weights."""
+
+    @property
+    def loads_adapters(self) -> bool:
+        """Whether `load_weights` takes the weights of `Adapters` in place of the model's."""
+        ...
+
+
+@runtime_checkable
 class Caching(Protocol):
     """An engine that keeps keys and values in the memory of the policy's device."""
 

@@ -5,10 +5,13 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from bough.engine.engine import Completion, Engine, InFlightUpdates, Request
+from bough.engine.adapted_policy import AdaptedPolicy
+from bough.engine.engine import AdapterLoading, Completion, Engine, InFlightUpdates, Request
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+    from bough.engine.model import ServedPolicy
 
 
 class GatedEngine:
@@ -75,6 +78,13 @@ class GatedEngine:
     def load_weights(self, weights: "Mapping[str, Tensor]", policy_version: int) -> None:
         """See `Engine.load_weights`; call it in `loading`."""
         self._engine.load_weights(weights, policy_version)
+
+    def load_policy(self, policy: "ServedPolicy", policy_version: int) -> None:
+        """Load a policy's weights, or its adapters alone where the engine takes them; call it in `loading`."""
+        adapters = None
+        if isinstance(self._engine, AdapterLoading) and self._engine.loads_adapters:
+            adapters = policy.adapters() if isinstance(policy, AdaptedPolicy) else None
+        self._engine.load_weights(policy.weights() if adapters is None else adapters.weights, policy_version)
 
     def reset_cache(self) -> None:
         """See `Engine.reset_cache`."""

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from bough.engine.local import Local
 from bough.engine.replicated_recipe import ReplicatedRecipe
+from bough.engine.vllm import Vllm
 from bough.launch import Placement, ThisMachine
 from bough.tree.needs import Need, gives_of
 
@@ -37,6 +38,10 @@ class Replicas:
     def __post_init__(self) -> None:
         if self.count < 1:
             raise ValueError(f"Replicas.count: got {self.count}; need at least 1")
+        if isinstance(self.engine, Vllm) and self.engine.adapters:
+            raise ValueError(
+                "Replicas.engine: got Vllm(adapters=True); need adapters=False, as replicas get merged weights"
+            )
         for name in ("start_s", "deadline_s"):
             if not getattr(self, name) > 0:
                 raise ValueError(f"Replicas.{name}: got {getattr(self, name)}; need more than 0 seconds")

@@ -12,7 +12,18 @@ if TYPE_CHECKING:
     from bough.engine.model import ServedPolicy
     from bough.engine.vllm_engine import VllmEngine
 
-OWN = ("model", "uds", "host", "port", "dtype", "max_model_len", "max_num_seqs", "logprobs_mode", "generation_config")
+OWN = (
+    "model",
+    "uds",
+    "host",
+    "port",
+    "dtype",
+    "max_model_len",
+    "max_num_seqs",
+    "logprobs_mode",
+    "generation_config",
+    "enable_lora",
+)
 """Arguments of vLLM that Bough sets."""
 
 
@@ -32,6 +43,8 @@ class Vllm:
         compiled: Whether vLLM compiles the model; it starts later and generates faster.
         updates_in_flight: Whether completions continue under new weights that are loaded while trees grow (with
             staleness above 1); else the load waits until they end.
+        adapters: Whether vLLM applies the policy's adapters (LoRA): it loads the base weights once, and an update loads
+            the adapters alone. Else adapters are merged, and an update loads every weight.
         entropies: Whether completions have entropies. Each token then brings the log-probabilities of the whole
             vocabulary, so take it for small vocabularies.
         arguments: Further arguments of the server by their names with underscores, such as {"block_size": 32}; True
@@ -47,6 +60,7 @@ class Vllm:
     cache_gib: int | None = None
     compiled: bool = False
     updates_in_flight: bool = True
+    adapters: bool = False
     entropies: bool = False
     arguments: Mapping[str, object] = field(default_factory=dict[str, object])
     start_s: float = 300.0
@@ -86,7 +100,8 @@ class Vllm:
 
         Raises:
             ImportError: when this Python shall run vLLM and does not have it; the message has the command.
-            ValueError: when the server does not start; the message has its last lines.
+            ValueError: when the server does not start; the message has its last lines. For `adapters` when the policy
+                has none, or vLLM does not take their rank.
         """
         if self.python is None and importlib.util.find_spec("vllm") is None:
             raise ImportError(

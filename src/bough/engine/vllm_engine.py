@@ -3,6 +3,7 @@
 import asyncio
 import math
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -75,7 +76,7 @@ class VllmEngine:
         self._server = VllmServer(config, python, policy)
         self._client: httpx2.AsyncClient | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._flying = 0
+        self._flying = Counter[str]()
         self._since = 0.0
         self._busy_s = 0.0
         self._closed = False
@@ -96,6 +97,11 @@ class VllmEngine:
         return self._config.updates_in_flight
 
     @property
+    def loads_adapters(self) -> bool:
+        """See `AdapterLoading`."""
+        return self._config.adapters
+
+    @property
     def pid(self) -> int | None:
         """The process id of the server."""
         return self._server.pid
@@ -113,7 +119,7 @@ class VllmEngine:
     async def generate(self, request: Request) -> Completion:
         """See `Engine.generate`. Seeds count modulo 2**63. Cancelling the call ends the request in the server.
 
-        The completion has the version of its first token. A completion without a token has the newest version.
+        The completion has the version of its first token, the oldest. With adapters all tokens have it.
 
         Raises:
             ValueError: when the prompt leaves no room for a token, or for top_probs.
@@ -131,7 +137,7 @@ class VllmEngine:
                 f"Sampling.top_probs: got {sampling.top_probs} with engine=Vllm, whose log-probabilities are those of "
                 "the sampled distribution; need engine=Local"
             )
-        entropies = sampling.entropies and self._config.entropies
+        entropies, newest = sampling.entropies and self._config.entropies, self._policy_version
         answer = await self._ask(
             prompt,
             max_tokens=min(sampling.max_tokens, self._context_tokens - len(prompt)),
@@ -150,13 +156,14 @@ class VllmEngine:
                 f"vLLM answered {len(tokens)} tokens with {len(sampled)} log-probabilities, finished "
                 f"{choice.finish_reason!r}; need as many of both, at least one, and one of {list(FINISHES)}"
             )
-        greedy = sampling.temperature == 0
+        greedy, spans = sampling.temperature == 0, choice.weight_versions
         return Completion(
             tokens=tokens,
             logprobs=tuple(0.0 if greedy else each.logprob for each in sampled),
             entropies=tuple(0.0 if greedy else _entropy(each) for each in sampled) if entropies else None,
             finish=finish,
-            policy_version=choice.weight_versions[0].version if choice.weight_versions else self._policy_version,
+            # A request names its adapters, but other weights may be updated before its first token.
+            policy_version=newest if self.loads_adapters or not spans else spans[0].version,
         )
 
     async def score(
@@ -202,7 +209,7 @@ class VllmEngine:
             EngineFault: when the server fails, and a new one does too.
         """
         self._settled(f"load_weights: got weights of version {policy_version}")
-        self._server.load(weights, policy_version)
+        self._server.load(weights, policy_version, in_use=self._flying.keys())
         self._policy_version = policy_version
 
     def reset_cache(self) -> None:
@@ -225,7 +232,9 @@ class VllmEngine:
 
     def _settled(self, call: str) -> None:
         if self._flying and not self.updates_in_flight:
-            raise RuntimeError(f"{call} with {self._flying} requests in flight; need none; await or cancel them first")
+            raise RuntimeError(
+                f"{call} with {self._flying.total()} requests in flight; need none; await or cancel them first"
+            )
 
     async def _ask(self, tokens: Sequence[int], **sampling: object) -> _Answer:
         """Post a request.
@@ -236,18 +245,18 @@ class VllmEngine:
         if self._closed:
             raise EngineFault("the engine is closed; build a new one")
         always = {"ignore_eos": True, "detokenize": False}
-        body = {"token_ids": list(tokens), "sampling_params": always | sampling}
-        number = self._server.number
+        number, model = self._server.number, self._server.served
+        body = {"model": model, "token_ids": list(tokens), "sampling_params": always | sampling}
         if not self._flying:
             self._since = time.monotonic()
-        self._flying += 1
+        self._flying[model] += 1
         try:
             response = await self._connected().post(PATH, json=body)
         except httpx2.HTTPError as error:
             log = await self._mend(number)
             raise EngineFault(f"the vLLM server did not answer ({type(error).__name__}: {error}). {log}") from error
         finally:
-            self._flying -= 1
+            self._flying -= Counter([model])
             if not self._flying:
                 self._busy_s += time.monotonic() - self._since
         if not response.is_success:
