@@ -203,6 +203,24 @@ class AdapterLoading(Protocol):
 
 
 @runtime_checkable
+class Sleeping(Protocol):
+    """An engine that may free the policy's device while the policy learns. No request may be in flight then."""
+
+    @property
+    def sleeps(self) -> bool:
+        """Whether it frees the device; `sleep` and `wake` do nothing otherwise."""
+        ...
+
+    def sleep(self) -> None:
+        """Free the device and drop the KV cache. Safe to call twice."""
+        ...
+
+    def wake(self) -> None:
+        """Take the memory again, with the same weights. Safe to call twice."""
+        ...
+
+
+@runtime_checkable
 class Caching(Protocol):
     """An engine that keeps keys and values in the memory of the policy's device."""
 

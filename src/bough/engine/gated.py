@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from bough.engine.adapted_policy import AdaptedPolicy
-from bough.engine.engine import AdapterLoading, Completion, Engine, InFlightUpdates, Request
+from bough.engine.engine import AdapterLoading, Completion, Engine, InFlightUpdates, Request, Sleeping
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -89,6 +89,21 @@ class GatedEngine:
     def reset_cache(self) -> None:
         """See `Engine.reset_cache`."""
         self._engine.reset_cache()
+
+    @property
+    def sleeps(self) -> bool:
+        """See `Sleeping`."""
+        return isinstance(self._engine, Sleeping) and self._engine.sleeps
+
+    def sleep(self) -> None:
+        """See `Sleeping.sleep`."""
+        if isinstance(self._engine, Sleeping):
+            self._engine.sleep()
+
+    def wake(self) -> None:
+        """See `Sleeping.wake`."""
+        if isinstance(self._engine, Sleeping):
+            self._engine.wake()
 
     async def close(self) -> None:
         """See `Engine.close`."""

@@ -38,10 +38,10 @@ class Replicas:
     def __post_init__(self) -> None:
         if self.count < 1:
             raise ValueError(f"Replicas.count: got {self.count}; need at least 1")
-        if isinstance(self.engine, Vllm) and self.engine.adapters:
-            raise ValueError(
-                "Replicas.engine: got Vllm(adapters=True); need adapters=False, as replicas get merged weights"
-            )
+        if isinstance(self.engine, Vllm):
+            for name in ("adapters", "sleeps"):
+                if getattr(self.engine, name):
+                    raise ValueError(f"Replicas.engine: got Vllm({name}=True); need {name}=False in Replicas")
         for name in ("start_s", "deadline_s"):
             if not getattr(self, name) > 0:
                 raise ValueError(f"Replicas.{name}: got {getattr(self, name)}; need more than 0 seconds")

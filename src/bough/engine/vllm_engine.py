@@ -102,6 +102,11 @@ class VllmEngine:
         return self._config.adapters
 
     @property
+    def sleeps(self) -> bool:
+        """See `Sleeping`."""
+        return self._config.sleeps
+
+    @property
     def pid(self) -> int | None:
         """The process id of the server."""
         return self._server.pid
@@ -208,7 +213,7 @@ class VllmEngine:
             ValueError: when names or shapes differ from the model's; the engine keeps the old weights.
             EngineFault: when the server fails, and a new one does too.
         """
-        self._settled(f"load_weights: got weights of version {policy_version}")
+        self._settled(f"load_weights: got weights of version {policy_version}", allowed=self.updates_in_flight)
         self._server.load(weights, policy_version, in_use=self._flying.keys())
         self._policy_version = policy_version
 
@@ -219,8 +224,28 @@ class VllmEngine:
             RuntimeError: when requests are in flight and may not.
             EngineFault: when the server fails, and a new one does too.
         """
-        self._settled("reset_cache: called")
+        self._settled("reset_cache: called", allowed=self.updates_in_flight)
         self._server.drop_cache()
+
+    def sleep(self) -> None:
+        """See `Sleeping.sleep`.
+
+        Raises:
+            RuntimeError: when requests are in flight.
+            EngineFault: when the server fails, and a new one does too.
+        """
+        if self.sleeps:
+            self._settled("sleep: called", allowed=False)
+            self._server.sleep()
+
+    def wake(self) -> None:
+        """See `Sleeping.wake`.
+
+        Raises:
+            EngineFault: when the server fails, and a new one does too.
+        """
+        if self.sleeps:
+            self._server.wake()
 
     async def close(self) -> None:
         """See `Engine.close`. Requests in flight fail with an `EngineFault`."""
@@ -230,8 +255,8 @@ class VllmEngine:
         self._client = None
         self._server.close()
 
-    def _settled(self, call: str) -> None:
-        if self._flying and not self.updates_in_flight:
+    def _settled(self, call: str, *, allowed: bool) -> None:
+        if self._flying and not allowed:
             raise RuntimeError(
                 f"{call} with {self._flying.total()} requests in flight; need none; await or cancel them first"
             )

@@ -78,6 +78,7 @@ class VllmServer:
         self.number = 0
         self._newest = 0
         self._broken = ""
+        self._asleep = False
         self._process: subprocess.Popen[bytes] | None = None
         # A replacement must not start with old weights while new ones are loaded.
         self._changing = threading.RLock()
@@ -136,11 +137,35 @@ class VllmServer:
         Raises:
             EngineFault: when the server fails, and a new one does too.
         """
+        self._control("/reset_prefix_cache?reset_running_requests=true", "it did not drop its cache")
+
+    def sleep(self) -> None:
+        """Free the GPU; nothing when that is done.
+
+        Raises:
+            EngineFault: when the server fails, and a new one does too. The new one is awake.
+        """
+        if self._asleep:
+            return
+        self._asleep = True
+        self._control("/sleep?level=1", "it did not free the GPU")
+
+    def wake(self) -> None:
+        """Take the GPU's memory again; nothing when that is done.
+
+        Raises:
+            EngineFault: as of `sleep`.
+        """
+        if self._asleep:
+            self._control("/wake_up", "it did not take the GPU's memory again")
+            self._asleep = False
+
+    def _control(self, path: str, why: str) -> None:
         started = self.number
         try:
-            self._post("/reset_prefix_cache?reset_running_requests=true")
+            self._post(path)
         except httpx2.HTTPError:
-            self.replace(started, "it did not drop its cache")
+            self.replace(started, why)
 
     def replace(self, number: int, why: str) -> str:
         """End server `number` and start another one; does nothing when that has happened already.
@@ -232,6 +257,7 @@ class VllmServer:
                     f"the vLLM server did not answer within {self._settings.start_s:g} s (Vllm.start_s). {self._end()}"
                 )
             time.sleep(0.2)
+        self._asleep = False
         self._post("/init_weight_transfer_engine", {"init_info": {}})
         self._post("/update_weight_version", {"new_version": str(self._newest)})
         self.number += 1
@@ -250,6 +276,7 @@ class VllmServer:
             "logprobs_mode": "processed_logprobs",
             "max_logprobs": -1 if settings.entropies else 1,
             "generation_config": "vllm",
+            "enable_sleep_mode": settings.sleeps,
             "enable_scale_out": True,
             "disable_log_stats": True,
             "disable_uvicorn_access_log": True,

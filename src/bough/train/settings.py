@@ -14,6 +14,7 @@ from bough.launch import Placement, ThisMachine
 from bough.train.revise import Revise
 from bough.tree.needs import (
     DEMONSTRATIONS,
+    IDLE_UPDATES,
     ON_POLICY,
     ORACLE,
     REVISED_PATHS,
@@ -263,8 +264,8 @@ class Execution:
 
     @property
     def gives(self) -> frozenset[Need]:
-        """Rollouts of the current weights, unless trees grow during the update."""
-        return frozenset(() if self.staleness else {ON_POLICY})
+        """Rollouts of the current weights, and updates of an idle engine, unless trees grow during the update."""
+        return frozenset(() if self.staleness else {ON_POLICY, IDLE_UPDATES})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
