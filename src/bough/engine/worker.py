@@ -51,6 +51,7 @@ class EngineWorker:
         ready: Whether it has built its engine.
         stats: Its counts, as last reported.
         busy_s: Its seconds of passes, as last reported.
+        replaced: Processes that its engine replaced, as last reported.
         wrong: The error of its start, if any.
         hung: Whether it did not answer in time.
         starts: Number of starts in a row without a process that became ready, this one included.
@@ -64,6 +65,7 @@ class EngineWorker:
     ready: bool = False
     stats: Stats = field(default_factory=Stats)
     busy_s: float = 0.0
+    replaced: int = 0
     wrong: str = ""
     hung: bool = False
     starts: int = 1
@@ -115,14 +117,14 @@ class EngineWorker:
         Raises:
             EOFError, OSError: when the process has ended.
         """
-        said: Report | str | None = self.connection.recv()
-        if isinstance(said, str):
-            self.wrong = said
-            raise EOFError(said)
+        report: Report | str | None = self.connection.recv()
+        if isinstance(report, str):
+            self.wrong = report
+            raise EOFError(report)
         self.ready, self.answered = True, time.monotonic()
-        if said is not None:
-            self.stats, self.busy_s = said.stats, said.busy_s
-        return said
+        if report is not None:
+            self.stats, self.busy_s, self.replaced = report.stats, report.busy_s, report.replaced
+        return report
 
     def end(self) -> int | None:
         """End the process; returns its exit status, minus the signal where one killed it."""

@@ -16,6 +16,9 @@ from bough.launch.placement import LaunchError, start_child
 TOKEN_BYTES = 32
 POLL_S = 0.2
 
+NICENESS = "RAY_worker_niceness"
+"""The variable of Ray with the niceness of actors. Its default, 15, starves engines beside any other process."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ray:
@@ -60,6 +63,7 @@ class Ray:
         """
         ray = _ray()
         if not ray.is_initialized():
+            os.environ.setdefault(NICENESS, "0")
             try:
                 ray.init(address=self.address, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
             except ConnectionError as error:

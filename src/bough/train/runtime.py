@@ -309,6 +309,8 @@ class Runtime:
         }
         new = {name: float(count - self._counted[name]) for name, count in now.items()}
         self._counted = now
+        if lost := new["engine/replaced"]:
+            self.notify(f"{lost:g} engine processes died or hung and were replaced (engine/replaced)")
         return {name: count for name, count in new.items() if count}
 
     def _draw(self, first: int) -> list[Task]:
