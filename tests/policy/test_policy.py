@@ -4,6 +4,7 @@ from pathlib import Path
 import folders
 import pytest
 import torch
+from peft import PeftModel
 from transformers import (
     AutoModelForCausalLM,
     AutoTokenizer,
@@ -16,6 +17,7 @@ from transformers import (
 
 from bough.context import conversation
 from bough.engine.model import Model
+from bough.engine.vllm_adapters import VllmAdapters
 from bough.policy import Lora, Pretrained, Tiny
 from bough.policy.model import causal
 from bough.policy.policy import Policy
@@ -193,6 +195,19 @@ def test_state_comes_back_bit_for_bit(lora: Lora | None, tmp_path: Path) -> None
         policy.load_state({name: tensor for name, tensor in state.items() if name != first})
     with pytest.raises(ValueError, match=f"Policy.load_state: got '{first}' of shape"):
         policy.load_state({**state, first: state[first][:1]})
+
+
+def test_peft_reads_the_base_and_the_adapters(tmp_path: Path) -> None:
+    policy = Pretrained(path=str(folders.folder(tmp_path / "from")), device="cpu", lora=LORA).build()
+    shake(policy)
+    policy.save_base(tmp_path / "base")
+    adapters = policy.adapters()
+    assert adapters is not None
+    VllmAdapters(tmp_path, adapters)
+    model = PeftModel.from_pretrained(AutoModelForCausalLM.from_pretrained(tmp_path / "base"), tmp_path / "adapters-1")
+    read = tokens(15)
+    torch.testing.assert_close(logits(policy, read), model(read[None]).logits[0], rtol=1e-5, atol=1e-5)
+    assert Pretrained(path=str(tmp_path / "base"), device="cpu").build().adapters() is None
 
 
 @pytest.mark.parametrize("lora", [None, LORA], ids=["full", "lora"])

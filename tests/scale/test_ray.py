@@ -19,6 +19,7 @@ from tests.small import run as small
 from bough.engine import Local, Replicas
 from bough.env import EnvFault, Workers
 from bough.launch import LaunchError, Ray
+from bough.launch.ray_cluster import NICENESS
 from bough.learner.leading_rank import LeadingRank
 from bough.learner.rank_processes import LaunchedRanks
 from bough.store import RunDirectory, read_metrics
@@ -34,7 +35,7 @@ SMALL = Ray(cpus=0.1)
 def cluster() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         # By default its processes have the lowest priority.
-        patch.setenv("RAY_worker_niceness", "0")
+        patch.setenv(NICENESS, "0")
         ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
     yield
     ray.shutdown()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from tests.scale.python import ENGINE, PYTHON, policy, prompts
+from tests.scale.python import ENGINE, PYTHON, changed_policy, policy, prompts
 
 from bough.engine import EngineFault, FinishReason, Local, Request, Sampling, Vllm
 from bough.engine.vllm_engine import VllmEngine
@@ -128,7 +128,7 @@ def test_weights_of_another_model_are_refused_and_the_old_ones_stay(shared: Vllm
     assert asyncio.run(shared.score(PROMPTS[0], PROMPTS[1])) == pytest.approx(before, abs=1e-6)
 
 
-def test_what_is_wrong_with_a_request_is_told(shared: VllmEngine) -> None:
+def test_bad_requests_raise_what_is_wrong(shared: VllmEngine) -> None:
     async def main() -> None:
         with pytest.raises(ValueError, match=r"got a prompt of 600 tokens; need at least 1 and fewer than .* 512"):
             await shared.generate(ask((5,) * 600))
@@ -146,34 +146,59 @@ def test_what_is_wrong_with_a_request_is_told(shared: VllmEngine) -> None:
     asyncio.run(main())
 
 
-def test_weights_need_a_quiet_engine_and_cancelled_requests_are_none(shared: VllmEngine) -> None:
+def test_completions_in_flight_continue_under_new_weights(shared: VllmEngine) -> None:
+    """Log-probabilities of the tokens before the update are those of the old weights, after it those of the new."""
+    old, new = Local(slots=8).build(policy()), Local(slots=8).build(changed := changed_policy())
+    shared.load_weights(policy().weights(), 6)
+
+    async def main() -> None:
+        requests = [replace(ask(prompt, max_tokens=400), stop_tokens=()) for prompt in PROMPTS[:6]]
+        tasks = [asyncio.create_task(shared.generate(request)) for request in requests]
+        # Its end shows that all completions have begun.
+        await shared.generate(replace(requests[0], sampling=Sampling(max_tokens=40)))
+        shared.load_weights(changed.weights(), 7)
+        shared.reset_cache()
+        fresh, found = await shared.generate(requests[0]), await asyncio.gather(*tasks)
+        assert fresh.policy_version == 7
+        assert fresh.logprobs == pytest.approx(await new.score(PROMPTS[0], fresh.tokens), abs=1e-4)
+        for prompt, each in zip(PROMPTS, found, strict=False):
+            assert (each.policy_version, len(each.tokens)) == (6, 400)
+            scores = [torch.tensor(await local.score(prompt, each.tokens)) for local in (old, new)]
+            under_old, under_new = [(torch.tensor(each.logprobs) - score).abs() < 1e-4 for score in scores]
+            switch = int(under_old.long().cumprod(0).sum())
+            assert 10 < switch < 390
+            assert under_new[switch:].all()
+            assert not under_new[:switch].all()
+
+    asyncio.run(main())
+    shared.load_weights(policy().weights(), 0)
+
+
+def test_cancelled_requests_are_not_in_flight(shared: VllmEngine) -> None:
     async def main() -> None:
         tasks = [asyncio.create_task(shared.generate(ask(prompt, max_tokens=400))) for prompt in PROMPTS[:6]]
         await asyncio.sleep(0.2)
-        with pytest.raises(RuntimeError, match="6 requests in flight"):
-            shared.load_weights(policy().weights(), 1)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        shared.reset_cache()
-        shared.load_weights(policy().weights(), 0)
+        busy_s = shared.busy_s
+        await asyncio.sleep(0.1)
+        assert shared.busy_s == busy_s
 
     asyncio.run(main())
 
 
 @pytest.mark.parametrize("kind", [signal.SIGKILL, signal.SIGSTOP])
 def test_a_server_that_dies_or_hangs_is_replaced_with_the_newest_weights(kind: signal.Signals) -> None:
-    engine = replace(ENGINE, deadline_s=20.0).build(policy())
-    changed = policy()
-    with torch.no_grad():
-        for weight in changed.parameters().values():
-            weight.mul_(1.1)
-    engine.load_weights(changed.weights(), 5)
+    engine = replace(ENGINE, deadline_s=20.0, updates_in_flight=False).build(policy())
+    engine.load_weights(changed_policy().weights(), 5)
 
     async def main() -> None:
         wanted = await engine.score(PROMPTS[0], PROMPTS[1])
         tasks = [asyncio.create_task(engine.generate(ask(prompt, max_tokens=400))) for prompt in PROMPTS[:6]]
         await asyncio.sleep(0.3)
+        with pytest.raises(RuntimeError, match="6 requests in flight"):
+            engine.load_weights(policy().weights(), 6)
         first = engine.pid
         assert first is not None
         os.killpg(first, kind)
@@ -181,6 +206,7 @@ def test_a_server_that_dies_or_hangs_is_replaced_with_the_newest_weights(kind: s
         assert all(isinstance(each, EngineFault) for each in failed), failed
         assert await engine.score(PROMPTS[0], PROMPTS[1]) == pytest.approx(wanted, abs=1e-6)
         assert engine.pid != first
+        assert engine.replaced == 1
         assert (await engine.generate(ask(PROMPTS[0], max_tokens=4))).policy_version == 5
         await engine.close()
         await engine.close()
@@ -190,7 +216,7 @@ def test_a_server_that_dies_or_hangs_is_replaced_with_the_newest_weights(kind: s
     asyncio.run(main())
 
 
-def test_a_server_that_does_not_start_says_why() -> None:
+def test_the_error_of_a_server_that_does_not_start_has_its_log() -> None:
     with pytest.raises(ValueError, match=r"(?s)ended with status 2.*no-such-argument"):
         replace(ENGINE, arguments={"no_such_argument": 3}).build(policy())
     with pytest.raises(ValueError, match=r"(?s)ended with status 1.*No module named 'vllm'"):

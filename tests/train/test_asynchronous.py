@@ -178,3 +178,42 @@ def test_an_engine_loads_weights_between_requests() -> None:
         return await asyncio.gather(*asking)
 
     assert {0, 1, 2, 3} >= {*asyncio.run(many())} > {0}
+
+
+def test_completions_of_an_engine_with_updates_in_flight_do_not_wait_but_scores_do() -> None:
+    class Engine:
+        policy_version, context_tokens, updates_in_flight = 0, 8, True
+        completing = scoring = 0
+
+        async def generate(self, request: Request) -> int:
+            assert request.prompt_tokens
+            before = self.policy_version
+            self.completing += 1
+            while self.policy_version == before:
+                await asyncio.sleep(0.001)
+            self.completing -= 1
+            return before
+
+        async def score(self, *given: Any) -> tuple[float, ...]:
+            assert given
+            self.scoring += 1
+            await asyncio.sleep(0.02)
+            self.scoring -= 1
+            return ()
+
+        def load_weights(self, weights: Any, policy_version: int) -> None:
+            assert (self.completing, self.scoring) == (1, 0)
+            self.policy_version = policy_version + len(weights)
+
+    async def main() -> None:
+        engine: Any = Engine()
+        gated = GatedEngine(engine)
+        request = Request(prompt_tokens=(1,), sampling=Sampling(), stop_tokens=(), seed=0)
+        completing, scoring = asyncio.create_task(gated.generate(request)), asyncio.create_task(gated.score((1,), (2,)))
+        await asyncio.sleep(0)
+        async with gated.loading():
+            gated.load_weights({}, 1)
+        assert await completing == 0
+        await scoring
+
+    asyncio.run(main())

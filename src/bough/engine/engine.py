@@ -84,7 +84,9 @@ class Completion:
             None when the engine does not compute them: such a path can be searched and imitated, not reinforced.
         entropies: n entropies of that distribution in nats; None when not requested, or not computed.
         finish: Why the completion ended.
-        policy_version: The number of weight updates of the sampling weights.
+        policy_version: The number of weight updates of the weights that sampled the first token. An engine with
+            `InFlightUpdates` may sample later tokens from newer weights; `logprobs` are those of the weights that
+            sampled each token.
         top_probs: For each of the n positions the most likely tokens, most likely first, each with its probability
             under the raw distribution: temperature 1, no top-p. None when not requested.
     """
@@ -177,6 +179,44 @@ class Replacing(Protocol):
     @property
     def replaced(self) -> int:
         """Number of processes replaced so far."""
+        ...
+
+
+@runtime_checkable
+class InFlightUpdates(Protocol):
+    """An engine that may load weights and drop its KV cache while completions are in flight."""
+
+    @property
+    def updates_in_flight(self) -> bool:
+        """Whether completions in flight are allowed then; they continue under the new weights, without old keys."""
+        ...
+
+
+@runtime_checkable
+class AdapterLoading(Protocol):
+    """An engine that may apply a policy's adapters itself, without merged weights."""
+
+    @property
+    def loads_adapters(self) -> bool:
+        """Whether `load_weights` takes the weights of `Adapters` in place of the model's."""
+        ...
+
+
+@runtime_checkable
+class Sleeping(Protocol):
+    """An engine that may free the policy's device while the policy learns. No request may be in flight then."""
+
+    @property
+    def sleeps(self) -> bool:
+        """Whether it frees the device; `sleep` and `wake` do nothing otherwise."""
+        ...
+
+    def sleep(self) -> None:
+        """Free the device and drop the KV cache. Safe to call twice."""
+        ...
+
+    def wake(self) -> None:
+        """Take the memory again, with the same weights. Safe to call twice."""
         ...
 
 

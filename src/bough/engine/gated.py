@@ -5,22 +5,27 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from bough.engine.engine import Completion, Engine, Request
+from bough.engine.adapted_policy import AdaptedPolicy
+from bough.engine.engine import AdapterLoading, Completion, Engine, InFlightUpdates, Request, Sleeping
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+    from bough.engine.model import ServedPolicy
 
 
 class GatedEngine:
     """Separates the requests to an engine from the loading of its weights.
 
     Requests run concurrently. While weights are loaded none is in flight: those in flight end first, new ones wait. So
-    all tokens of a completion come from the weights of one version.
+    all tokens of a completion come from the weights of one version. Completions of an engine with `InFlightUpdates` do
+    not wait, and continue under the new weights; only scores wait.
     """
 
     def __init__(self, engine: Engine) -> None:
         """Send requests to `engine`."""
         self._engine = engine
+        self._in_flight = isinstance(engine, InFlightUpdates) and engine.updates_in_flight
         self._requests = 0
         self._loading = False
         self._waiting: list[asyncio.Future[None]] = []
@@ -36,7 +41,9 @@ class GatedEngine:
         return self._engine.context_tokens
 
     async def generate(self, request: Request) -> Completion:
-        """See `Engine.generate`; waits while weights are loaded."""
+        """See `Engine.generate`; waits while weights are loaded, unless the engine has `InFlightUpdates`."""
+        if self._in_flight:
+            return await self._engine.generate(request)
         async with self._request():
             return await self._engine.generate(request)
 
@@ -56,7 +63,7 @@ class GatedEngine:
 
     @asynccontextmanager
     async def loading(self) -> AsyncGenerator[None]:
-        """The time in which weights may be loaded; waits until no request is in flight."""
+        """The time in which weights may be loaded; waits until no request is in flight that must end before."""
         while self._loading:
             await self._change()
         self._loading = True
@@ -72,9 +79,31 @@ class GatedEngine:
         """See `Engine.load_weights`; call it in `loading`."""
         self._engine.load_weights(weights, policy_version)
 
+    def load_policy(self, policy: "ServedPolicy", policy_version: int) -> None:
+        """Load a policy's weights, or its adapters alone where the engine takes them; call it in `loading`."""
+        adapters = None
+        if isinstance(self._engine, AdapterLoading) and self._engine.loads_adapters:
+            adapters = policy.adapters() if isinstance(policy, AdaptedPolicy) else None
+        self._engine.load_weights(policy.weights() if adapters is None else adapters.weights, policy_version)
+
     def reset_cache(self) -> None:
         """See `Engine.reset_cache`."""
         self._engine.reset_cache()
+
+    @property
+    def sleeps(self) -> bool:
+        """See `Sleeping`."""
+        return isinstance(self._engine, Sleeping) and self._engine.sleeps
+
+    def sleep(self) -> None:
+        """See `Sleeping.sleep`."""
+        if isinstance(self._engine, Sleeping):
+            self._engine.sleep()
+
+    def wake(self) -> None:
+        """See `Sleeping.wake`."""
+        if isinstance(self._engine, Sleeping):
+            self._engine.wake()
 
     async def close(self) -> None:
         """See `Engine.close`."""

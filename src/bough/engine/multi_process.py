@@ -47,8 +47,7 @@ class MultiProcessEngine:
         self._waiting: list[Job] = []
         self._dealing: asyncio.Task[None] | None = None
         self._watching: asyncio.Task[None] | None = None
-        self.replaced = 0
-        """Number of processes that died or hung and were replaced."""
+        self._replaced = 0
         self._loop: asyncio.AbstractEventLoop | None = None
         self._closed = False
         self._workers: list[EngineWorker] = []
@@ -81,6 +80,11 @@ class MultiProcessEngine:
     def cached_tokens(self) -> int:
         """The tokens for which this process allocates memory: none."""
         return 0
+
+    @property
+    def replaced(self) -> int:
+        """Number of processes that died or hung and were replaced, with those of the engines."""
+        return self._replaced + sum(worker.replaced for worker in self._workers)
 
     @property
     def pids(self) -> tuple[int | None, ...]:
@@ -288,7 +292,7 @@ class MultiProcessEngine:
             # The next request raises the error.
             worker.ready, worker.wrong = False, str(error)
             return
-        self.replaced += 1
+        self._replaced += 1 + worker.replaced
         fresh.stats, fresh.busy_s, fresh.starts = worker.stats, worker.busy_s, starts
         self._workers[place] = fresh
         if self._loop is not None and not self._loop.is_closed():

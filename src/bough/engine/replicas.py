@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from bough.engine.local import Local
 from bough.engine.replicated_recipe import ReplicatedRecipe
+from bough.engine.vllm import Vllm
 from bough.launch import Placement, ThisMachine
 from bough.tree.needs import Need, gives_of
 
@@ -38,6 +39,10 @@ class Replicas:
     def __post_init__(self) -> None:
         if self.count < 1:
             raise ValueError(f"Replicas.count: got {self.count}; need at least 1")
+        if isinstance(self.engine, Vllm):
+            for name in ("adapters", "sleeps"):
+                if getattr(self.engine, name):
+                    raise ValueError(f"Replicas.engine: got Vllm({name}=True); need {name}=False in Replicas")
         for name in ("start_s", "deadline_s"):
             if not 0 < getattr(self, name) < math.inf:
                 raise ValueError(f"Replicas.{name}: got {getattr(self, name)}; need a finite number above 0, seconds")

@@ -6,13 +6,25 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from bough.tree.needs import ENTROPIES, MEAN_TURN_ENTROPY, Need
+from bough.tree.needs import ENTROPIES, IDLE_UPDATES, MEAN_TURN_ENTROPY, Need
 
 if TYPE_CHECKING:
     from bough.engine.model import ServedPolicy
     from bough.engine.vllm_engine import VllmEngine
 
-OWN = ("model", "uds", "host", "port", "dtype", "max_model_len", "max_num_seqs", "logprobs_mode", "generation_config")
+OWN = (
+    "model",
+    "uds",
+    "host",
+    "port",
+    "dtype",
+    "max_model_len",
+    "max_num_seqs",
+    "logprobs_mode",
+    "generation_config",
+    "enable_lora",
+    "enable_sleep_mode",
+)
 """Arguments of vLLM that Bough sets."""
 
 
@@ -30,6 +42,12 @@ class Vllm:
         python: The Python that has vLLM, such as "envs/vllm/bin/python"; None is this one.
         cache_gib: Memory for the KV cache, whole GiB; None leaves it to vLLM, on a GPU within 40 % of its memory.
         compiled: Whether vLLM compiles the model; it starts later and generates faster.
+        updates_in_flight: Whether completions continue under new weights that are loaded while trees grow (with
+            staleness above 1); else the load waits until they end.
+        adapters: Whether vLLM applies the policy's adapters (LoRA): it loads the base weights once, and an update loads
+            the adapters alone. Else adapters are merged, and an update loads every weight.
+        sleeps: Whether vLLM frees the GPU while the policy learns (vLLM's sleep mode, level 1): it moves its weights to
+            the CPU, drops its cache, and takes the memory again before the next weights are loaded.
         entropies: Whether completions have entropies. Each token then brings the log-probabilities of the whole
             vocabulary, so take it for small vocabularies.
         arguments: Further arguments of the server by their names with underscores, such as {"block_size": 32}; True
@@ -44,6 +62,9 @@ class Vllm:
     python: str | None = None
     cache_gib: int | None = None
     compiled: bool = False
+    updates_in_flight: bool = True
+    adapters: bool = False
+    sleeps: bool = False
     entropies: bool = False
     arguments: Mapping[str, object] = field(default_factory=dict[str, object])
     start_s: float = 300.0
@@ -74,6 +95,11 @@ class Vllm:
             for need in (ENTROPIES, MEAN_TURN_ENTROPY)
         )
 
+    @property
+    def needs(self) -> frozenset[Need]:
+        """Updates of an idle engine, to sleep."""
+        return frozenset({IDLE_UPDATES} if self.sleeps else ())
+
     def context_of(self, most: int) -> int:
         """Most tokens of prompt and completion together, with a model of `most` positions."""
         return min(most, self.context_tokens or most)
@@ -83,8 +109,13 @@ class Vllm:
 
         Raises:
             ImportError: when this Python shall run vLLM and does not have it; the message has the command.
-            ValueError: when the server does not start; the message has its last lines.
+            ValueError: when the server does not start; the message has its last lines. For `adapters` when the policy
+                has none, or vLLM does not take their rank; for `sleeps` on a CPU.
         """
+        if self.sleeps and policy.device.type == "cpu":
+            raise ValueError(
+                "Vllm.sleeps: got True for a policy on a CPU; need a GPU, whose memory vLLM frees, or sleeps=False"
+            )
         if self.python is None and importlib.util.find_spec("vllm") is None:
             raise ImportError(
                 "Vllm needs vLLM, which this Python does not have; do: pip install 'bough[vllm]', or name the Python "

@@ -3,6 +3,7 @@
 import asyncio
 import math
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -44,10 +45,17 @@ class _Logprobs(BaseModel):
     content: list[_Sampled] | None = None
 
 
+class _Span(BaseModel):
+    """The version that sampled a part of the tokens."""
+
+    version: int
+
+
 class _Choice(BaseModel):
     finish_reason: str | None = None
     token_ids: list[int] = Field(default_factory=list[int])
     logprobs: _Logprobs | None = None
+    weight_versions: list[_Span] | None = None
 
 
 class _Answer(BaseModel):
@@ -68,7 +76,7 @@ class VllmEngine:
         self._server = VllmServer(config, python, policy)
         self._client: httpx2.AsyncClient | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._flying = 0
+        self._flying = Counter[str]()
         self._since = 0.0
         self._busy_s = 0.0
         self._closed = False
@@ -82,6 +90,21 @@ class VllmEngine:
     def context_tokens(self) -> int:
         """Most tokens of prompt and completion together."""
         return self._context_tokens
+
+    @property
+    def updates_in_flight(self) -> bool:
+        """See `InFlightUpdates`."""
+        return self._config.updates_in_flight
+
+    @property
+    def loads_adapters(self) -> bool:
+        """See `AdapterLoading`."""
+        return self._config.adapters
+
+    @property
+    def sleeps(self) -> bool:
+        """See `Sleeping`."""
+        return self._config.sleeps
 
     @property
     def pid(self) -> int | None:
@@ -101,6 +124,8 @@ class VllmEngine:
     async def generate(self, request: Request) -> Completion:
         """See `Engine.generate`. Seeds count modulo 2**63. Cancelling the call ends the request in the server.
 
+        The completion has the version of its first token, the oldest. With adapters all tokens have it.
+
         Raises:
             ValueError: when the prompt leaves no room for a token, or for top_probs.
             EngineFault: when the server fails or answers what is none; a dead or hung server is replaced.
@@ -117,7 +142,7 @@ class VllmEngine:
                 f"Sampling.top_probs: got {sampling.top_probs} with engine=Vllm, whose log-probabilities are those of "
                 "the sampled distribution; need engine=Local"
             )
-        entropies = sampling.entropies and self._config.entropies
+        entropies, newest = sampling.entropies and self._config.entropies, self._policy_version
         answer = await self._ask(
             prompt,
             max_tokens=min(sampling.max_tokens, self._context_tokens - len(prompt)),
@@ -136,13 +161,14 @@ class VllmEngine:
                 f"vLLM answered {len(tokens)} tokens with {len(sampled)} log-probabilities, finished "
                 f"{choice.finish_reason!r}; need as many of both, at least one, and one of {list(FINISHES)}"
             )
-        greedy = sampling.temperature == 0
+        greedy, spans = sampling.temperature == 0, choice.weight_versions
         return Completion(
             tokens=tokens,
             logprobs=tuple(0.0 if greedy else each.logprob for each in sampled),
             entropies=tuple(0.0 if greedy else _entropy(each) for each in sampled) if entropies else None,
             finish=finish,
-            policy_version=self._policy_version,
+            # A request names its adapters, but other weights may be updated before its first token.
+            policy_version=newest if self.loads_adapters or not spans else spans[0].version,
         )
 
     async def score(
@@ -180,26 +206,46 @@ class VllmEngine:
         return tuple(await asyncio.gather(*(self.score(prompt_tokens, each, temperature) for each in continuations)))
 
     def load_weights(self, weights: Mapping[str, Tensor], policy_version: int) -> None:
-        """See `Engine.load_weights`.
+        """See `Engine.load_weights`; completions may be in flight, unless `updates_in_flight` is False.
 
         Raises:
-            RuntimeError: when requests are in flight.
+            RuntimeError: when requests are in flight and may not.
             ValueError: when names or shapes differ from the model's; the engine keeps the old weights.
             EngineFault: when the server fails, and a new one does too.
         """
-        self._settled(f"load_weights: got weights of version {policy_version}")
-        self._server.load(weights, policy_version)
+        self._settled(f"load_weights: got weights of version {policy_version}", allowed=self.updates_in_flight)
+        self._server.load(weights, policy_version, in_use=self._flying.keys())
         self._policy_version = policy_version
 
     def reset_cache(self) -> None:
-        """See `Engine.reset_cache`.
+        """See `Engine.reset_cache`; the keys and values of completions in flight are computed again.
+
+        Raises:
+            RuntimeError: when requests are in flight and may not.
+            EngineFault: when the server fails, and a new one does too.
+        """
+        self._settled("reset_cache: called", allowed=self.updates_in_flight)
+        self._server.drop_cache()
+
+    def sleep(self) -> None:
+        """See `Sleeping.sleep`.
 
         Raises:
             RuntimeError: when requests are in flight.
             EngineFault: when the server fails, and a new one does too.
         """
-        self._settled("reset_cache: called")
-        self._server.drop_cache()
+        if self.sleeps:
+            self._settled("sleep: called", allowed=False)
+            self._server.sleep()
+
+    def wake(self) -> None:
+        """See `Sleeping.wake`.
+
+        Raises:
+            EngineFault: when the server fails, and a new one does too.
+        """
+        if self.sleeps:
+            self._server.wake()
 
     async def close(self) -> None:
         """See `Engine.close`. Requests in flight fail with an `EngineFault`."""
@@ -209,9 +255,11 @@ class VllmEngine:
         self._client = None
         self._server.close()
 
-    def _settled(self, call: str) -> None:
-        if self._flying:
-            raise RuntimeError(f"{call} with {self._flying} requests in flight; need none; await or cancel them first")
+    def _settled(self, call: str, *, allowed: bool) -> None:
+        if self._flying and not allowed:
+            raise RuntimeError(
+                f"{call} with {self._flying.total()} requests in flight; need none; await or cancel them first"
+            )
 
     async def _ask(self, tokens: Sequence[int], **sampling: object) -> _Answer:
         """Post a request.
@@ -222,18 +270,18 @@ class VllmEngine:
         if self._closed:
             raise EngineFault("the engine is closed; build a new one")
         always = {"ignore_eos": True, "detokenize": False}
-        body = {"token_ids": list(tokens), "sampling_params": always | sampling}
-        number = self._server.number
+        number, model = self._server.number, self._server.served
+        body = {"model": model, "token_ids": list(tokens), "sampling_params": always | sampling}
         if not self._flying:
             self._since = time.monotonic()
-        self._flying += 1
+        self._flying[model] += 1
         try:
             response = await self._connected().post(PATH, json=body)
         except httpx2.HTTPError as error:
             log = await self._mend(number)
             raise EngineFault(f"the vLLM server did not answer ({type(error).__name__}: {error}). {log}") from error
         finally:
-            self._flying -= 1
+            self._flying -= Counter([model])
             if not self._flying:
                 self._busy_s += time.monotonic() - self._since
         if not response.is_success:
@@ -245,7 +293,7 @@ class VllmEngine:
             raise EngineFault(f"the vLLM server answered what is no completion: {error}") from error
 
     async def _mend(self, number: int) -> str:
-        """Replace the server of a failed request, unless it is in order; returns what is to be said about it."""
+        """Replace the server of a failed request, unless it is in order; returns the end of its log."""
         if self._closed or await asyncio.to_thread(lambda: self._server.number == number and self._server.alive):
             return ""
         return await asyncio.to_thread(self._server.replace, number, "it died or hung")

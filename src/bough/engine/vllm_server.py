@@ -10,6 +10,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,8 +19,10 @@ import httpx2
 from safetensors.torch import save_file  # pyright: ignore[reportUnknownVariableType]
 from torch import Tensor
 
+from bough.engine.adapted_policy import AdaptedPolicy
 from bough.engine.engine import EngineFault
 from bough.engine.vllm import Vllm
+from bough.engine.vllm_adapters import VllmAdapters
 
 if TYPE_CHECKING:
     from bough.engine.model import ServedPolicy
@@ -43,8 +46,12 @@ QUIET = {
     "VLLM_LOGGING_LEVEL": "WARNING",
     "VLLM_NO_USAGE_STATS": "1",
     "DO_NOT_TRACK": "1",
+    "VLLM_ALLOW_RUNTIME_LORA_UPDATING": "1",
 }
-"""The server's environment: with the endpoints that load weights, without reports."""
+"""The server's environment: with the endpoints that load weights and adapters, without reports."""
+
+SERVED = "policy"
+"""The name of the model in requests."""
 
 
 class VllmServer:
@@ -59,23 +66,27 @@ class VllmServer:
         """Write the policy to a folder and start the first server.
 
         Raises:
-            ValueError: when it does not start.
+            ValueError: when it does not start; for `Vllm.adapters` when the policy has none.
         """
         self._settings, self._python = settings, python
         self._device = policy.device.type
         self._dtype = str(policy.dtype).removeprefix("torch.")
         self._context_tokens = settings.context_of(policy.context_tokens)
-        self._shapes = {name: tuple(weight.shape) for name, weight in policy.weights().items()}
+        self._adapters: VllmAdapters | None = None
         self._folder = Path(tempfile.mkdtemp(prefix="bough-vllm-", dir=_room(policy)))
         self.socket = self._folder / "socket"
         self.number = 0
         self._newest = 0
         self._broken = ""
+        self._asleep = False
         self._process: subprocess.Popen[bytes] | None = None
-        self._reviving = threading.Lock()
+        # A replacement must not start with old weights while new ones are loaded.
+        self._changing = threading.RLock()
         try:
-            policy.save(self._folder / "model")
+            self._shapes = {name: tuple(weight.shape) for name, weight in self._save(policy).items()}
             self._start()
+            if self._adapters is not None:
+                self._update()
         except BaseException:
             self.close()
             raise
@@ -85,8 +96,21 @@ class VllmServer:
         """The process id of the present server."""
         return self._process.pid if self._process else None
 
-    def load(self, weights: Mapping[str, Tensor], version: int) -> None:
-        """Load new weights and drop the KV cache; requests in flight go on under the new weights.
+    @property
+    def served(self) -> str:
+        """The name of the newest weights in requests."""
+        return SERVED if self._adapters is None else self._adapters.name
+
+    def load(self, weights: Mapping[str, Tensor], version: int, in_use: AbstractSet[str] = frozenset()) -> None:
+        """Load new weights and drop the KV cache.
+
+        Requests in flight continue under the new weights: their keys and values are computed again by them. With
+        adapters they keep theirs.
+
+        Args:
+            weights: The model's, or those of the adapters.
+            version: Their version.
+            in_use: The names that requests in flight have.
 
         Raises:
             ValueError: when names or shapes differ from the model's. The server keeps the old weights then.
@@ -94,27 +118,54 @@ class VllmServer:
         """
         # vLLM takes any subset of the weights without a word, and an unknown name ends it.
         self._check(weights)
-        fresh = self._folder / "fresh.safetensors"
-        save_file({name: weight.detach().contiguous() for name, weight in weights.items()}, fresh)
-        fresh.replace(self._weights)
-        self._newest = version
-        started = self.number
-        try:
-            self._update()
-        except httpx2.HTTPError:
-            self.replace(started, "it failed in an update of the weights")
+        with self._changing:
+            if self._adapters is not None:
+                self._adapters.write(weights)
+            else:
+                fresh = self._folder / "fresh.safetensors"
+                save_file({name: weight.detach().contiguous() for name, weight in weights.items()}, fresh)
+                fresh.replace(self._weights)
+            self._newest = version
+            try:
+                self._update(in_use)
+            except httpx2.HTTPError:
+                self.replace(self.number, "it failed in an update of the weights")
 
     def drop_cache(self) -> None:
-        """Drop the KV cache; no request may be in flight.
+        """Drop the KV cache; that of requests in flight is computed again.
 
         Raises:
             EngineFault: when the server fails, and a new one does too.
         """
+        self._control("/reset_prefix_cache?reset_running_requests=true", "it did not drop its cache")
+
+    def sleep(self) -> None:
+        """Free the GPU; nothing when that is done.
+
+        Raises:
+            EngineFault: when the server fails, and a new one does too. The new one is awake.
+        """
+        if self._asleep:
+            return
+        self._asleep = True
+        self._control("/sleep?level=1", "it did not free the GPU")
+
+    def wake(self) -> None:
+        """Take the GPU's memory again; nothing when that is done.
+
+        Raises:
+            EngineFault: as of `sleep`.
+        """
+        if self._asleep:
+            self._control("/wake_up", "it did not take the GPU's memory again")
+            self._asleep = False
+
+    def _control(self, path: str, why: str) -> None:
         started = self.number
         try:
-            self._post("/reset_prefix_cache?reset_running_requests=true")
+            self._post(path)
         except httpx2.HTTPError:
-            self.replace(started, "it did not drop its cache")
+            self.replace(started, why)
 
     def replace(self, number: int, why: str) -> str:
         """End server `number` and start another one; does nothing when that has happened already.
@@ -125,7 +176,7 @@ class VllmServer:
         Raises:
             EngineFault: after too many replacements, or when the new server does not start.
         """
-        with self._reviving:
+        with self._changing:
             if self._broken:
                 raise EngineFault(self._broken)
             if number != self.number:
@@ -138,7 +189,7 @@ class VllmServer:
                 raise EngineFault(self._broken)
             try:
                 self._start()
-                if self._weights.is_file():
+                if self._adapters is not None or self._weights.is_file():
                     self._update()
             except (ValueError, httpx2.HTTPError) as error:
                 self._broken = f"the vLLM server failed ({why}), and its replacement too: {error}"
@@ -175,6 +226,9 @@ class VllmServer:
             raise ValueError(f"load_weights: got {min(unknown)!r}, which the model does not have; need the same model")
 
     def _start(self) -> None:
+        if self._adapters is not None:
+            # The completions that used older ones ended with their server.
+            self._adapters.remove_unused(frozenset())
         self.socket.unlink(missing_ok=True)
         log = self._folder / "log"
         environment = os.environ | QUIET | {"PYTHONPATH": str(SIDE)}
@@ -203,7 +257,9 @@ class VllmServer:
                     f"the vLLM server did not answer within {self._settings.start_s:g} s (Vllm.start_s). {self._end()}"
                 )
             time.sleep(0.2)
+        self._asleep = False
         self._post("/init_weight_transfer_engine", {"init_info": {}})
+        self._post("/update_weight_version", {"new_version": str(self._newest)})
         self.number += 1
 
     def _arguments(self) -> list[str]:
@@ -211,7 +267,7 @@ class VllmServer:
         settings = self._settings
         chosen: dict[str, object] = {
             "model": self._folder / "model",
-            "served_model_name": "policy",
+            "served_model_name": SERVED,
             "uds": self.socket,
             "dtype": self._dtype,
             "max_model_len": self._context_tokens,
@@ -220,6 +276,7 @@ class VllmServer:
             "logprobs_mode": "processed_logprobs",
             "max_logprobs": -1 if settings.entropies else 1,
             "generation_config": "vllm",
+            "enable_sleep_mode": settings.sleeps,
             "enable_scale_out": True,
             "disable_log_stats": True,
             "disable_uvicorn_access_log": True,
@@ -227,6 +284,7 @@ class VllmServer:
             "weight_transfer_config": json.dumps({"backend": "bough-file"}),
         }
         chosen |= device_arguments(self._device, settings.cache_gib)
+        chosen |= {} if self._adapters is None else self._adapters.arguments
         found = list[str]()
         for name, value in {**chosen, **settings.arguments}.items():
             flag = name.replace("_", "-")
@@ -237,8 +295,28 @@ class VllmServer:
                 found += [f"--{flag}", value if isinstance(value, str) else str(value)]
         return found
 
-    def _update(self) -> None:
-        """Load the file of the newest weights."""
+    def _save(self, policy: "ServedPolicy") -> Mapping[str, Tensor]:
+        """Write the model's files, and the adapters' where vLLM applies them; returns the weights of an update."""
+        if not self._settings.adapters:
+            policy.save(self._folder / "model")
+            return policy.weights()
+        adapters = policy.adapters() if isinstance(policy, AdaptedPolicy) else None
+        if adapters is None or not isinstance(policy, AdaptedPolicy):
+            raise ValueError(
+                "Vllm.adapters: got True for a policy without adapters; need one with them, such as "
+                "policy.lora='Lora(rank=16)', or adapters=false"
+            )
+        self._adapters = VllmAdapters(self._folder, adapters)
+        policy.save_base(self._folder / "model")
+        return adapters.weights
+
+    def _update(self, in_use: AbstractSet[str] = frozenset()) -> None:
+        """Load the files of the newest weights."""
+        if self._adapters is not None:
+            self._post("/v1/load_lora_adapter", {"lora_name": self.served, "lora_path": str(self._adapters.path)})
+            for name in self._adapters.remove_unused(in_use):
+                self._post("/v1/unload_lora_adapter", {"lora_name": name})
+            return
         # "keep" holds requests in flight and computes their keys and values again.
         self._post("/pause?mode=keep&clear_cache=true")
         self._post("/start_weight_update")
@@ -265,7 +343,7 @@ class VllmServer:
             if process.stdin is not None:
                 process.stdin.close()
         log = self._folder / "log"
-        return _said(log.read_text(errors="replace")) if log.is_file() else "It has no log"
+        return _shown(log.read_text(errors="replace")) if log.is_file() else "It has no log"
 
 
 def device_arguments(device: str, cache_gib: int | None) -> dict[str, object]:
@@ -278,16 +356,18 @@ def device_arguments(device: str, cache_gib: int | None) -> dict[str, object]:
     return {"kv_cache_memory_bytes": cache_gib * 2**30}
 
 
-def _said(log: str) -> str:
+def _shown(log: str) -> str:
     """The errors in a log, the first ones first; its end when there is none."""
     # An error's details may be on the line after it.
     errors = [
-        found[0]
-        for found in re.finditer(r"\w*(Error|Exception|error): .*(\n  .*)?", log)
-        if "WARNING" not in log[log.rfind("\n", 0, found.start()) + 1 : found.start()]
+        match[0]
+        for match in re.finditer(r"\w*(Error|Exception|error): .*(\n  .*)?", log)
+        if "WARNING" not in log[log.rfind("\n", 0, match.start()) + 1 : match.start()]
     ]
-    said = "\n".join(dict.fromkeys(errors))[:SHOWN]
-    return f"Its log says:\n{said}" if said else f"Its log ends:\n{log[-SHOWN:].strip() or '(nothing)'}"
+    found = "\n".join(dict.fromkeys(errors))[:SHOWN]
+    if found:
+        return f"Its log reports:\n{found}"
+    return f"Its log ends with:\n{log[-SHOWN:].strip() or '(nothing)'}"
 
 
 def _room(policy: "ServedPolicy") -> Path | None:

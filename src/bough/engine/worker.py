@@ -54,6 +54,7 @@ class EngineWorker:
         ready: Whether it has built its engine.
         stats: Its counts, as last reported.
         busy_s: Its seconds of passes, as last reported.
+        replaced: Processes that its engine replaced, as last reported.
         wrong: The error of its start, if any.
         hung: Whether it did not answer in time.
         starts: Number of starts in a row without a process that became ready, this one included.
@@ -69,6 +70,7 @@ class EngineWorker:
     ready: bool = False
     stats: Stats = field(default_factory=Stats)
     busy_s: float = 0.0
+    replaced: int = 0
     wrong: str = ""
     hung: bool = False
     starts: int = 1
@@ -143,7 +145,7 @@ class EngineWorker:
         self._is_ready()
         self.answered = time.monotonic()
         if report is not None:
-            self.stats, self.busy_s = report.stats, report.busy_s
+            self.stats, self.busy_s, self.replaced = report.stats, report.busy_s, report.replaced
         return report
 
     def end(self) -> int | None:

@@ -16,7 +16,7 @@ import safetensors.torch
 import torch
 
 from bough.engine.decoder import Stats
-from bough.engine.engine import Busy, Completion, Engine, EngineFault, Request
+from bough.engine.engine import Busy, Completion, Engine, EngineFault, Replacing, Request
 from bough.engine.generation import LocalEngine
 from bough.engine.local import Local
 from bough.engine.model import Model
@@ -97,11 +97,13 @@ class Report:
         answers: Results of calls, in any order.
         stats: Counts since the engine was built.
         busy_s: Total seconds of passes.
+        replaced: Processes that the engine started and replaced, such as vLLM servers.
     """
 
     answers: Sequence[Answer]
     stats: Stats
     busy_s: float
+    replaced: int = 0
 
 
 Message: TypeAlias = Sequence[Call] | Cancel | Renew | Load | Literal["end"]
@@ -236,4 +238,5 @@ class _Desk:
         with suppress(ConnectionError):
             stats = self.engine.stats if isinstance(self.engine, LocalEngine) else Stats()
             busy_s = self.engine.busy_s if isinstance(self.engine, Busy) else 0.0
-            self.connection.send(Report(answers=answers, stats=stats, busy_s=busy_s))
+            replaced = self.engine.replaced if isinstance(self.engine, Replacing) else 0
+            self.connection.send(Report(answers=answers, stats=stats, busy_s=busy_s, replaced=replaced))

@@ -16,6 +16,9 @@ from bough.launch.placement import LaunchError, start_child
 TOKEN_BYTES = 32
 POLL_S = 0.2
 
+NICENESS = "RAY_worker_niceness"
+"""The variable of Ray with the niceness of actors. Its default, 15, starves engines beside any other process."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ray:
@@ -188,7 +191,7 @@ class _Starter:
 def _ray() -> Any:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     # A cluster that starts here gives its processes the run's own priority: rank 0 waits for the others.
-    os.environ.setdefault("RAY_worker_niceness", "0")
+    os.environ.setdefault(NICENESS, "0")
     try:
         return importlib.import_module("ray")
     except ImportError as error:

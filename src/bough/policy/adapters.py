@@ -1,5 +1,7 @@
-"""Inserts low-rank adapters into a transformers model, merges and removes them."""
+"""Inserts low-rank adapters into a transformers model, merges, exports and removes them."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -8,6 +10,26 @@ from transformers import PreTrainedModel
 
 from bough.policy.lora import Lora
 from bough.policy.seeding import seeded
+
+NAME = "default"
+"""PEFT's name of the adapters in a model."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adapters:
+    """The adapters of a model.
+
+    Attributes:
+        rank: Rows of A.
+        alpha: The adapters are scaled by alpha / rank.
+        targets: Names of the adapted layers within their blocks.
+        weights: A and B of every adapted layer, under the names of a PEFT file.
+    """
+
+    rank: int
+    alpha: float
+    targets: tuple[str, ...]
+    weights: Mapping[str, Tensor]
 
 
 def adapt(model: PreTrainedModel, lora: Lora) -> None:
@@ -53,6 +75,21 @@ def merged(model: nn.Module) -> dict[str, Tensor]:
         layer = layers.get(name.removesuffix(".base_layer.weight"))
         weights[name.replace(".base_layer.", ".")] = tensor if layer is None else _sum(tensor, layer)
     return weights
+
+
+def adapters(model: nn.Module) -> Adapters | None:
+    """The adapters in PEFT's format, with live tensors; None without any."""
+    layers = _layers(model)
+    if not layers:
+        return None
+    first = next(iter(layers.values()))
+    weights = {name: tensor for name, tensor in model.state_dict().items() if ".lora_" in name}
+    return Adapters(
+        rank=first.r[NAME],
+        alpha=first.lora_alpha[NAME],
+        targets=tuple(sorted({name.rpartition(".")[2] for name in layers})),
+        weights={"base_model.model." + name.replace(f".{NAME}.", "."): tensor for name, tensor in weights.items()},
+    )
 
 
 def strip(model: nn.Module) -> None:

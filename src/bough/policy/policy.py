@@ -79,6 +79,14 @@ class Policy(PolicyModel):
         """
         save(self._copy("cpu"), self._tokenizer, directory)
 
+    def save_base(self, directory: Path) -> None:
+        """Write what `save` writes, with the base weights: without the adapters.
+
+        Args:
+            directory: Created if missing; files of the same names are overwritten.
+        """
+        save(self._copy("cpu", merges=False), self._tokenizer, directory)
+
 
 def _end_tokens(model: PreTrainedModel) -> tuple[int, ...]:
     ends = getattr(model.generation_config, "eos_token_id", None)

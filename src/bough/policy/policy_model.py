@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.distributed.device_mesh import DeviceMesh
 from transformers import PreTrainedModel
 
-from bough.policy.adapters import merged, strip
+from bough.policy.adapters import Adapters, adapters, merged, strip
 from bough.policy.arithmetic import Arithmetic
 from bough.policy.check_architecture import AttentionShape
 from bough.policy.model import Attend, CausalModel
@@ -142,6 +142,10 @@ class PolicyModel:
         """
         return merged(self._model.model)
 
+    def adapters(self) -> Adapters | None:
+        """The adapters in PEFT's format, with live tensors; None when every weight is trained."""
+        return adapters(self._model.model)
+
     def replica(self, dtype: torch.dtype | None = None) -> Replica:
         """An independent frozen copy of the current policy, in `dtype` if given."""
         model = self._copy()
@@ -155,17 +159,17 @@ class PolicyModel:
         """The same model and weights, without tokenizer and renderer."""
         return PolicyModel(model=self._model, shape=self._shape, context_tokens=self.context_tokens)
 
-    def _copy(self, device: str | None = None) -> PreTrainedModel:
-        """The model without adapters; with a device, on it, and without memory on the policy's own."""
+    def _copy(self, device: str | None = None, *, merges: bool = True) -> PreTrainedModel:
+        """The model, adapters merged in or left out; with a device, on it, and without memory on the policy's own."""
         moved = dict[int, Tensor]()
         if device is not None:
             for weight in self._model.model.parameters():
                 moved[id(weight)] = nn.Parameter(weight.detach().to(device, copy=True), weight.requires_grad)
             moved |= {id(buffer): buffer.to(device, copy=True) for buffer in self._model.model.buffers()}
         model = copy.deepcopy(self._model.model, moved)
-        weights = merged(model)
+        weights = merged(model) if merges else {}
         strip(model)
-        for name, tensor in merged(model).items():
+        for name, tensor in merged(model).items() if merges else ():
             tensor.copy_(weights[name])
         return model
 

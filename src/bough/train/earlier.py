@@ -34,7 +34,7 @@ class EarlierWeights:
         if number % self.every == 0:
             self._weights, self._version = _copy(self._policy), version
             async with self._engine.loading():
-                self._engine.load_weights(self._policy.weights(), version)
+                self._engine.load_policy(self._policy, version)
 
     def state(self) -> Mapping[str, Tensor]:
         """The weights and their version."""
@@ -46,7 +46,7 @@ class EarlierWeights:
         self._version = int(state[VERSION])
         now = _copy(self._policy)
         self._policy.load_state(self._weights)
-        self._engine.load_weights(self._policy.weights(), self._version)
+        self._engine.load_policy(self._policy, self._version)
         self._policy.load_state(now)
 
 

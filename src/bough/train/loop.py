@@ -295,7 +295,8 @@ class _Loop:
         if self.staleness == 1 and step < self.last:
             self.growing.start(step + 1, self.undrawn)
         if not len(self.growing):
-            update()
+            with runtime.asleep():
+                update()
             return
         await in_thread(update, runtime.deadlines, owner=f"step {step}", thing="end of the update")
         if self.staleness == 1:

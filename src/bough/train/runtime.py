@@ -1,13 +1,14 @@
 """The heavy pieces of a run, built and wired: model, engine, environment, learner."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import torch
 
 from bough.engine import Engine, Remote
-from bough.engine.engine import Replacing
+from bough.engine.engine import Replacing, Sleeping
 from bough.engine.gated import GatedEngine
 from bough.env import EnvFault, EnvHost, InProcessHost, Workers, seats_of
 from bough.env.script import Script
@@ -308,6 +309,8 @@ class Runtime:
         }
         new = {name: float(count - self._counted[name]) for name, count in now.items()}
         self._counted = now
+        if lost := new["engine/replaced"]:
+            self.notify(f"{lost:g} engine processes died or hung and were replaced (engine/replaced)")
         return {name: count for name, count in new.items() if count}
 
     def _draw(self, first: int) -> list[Task]:
@@ -327,6 +330,18 @@ class Runtime:
     async def sync(self, *, moved: bool) -> float:
         """Give the engines their policies' weights and check that they arrived; returns the largest gap, nats."""
         return max([await each.sync(moved=moved) for each in self.trained])
+
+    @contextmanager
+    def asleep(self) -> Generator[None]:
+        """A time without requests, in which engines that sleep free the device for learning."""
+        sleeping = [each for each in self._engines.values() if isinstance(each, Sleeping)]
+        try:
+            for each in sleeping:
+                each.sleep()
+            yield
+        finally:
+            for each in sleeping:
+                each.wake()
 
     def reset_caches(self) -> None:
         """Empty the caches of all engines.

@@ -14,6 +14,7 @@ from bough.launch import Placement, ThisMachine
 from bough.train.revise import Revise
 from bough.tree.needs import (
     DEMONSTRATIONS,
+    IDLE_UPDATES,
     ON_POLICY,
     ORACLE,
     REVISED_PATHS,
@@ -225,7 +226,7 @@ class Execution:
         staleness: Maximum number of updates between the weights that sample a token and the weights that the token
             trains, 0 to 8. With 1 the trees of the next step grow during the update, and new weights wait for them.
             From 2 on up to so many further batches grow while a step waits, and new weights are loaded meanwhile: a
-            path goes on with them at its next turn, and timing decides at which.
+            path goes on with them at its next turn (with `Vllm` at its next token), and timing decides at which.
         threads: CPU threads of PyTorch; 0 keeps PyTorch's number.
         ranks: Processes that compute the gradients of each batch, this one included: each on its own GPU for
             a policy on CUDA, else with its part of the threads. Each has the weights and the optimizer's moments, and
@@ -263,8 +264,8 @@ class Execution:
 
     @property
     def gives(self) -> frozenset[Need]:
-        """Rollouts of the current weights, unless trees grow during the update."""
-        return frozenset(() if self.staleness else {ON_POLICY})
+        """Rollouts of the current weights, and updates of an idle engine, unless trees grow during the update."""
+        return frozenset(() if self.staleness else {ON_POLICY, IDLE_UPDATES})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

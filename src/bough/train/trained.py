@@ -224,7 +224,7 @@ class TrainedPolicy:
         """Give the engine the policy's weights and check that they arrived; returns the canary's gap, nats."""
         deadline_s = self.run.world.limits.engine_deadline_s
         async with self.gated.loading():
-            self.engine.load_weights(self.policy.weights(), self.learner.updates)
+            self.gated.load_policy(self.policy, self.learner.updates)
             return await self.canary.check(self.engine, self.policy, self.deadlines, moved=moved, deadline_s=deadline_s)
 
     def _budget(self, run: Run, *, reference: bool) -> MemoryBudget | None:

@@ -32,16 +32,17 @@ async def warm_up(runtime: Runtime, recorder: RunRecorder) -> None:
         trees = await runtime.demonstrate(count, "warmup.demonstrations", settings.shortcuts) if count else []
         trees += runtime.logged("warmup.file")
     lessons = [_Imitation(each, trees, settings) for each in runtime.trained]
-    for epoch in range(1, settings.epochs + 1):
-        for each in lessons:
-            # Ctrl-C is handled in the thread of the event loop.
-            await asyncio.sleep(0)
-            with watch("learn"):
-                recorder.log(each.epoch(derive(run.seed, "warm-up", epoch)))
-        recorder.log(watch.metrics() | {"phase": "warmup"})
-        if epoch < settings.epochs:
-            recorder.write_step(epoch)
-        watch = Stopwatch()
+    with runtime.asleep():
+        for epoch in range(1, settings.epochs + 1):
+            for each in lessons:
+                # Ctrl-C is handled in the thread of the event loop.
+                await asyncio.sleep(0)
+                with watch("learn"):
+                    recorder.log(each.epoch(derive(run.seed, "warm-up", epoch)))
+            recorder.log(watch.metrics() | {"phase": "warmup"})
+            if epoch < settings.epochs:
+                recorder.write_step(epoch)
+            watch = Stopwatch()
 
 
 class _Imitation:

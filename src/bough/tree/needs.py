@@ -97,6 +97,9 @@ BATCH_INVARIANCE = Need(
     "completions that do not depend on how requests are batched", "set engine=Local(deterministic=true)", ("engine",)
 )
 ON_POLICY = Need("rollouts of the current weights", "set staleness=0", sources=("staleness",))
+IDLE_UPDATES = Need(
+    "updates during which no trees grow, to sleep", "set staleness=0, or engine.sleeps=false", sources=("staleness",)
+)
 PROGRAM = Need(
     "an agent program that plays the tasks", "set explorer=Program(agent='agent.py:agent')", sources=("explorer",)
 )
