@@ -39,6 +39,9 @@ class Replicas:
     def __post_init__(self) -> None:
         if self.count < 1:
             raise ValueError(f"Replicas.count: got {self.count}; need at least 1")
+        engine: object = self.engine  # of any kind, where a script names it
+        if not isinstance(engine, ReplicatedRecipe):
+            raise ValueError(f"Replicas.engine: got {type(engine).__name__}; need Local(...) or Vllm(...)")
         if isinstance(self.engine, Vllm):
             for name in ("adapters", "sleeps"):
                 if getattr(self.engine, name):
@@ -46,8 +49,6 @@ class Replicas:
         for name in ("start_s", "deadline_s"):
             if not 0 < getattr(self, name) < math.inf:
                 raise ValueError(f"Replicas.{name}: got {getattr(self, name)}; need a finite number above 0, seconds")
-        if not isinstance(self.engine, ReplicatedRecipe):
-            raise ValueError(f"Replicas.engine: got {type(self.engine).__name__}; need Local(...) or Vllm(...)")
         if isinstance(self.engine, Local) and self.engine.processes:
             raise ValueError(
                 f"Replicas.engine: got Local(processes={self.engine.processes}); need processes=0; set a higher "

@@ -47,7 +47,7 @@ async def server_agent(
         EngineFault: when the server does not answer, or refuses the key.
     """
     # Imported here because it imports torch; wrong arguments are reported earlier.
-    from bough.train.runtime import make_host
+    from bough.train.processes import make_host
 
     refuse_own_weights(run)
     engine, world = settings.build(), run.world

@@ -111,7 +111,7 @@ def measure_stages(directory: RunDirectory) -> MeasuredRun:
     Raises:
         StoreError: when the run has no step of reinforcement learning, no stored trees, or a staleness above 1.
     """
-    config = directory.read_config()
+    config = cast("Mapping[str, Any]", directory.read_config())
     if (staleness := int(config["world"]["execution"]["staleness"])) > 1:
         raise StoreError(
             f"{directory.path}: got a run with staleness={staleness}, whose time/grow_s is a wait for trees that grow "

@@ -10,16 +10,12 @@ import torch
 from bough.engine import Engine, Remote
 from bough.engine.engine import Replacing, Sleeping
 from bough.engine.gated import GatedEngine
-from bough.env import EnvFault, EnvHost, InProcessHost, Workers, seats_of
+from bough.env import EnvFault, seats_of
 from bough.env.script import Script
 from bough.env.workers import to_stderr
 from bough.explore import Demonstration
-from bough.launch import Torchrun
-from bough.learner.leading_rank import LeadingRank
 from bough.learner.memory_meter import return_freed
-from bough.learner.rank_processes import LaunchedRanks
 from bough.learner.ranks import ALONE, Ranks
-from bough.learner.torchrun_ranks import TorchrunRanks
 from bough.policy.policy import Policy
 from bough.rollout import Agent, Deadlines, RoleModel, RolloutRunner, SeatAgent
 from bough.store import Checkpoint
@@ -31,6 +27,7 @@ from bough.train.health import check_paths, count_solved
 from bough.train.message_trees import message_trees
 from bough.train.models import EarlierVersion, role_model
 from bough.train.opening import TimedHost, open_run
+from bough.train.processes import leading_rank, make_host
 from bough.train.run import Run
 from bough.train.seat_models import model_agent, seat_sources
 from bough.train.seat_policy import OwnPolicy
@@ -379,28 +376,3 @@ class Runtime:
     def _order(self, epoch: int) -> Sequence[int]:
         generator = np.random.default_rng(derive(self.run.seed, "order", epoch))
         return generator.permutation(len(self.train_tasks)).tolist()
-
-
-def leading_rank(run: Run, notify: Callable[[str], None]) -> LeadingRank:
-    """Rank 0 of a run with several ranks: torchrun has started the others, or they start now."""
-    settings, torchrun = run.world.execution, Torchrun.found()
-    return LeadingRank(
-        TorchrunRanks(torchrun) if torchrun else LaunchedRanks(settings.ranks, settings.rank_placement),
-        update_s=settings.rank_deadline_s,
-        notify=notify,
-        shards=settings.shard,
-    )
-
-
-def make_host(run: Run, notify: Callable[[str], None] = to_stderr) -> EnvHost:
-    """The host of a run's environment: in this process, or in `execution.workers` processes."""
-    env, settings = run.world.env, run.world.execution
-    if not settings.workers:
-        return InProcessHost(env=env)
-    return Workers(
-        env=env,
-        count=settings.workers,
-        deadline_s=settings.worker_deadline_s,
-        placement=settings.worker_placement,
-        notify=notify,
-    )
