@@ -19,7 +19,7 @@ from safetensors.numpy import load_file
 from tests.small import MEASURED
 from tests.talk import SMALL
 
-KILLS = 24
+KILLS = 16
 DOUBLE_EVERY, FULL_EVERY = 3, 5
 SETTINGS = (
     "steps=14",
