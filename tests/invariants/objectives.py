@@ -125,8 +125,8 @@ def random_columns(
 ) -> tuple[LossInputs, list[Tensor]]:
     """Columns in the path view with what the objective needs and nothing else, and those that carry a gradient.
 
-    Advantages are of whole paths in one half of the cases, of turns in the other; some are 0. Ratios are on both sides
-    of every usual bound.
+    Advantages are of whole paths in one half of the cases, of turns in the other; some are 0. Targets of heads are near
+    them. Ratios are on both sides of every usual bound.
     """
     walk = random_walk(rng)
     count = len(walk.path)
@@ -168,7 +168,7 @@ def random_columns(
         old=old if OLD_LOGPROBS in needs else None,
         mean_turn_entropy=usual if MEAN_TURN_ENTROPY in needs else None,
         values={
-            name: ValueInputs(value=value, old=value.detach() + draw(-0.6, 0.6), target=draw(-1.0, 1.0))
+            name: ValueInputs(value=value, old=value.detach() + draw(-0.6, 0.6), target=advantage + draw(-0.5, 0.5))
             for name, value in values.items()
         },
         expert=expert if DEMONSTRATIONS in needs else None,

@@ -226,6 +226,7 @@ MEASURED: dict[str, tuple[Callable[[], Run], Mapping[str, object]]] = {
         {
             **ROUNDS,
             "explorer": replace(_mcts(48, revisit=False, failure_value=-1.0), evaluate=CriticValue(of="action")),
+            "critic": ValueHead(detach=True),
             "credit": Filtered(most=2, value_targets=Searched(head="value", target="action")),
             "objective": Sum(terms=(Imitation(), process_preference())),
             "steps": 4,

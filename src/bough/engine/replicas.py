@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from bough.engine.local import Local
 from bough.engine.replicated_recipe import ReplicatedRecipe
@@ -39,7 +39,8 @@ class Replicas:
     def __post_init__(self) -> None:
         if self.count < 1:
             raise ValueError(f"Replicas.count: got {self.count}; need at least 1")
-        engine: object = self.engine  # of any kind, where a script names it
+        # A script may name any object.
+        engine = cast("object", self.engine)
         if not isinstance(engine, ReplicatedRecipe):
             raise ValueError(f"Replicas.engine: got {type(engine).__name__}; need Local(...) or Vllm(...)")
         if isinstance(self.engine, Vllm):

@@ -5,6 +5,7 @@ from dataclasses import replace
 from bough.credit import Filtered, Searched
 from bough.methods.alpha_math import alpha_math
 from bough.objective import Imitation, Sum, process_preference
+from bough.policy import ValueHead
 from bough.search import CriticValue, mcts
 from bough.train import Run, World
 
@@ -16,8 +17,9 @@ def rstar(world: World, *, simulations: int = 48, rounds: int = 4, batch_tasks: 
     then six passes. The policy imitates at most two successful paths of each task. A value head learns to rank a
     state's two best actions over its two worst, by the values of the search, and is the value of new nodes in the next
     round. Success is worth 1 and failure -1; 48 simulations and four rounds are the paper's. In the paper's first round
-    nodes have no model's value, here that of an untrained head. Its other part, steps checked by code, is that the
-    environment executes each action.
+    nodes have no model's value, here that of an untrained head. The paper's model has weights of its own; here the head
+    reads the policy's hidden states and does not train them. The environment executes each action, as code checks the
+    paper's steps.
     """
     return alpha_math(world, rounds=rounds, batch_tasks=batch_tasks).replace(
         explorer=replace(
@@ -25,6 +27,7 @@ def rstar(world: World, *, simulations: int = 48, rounds: int = 4, batch_tasks: 
             evaluate=CriticValue(of="action"),
             failure_value=-1.0,
         ),
+        critic=ValueHead(detach=True),
         credit=Filtered(most=2, value_targets=Searched(head="value", target="action")),
         objective=Sum(terms=(Imitation(), process_preference())),
     )

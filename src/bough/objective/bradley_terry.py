@@ -7,6 +7,7 @@ from bough.lazy import torch
 from bough.objective.inputs import LossInputs
 from bough.objective.objective import Loss
 from bough.objective.pairs import Pairs, rstar_pairs
+from bough.objective.spans import span_means
 from bough.tree.needs import CRITIC, PATHS, Need, value_head
 
 
@@ -14,7 +15,8 @@ from bough.tree.needs import CRITIC, PATHS, Need, value_head
 class BradleyTerry:
     """A head's values rank responses to one context (Bradley and Terry, 1952); needs path view and value targets.
 
-    With v the head's value before the last token of a response, where `CriticValue(of="action")` reads it:
+    With v the head's value at the token of a response that has a target (their mean if there are more), which is the
+    last one, where `CriticValue(of="action")` reads it:
 
         loss = coefficient * mean over pairs of - log sigmoid(v of the winner - v of the loser)
 
@@ -61,12 +63,10 @@ class BradleyTerry:
         head, path_ids = columns.values[self.head], columns.path_ids
         if path_ids is None:
             raise ValueError("BradleyTerry: got columns by token; need the path view")
-        at = (~head.target.isnan()).nonzero().flatten()
-        # One token of a turn has a target, so these are the turn's value and target.
-        value, target = (
-            each.new_full((len(path_ids.path_of_turn),), torch.nan).index_put((path_ids.turn[at],), each[at])
-            for each in (head.value, head.target)
-        )
+        known = ~head.target.isnan()
+        turn, turns = path_ids.turn[known], len(path_ids.path_of_turn)
+        value, target = (span_means(each[known], turn, turns) for each in (head.value, head.target))
+        target = target.where(turn.bincount(minlength=turns) > 0, torch.nan)
         pairs = self.pairs(columns, "BradleyTerry", target[path_ids.turn])
         margin = value[pairs.winner.turn] - value[pairs.loser.turn]
         found = margin.detach()
