@@ -104,8 +104,10 @@ def start_child(channel: socket.socket, entry: str, path: str) -> subprocess.Pop
 
 def end_child(child: subprocess.Popen[bytes]) -> int:
     """End a process of `start_child` and its children; returns its exit status, minus the signal that killed it."""
-    with suppress(ProcessLookupError):
-        os.killpg(child.pid, signal.SIGKILL)
+    # After `wait` another group may have the number.
+    if child.returncode is None:
+        with suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)
     if child.stdin is not None:
         child.stdin.close()
     return child.wait()
