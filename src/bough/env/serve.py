@@ -167,7 +167,10 @@ def _unpacked(state: State | None, files: Mapping[str, str]) -> State:
 
 def _read(stream: BufferedRWPair) -> object:
     """Returns the next message, or None at the end."""
-    head = stream.read(LENGTH_BYTES)
+    try:
+        head = stream.read(LENGTH_BYTES)
+    except ConnectionResetError:  # the run was killed with messages on their way
+        return None
     size = int.from_bytes(head, "big")
     blob = stream.read(size) if len(head) == LENGTH_BYTES else b""
     return pickle.loads(blob) if blob and len(blob) == size else None
