@@ -52,9 +52,9 @@ def _versions() -> Iterator[Finding]:
     found = describe({})
     packages = found["packages"]
     yield Finding(about="bough", text=f"{found['bough']} on Python {platform.python_version()}, {found['platform']}")
-    yield Finding(
-        about="python", text=f"{sys.executable}; Bough needs Python 3.11 or later", good=sys.version_info >= (3, 11)
-    )
+    recent = sys.version_info >= (3, 11)
+    need = "" if recent else "; need Python 3.11 or later; use another environment"
+    yield Finding(about="python", text=f"{sys.executable}{need}", good=recent)
     yield Finding(about="packages", text=str(packages).strip("{}").replace("'", ""))
 
 

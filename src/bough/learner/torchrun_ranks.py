@@ -76,7 +76,7 @@ class TorchrunRanks:
 
 def lead_torchrun(torchrun: Torchrun) -> None:
     """Have the other ranks end when this process, rank 0, ends; and end as by Ctrl-C when torchrun ends it."""
-    # When a process dies, torchrun ends the others by SIGTERM, and the run says how it goes on.
+    # When a process dies, torchrun ends the others by SIGTERM, and the run prints the command that continues it.
     signal.signal(signal.SIGTERM, _interrupt)
     store = _store(torchrun)
     atexit.register(_end, store)
