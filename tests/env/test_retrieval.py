@@ -63,7 +63,7 @@ def test_the_knobs() -> None:
     assert KnowledgeGraph(entities=60, seed=1).data_hash != KnowledgeGraph(entities=60).data_hash
 
 
-@pytest.mark.parametrize("shape", ["chain", "set", "both", "either", "reverse"])
+@pytest.mark.parametrize("shape", ["chain", "set", "both", "either", "reverse", "among"])
 def test_questions_of_two_splits_have_no_entity_in_common(shape: str) -> None:
     source = KnowledgeGraph(entities=600, shapes=(shape,), hops=(1, 3))  # type: ignore[arg-type]
     index = open_collection(source, Fts5()).index
@@ -77,6 +77,28 @@ def test_questions_of_two_splits_have_no_entity_in_common(shape: str) -> None:
             found = {spellings[each] for each in named} | {spellings[each[0]] for each in question.answers}
             found |= {each.entity for each in question.evidence if each.entity}
             assert {split_of[each] for each in found} == {split}
+
+
+def test_a_question_about_a_list_needs_a_fact_of_each_and_its_answers_are_those_with_the_value() -> None:
+    source = KnowledgeGraph(entities=400, shapes=("among",), set_size=(6, 9), alias_rate=0.4)
+    index = open_collection(source, Fts5()).index
+    graph = source.graph
+    number_of = {entity.name: entity.number for entity in graph.entities}
+    sizes = set[int]()
+    for question in source.questions("train", 30, 0, index, 5):
+        found = re.fullmatch(r"Name all of (.+) whose (\w+) is (\w+ \w+)\.", question.text)
+        assert found
+        listed, relation, value = found[1].split(", "), found[2], found[3]
+        facts = [
+            next(fact for at in graph.by_subject[number_of[each]] if (fact := graph.facts[at]).relation == relation)
+            for each in listed
+        ]
+        answers = [name for name, fact in zip(listed, facts, strict=True) if fact.value == number_of[value]]
+        assert [spellings[0] for spellings in question.answers] == answers
+        assert all(fact.mention == value for fact in facts if fact.value == number_of[value])
+        assert [each.entity for each in question.evidence] == listed
+        sizes.add(len(listed))
+    assert sizes == {6, 7, 8, 9}
 
 
 def test_questions_of_two_splits_can_share_entities_and_are_still_different() -> None:

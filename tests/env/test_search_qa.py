@@ -12,7 +12,7 @@ from bough.env import Bm25s, Branching, CorpusFiles, KnowledgeGraph, SearchQa, S
 from bough.env.retrieval import read_question
 from bough.tree import Action, BadCall, Outcome, Task, ToolCall
 
-SHAPES = ("chain", "set", "both", "either", "reverse")
+SHAPES = ("chain", "set", "both", "either", "reverse", "among")
 ENV = SearchQa(source=KnowledgeGraph(entities=200, shapes=SHAPES, hops=(1, 3), alias_rate=0.4), max_calls=24)
 
 

@@ -99,6 +99,14 @@ class Graph:
         return {pair: tuple(indices) for pair, indices in found.items()}
 
     @cached_property
+    def by_relation(self) -> Mapping[str, tuple[int, ...]]:
+        """Indices of the facts with each relation."""
+        found: dict[str, list[int]] = defaultdict(list)
+        for index, fact in enumerate(self.facts):
+            found[fact.relation].append(index)
+        return {relation: tuple(indices) for relation, indices in found.items()}
+
+    @cached_property
     def relations_to(self) -> Mapping[int, tuple[str, ...]]:
         """The relations with each entity as value, sorted."""
         found: dict[int, list[str]] = defaultdict(list)

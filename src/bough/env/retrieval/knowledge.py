@@ -36,13 +36,14 @@ class KnowledgeGraph:
         both      Name all whose home is Zad Gor and whose bank is Pim Tos.    an intersection
         either    Name all whose home is Zad Gor or whose bank is Pim Tos.     a union
         reverse   Name all whose home is the birthplace of Bak Lum.            the value is found first
+        among     Name all of Bak Lum, Tov Res whose home is Zad Gor.          each of a list is looked up
 
     Attributes:
         entities: Number of entities, >= 10.
         relations: Maximum number of facts of an entity, >= 1.
         hops: Minimum and maximum number of facts of a chain, >= 1.
         shapes: The shapes, drawn uniformly.
-        set_size: Minimum and maximum size of a set, >= 1.
+        set_size: Minimum and maximum size of a set, >= 1; for "among", of the list.
         distractors: Number of documents for each fact that share a word of a name and the relation, >= 0.
         alias_rate: Probability that an entity has a second name, which documents may use, in [0, 1].
         facts_per_document: Maximum number of facts in a document, >= 1.
