@@ -73,32 +73,36 @@ def test_questions_of_two_splits_have_no_entity_in_common(shape: str) -> None:
         questions = source.questions(split, 12, 0, index, 5)
         assert len({each.content for each in questions}) == 12
         for question in questions:
-            named = re.findall(r"[A-Z]\w+ [A-Z]\w+", question.text.removeprefix("Name "))
+            named = re.findall(r"[A-Z]\w+ [A-Z]\w+", re.sub("^(Name|Which of) ", "", question.text))
             found = {spellings[each] for each in named} | {spellings[each[0]] for each in question.answers}
             found |= {each.entity for each in question.evidence if each.entity}
             assert {split_of[each] for each in found} == {split}
 
 
-def test_a_question_about_a_list_needs_a_fact_of_each_and_its_answers_are_those_with_the_value() -> None:
+def test_one_of_a_list_has_the_value_and_no_search_for_the_value_finds_it() -> None:
     source = KnowledgeGraph(entities=400, shapes=("among",), set_size=(6, 9), alias_rate=0.4)
     index = open_collection(source, Fts5()).index
     graph = source.graph
     number_of = {entity.name: entity.number for entity in graph.entities}
-    sizes = set[int]()
-    for question in source.questions("train", 30, 0, index, 5):
-        found = re.fullmatch(r"Name all of (.+) whose (\w+) is (\w+ \w+)\.", question.text)
+    sizes, places = set[int](), set[int]()
+    for question in source.questions("train", 40, 0, index, 2):
+        found = re.fullmatch(r"Which of (.+) has the (\w+) (\w+ \w+)\?", question.text)
         assert found
         listed, relation, value = found[1].split(", "), found[2], found[3]
         facts = [
             next(fact for at in graph.by_subject[number_of[each]] if (fact := graph.facts[at]).relation == relation)
             for each in listed
         ]
-        answers = [name for name, fact in zip(listed, facts, strict=True) if fact.value == number_of[value]]
-        assert [spellings[0] for spellings in question.answers] == answers
-        assert all(fact.mention == value for fact in facts if fact.value == number_of[value])
-        assert [each.entity for each in question.evidence] == listed
+        (answer,) = (place for place, fact in enumerate(facts) if fact.value == number_of[value])
+        assert question.answers == (graph.entities[facts[answer].subject].spellings,)
+        assert facts[answer].mention == value
+        assert [each.entity for each in question.evidence] == listed[: answer + 1]
+        assert question.evidence[-1].document not in index.search(f"{relation} {value}", 2)
         sizes.add(len(listed))
+        places.add(answer)
     assert sizes == {6, 7, 8, 9}
+    assert {0, 5} <= places
+    assert source.questions("train", 1, 1, index, 2) != source.questions("train", 1, 0, index, 2)
 
 
 def test_questions_of_two_splits_can_share_entities_and_are_still_different() -> None:

@@ -305,12 +305,18 @@ def plan_cluster(
 @app.command("list")
 @explained
 def list_pieces(
-    name: Annotated[str | None, typer.Argument(help="What to show: a group, a piece, a method, a world.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="What to show: a group, a piece, a method, a world; or systems.")
+    ] = None,
 ) -> None:
-    """Methods, worlds, recipes and pieces, a line each; with a name, one group, or one piece with its fields."""
+    """Methods, worlds, recipes and pieces; with a name one group, or one piece with its fields; `systems` by paper."""
     from bough.cli.catalogue import ROOMS, show_all, show_one, show_room
+    from bough.cli.systems import show_systems
 
-    typer.echo(show_all() if name is None else show_room(name) if name in ROOMS else show_one(name))
+    if name == "systems":
+        typer.echo(show_systems())
+    else:
+        typer.echo(show_all() if name is None else show_room(name) if name in ROOMS else show_one(name))
 
 
 @app.command()

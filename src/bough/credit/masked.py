@@ -25,6 +25,8 @@ class MaskedSpans:
     A zero advantage gives an exactly zero gradient of losses on advantages. The tokens still count in the mean of the
     loss, and terms without an advantage (`Kl`, `Entropy`) still have a gradient there.
 
+    Try: `bough train grpo --on self_search credit='MaskedSpans(credit=Grpo())'`
+
     Attributes:
         credit: The rule for all other tokens.
         span: The name of the spans.

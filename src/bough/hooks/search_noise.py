@@ -23,6 +23,8 @@ class SearchNoise:
     The paper's recipe has start 0, end .5, base 4 and 203 steps. Its documents are written by a language model; those
     of `SearchQa` come from its index. Held-out tasks keep the environment's own noise.
 
+    Try: `bough train grpo --on search hooks='[SearchNoise(start=0,end=0.5,steps=150)]'`
+
     Metrics: `search/noise`, of this step.
 
     Attributes:

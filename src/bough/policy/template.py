@@ -74,8 +74,8 @@ class ChatTemplate:
         self.format: CallFormat = TextCalls()
         self.takes_tools, self._takes_system, self._joins_users = False, True, False
         self.lead = self.call_lead = self.call_tail = ""
-        # A conversation is also rendered without its last turn, which is cached.
-        self.text = lru_cache(maxsize=1024)(self._text)
+        # A conversation is also rendered without its last turn, which is cached: thousands grow at once.
+        self.text = lru_cache(maxsize=8192)(self._text)
         user, said = Entry("user", "[[user]]"), Entry("assistant", "[[said]]")
         self.opens_thinking = self._text((user,)).rstrip().endswith("<think>")
         self._takes_system = "[[system]]" in self._tried(Entry("system", "[[system]]"), user)

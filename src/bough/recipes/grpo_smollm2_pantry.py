@@ -9,7 +9,7 @@ from bough.worlds.pantry import pantry
 
 
 def grpo_smollm2_pantry() -> Run:
-    """GRPO with SmolLM2-135M-Instruct (arXiv 2502.02737) on tools over a database, in half an hour on two CPU cores.
+    """GRPO (arXiv 2402.03300) with SmolLM2-135M-Instruct on tools over a database, in half an hour on two CPU cores.
 
     Tuned: as many demonstrations as leave something to learn.
     """

@@ -9,7 +9,7 @@ from bough.worlds.shop import shop
 
 
 def grpo_smollm2_shop(*, lora: bool = False) -> Run:
-    """GRPO with SmolLM2-135M-Instruct (arXiv 2502.02737) on the shop: trains in ten minutes on two CPU cores.
+    """GRPO (arXiv 2402.03300) with SmolLM2-135M-Instruct on the shop: trains in ten minutes on two CPU cores.
 
     Args:
         lora: Whether to train adapters instead of all weights.

@@ -10,6 +10,7 @@ from typing import Literal, TypeAlias
 
 from bough.env.check_settings import check_settings
 from bough.env.env import Split
+from bough.env.retrieval.among import list_is_solvable, list_question, propose_list
 from bough.env.retrieval.chains import chain_is_solvable, chain_question, propose_chain
 from bough.env.retrieval.corpus import GraphCorpus, make_corpus
 from bough.env.retrieval.document import Document
@@ -20,7 +21,7 @@ from bough.env.retrieval.sets import SetShape, propose_set, set_is_solvable, set
 from bough.env.retrieval.solvable import RetrievableFacts
 from bough.env.splits import PATIENCE, split_of
 
-Shape: TypeAlias = Literal["chain"] | SetShape
+Shape: TypeAlias = Literal["chain", "among"] | SetShape
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,14 +37,14 @@ class KnowledgeGraph:
         both      Name all whose home is Zad Gor and whose bank is Pim Tos.    an intersection
         either    Name all whose home is Zad Gor or whose bank is Pim Tos.     a union
         reverse   Name all whose home is the birthplace of Bak Lum.            the value is found first
-        among     Name all of Bak Lum, Tov Res whose home is Zad Gor.          each of a list is looked up
+        among     Which of Bak Lum, Tov Res, ... has the home Zad Gor?         each is looked up until it is found
 
     Attributes:
         entities: Number of entities, >= 10.
         relations: Maximum number of facts of an entity, >= 1.
         hops: Minimum and maximum number of facts of a chain, >= 1.
         shapes: The shapes, drawn uniformly.
-        set_size: Minimum and maximum size of a set, >= 1; for "among", of the list.
+        set_size: Minimum and maximum size of a set, >= 1; for "among", of the list, one of which is the answer.
         distractors: Number of documents for each fact that share a word of a name and the relation, >= 0.
         alias_rate: Probability that an entity has a second name, which documents may use, in [0, 1].
         facts_per_document: Maximum number of facts in a document, >= 1.
@@ -158,6 +159,9 @@ class KnowledgeGraph:
         if shape == "chain":
             walk = propose_chain(found.graph, starts, rng.randint(*self.hops), rng)
             return chain_question(found, walk) if walk and chain_is_solvable(found, walk) else None
+        if shape == "among":
+            listed = propose_list(found.graph, starts, self.set_size, rng)
+            return list_question(found, listed) if listed and list_is_solvable(found, listed) else None
         instance = propose_set(found.graph, starts, shape, self.set_size, rng)
         return set_question(found, instance) if instance and set_is_solvable(found, instance) else None
 

@@ -9,13 +9,9 @@ from bough.env.retrieval.graph import Graph
 from bough.env.retrieval.question import Evidence, Question
 from bough.env.retrieval.solvable import RetrievableFacts, backward_query, forward_query
 
-SetShape: TypeAlias = Literal["set", "both", "either", "reverse", "among"]
+SetShape: TypeAlias = Literal["set", "both", "either", "reverse"]
 """Entities with one value of a relation; with two values at once; with one or the other; with the value that a further
-fact states; with one value, among entities that the question lists."""
-
-
-MOST_ANSWERS = 3
-"""Of entities that the question lists."""
+fact states."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,8 +22,8 @@ class SetInstance:
         shape: Its shape.
         conditions: One or two, each a relation and the number of its value.
         anchor: For "reverse", the index of the fact that states the value.
-        answers: Numbers of the required entities; ascending, or in the order of the list.
-        facts: Indices of the facts about them, in the order of the answers. For "among", about all listed entities.
+        answers: Numbers of the required entities, ascending.
+        facts: Indices of the facts about them, in the order of the answers.
     """
 
     shape: SetShape
@@ -46,11 +42,9 @@ def propose_set(
         graph: The graph.
         starts: Numbers of the entities of the split.
         shape: Its shape.
-        sizes: Minimum and maximum size of the set, for "among" of the list; a set of "both" may also have one entity.
+        sizes: Minimum and maximum size of the set; a set of "both" may also have one entity.
         rng: Random numbers.
     """
-    if shape == "among":
-        return _propose_among(graph, starts, rng.randint(*sizes), rng)
     known = graph.by_subject.get(rng.choice(starts), ())
     if len(known) < 2:
         return None
@@ -76,44 +70,11 @@ def propose_set(
     return SetInstance(shape=shape, conditions=conditions, anchor=anchor, answers=order, facts=facts)
 
 
-def _propose_among(graph: Graph, starts: Sequence[int], size: int, rng: Random) -> SetInstance | None:
-    """Samples `size` entities with a relation, one to three of which have the same value of it, stated by its name."""
-    indices = graph.by_subject.get(rng.choice(starts), ())
-    if not indices:
-        return None
-    fact = graph.facts[rng.choice(indices)]
-    allowed = {*starts}
-    known = {
-        graph.facts[index].subject: index
-        for index in graph.by_relation[fact.relation]
-        if graph.facts[index].subject in allowed
-    }
-    holders = {subject for subject, index in known.items() if graph.facts[index].value == fact.value}
-    name = graph.entities[fact.value].name
-    named = [subject for subject in holders if graph.facts[known[subject]].mention == name]
-    others = [subject for subject in known if subject not in holders | {fact.value}]
-    fewest, most = max(1, size - len(others)), min(MOST_ANSWERS, size, len(named))
-    if fewest > most:
-        return None
-    answers = {*rng.sample(named, rng.randint(fewest, most))}
-    listed = [*sorted(answers), *rng.sample(others, size - len(answers))]
-    rng.shuffle(listed)
-    return SetInstance(
-        shape="among",
-        conditions=((fact.relation, fact.value),),
-        anchor=None,
-        answers=tuple(number for number in listed if number in answers),
-        facts=tuple(known[number] for number in listed),
-    )
-
-
 def set_is_solvable(found: RetrievableFacts, instance: SetInstance) -> bool:
     """Whether searches find all facts of the question, the anchor included."""
     graph, anchor = found.graph, instance.anchor
     if anchor is not None and not found.forward(anchor, graph.entities[graph.facts[anchor].subject].name):
         return False
-    if instance.shape == "among":
-        return all(found.forward(index, graph.entities[graph.facts[index].subject].name) for index in instance.facts)
     return all(map(found.backward, instance.facts))
 
 
@@ -130,11 +91,8 @@ def set_question(found: RetrievableFacts, instance: SetInstance) -> Question:
         values = [f"the {fact.relation} of {start}"]
     for index in instance.facts:
         fact, (document, text) = graph.facts[index], place[index]
+        query = backward_query(graph.entities[fact.value].spellings, fact.relation)
         name = graph.entities[fact.subject].name
-        if instance.shape == "among":
-            query = forward_query(name, fact.relation)
-        else:
-            query = backward_query(graph.entities[fact.value].spellings, fact.relation)
         after = (0,) if instance.anchor is not None else ()
         evidence.append(Evidence(document=document, text=text, query=query, after=after, entity=name))
     joint = " or " if instance.shape == "either" else " and "
@@ -142,13 +100,8 @@ def set_question(found: RetrievableFacts, instance: SetInstance) -> Question:
         f"whose {relation} is {value}" for (relation, _), value in zip(instance.conditions, values, strict=True)
     )
     named = [f"{relation} {graph.entities[value].name}" for relation, value in instance.conditions]
-    listed = ""
-    if instance.shape == "among":
-        subjects = [graph.entities[graph.facts[index].subject].name for index in instance.facts]
-        named += subjects
-        listed = f"of {', '.join(subjects)} "
     return Question(
-        text=f"Name all {listed}{condition}.",
+        text=f"Name all {condition}.",
         answers=tuple(graph.entities[number].spellings for number in instance.answers),
         evidence=tuple(evidence),
         content=" ".join([instance.shape, *named, *(values if instance.anchor is not None else ())]),

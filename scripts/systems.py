@@ -1,0 +1,167 @@
+"""Writes docs/systems.md from the docstrings: every published system with its paper, commands and differences.
+
+python scripts/systems.py          # whether the page is up to date
+python scripts/systems.py --write
+python scripts/systems.py --run    # every command of the page, with few tasks and steps
+python scripts/systems.py --run treepo mcts
+"""
+
+import argparse
+import shlex
+import subprocess
+import sys
+import tempfile
+import textwrap
+import time
+from pathlib import Path
+
+from bough.cli.catalogue import FUNCTIONS, PIECES, Entry
+from bough.cli.systems import COMMAND, SEARCHED, WITH_CRITIC, System, systems
+
+DOCS = Path(__file__).parents[1] / "docs"
+RESULTS = (
+    "results",
+    "which_method",
+    "selftraining",
+    "search",
+    "growth",
+    "worlds/alfworld",
+    "worlds/search",
+    "worlds/sql",
+)
+TRAINED = (
+    "steps=1",
+    "batch_tasks=2",
+    "warmup.epochs=1",
+    "warmup.demonstrations=8",
+    "tasks.count=16",
+    "evaluation.tasks.count=2",
+)
+SEARCHED_SMALL = ("evaluation.tasks.count=2", "limits.tree_tokens=300")
+HEAD = (
+    "What Bough has of published systems, from the docstrings; `bough list systems` is the short form. The commands "
+    "train in minutes to an hour on a laptop; `python scripts/systems.py --run` runs all of them with few tasks and "
+    "steps. A search takes the run of a recipe: `bough train grpo_sokoban` comes before it, or "
+    "`bough train alpha_math_sokoban` where the search needs a critic."
+)
+
+
+def page() -> str:
+    """The page."""
+    found = systems()
+    lines = [f"* [{each.name}](#{_anchor(each)}), {each.paper}: {each.line}" for each in found]
+    intro = ["# Published systems", _wrapped(HEAD), "\n".join(map(_wrapped, lines))]
+    return "\n\n".join([*intro, "\n".join(map(_section, found))])
+
+
+def _section(system: System) -> str:
+    """Name, paper, commands, what the first docstring says below its first line, pieces, results."""
+    parts = [f"## {_heading(system)}", _wrapped(f"arXiv {system.paper}. {_capital(system.line)}")]
+    if system.commands:
+        parts.append("```sh\n" + "\n".join(system.commands) + "\n```")
+    body = system.entries[0].text.partition("\n")[2]
+    kept = body.split("\nArgs:")[0].split("\nAttributes:")[0].split("\nRaises:")[0].split("\nReturns:")[0]
+    parts += [_paragraph(each) for each in COMMAND.sub("", kept).strip("\n").split("\n\n") if each.strip()]
+    pieces = [f"`{each.name}` ({_title(each)})" for each in system.entries]
+    parts.append(_wrapped(f"In Bough: {', '.join(pieces)}."))
+    if measured := _measured(system):
+        parts.append(_wrapped(f"Measured in {', '.join(measured)}."))
+    return "\n\n".join(parts) + "\n"
+
+
+def _measured(system: System) -> list[str]:
+    """Links to the pages with a table that has a row of it."""
+    named = _names(system)
+    links: list[str] = []
+    for name in RESULTS:
+        text = (DOCS / f"{name}.md").read_text(encoding="utf-8")
+        cells = {line.split("|")[1].strip().strip("`") for line in text.splitlines() if line.startswith("| ")}
+        if named & cells:
+            links.append(f"[{text.partition(chr(10))[0].removeprefix('# ')}]({name}.md)")
+    return links
+
+
+def _title(entry: Entry) -> str:
+    return FUNCTIONS.get(entry.room, entry.room) if entry.room in FUNCTIONS else PIECES[entry.room][0]
+
+
+def _heading(system: System) -> str:
+    return system.name.replace("`", "")
+
+
+def _anchor(system: System) -> str:
+    kept = (each for each in _heading(system).lower() if each.isalnum() or each in " -_")
+    return "".join(kept).replace(" ", "-")
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _wrapped(text: str) -> str:
+    return textwrap.fill(text, 120, break_long_words=False, break_on_hyphens=False)
+
+
+def _run(only: list[str]) -> None:
+    """Execute the commands in a temporary folder; print how long each took, and what the ones that failed said."""
+    found = [each for system in systems() if not only or _names(system) & {*only} for each in system.commands]
+    failed = 0
+    runs = [each for each in (SEARCHED, WITH_CRITIC) if any(f"runs/{each} " in command for command in found)]
+    searched = [f"bough train {each}" for each in runs]
+    with tempfile.TemporaryDirectory() as folder:
+        for number, command in enumerate(dict.fromkeys([*searched, *found])):
+            begin = time.monotonic()
+            out = [] if command in searched else ["--out", f"others/{number}"]
+            said = _command(command, out if command.startswith("bough train") else [], folder)
+            failed += bool(said)
+            print(f"{time.monotonic() - begin:6.1f} s  {'FAILED' if said else 'ok':6}  {command}", flush=True)
+            if said:
+                print(textwrap.indent(said, "    "), flush=True)
+    if failed:
+        sys.exit(f"{failed} of {len(found)} commands failed")
+
+
+def _command(command: str, options: list[str], folder: str) -> str:
+    """Execute a command with small settings; returns the end of its messages where it fails, else ""."""
+    words = shlex.split(command)[1:]
+    changes = TRAINED if words[0] == "train" else SEARCHED_SMALL
+    done = subprocess.run(
+        [sys.executable, "-m", "bough", *words, *options, *changes],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return "" if done.returncode == 0 else done.stderr[-1500:] or "no message"
+
+
+def _paragraph(text: str) -> str:
+    """A paragraph of a docstring; formulas, which are indented, stay as they are."""
+    return (
+        textwrap.indent(textwrap.dedent(text), "    ") if text.startswith("    ") else _wrapped(" ".join(text.split()))
+    )
+
+
+def _names(system: System) -> set[str]:
+    return {system.name, *(entry.name for entry in system.entries)}
+
+
+def main() -> None:
+    """Check or write the page, or execute its commands."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("only", nargs="*", help="names of systems or pieces, with --run")
+    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--run", action="store_true")
+    arguments = parser.parse_args()
+    if arguments.run:
+        _run(arguments.only)
+        return
+    file = DOCS / "systems.md"
+    if arguments.write:
+        file.write_text(page(), encoding="utf-8")
+    elif not file.is_file() or file.read_text(encoding="utf-8") != page():
+        sys.exit("docs/systems.md is not what the docstrings say; run: python scripts/systems.py --write")
+
+
+if __name__ == "__main__":
+    main()

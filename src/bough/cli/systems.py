@@ -1,0 +1,83 @@
+"""`bough list systems` and docs/systems.md: the published systems, read from the docstrings that name their paper."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from bough.cli.catalogue import ROOMS, Entry, entries
+
+TITLE = re.compile(r"(?:Experimental: )?(?P<name>[^:]+?),? \((?P<note>[^()]*arXiv (?P<paper>\d{4}\.\d{5})[^()]*)\)")
+COMMAND = re.compile(r"^Try: `(?P<command>bough [^`]+)`\.?$", re.MULTILINE)
+
+COMMANDS: Mapping[str, str] = {
+    "methods": "bough train {name} --on sokoban",
+    "recipes": "bough train {name}",
+    "search": "bough search runs/{run} '{name}()'",
+}
+"""The rooms whose entries are systems of their own; other pieces belong to the system with the same paper."""
+
+SEARCHED, WITH_CRITIC = "grpo_sokoban", "alpha_math_sokoban"
+"""The recipes whose runs are searched; the second where a search needs a critic."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class System:
+    """A published system.
+
+    Attributes:
+        paper: Its arXiv number.
+        entries: Everything of Bough whose docstring begins with the paper, methods first.
+    """
+
+    paper: str
+    entries: tuple[Entry, ...]
+
+    @cached_property
+    def name(self) -> str:
+        """The name that the first docstring gives."""
+        return _title(self.entries[0]).group("name")
+
+    @property
+    def commands(self) -> tuple[str, ...]:
+        """The commands that run it."""
+        return tuple(command for entry in self.entries for command in _commands(entry))
+
+    @property
+    def line(self) -> str:
+        """What it does: the first line of its first docstring, after the name and the paper."""
+        return self.entries[0].summary[_title(self.entries[0]).end() :].lstrip(": ")
+
+
+def systems() -> list[System]:
+    """The systems, by name. The first paper of a docstring counts; the first entry of a system has a command."""
+    by_paper: dict[str, list[Entry]] = {}
+    for entry in entries():
+        if (title := TITLE.match(entry.summary)) is not None:
+            by_paper.setdefault(title["paper"], []).append(entry)
+    found = [System(paper=paper, entries=tuple(each)) for paper, each in by_paper.items()]
+    return sorted((each for each in found if _commands(each.entries[0])), key=lambda each: each.name.lower())
+
+
+def show_systems() -> str:
+    """A line for each system: its name, its paper, and the entries that it consists of."""
+    found = systems()
+    width = max(len(each.name) for each in found)
+    lines = ["Published systems"]
+    for each in found:
+        parts = ", ".join(f"{entry.name} ({entry.room})" for entry in each.entries)
+        lines.append(f"  {each.name:{width}}  {each.paper}  {parts}")
+    return "\n".join([*lines, "", "`bough list NAME` shows one whole. docs/systems.md has their commands."])
+
+
+def _commands(entry: Entry) -> list[str]:
+    """Its docstring's lines "Try: `bough ...`"; without one, the command of its room."""
+    run = WITH_CRITIC if "needs a critic" in entry.summary else SEARCHED
+    of_room = [COMMANDS[entry.room].format(name=entry.name, run=run)] if entry.room in COMMANDS else []
+    return [" ".join(each.split()) for each in COMMAND.findall(entry.text)] or of_room
+
+
+def _title(entry: Entry) -> re.Match[str]:
+    title = TITLE.match(entry.summary)
+    assert title is not None, f"{ROOMS[entry.room]}: {entry.name} has no paper"
+    return title

@@ -1,0 +1,56 @@
+"""Published systems: the page is what the docstrings say, and its commands name what exists."""
+
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bough.cli.catalogue import entries
+from bough.cli.find import find_run
+from bough.cli.systems import TITLE, System, show_systems, systems
+from bough.config import override
+from bough.train.check import check
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_page_is_what_the_docstrings_say() -> None:
+    done = subprocess.run([sys.executable, ROOT / "scripts/systems.py"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_every_method_search_and_recipe_with_a_paper_is_in_a_system() -> None:
+    listed = {(entry.room, entry.name) for system in systems() for entry in system.entries}
+    for entry in entries():
+        if entry.room in ("methods", "search", "recipes") and "arXiv" in entry.summary:
+            assert TITLE.match(entry.summary), f"{entry.name}: begin with `Name (arXiv 1234.56789): what it does.`"
+            assert (entry.room, entry.name) in listed
+
+
+def test_one_paper_is_one_system_with_all_that_belongs_to_it() -> None:
+    by_paper = {system.paper: system for system in systems()}
+    found = by_paper["2408.07199"]
+    assert found.name == "Agent Q"
+    assert {("methods", "agent_q"), ("search", "agent_q"), ("objective", "agent_q_dpo")} <= {
+        (entry.room, entry.name) for entry in found.entries
+    }
+    assert "bough train agent_q --on sokoban" in found.commands
+    assert "Agent Q" in show_systems()
+
+
+@pytest.mark.parametrize("system", systems(), ids=lambda each: each.paper)
+def test_its_commands_make_runs_that_can_start(system: System) -> None:
+    assert system.commands
+    for command in system.commands:
+        program, verb, target, *rest = shlex.split(command)
+        assert program == "bough"
+        if verb == "train":
+            on = rest[rest.index("--on") + 1] if "--on" in rest else None
+            changes = [each for each in rest if "=" in each]
+            check(override(find_run(target, on), changes))
+        else:
+            assert verb == "search"
+            recipe = target.removeprefix("runs/")
+            override(find_run(recipe), [f"explorer={rest[0]}"])
