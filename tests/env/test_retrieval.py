@@ -79,6 +79,22 @@ def test_questions_of_two_splits_have_no_entity_in_common(shape: str) -> None:
             assert {split_of[each] for each in found} == {split}
 
 
+def test_a_long_chain_of_people_in_the_order_of_the_search_has_each_relation_once() -> None:
+    source = KnowledgeGraph(entities=300, people=True, relations=24, hops=(15, 18), forward=True, distractors=0)
+    index = open_collection(source, Fts5()).index
+    assert {entity.type for entity in source.graph.entities} == {"person"}
+    lengths = set[int]()
+    for question in source.questions("train", 20, 0, index, 2):
+        found = re.fullmatch(r"Who is reached from (\w+ \w+) by (.+)\?", question.text)
+        assert found
+        relations = found[2].split(", ")
+        assert [each.query.split(" of ")[0] for each in question.evidence] == relations
+        assert question.evidence[0].query.endswith(found[1])
+        assert len({*relations}) == len(relations)
+        lengths.add(len(relations))
+    assert lengths == {15, 16, 17, 18}
+
+
 def test_one_of_a_list_has_the_value_and_no_search_for_the_value_finds_it() -> None:
     source = KnowledgeGraph(entities=400, shapes=("among",), set_size=(6, 9), alias_rate=0.4)
     index = open_collection(source, Fts5()).index

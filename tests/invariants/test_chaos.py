@@ -19,8 +19,8 @@ from safetensors.numpy import load_file
 from tests.small import MEASURED
 from tests.talk import SMALL
 
-KILLS = 16
-DOUBLE_EVERY, FULL_EVERY = 3, 5
+KILLS = 12
+DOUBLE_EVERY, FULL_EVERY = 3, 4
 SETTINGS = (
     "steps=14",
     "batch_tasks=2",

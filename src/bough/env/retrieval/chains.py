@@ -28,12 +28,20 @@ def propose_chain(graph: Graph, starts: Sequence[int], hops: int, rng: Random) -
     return tuple(walk)
 
 
-def chain_question(found: RetrievableFacts, walk: Sequence[int]) -> Question:
-    """The question of a walk, whose answer is the last entity."""
+def chain_question(found: RetrievableFacts, walk: Sequence[int], *, forward: bool = False) -> Question:
+    """The question of a walk, whose answer is the last entity.
+
+    Args:
+        found: The retrievable facts.
+        walk: Indices of facts.
+        forward: Whether the question has the relations in the order of the walk.
+    """
     graph, place = found.graph, found.corpus.locations
     facts = [graph.facts[index] for index in walk]
     start = graph.entities[facts[0].subject].name
-    phrase = " of ".join([*(f"the {fact.relation}" for fact in reversed(facts)), start])
+    relations = [fact.relation for fact in facts]
+    backward = " of ".join([*(f"the {each}" for each in reversed(relations)), start])
+    text = f"Who is reached from {start} by {', '.join(relations)}?" if forward else f"Name {backward}."
     mentions = [start, *(fact.mention for fact in facts)]
     evidence = tuple(
         Evidence(
@@ -48,11 +56,11 @@ def chain_question(found: RetrievableFacts, walk: Sequence[int]) -> Question:
     last, entity = facts[-1].mention, graph.entities[facts[-1].value]
     spellings = (last, *(each for each in entity.spellings if each != last))
     content = " > ".join([start, *(f"{fact.relation} > {graph.entities[fact.value].name}" for fact in facts)])
-    return Question(text=f"Name {phrase}.", answers=(spellings,), evidence=evidence, content=content)
+    return Question(text=text, answers=(spellings,), evidence=evidence, content=content)
 
 
 def chain_is_solvable(found: RetrievableFacts, walk: Sequence[int]) -> bool:
-    """Whether a breadth-first search through retrievable facts finds the whole walk."""
+    """Whether a search for each fact of the walk, by the spelling that the fact before states, finds it."""
     facts = [found.graph.facts[index] for index in walk]
-    reached = found.reach({facts[0].subject}, {fact.relation for fact in facts}, len(walk))
-    return {*walk} <= reached
+    mentions = [found.graph.entities[facts[0].subject].name, *(fact.mention for fact in facts)]
+    return all(map(found.forward, walk, mentions))

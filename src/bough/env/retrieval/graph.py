@@ -26,6 +26,18 @@ SCHEMA: Mapping[EntityType, Mapping[str, EntityType]] = {
 
 SHARES: Mapping[EntityType, float] = {"person": 0.6, "city": 0.2, "company": 0.2}
 
+PEOPLE: Mapping[EntityType, Mapping[str, EntityType]] = {
+    "person": dict.fromkeys(
+        (
+            "boss", "friend", "mentor", "rival", "doctor", "lawyer", "cousin", "partner", "coach", "tutor", "nurse",
+            "tailor", "landlord", "neighbour", "butcher", "barber", "pilot", "guard", "dentist", "banker", "cook",
+            "driver", "painter", "agent",
+        ),
+        "person",
+    )
+}  # fmt: skip
+"""People alone, with relations enough for long chains in which each occurs once."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entity:
@@ -35,7 +47,7 @@ class Entity:
         number: Its place in `Graph.entities`.
         name: Two words.
         alias: Another name, "" for none.
-        type: A key of `SCHEMA`.
+        type: A key of the schema.
         split: The split of all questions about it; None where the split is by question.
     """
 
@@ -74,7 +86,7 @@ class Graph:
 
     Attributes:
         entities: By number.
-        facts: By subject, then in the order of `SCHEMA`.
+        facts: By subject, then in the order of the schema.
         other_names: Names of no entity, for distractors.
     """
 
@@ -116,7 +128,7 @@ class Graph:
 
 
 def make_graph(
-    *, entities: int, relations: int, alias_rate: float, words: int, split_entities: bool, seed: int
+    *, entities: int, relations: int, alias_rate: float, words: int, split_entities: bool, people: bool, seed: int
 ) -> Graph:
     """Makes a graph; the same arguments give the same one.
 
@@ -126,12 +138,14 @@ def make_graph(
         alias_rate: Probability that an entity has an alias, in [0, 1].
         words: Number of different first words, and of second words, of names.
         split_entities: Whether each entity belongs to a split, by its name.
+        people: Whether all are people, with the relations of `PEOPLE`.
         seed: Seed of the graph.
     """
     rng = Random(f"graph {seed}")
     supply = names(words, rng)
     made: list[Entity] = []
-    types = rng.choices([*SHARES], [*SHARES.values()], k=entities)
+    schema = PEOPLE if people else SCHEMA
+    types = ["person"] * entities if people else rng.choices([*SHARES], [*SHARES.values()], k=entities)
     for number, kind in enumerate(types):
         name, alias = next(supply), next(supply) if rng.random() < alias_rate else ""
         made.append(
@@ -142,7 +156,7 @@ def make_graph(
         pools[entity.split, entity.type].append(entity)
     facts: list[Fact] = []
     for entity in made:
-        known = SCHEMA[entity.type]
+        known = schema[entity.type]
         chosen = {*rng.sample([*known], min(relations, len(known)))}
         for relation in (each for each in known if each in chosen):
             values = [each for each in pools[entity.split, known[relation]] if each.number != entity.number]

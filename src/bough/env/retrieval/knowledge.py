@@ -28,9 +28,9 @@ Shape: TypeAlias = Literal["chain", "among"] | SetShape
 class KnowledgeGraph:
     """A generated graph of people, cities and companies, and a corpus that states its facts (SearchGym's design).
 
-    Every question is solvable: a breadth-first search from the entities in its text finds its answer. The search uses
-    only facts whose documents are among the first results of the oracle's query. No fact is contradicted. By default a
-    fact connects entities of one split, so questions of two splits have no entity in common. Shapes of questions:
+    Every question is solvable: the documents of all facts that it needs are among the first results of the oracle's
+    queries. No fact is contradicted. By default a fact connects entities of one split, so questions of two splits have
+    no entity in common. Shapes of questions:
 
         chain     Name the boss of the mentor of Bak Lum.                      one answer
         set       Name all whose home is Zad Gor.                              all of a set (WebLeaper's basic tree)
@@ -42,7 +42,10 @@ class KnowledgeGraph:
     Attributes:
         entities: Number of entities, >= 10.
         relations: Maximum number of facts of an entity, >= 1.
+        people: Whether all entities are people, who have up to 24 relations.
         hops: Minimum and maximum number of facts of a chain, >= 1.
+        forward: Whether a chain's question has its relations in the order of the search: "Who is reached from Bak Lum
+            by mentor, boss?"
         shapes: The shapes, drawn uniformly.
         set_size: Minimum and maximum size of a set, >= 1; for "among", of the list, one of which is the answer.
         distractors: Number of documents for each fact that share a word of a name and the relation, >= 0.
@@ -61,7 +64,9 @@ class KnowledgeGraph:
 
     entities: int = 1000
     relations: int = 4
+    people: bool = False
     hops: tuple[int, int] = (2, 2)
+    forward: bool = False
     shapes: tuple[Shape, ...] = ("chain",)
     set_size: tuple[int, int] = (2, 4)
     distractors: int = 2
@@ -158,7 +163,9 @@ class KnowledgeGraph:
         shape = rng.choice(self.shapes)
         if shape == "chain":
             walk = propose_chain(found.graph, starts, rng.randint(*self.hops), rng)
-            return chain_question(found, walk) if walk and chain_is_solvable(found, walk) else None
+            if not walk or not chain_is_solvable(found, walk):
+                return None
+            return chain_question(found, walk, forward=self.forward)
         if shape == "among":
             listed = propose_list(found.graph, starts, self.set_size, rng)
             return list_question(found, listed) if listed and list_is_solvable(found, listed) else None
@@ -176,6 +183,7 @@ def build(settings: KnowledgeGraph) -> tuple[Graph, GraphCorpus]:
         alias_rate=of.alias_rate,
         words=of.name_words,
         split_entities=of.split_by == "entities",
+        people=of.people,
         seed=of.seed,
     )
     corpus = make_corpus(

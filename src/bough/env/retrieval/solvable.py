@@ -1,4 +1,4 @@
-"""The facts that an index retrieves: a question is solvable when they contain a path to its answer."""
+"""The facts that an index retrieves: a question is solvable when they contain all that its answer needs."""
 
 from collections.abc import Callable, Collection
 
@@ -28,28 +28,6 @@ class RetrievableFacts:
         """Whether a fact is found by its relation and its value."""
         of = self.graph.facts[fact]
         return self._holds(fact, backward_query(self.graph.entities[of.value].spellings, of.relation))
-
-    def reach(self, starts: Collection[int], relations: Collection[str], depth: int) -> set[int]:
-        """The facts that a breadth-first search finds from entities with their names, through retrievable facts alone.
-
-        Args:
-            starts: Numbers of the entities that the question names.
-            relations: The relations that the question names.
-            depth: Maximum number of facts in a row.
-        """
-        front = [(number, self.graph.entities[number].name) for number in starts]
-        known, found = {*front}, set[int]()
-        for _ in range(depth):
-            following: list[tuple[int, str]] = []
-            for number, mention in front:
-                for index in self.graph.by_subject.get(number, ()):
-                    fact = self.graph.facts[index]
-                    if fact.relation in relations and self.forward(index, mention):
-                        found.add(index)
-                        following.append((fact.value, fact.mention))
-            front = [each for each in dict.fromkeys(following) if each not in known]
-            known |= {*front}
-        return found
 
     def _holds(self, fact: int, query: str) -> bool:
         pair = (fact, query)
