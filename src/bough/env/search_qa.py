@@ -213,7 +213,7 @@ class SearchQa:
         while (call := self._next_call(current)) is not None:
             if current.calls >= self.max_calls:
                 return None
-            current, _, _ = self._call(current, call)
+            current, _, _ = self._execute(current, call)
             plan.append(Action(calls=(call,)))
         return *plan, Action(text=", ".join(each[0] for each in question.answers))
 
@@ -240,9 +240,11 @@ class SearchQa:
     def _call(self, current: SearchState, call: ToolCall | BadCall) -> tuple[SearchState, str, float]:
         """The state after a call, the text of its result, and its cost."""
         problem = check_call(call, TOOLS)
+        return self._refused(current, problem) if problem or isinstance(call, BadCall) else self._execute(current, call)
+
+    def _execute(self, current: SearchState, call: ToolCall) -> tuple[SearchState, str, float]:
+        """The same, of a call that fits its schema."""
         documents = self._collection.documents
-        if problem or isinstance(call, BadCall):
-            return self._refused(current, problem)
         if call.name == "search":
             found = self._search(current.task, str(call.arguments["query"]))
             lines = [f"{number} {documents[number].title}{self._snippet(number)}" for number in found]

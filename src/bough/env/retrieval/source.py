@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Protocol, runtime_checkable
+from typing import Protocol, cast, runtime_checkable
 
 from bough.env.env import Split
 from bough.env.retrieval.document import Document
@@ -40,7 +40,6 @@ class QuestionSource(Protocol):
         ...
 
 
-@runtime_checkable
 class ChangingSource(Protocol):
     """A source whose documents may change while a process runs."""
 
@@ -60,7 +59,9 @@ class Collection:
 
 def open_collection(source: QuestionSource, index: IndexSettings) -> Collection:
     """The collection of a source, built at the first call and after a change of its documents."""
-    return _built(source, index, source.version if isinstance(source, ChangingSource) else "")
+    # Every search comes here, and `isinstance` of a protocol takes longer than the search.
+    version = cast("ChangingSource", source).version if hasattr(source, "version") else ""
+    return _built(source, index, version)
 
 
 @lru_cache(maxsize=8)
