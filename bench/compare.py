@@ -114,7 +114,7 @@ def _stale(staleness: int, *, corrected: bool) -> Callable[[Run], Run]:
 
 def _on_ray(run: Run) -> Run:
     """GRPO with two environment workers and two engines on a Ray cluster of this machine, and two ranks."""
-    place, engine = Ray(cpus=0.2), run.world.engine
+    place, engine = Ray(cpus=0.2), run.world.execution.engine
     assert isinstance(engine, Local)
     several = Replicas(engine=engine, placement=place)
     return _grpo(run).replace(workers=2, worker_placement=place, engine=several, ranks=2)

@@ -174,6 +174,18 @@ def test_completions_in_flight_continue_under_new_weights(shared: VllmEngine) ->
     shared.load_weights(policy().weights(), 0)
 
 
+def test_requests_as_the_server_closes_idle_connections(shared: VllmEngine) -> None:
+    """vLLM's server closes a connection that has been idle for 5 s."""
+
+    async def main() -> None:
+        for pause_s in (0.0, 4.98, 5.0, 5.02):
+            await asyncio.sleep(pause_s)
+            found = await asyncio.gather(*(shared.generate(ask(prompt, max_tokens=1)) for prompt in PROMPTS))
+            assert len(found) == len(PROMPTS)
+
+    asyncio.run(main())
+
+
 def test_cancelled_requests_are_not_in_flight(shared: VllmEngine) -> None:
     async def main() -> None:
         tasks = [asyncio.create_task(shared.generate(ask(prompt, max_tokens=400))) for prompt in PROMPTS[:6]]

@@ -305,7 +305,9 @@ class VllmEngine:
             self._loop = loop
             self._client = httpx2.AsyncClient(
                 transport=httpx2.AsyncHTTPTransport(
-                    uds=str(self._server.socket), limits=httpx2.Limits(max_connections=None)
+                    # The server closes idle connections after 5 s, and a request that it meets there fails.
+                    uds=str(self._server.socket),
+                    limits=httpx2.Limits(max_connections=None, keepalive_expiry=1.0),
                 ),
                 base_url="http://vllm",
                 timeout=self._config.deadline_s,
