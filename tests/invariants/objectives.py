@@ -14,6 +14,7 @@ import bough.objective as room
 from bough.objective import LossInputs, Objective, PpoClip, Topr
 from bough.objective.inputs import PathIds, ValueInputs
 from bough.tree.needs import (
+    CLIPPED_NORM,
     CRITIC,
     DEMONSTRATIONS,
     ENTROPY,
@@ -174,5 +175,6 @@ def random_columns(
         expert=expert if DEMONSTRATIONS in needs else None,
         path_ids=walk if PATHS in needs else None,
         progress=progress,
+        clipped_norm=1.5 if CLIPPED_NORM in needs else None,
     )
     return given, leaves

@@ -23,6 +23,7 @@ from bough.policy.critic import Critic
 from bough.policy.policy import Policy
 from bough.tree import Outcome, Source, Tree, counted, spread_paths, sum_of_subtree, token_node
 from bough.tree.needs import (
+    CLIPPED_NORM,
     CRITIC,
     DEMONSTRATIONS,
     ENTROPY,
@@ -221,7 +222,11 @@ class Sight:
         said = {name: said[at] for name, said in self.said.items()}
         batch = replace(batch, rollout_logprob=near, value_targets=said, old_values=said)
         old = near + self.near.flip(0)[at] * (batch.tree % 2)[batch_rows(batch)] if OLD_LOGPROBS in needs else None
-        context = ObjectiveContext(mean_turn_entropy=self.usual if MEAN_TURN_ENTROPY in needs else None, progress=0.4)
+        context = ObjectiveContext(
+            mean_turn_entropy=self.usual if MEAN_TURN_ENTROPY in needs else None,
+            progress=0.4,
+            clipped_norm=1.5 if CLIPPED_NORM in needs else None,
+        )
         columns = with_outputs(before_forward(batch, needs, context, loss_weight=weight, old=old), seen, needs)
         return replace(columns, reference=self.reference[at] if REFERENCE in needs else None)
 

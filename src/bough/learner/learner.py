@@ -13,6 +13,7 @@ from torch.distributed.tensor import DTensor
 
 from bough.batch import Batch, ChunkedForward, ChunkOutput, PackedPrefixTree, spared
 from bough.learner.backpropagate import add_metrics, backpropagate, sum_of_gaps
+from bough.learner.clipped_norm import clipped_part, norm_of_gradient
 from bough.learner.cpu_workers import CpuWorker
 from bough.learner.harpg import Displaced, gradient_change
 from bough.learner.learner_state import LearnerState
@@ -34,7 +35,7 @@ from bough.learner.token_outputs import Forward, TokenOutputs, in_order, token_o
 from bough.objective import LossInputs, Need, Normalizer, Objective
 from bough.policy.critic import Critic
 from bough.policy.policy_model import PolicyModel
-from bough.tree.needs import CRITIC, ENTROPY, OLD_LOGPROBS, PATHS, REFERENCE, needs_of
+from bough.tree.needs import CLIPPED_NORM, CRITIC, ENTROPY, OLD_LOGPROBS, PATHS, REFERENCE, needs_of
 
 
 class Diverged(RuntimeError):
@@ -200,6 +201,7 @@ class Learner:
             old: [M], log-probabilities before the update, when the objective needs them.
         """
         needs, packed = needs_of(objective), self._pack(batch)
+        context = self._with_clipped_norm(batch, objective, normalizer, context, old)
         inputs = before_forward(
             batch,
             needs,
@@ -218,6 +220,20 @@ class Learner:
         sizes = {"update/tokens": float(len(packed)), "update/saving": self._saving(batch, packed)}
         return {**metrics, **sizes, "policy/gap": gap / max(1, int(batch.fresh.sum()))}
 
+    def _with_clipped_norm(
+        self, batch: Batch, objective: Objective, normalizer: Normalizer, context: ObjectiveContext, old: Tensor | None
+    ) -> ObjectiveContext:
+        """The context with the norm of the gradient that clipping removes, when the objective needs it."""
+        if CLIPPED_NORM not in needs_of(objective) or context.clipped_norm is not None:
+            return context
+        part, weights = clipped_part(objective), list(self.state.weights.values())
+        norm = norm_of_gradient(
+            weights,
+            lambda: self.backward(batch, part, normalizer, context=context, old=old),
+            lambda: self._clip(weights, math.inf),
+        )
+        return replace(context, clipped_norm=norm)
+
     def _gradient_change(
         self,
         batch: Batch,
@@ -229,6 +245,7 @@ class Learner:
     ) -> dict[str, float]:
         """Add the change of the objective's gradient along a direction, an expectation over paths of these weights."""
         here = self.logprobs(batch)
+        context = self._with_clipped_norm(batch, objective, normalizer, context, here)
         displaced, critic = Displaced(objective), () if self.state.heads is None else self.state.heads.parameters()
         metrics = gradient_change(
             lambda: self.backward(batch, displaced, normalizer, context=context, old=here), along, others=critic

@@ -20,11 +20,13 @@ class ObjectiveContext:
         reference: The frozen policy.
         mean_turn_entropy: [turns] nats, mean entropy of earlier steps at each turn; nan without earlier steps.
         progress: Fraction of the training that is done, in [0, 1].
+        clipped_norm: See `LossInputs`; None where no objective needs it.
     """
 
     reference: Forward | None = None
     mean_turn_entropy: Tensor | None = None
     progress: float = 0.0
+    clipped_norm: float | None = None
 
     def to(self, device: torch.device) -> "ObjectiveContext":
         """The same inputs on another device, the reference as it is."""
@@ -92,6 +94,7 @@ def before_forward(
         },
         expert=batch.expert if DEMONSTRATIONS in needs else None,
         progress=context.progress,
+        clipped_norm=context.clipped_norm,
     )
 
 

@@ -4,6 +4,7 @@ from bough.objective.aepo import Aepo
 from bough.objective.bradley_terry import BradleyTerry, process_preference
 from bough.objective.chord import Chord
 from bough.objective.cispo import Cispo
+from bough.objective.clipping_bias import ClippingBias
 from bough.objective.corrections import Mis, Reject, Tis
 from bough.objective.dpo import Dpo, agent_q_dpo, mcts_dpo, rstar, step_dpo, tp_llama
 from bough.objective.entropy import Entropy
@@ -40,6 +41,7 @@ __all__ = [
     "BradleyTerry",
     "Chord",
     "Cispo",
+    "ClippingBias",
     "LossInputs",
     "Dpo",
     "Entropy",

@@ -84,6 +84,8 @@ class LossInputs:
             and weights of their own that sum to 1. None when there are none. Need `DEMONSTRATIONS`.
         path_ids: The path view's ids. Need `PATHS`.
         progress: Fraction of the training that is done, in [0, 1].
+        clipped_norm: Norm of the gradient, with respect to the policy's weights, that the bounds of a clipped loss
+            remove from the whole optimizer batch. Need `CLIPPED_NORM`.
     """
 
     logprob: Float[Tensor, " M"]
@@ -99,6 +101,7 @@ class LossInputs:
     expert: Bool[Tensor, " M"] | None = None
     path_ids: PathIds | None = None
     progress: float = 0.0
+    clipped_norm: float | None = None
 
     @classmethod
     def from_matrices(

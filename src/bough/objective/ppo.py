@@ -66,14 +66,18 @@ class PpoClip:
         """A ratio over a turn or a path takes one advantage for all its tokens."""
         return frozenset() if self.ratio == "token" else frozenset({KL_IN_REWARD.or_else(TOKEN_RATIO)})
 
+    @property
+    def log_bounds(self) -> tuple[float, float, float | None]:
+        """Logs of the bounds: the lower for negative advantages, the upper for positive, the dual for negative ones."""
+        return math.log1p(-self.low), math.log1p(self.high), None if self.dual is None else math.log(self.dual)
+
     def __call__(self, columns: LossInputs) -> Loss:
         """Computes the loss."""
         log_ratio = span_log_ratio(columns, self.ratio, "PpoClip", product=self.product)
         gains, loses = columns.positive > 0, columns.negative < 0
         # Bounds apply before the exponential, and only where they matter: a ratio too large for a float would turn a
         # zero gradient into nan.
-        top, bottom = math.log1p(self.high), math.log1p(-self.low)
-        ceiling = None if self.dual is None else math.log(self.dual)
+        bottom, top, ceiling = self.log_bounds
         rises = log_ratio.clamp(max=top).exp()
         falls = log_ratio.where(loses, 0.0).clamp(min=bottom, max=ceiling).exp()
         value = -(columns.loss_weight * (columns.positive * rises + columns.negative * falls)).sum()
