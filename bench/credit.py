@@ -27,8 +27,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bough.credit import Credit
-from bough.tree import DTYPES, UNKNOWN_VALUES, Credited, Kind, Outcome, Rewarded, Source, Task, Tree
-from bough.tree.needs import REFERENCE, Annotation, Channel, Estimate, Head, Need, names_of, needs_of
+from bough.tree import (
+    DTYPES,
+    UNKNOWN_VALUES,
+    Appraisal,
+    Credited,
+    Kind,
+    Outcome,
+    Rewarded,
+    Source,
+    Task,
+    Tree,
+    Verdict,
+)
+from bough.tree.needs import REFERENCE, Annotation, Appraised, Channel, Estimate, Head, Need, names_of, needs_of
 from machine import machine
 from page import write
 from plain import PLAIN
@@ -170,13 +182,30 @@ def _tree(number: int, shape: Shape, needs: frozenset[Need], rng: np.random.Gene
     }
     columns["kind"][0] = Kind.PROMPT
     typed = {name: column.astype(DTYPES[name]) for name, column in columns.items()}
-    tree = Tree(task=Task(id=str(number)), info=_info(needs, shape.tokens, rng, nodes), **typed)  # type: ignore[arg-type]
+    tree = Tree(
+        task=Task(id=str(number)),
+        info=_info(needs, shape.tokens, rng, nodes),
+        appraisals={name: _appraisal(acts, rng) for name in names_of(needs, Appraised)},
+        **typed,  # type: ignore[arg-type]
+    )
     names = [*names_of(needs, Head), *names_of(needs, Estimate)]
     estimates = {name: rng.random(count) for name in names}
     if REFERENCE in needs:
         estimates["reference"] = np.where(written, -rng.random(count), np.nan)
     paid = ["env", *names_of(needs, Channel)]
     return Rewarded(tree=tree, channels=dict.fromkeys(paid, tree.env_reward), estimates=estimates)
+
+
+def _appraisal(acts: NDArray[np.bool_], rng: np.random.Generator) -> Appraisal:
+    """A value from -1 to 1 at every action."""
+    none = np.zeros(len(acts), dtype=np.int32)
+    return Appraisal(
+        value=np.where(acts, rng.uniform(-1.0, 1.0, len(acts)), np.nan),
+        verdict=np.where(acts, Verdict.OK, Verdict.NONE).astype(np.int8),
+        votes=none,
+        questions=none,
+        tokens=none,
+    )
 
 
 def _info(needs: frozenset[Need], tokens: int, rng: np.random.Generator, nodes: int) -> tuple[dict[str, object], ...]:

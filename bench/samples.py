@@ -2,14 +2,28 @@
 
 from bisect import bisect_right
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Literal, TypeAlias
 
 import numpy as np
 
-from bough.tree import DTYPES, UNKNOWN_VALUES, Kind, Outcome, Rewarded, Source, Task, Ternary, Tree
-from bough.tree.needs import REFERENCE, Channel, Estimate, Head, Need, names_of
+from bough.tree import (
+    DTYPES,
+    UNKNOWN_VALUES,
+    Appraisal,
+    Entry,
+    Floats,
+    Kind,
+    Outcome,
+    Rewarded,
+    Source,
+    Task,
+    Ternary,
+    Tree,
+    Verdict,
+)
+from bough.tree.needs import REFERENCE, Appraised, Channel, Estimate, Head, Need, names_of
 from worlds import Exact, Ints, World
 
 Design: TypeAlias = Literal["chains", "branches"]
@@ -61,8 +75,8 @@ class Sample:
 
         Every head of a critic, and every adviser that knows no better, says the exact value of where a token is
         written, with the rule's discount; "q1" and "q2" say that of the answer as a whole, "success_rate" the mean
-        return of the task. The reference takes every token for as likely as the others. A channel that a rule needs
-        holds the environment's rewards.
+        return of the task. An appraiser says that value of where a turn begins. The reference takes every token for as
+        likely as the others. A channel that a rule needs holds the environment's rewards.
         """
         exact, starts = self.world.exact, self.world.starts
         values, qualities = exact.solve(discount)
@@ -76,14 +90,24 @@ class Sample:
             thought["reference"] = np.append(-np.log(exact.choices), np.nan)[self.point]
         ends = np.cumsum([0, *(len(tree.token) for tree in self.trees)]).tolist()
         paid = ["env", *names_of(needs, Channel)]
+        columns = names_of(needs, Appraised)
         return [
             Rewarded(
-                tree=tree,
+                tree=_with_values(tree, columns, value[ends[i] : ends[i + 1]]) if columns else tree,
                 channels=dict.fromkeys(paid, tree.env_reward),
                 estimates={name: column[ends[i] : ends[i + 1]] for name, column in thought.items()},
             )
             for i, tree in enumerate(self.trees)
         ]
+
+
+def _with_values(tree: Tree, columns: Sequence[str], value: Floats) -> Tree:
+    """The tree with appraisers' columns that hold the value [T] at the first token of each turn."""
+    at = {
+        node: Entry(value=float(value[tree.span[node]]), verdict=Verdict.OK, votes=1)
+        for node in np.flatnonzero(tree.kind == Kind.ACTION).tolist()
+    }
+    return replace(tree, appraisals={name: Appraisal.of(at, tree.nodes) for name in columns})
 
 
 def sample(world: World, *, groups: int, paths: int, design: Design = "chains", seed: int = 0) -> Sample:

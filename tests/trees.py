@@ -9,20 +9,23 @@ from hypothesis import settings, strategies
 from bough.tree import (
     DTYPES,
     UNKNOWN_VALUES,
+    Appraisal,
     Bools,
     Credited,
+    Entry,
     Kind,
     Outcome,
     Rewarded,
     Source,
     Tree,
     TreeNode,
+    Verdict,
     build,
     counted,
     spread_paths,
     token_node,
 )
-from bough.tree.needs import CANDIDATE_SCORES, REFERENCE, Annotation, Channel, Estimate, Head, Need, names_of
+from bough.tree.needs import CANDIDATE_SCORES, REFERENCE, Annotation, Appraised, Channel, Estimate, Head, Need, names_of
 
 # A deadline says something about the machine, not about the property.
 settings.register_profile("bough", deadline=None, max_examples=50)
@@ -182,7 +185,12 @@ def dressed(tree: Tree, rng: np.random.Generator, needs: Collection[Need] = ()) 
     estimates |= {name: rng.uniform(size=tree.nodes)[token_node(tree)] for name in advice}
     if REFERENCE in needs:
         estimates["reference"] = np.where(tree.sampled, -rng.uniform(0.1, 2.0, len(written)), np.nan)
-    whole = Tree(task=tree.task, info=info, **columns)  # type: ignore[arg-type]
+    asked = [Entry(value=value, verdict=Verdict.OK, votes=1) for value in rng.uniform(-1, 1, tree.nodes).tolist()]
+    appraisals = {
+        name: Appraisal.of({node: asked[node] for node in np.flatnonzero(acts).tolist()}, tree.nodes)
+        for name in names_of(needs, Appraised)
+    }
+    whole = Tree(task=tree.task, info=info, appraisals=appraisals, **columns)  # type: ignore[arg-type]
     paid = ["env", *names_of(needs, Channel)]
     return Rewarded(tree=whole, channels={name: np.asarray(tree.env_reward) for name in paid}, estimates=estimates)
 
@@ -218,10 +226,20 @@ def in_pieces(given: Rewarded, rng: np.random.Generator) -> Rewarded:
     columns = {name: column.astype(DTYPES[name]) for name, column in columns.items()}
     info = tuple(tree.info[node] if whole else {} for node, whole in zip(old, last.tolist(), strict=True))
     return Rewarded(
-        tree=Tree(task=tree.task, info=info, **columns),  # type: ignore[arg-type]
+        tree=Tree(task=tree.task, info=info, appraisals=_at_last_pieces(tree, old, last), **columns),  # type: ignore[arg-type]
         channels={name: np.where(last, paid[old], 0.0) for name, paid in given.channels.items()},
         estimates=given.estimates,
     )
+
+
+def _at_last_pieces(tree: Tree, old: Sequence[int], last: Bools) -> dict[str, Appraisal]:
+    """The appraisals of a tree whose nodes are cut into pieces of the nodes `old`."""
+    found = dict[str, Appraisal]()
+    for name, each in tree.appraisals.items():
+        kept = each.take(np.asarray(old))
+        verdict = np.where(last, kept.verdict, Verdict.NONE)
+        found[name] = replace(kept, value=np.where(last, kept.value, np.nan), verdict=verdict)
+    return found
 
 
 def subtree(given: Rewarded, kept: Bools) -> Rewarded:
@@ -237,7 +255,12 @@ def subtree(given: Rewarded, kept: Bools) -> Rewarded:
     columns["span"] = np.concatenate([[0], np.cumsum(np.diff(tree.span)[kept])])
     info = tuple(each for each, stays in zip(tree.info, kept.tolist(), strict=True) if stays)
     return Rewarded(
-        tree=Tree(task=tree.task, info=info, **columns),  # type: ignore[arg-type]
+        tree=Tree(
+            task=tree.task,
+            info=info,
+            appraisals={name: each.take(np.flatnonzero(kept)) for name, each in tree.appraisals.items()},
+            **columns,  # type: ignore[arg-type]
+        ),
         channels={name: paid[kept] for name, paid in given.channels.items()},
         estimates={name: thought[words] for name, thought in given.estimates.items()},
     )

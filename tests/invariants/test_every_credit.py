@@ -16,7 +16,6 @@ from bough.tree import (
     Kind,
     Outcome,
     Rewarded,
-    Task,
     Tree,
     counted,
     path_view,
@@ -151,7 +150,13 @@ def twins(one: Rewarded, copies: int) -> Rewarded:
     parent[1:] += np.where(parent[1:] > 0, shift, 0).astype(parent.dtype)
     columns["parent"] = parent
     columns["span"] = np.cumsum([0, prompt, *(np.diff(tree.span)[1:].tolist() * copies)])
-    whole = Tree(task=tree.task, info=(tree.info[0], *(tree.info[1:] * copies)), **columns)
+    nodes = np.asarray([0, *[*range(1, tree.nodes)] * copies])
+    whole = Tree(
+        task=tree.task,
+        info=(tree.info[0], *(tree.info[1:] * copies)),
+        appraisals={name: each.take(nodes) for name, each in tree.appraisals.items()},
+        **columns,
+    )
     return Rewarded(
         tree=whole,
         channels={n: np.concatenate([c[:1], *([c[1:]] * copies)]) for n, c in one.channels.items()},
@@ -201,8 +206,7 @@ def test_statistics_are_over_paths_however_many_texts_they_are_read_in(rule: Cre
         columns = each.tree.columns()
         again = (columns["kind"] == OBSERVATION) & goes_on & (np.diff(each.tree.span) > 0)
         columns["kind"] = np.where(again, EDIT, columns["kind"]).astype(np.int8)
-        tree = Tree(task=each.tree.task, info=each.tree.info, **columns)  # type: ignore[arg-type]
-        rebuilt.append(replace(each, tree=tree))
+        rebuilt.append(replace(each, tree=replace(each.tree, **columns)))
     for one, other in zip(rule(whole), rule(rebuilt), strict=True):
         assert same(one, other)
 
@@ -259,7 +263,12 @@ def subtree_in_order(one: Rewarded, order: list[int]) -> Rewarded:
     columns["parent"] = np.where(columns["parent"] < 0, -1, number[columns["parent"]]).astype(np.int32)
     columns["span"] = np.concatenate([[0], np.cumsum(np.diff(tree.span)[order])])
     return Rewarded(
-        tree=Tree(task=tree.task, info=tuple(tree.info[node] for node in order), **columns),  # type: ignore[arg-type]
+        tree=Tree(
+            task=tree.task,
+            info=tuple(tree.info[node] for node in order),
+            appraisals={name: each.take(np.asarray(order)) for name, each in tree.appraisals.items()},
+            **columns,  # type: ignore[arg-type]
+        ),
         channels={name: paid[order] for name, paid in one.channels.items()},
         estimates={name: thought[words] for name, thought in one.estimates.items()},
     )
@@ -288,7 +297,7 @@ def test_batches_with_nothing_in_them(rule: Credit) -> None:
     columns["outcome"] = np.where(np.isin(columns["outcome"], COUNTED), Outcome.FAILED, columns["outcome"]).astype(
         np.int8
     )
-    failed = replace(failed, tree=Tree(task=Task(id="failed"), info=failed.tree.info, **columns))  # type: ignore[arg-type]
+    failed = replace(failed, tree=replace(failed.tree, **columns))
     for batch in ([bare], [failed], [bare, failed]):
         for c in rule(batch):
             assert nothing(c)

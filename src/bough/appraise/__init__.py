@@ -1,16 +1,18 @@
 """Appraisers: judges, comparisons and probes of grown trees; prompts and the parsers of answers."""
 
 from bough.appraise.appraise import Appraiser, appraise_trees
-from bough.appraise.ask import AskModels, Question, Reply, Scoring, ask_votes
+from bough.appraise.ask import AskModels, Continuation, Question, Reply, Scoring, ask_votes
 from bough.appraise.judge import RubricJudge, step_critic
 from bough.appraise.probe import AnswerProbe
 from bough.appraise.prompts import LabelParser, NumberParser
 from bough.appraise.round_robin import RoundRobin
+from bough.appraise.step_potential import StepPotential
 
 __all__ = [
     "AnswerProbe",
     "Appraiser",
     "AskModels",
+    "Continuation",
     "LabelParser",
     "NumberParser",
     "Question",
@@ -18,6 +20,7 @@ __all__ = [
     "RoundRobin",
     "RubricJudge",
     "Scoring",
+    "StepPotential",
     "appraise_trees",
     "ask_votes",
     "step_critic",

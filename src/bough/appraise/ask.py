@@ -42,11 +42,34 @@ class Scoring:
     Attributes:
         tokens: The context, in the tokens of the policy.
         text: The continuation.
+        prefix: Text between the two, whose log-probability does not count.
         deadline_s: Maximum duration, in seconds.
     """
 
     tokens: tuple[int, ...]
     text: str
+    prefix: str = ""
+    deadline_s: float = 120.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Continuation:
+    """A context that the policy continues, once for each vote.
+
+    Attributes:
+        tokens: The context, in the tokens of the policy.
+        prefix: Text with which the continuation begins.
+        vote: The number of the vote; each has a seed of its own.
+        max_tokens: Maximum length of the continuation.
+        temperature: Of the sampling.
+        deadline_s: Maximum duration, in seconds.
+    """
+
+    tokens: tuple[int, ...]
+    prefix: str = ""
+    vote: int = 0
+    max_tokens: int = 16
+    temperature: float = 1.0
     deadline_s: float = 120.0
 
 
@@ -58,12 +81,16 @@ class Reply:
         verdict: `OK`, `LATE` or `REFUSED`; a parser decides about `UNPARSED`.
         text: The answer; "" without one.
         logprob: For a `Scoring`, the mean log-probability of a token of the continuation, nats.
+        probability: For a `Scoring`, the mean probability of a token of the continuation.
+        entropy: For a `Continuation`, the mean entropy of the distributions of its tokens, nats.
         tokens: Sampled tokens.
     """
 
     verdict: Verdict
     text: str = ""
     logprob: float = 0.0
+    probability: float = 0.0
+    entropy: float = 0.0
     tokens: int = 0
 
 
@@ -76,7 +103,11 @@ class AskModels(Protocol):
         ...
 
     async def score(self, scoring: Scoring) -> Reply:
-        """The log-probability of a continuation under the policy."""
+        """The log-probability of a continuation under the policy; `REFUSED` where it does not fit the context."""
+        ...
+
+    async def sample(self, continuation: Continuation) -> Reply:
+        """A continuation by the policy; `REFUSED` where the context leaves no room for one."""
         ...
 
 

@@ -26,6 +26,7 @@ from bough.credit.searched import Searched
 from bough.credit.segment_po import SegmentPo
 from bough.credit.single_stream import SingleStream
 from bough.credit.slate import SlateCredit
+from bough.credit.spae import Spae
 from bough.credit.srgpo import Srgpo
 from bough.credit.step_grpo import StepGrpo
 from bough.credit.stepwise_grpo import StepwiseGrpo
@@ -64,6 +65,7 @@ __all__ = [
     "SegmentPo",
     "SingleStream",
     "SlateCredit",
+    "Spae",
     "Srgpo",
     "StepGrpo",
     "StepwiseGrpo",

@@ -3,10 +3,11 @@
 import asyncio
 import hashlib
 import json
+import math
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 
-from bough.appraise import Appraiser, Question, Reply, Scoring, appraise_trees
+from bough.appraise import Appraiser, Continuation, Question, Reply, Scoring, appraise_trees
 from bough.engine import Completion, EngineFault, FinishReason, Request, Sampling
 from bough.rollout import Agent, Deadlines, RoleModel
 from bough.store.answers import Answers
@@ -61,15 +62,40 @@ class Asker:
     async def score(self, scoring: Scoring) -> Reply:
         """The mean log-probability of a token of the continuation, from the cache or the policy."""
         model = self.agent.model(POLICY)
-        stops = model.renderer.stop_tokens
-        tokens = tuple(token for token in model.renderer.write(scoring.text) if token not in stops)
-        key = self._key(model, "score", [list(scoring.tokens), list(tokens)])
+        before, tokens = (*scoring.tokens, *_written(model, scoring.prefix)), _written(model, scoring.text)
+        if len(before) + len(tokens) > model.engine.context_tokens:
+            return Reply(verdict=Verdict.REFUSED)
+        key = self._key(model, "score", [list(before), list(tokens)])
 
         async def score() -> Reply:
-            logprobs = await model.engine.score(scoring.tokens, tokens)
-            return Reply(verdict=Verdict.OK, logprob=sum(logprobs) / max(1, len(logprobs)))
+            logprobs = await model.engine.score(before, tokens)
+            count = max(1, len(logprobs))
+            probability = sum(map(math.exp, logprobs)) / count
+            return Reply(verdict=Verdict.OK, logprob=sum(logprobs) / count, probability=probability)
 
         return await self._once(key, score, scoring.deadline_s, f"score of {len(tokens)} tokens")
+
+    async def sample(self, continuation: Continuation) -> Reply:
+        """A continuation by the policy, from the cache or the policy."""
+        model = self.agent.model(POLICY)
+        prompt = (*continuation.tokens, *_written(model, continuation.prefix))
+        most = min(continuation.max_tokens, model.engine.context_tokens - len(prompt))
+        if most < 1:
+            return Reply(verdict=Verdict.REFUSED)
+        key = self._key(model, "sample", [list(prompt), most, continuation.temperature, continuation.vote])
+
+        async def generate() -> Reply:
+            request = Request(
+                prompt_tokens=prompt,
+                sampling=Sampling(max_tokens=most, temperature=continuation.temperature),
+                stop_tokens=model.renderer.stop_tokens,
+                seed=derive(self.seed, "appraise", key),
+            )
+            completion = await model.engine.generate(request)
+            nats = completion.entropies or ()
+            return replace(_reply(completion, model), entropy=sum(nats) / max(1, len(nats)))
+
+        return await self._once(key, generate, continuation.deadline_s, f"continuation of {len(prompt)} tokens")
 
     async def _once(self, key: str, get: Callable[[], Awaitable[Reply]], deadline_s: float, thing: str) -> Reply:
         """The stored reply, or the reply of `get`; concurrent equal questions share one call."""
@@ -79,6 +105,8 @@ class Asker:
                 verdict=Verdict(stored["verdict"]),
                 text=stored["text"],
                 logprob=stored["logprob"],
+                probability=stored.get("probability", 0.0),
+                entropy=stored.get("entropy", 0.0),
                 tokens=stored["tokens"],
             )
         if key not in self.pending:
@@ -99,7 +127,7 @@ class Asker:
             reply = Reply(verdict=Verdict.LATE)
         except EngineFault as fault:
             reply = Reply(verdict=Verdict.REFUSED, text=str(fault))
-        data = {"verdict": int(reply.verdict), "text": reply.text, "logprob": reply.logprob, "tokens": reply.tokens}
+        data = {**asdict(reply), "verdict": int(reply.verdict)}
         self.answers.put(key if reply.verdict is Verdict.OK else f"{key} {self.step}", data)
         self.pending.pop(key, None)
         return reply
@@ -107,6 +135,12 @@ class Asker:
     def _key(self, model: RoleModel, kind: str, content: object) -> str:
         data = [model.name, model.engine.policy_version, kind, content]
         return hashlib.blake2b(json.dumps(data).encode(), digest_size=16).hexdigest()
+
+
+def _written(model: RoleModel, text: str) -> tuple[int, ...]:
+    """The tokens of a text inside an action."""
+    stops = model.renderer.stop_tokens
+    return tuple(token for token in model.renderer.write(text) if token not in stops) if text else ()
 
 
 def _reply(completion: Completion, model: RoleModel) -> Reply:
