@@ -32,6 +32,7 @@ from bough.learner.packing_check import packing_agrees
 from bough.learner.rank_calls import CPU, RankCalls
 from bough.learner.ranks import ALONE, Ranks
 from bough.learner.token_outputs import Forward, TokenOutputs, in_order, token_outputs, token_outputs_per_chunk
+from bough.learner.turn_order import turn_order
 from bough.objective import LossInputs, Need, Normalizer, Objective
 from bough.policy.critic import Critic
 from bough.policy.policy_model import PolicyModel
@@ -128,13 +129,14 @@ class Learner:
         for epoch in range(self.settings.epochs):
             for part in batch.minibatches(self.settings.minibatches, seed + epoch):
                 own = None if old is None else old[part.trained]
-                metrics = self.step(part.batch, objective, normalizer, context=context, old=own)
-                if steps == 0:
-                    totals["policy/gap"] = metrics.pop("policy/gap")
-                metrics.pop("policy/gap", None)
-                steps += 1
-                for name, value in metrics.items():
-                    totals[name] = totals.get(name, 0.0) + value
+                for turn in turn_order(part.batch, objective):
+                    here = replace(context, turn_number=turn)
+                    metrics = self.step(part.batch, objective, normalizer, context=here, old=own, last=not turn)
+                    if steps == 0:
+                        totals["policy/gap"] = metrics.pop("policy/gap")
+                    metrics.pop("policy/gap", None)
+                    steps += 1
+                    add_metrics(totals, metrics)
         return {name: value if name == "policy/gap" else value / steps for name, value in totals.items()}
 
     def _check(self, batch: Batch) -> None:
@@ -155,8 +157,9 @@ class Learner:
         *,
         context: ObjectiveContext = NO_CONTEXT,
         old: Tensor | None = None,
+        last: bool = True,
     ) -> dict[str, float]:
-        """One optimizer step on a whole batch."""
+        """One optimizer step on a whole batch; with `last` it ends an update, which may have a step for each turn."""
         self.state.optimizers.zero_grad()
         along = self.state.optimizers.along()
         if along is None:
@@ -175,7 +178,7 @@ class Learner:
             )
         rate = scale(self.settings.schedule, self.updates, self.settings.warmup_steps, self._total)
         self.state.optimizers.step(rate)
-        self.state.updates += 1
+        self.state.updates += last
         learning_rate = rate * self.settings.learning_rate
         return {**metrics, "optimizer/gradient_norm": norm, "optimizer/learning_rate": learning_rate}
 

@@ -21,12 +21,14 @@ class ObjectiveContext:
         mean_turn_entropy: [turns] nats, mean entropy of earlier steps at each turn; nan without earlier steps.
         progress: Fraction of the training that is done, in [0, 1].
         clipped_norm: See `LossInputs`; None where no objective needs it.
+        turn_number: See `LossInputs`.
     """
 
     reference: Forward | None = None
     mean_turn_entropy: Tensor | None = None
     progress: float = 0.0
     clipped_norm: float | None = None
+    turn_number: int | None = None
 
     def to(self, device: torch.device) -> "ObjectiveContext":
         """The same inputs on another device, the reference as it is."""
@@ -95,6 +97,7 @@ def before_forward(
         expert=batch.expert if DEMONSTRATIONS in needs else None,
         progress=context.progress,
         clipped_norm=context.clipped_norm,
+        turn_number=context.turn_number,
     )
 
 

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from bough.tree.needs import ON_POLICY, PATHS, Need
+from bough.tree.needs import ON_POLICY, PATHS, TURN_BY_TURN, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +62,11 @@ class Optimizer:
             return frozenset()
         sampled = ON_POLICY.or_else("optimizer.momentum='adam'")
         return frozenset({sampled, PATHS} if self.momentum == "harpg" else {sampled})
+
+    @property
+    def gives(self) -> frozenset[Need]:
+        """Steps for one turn at a time, which need no gradients at the sampling weights."""
+        return frozenset({TURN_BY_TURN} if self.momentum == "adam" else ())
 
     @property
     def policy_clip_norm(self) -> float:

@@ -23,6 +23,7 @@ from bough.objective.ppo import PpoClip, loop_clip
 from bough.objective.rec import Rec
 from bough.objective.reinforce import Reinforce
 from bough.objective.sapo import Sapo
+from bough.objective.seeupo import SeeUpo
 from bough.objective.selfplay import SelfPlay
 from bough.objective.sft_mix import SftMix
 from bough.objective.simpo import SimPo
@@ -61,6 +62,7 @@ __all__ = [
     "Reinforce",
     "Reject",
     "Sapo",
+    "SeeUpo",
     "SelfPlay",
     "SftMix",
     "Normalizer",
