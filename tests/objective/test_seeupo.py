@@ -106,9 +106,7 @@ def test_what_it_needs() -> None:
     with pytest.raises(ValueError, match=r"SeeUpo.clip: got ratio='token', product=False; need ratio='turn'"):
         SeeUpo(clip=PpoClip())
     slow = seeupo(frozenlake()).replace(optimizer=Optimizer(momentum="harpg"))
-    with pytest.raises(
-        ConfigError, match=r"needs optimizer steps for one turn at a time; got .*optimizer.momentum"
-    ):
+    with pytest.raises(ConfigError, match=r"needs optimizer steps for one turn at a time; got .*optimizer.momentum"):
         check(slow)
     with pytest.raises(ValueError, match="got a batch without paths for an objective on turns"):
         turn_order(forest(experts=False, seed=6, count=2)[1].only(torch.arange(3)), SeeUpo())

@@ -31,6 +31,7 @@ from bough.search.i_mcts import i_mcts
 from bough.search.imagine import Imagine, WebDreamer
 from bough.search.judge import Confidence, Judge, JudgeAction
 from bough.search.lats import lats
+from bough.search.log_ratio import LogRatio, PathRating, implicit_beam
 from bough.search.mcts import mcts, puct
 from bough.search.node import SearchNode
 from bough.search.pieces import Backup, Evaluate, Expand, Hint, Proposal, Prune, Rate, Score, Select
@@ -143,6 +144,9 @@ __all__ = [
     "rethink",
     "spar",
     "web_pilot",
+    "LogRatio",
+    "PathRating",
+    "implicit_beam",
 ]
 
 """An action, and its probability under the policy."""

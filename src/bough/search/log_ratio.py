@@ -1,0 +1,84 @@
+"""The log ratio of a policy to its reference as a rating, and a beam by it."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from bough.search.expand import Sample
+from bough.search.frontier import Level
+from bough.search.node import SearchNode
+from bough.search.prune import BeamWidth, DedupeStates
+from bough.search.score import known
+from bough.search.search import Search
+from bough.search.tree import SearchTree
+from bough.tree.needs import Need, roles
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogRatio:
+    """From r to Q* (arXiv 2404.12358): rates an action by beta * log (policy / reference), summed over its tokens.
+
+    For a policy that DPO has trained, this is the soft advantage Q*(s, a) - V*(s) of the reward that the preferences
+    imply, in a process whose actions are tokens; an action's is the sum of its tokens'. Tokens of log-probability
+    -.2 -.4 under the policy and -1.2 -.3 under the reference, beta .1: .1 * (1 - .1) = .09.
+
+    The reference is the model of a role, with the policy's tokenizer. One call for the actions of a state under the
+    policy, and one for each action under the reference.
+
+    Attributes:
+        beta: The strength of the pull to the reference in DPO, > 0.
+        role: The role whose model is the reference.
+    """
+
+    beta: float = 0.1
+    role: str = "reference"
+
+    def __post_init__(self) -> None:
+        if not 0 < self.beta < math.inf:
+            raise ValueError(f"LogRatio.beta: got {self.beta}; need a number above 0")
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """A model for the role."""
+        return roles(self.role)
+
+    async def __call__(self, tree: SearchTree, node: SearchNode, children: Sequence[SearchNode]) -> Sequence[float]:
+        """The rating of each child [children].
+
+        Raises:
+            BudgetExceeded: when it does not fit the budget of calls.
+        """
+        del node
+        drafts = [child.draft for child in children if child.draft is not None]
+        own = await tree.rollout.score_each(drafts)
+        reference = await tree.together(tree.rollout.score(draft, role=self.role) for draft in drafts)
+        return [self.beta * (sum(one) - sum(other)) for one, other in zip(own, reference, strict=True)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PathRating:
+    """The sum of the ratings of the actions from the root; unknown ratings count as 0."""
+
+    fixed: ClassVar[bool] = True
+
+    def __call__(self, node: SearchNode) -> float:
+        """The score."""
+        return sum(known(each.rating) for each in node.path())
+
+
+def implicit_beam(width: int = 4, samples: int = 4, beta: float = 0.1, role: str = "reference") -> Search:
+    """A beam by the implicit value of a DPO policy (From r to Q*, arXiv 2404.12358); needs a reference model.
+
+    At each of `width` nodes `samples` actions are executed, and the children whose paths have the highest sum of
+    `LogRatio` stay. The paper's beam is over tokens and by the policy's likelihood, which is the same search with the
+    reference's likelihood added; a node here is a turn. A path that ends leaves the beam, which stays narrower by one.
+    """
+    return Search(
+        select=Level(),
+        expand=Sample(width=samples),
+        rate=LogRatio(beta=beta, role=role),
+        prune=(DedupeStates(), BeamWidth(width=width, by=PathRating(), shrink=True)),
+        eager=True,
+        stop_value=None,
+    )
