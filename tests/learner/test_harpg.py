@@ -14,10 +14,12 @@ from torch import Tensor
 from bough.batch import Batch, pack
 from bough.learner import Learner, Optimizer
 from bough.learner.harpg import Displaced, Harpg, gradient_change, share_of_move
+from bough.methods.n_harpg import n_harpg
 from bough.objective import LossInputs, Normalizer, Objective, PpoClip, Reinforce
 from bough.objective.inputs import PathIds
 from bough.policy import Tiny, ValueHead
 from bough.tree import Credited, Outcome, Rewarded
+from bough.worlds.frozenlake import frozenlake
 
 
 @pytest.mark.parametrize("weight", [0.1, 1.0])
@@ -193,6 +195,21 @@ def test_a_learner_adds_up_what_its_gradient_changes_by() -> None:
         one.backward(every_answer(one, pays), Reinforce(), Normalizer())
         sides.append(gradients(one).clone())
     assert (found - (sides[0] - sides[1])).norm() < 1e-5 * found.norm()
+
+
+def test_the_method_takes_its_steps() -> None:
+    optimizer = n_harpg(frozenlake(), step=0.02, weight=0.5).world.optimizer
+    assert (optimizer.momentum, optimizer.learning_rate, optimizer.igt_weight) == ("harpg", 0.02, 0.5)
+    policy = Tiny(layers=1, width=8, heads=2, vocab_tokens=260, context_tokens=16, dtype="float64").build(["a b"])
+    one = Learner(policy, replace(optimizer, warmup_steps=0), total_updates=10, temperature=1.0)
+    before = torch.cat([weight.detach().flatten().clone() for weight in policy.parameters().values()])
+    one.step(every_answer(one, np.random.default_rng(0).random(260)), Reinforce(), Normalizer())
+    moves = one.state.optimizers.along()
+    assert moves is not None
+    assert sum(float(move.square().sum()) for move in moves.values()) ** 0.5 == pytest.approx(0.02)
+    now = torch.cat([weight.detach().flatten() for weight in policy.parameters().values()])
+    # Between the last two iterates.
+    assert 0 < float((now - before).square().sum()) ** 0.5 < 0.02
 
 
 def test_what_does_not_fit_is_refused() -> None:

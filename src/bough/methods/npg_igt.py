@@ -11,7 +11,7 @@ def npg_igt(world: World, *, step: float = 0.01, igt_weight: float = 0.3) -> Run
     Assumes nothing of the environment. `step` is the length of an update in the space of all weights; steps of 0.05
     undo a warm-up of `Tiny`. The paper has single paths without a baseline, on control tasks. The weights that are
     sampled, saved and evaluated are the extrapolated ones; the released code evaluates the iterate. One update for each
-    batch.
+    batch. `n_harpg` is the paper's Hessian-aided method.
     """
     optimizer = replace(
         world.optimizer, momentum="igt", learning_rate=step, igt_weight=igt_weight, epochs=1, minibatches=1
