@@ -18,6 +18,7 @@ from bough.tree.needs import (
     CRITIC,
     DEMONSTRATIONS,
     ENTROPY,
+    HIDDEN_STATES,
     MEAN_TURN_ENTROPY,
     OLD_LOGPROBS,
     PATHS,
@@ -176,5 +177,6 @@ def random_columns(
         path_ids=walk if PATHS in needs else None,
         progress=progress,
         clipped_norm=1.5 if CLIPPED_NORM in needs else None,
+        hidden=torch.as_tensor(rng.normal(size=(count, 3))).to(dtype) if HIDDEN_STATES in needs else None,
     )
     return given, leaves

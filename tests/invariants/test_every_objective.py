@@ -27,6 +27,7 @@ from bough.tree.needs import (
     CRITIC,
     DEMONSTRATIONS,
     ENTROPY,
+    HIDDEN_STATES,
     MEAN_TURN_ENTROPY,
     OLD_LOGPROBS,
     PATHS,
@@ -209,13 +210,17 @@ class Sight:
         self.reference, self.near = draw(-2.5, -0.2), draw(-0.5, 0.5)
         self.said = {name: draw(-1.0, 1.0) for name in names}
         self.usual = torch.tensor([0.7, torch.nan, 1.1])
+        self.hidden = torch.as_tensor(rng.normal(size=(tokens, 3)))
 
     def columns(self, batch: Batch, weight: Tensor) -> LossInputs:
         """The columns of a batch, or of a part of one."""
         needs, at = needs_of(self.objective), batch.origin
         values = {name: value[at] for name, value in self.values.items()}
         seen = TokenOutputs(
-            logprob=self.logprob[at], entropy=self.entropy[at] if ENTROPY in needs else None, values=values
+            logprob=self.logprob[at],
+            entropy=self.entropy[at] if ENTROPY in needs else None,
+            values=values,
+            hidden=self.hidden[at] if HIDDEN_STATES in needs else None,
         )
         expert = batch.expert if DEMONSTRATIONS in needs else torch.zeros(len(at), dtype=torch.bool)
         near = (self.logprob.detach()[at] + self.near[at]).where(~expert, 0.0)

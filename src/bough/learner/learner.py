@@ -36,7 +36,7 @@ from bough.learner.turn_order import turn_order
 from bough.objective import LossInputs, Need, Normalizer, Objective
 from bough.policy.critic import Critic
 from bough.policy.policy_model import PolicyModel
-from bough.tree.needs import CLIPPED_NORM, CRITIC, ENTROPY, OLD_LOGPROBS, PATHS, REFERENCE, needs_of
+from bough.tree.needs import CLIPPED_NORM, CRITIC, ENTROPY, HIDDEN_STATES, OLD_LOGPROBS, PATHS, REFERENCE, needs_of
 
 
 class Diverged(RuntimeError):
@@ -365,7 +365,8 @@ class Learner:
 
     def _output_options(self, worker: CpuWorker, needs: frozenset[Need]) -> "_OutputOptions":
         critic = worker.critic if CRITIC in needs else None
-        return {"temperature": self._temperature, "entropy": ENTROPY in needs, "critic": critic}
+        hidden, entropy = HIDDEN_STATES in needs, ENTROPY in needs
+        return {"temperature": self._temperature, "entropy": entropy, "critic": critic, "hidden": hidden}
 
     def _reference(self, reference: Forward | None, batch: Batch, packed: PackedPrefixTree) -> Tensor:
         if reference is None:
@@ -385,3 +386,4 @@ class _OutputOptions(TypedDict):
     temperature: float
     entropy: bool
     critic: Critic | None
+    hidden: bool

@@ -112,7 +112,7 @@ def with_outputs(inputs: LossInputs, outputs: TokenOutputs, needs: frozenset[Nee
     unknown = torch.full_like(outputs.logprob, torch.nan).detach()
     blank = ValueInputs(value=unknown, old=unknown, target=unknown)
     values = {name: replace(inputs.values.get(name, blank), value=value) for name, value in outputs.values.items()}
-    return replace(inputs, logprob=outputs.logprob, entropy=outputs.entropy, values=values)
+    return replace(inputs, logprob=outputs.logprob, entropy=outputs.entropy, values=values, hidden=outputs.hidden)
 
 
 def by_path(inputs: LossInputs, batch: Batch, normalizer: Normalizer) -> LossInputs:

@@ -44,14 +44,16 @@ class TokenOutputs:
         logprob: [M].
         entropy: [M] nats; None when not needed.
         values: By head, [M]: of the state before each token.
+        hidden: [M, W], the hidden states from which the tokens are predicted, without gradients; None when not needed.
     """
 
     logprob: Tensor
     entropy: Tensor | None
     values: dict[str, Tensor]
+    hidden: Tensor | None = None
 
     def columns(self) -> list[Tensor]:
-        """All tensors, in a fixed order."""
+        """All tensors that may have gradients, in a fixed order."""
         return [self.logprob, *([] if self.entropy is None else [self.entropy]), *self.values.values()]
 
 
@@ -63,6 +65,7 @@ def token_outputs(
     temperature: float,
     entropy: bool = False,
     critic: Critic | None = None,
+    hidden: bool = False,
 ) -> TokenOutputs:
     """Outputs at the trained tokens of a chunk.
 
@@ -73,11 +76,13 @@ def token_outputs(
         temperature: Divides the logits.
         entropy: Whether to compute entropies.
         critic: Maps the model's hidden states to values.
+        hidden: Whether to keep the hidden states.
     """
     weight, bias = model.head()
     target = batch.target[chunk.trained]
     logprob, nats = chosen_logprobs(chunk.hidden, weight, target, bias=bias, temperature=temperature, entropy=entropy)
-    return TokenOutputs(logprob=logprob, entropy=nats, values={} if critic is None else critic(chunk.hidden))
+    values = dict[str, Tensor]() if critic is None else critic(chunk.hidden)
+    return TokenOutputs(logprob=logprob, entropy=nats, values=values, hidden=chunk.hidden.detach() if hidden else None)
 
 
 def token_outputs_of_batch(
@@ -113,12 +118,16 @@ def token_outputs_per_chunk(
     temperature: float,
     entropy: bool = False,
     critic: Critic | None = None,
+    hidden: bool = False,
 ) -> list[tuple[Tensor, TokenOutputs]]:
     """For each chunk, the indices of its trained tokens and the model's outputs there; see `token_outputs_of_batch`."""
     # A chunk without trained tokens gives every column its dtype, also when it is the only one.
     blank = ChunkOutput(hidden=model.head()[0][:0], trained=batch.at[:0])
     return [
-        (chunk.trained, token_outputs(model, chunk, batch, temperature=temperature, entropy=entropy, critic=critic))
+        (
+            chunk.trained,
+            token_outputs(model, chunk, batch, temperature=temperature, entropy=entropy, critic=critic, hidden=hidden),
+        )
         for chunk in chain([blank], forward.forward())
     ]
 
@@ -147,7 +156,13 @@ def in_order(chunks: Sequence[tuple[Tensor, TokenOutputs]]) -> TokenOutputs:
     columns = zip(*(outputs.columns() for _, outputs in chunks), strict=True)
     logprob, *others = (torch.cat(column)[order] for column in columns)
     nats = others.pop(0) if chunks[0][1].entropy is not None else None
-    return TokenOutputs(logprob=logprob, entropy=nats, values=dict(zip(chunks[0][1].values, others, strict=True)))
+    hidden = [outputs.hidden for _, outputs in chunks if outputs.hidden is not None]
+    return TokenOutputs(
+        logprob=logprob,
+        entropy=nats,
+        values=dict(zip(chunks[0][1].values, others, strict=True)),
+        hidden=torch.cat(hidden)[order] if hidden else None,
+    )
 
 
 def read(model: Forward, packed: PackedPrefixTree, max_tokens: int) -> ChunkedForward:

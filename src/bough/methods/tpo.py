@@ -9,7 +9,8 @@ def tpo(world: World) -> Run:
     """TPO (arXiv 2410.12854): ranks all paths of a task as one list.
 
     Assumes several paths of each task; a ranked list has more information than pairs if returns have over two values.
-    Experimental: the weights are LambdaRank's, and the paper's weights of steps, which need hidden states, are left
-    out. The released loss descends in the wrong direction. Beta is 0.1.
+    Experimental: the weights of pairs are LambdaRank's. Steps that say the same on both sides of a pair have little
+    weight, by the cosine of their hidden states; a step is a turn. The released loss descends in the wrong direction
+    and favours the steps that are alike. Beta is 0.1.
     """
     return world.run(objective=Tpo(), regularizers=(), filters=(NonZeroAdvantage(),))

@@ -86,6 +86,8 @@ class LossInputs:
         progress: Fraction of the training that is done, in [0, 1].
         clipped_norm: Norm of the gradient, with respect to the policy's weights, that the bounds of a clipped loss
             remove from the whole optimizer batch. Need `CLIPPED_NORM`.
+        hidden: [M, W], the trained policy's last hidden state before each token; without a gradient. Need
+            `HIDDEN_STATES`.
         turn_number: The number on its path, from 0, of the turns that this optimizer step trains; None for all turns.
             Need `TURN_BY_TURN`.
     """
@@ -105,6 +107,7 @@ class LossInputs:
     progress: float = 0.0
     clipped_norm: float | None = None
     turn_number: int | None = None
+    hidden: Float[Tensor, "M W"] | None = None
 
     @classmethod
     def from_matrices(
