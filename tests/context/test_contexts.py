@@ -99,7 +99,12 @@ def test_plain(text: str, action: str, well_formed: bool) -> None:
     ],
 )
 def test_tagged(text: str, action: str, well_formed: bool) -> None:
-    assert Tagged()(text) == Parsed(action=action, well_formed=well_formed)
+    found = Tagged()(text)
+    assert (found.action, found.well_formed) == (action, well_formed)
+    marked = {name: text[begin:end] for name, (begin, end) in found.spans.items()}
+    assert marked in ({}, {"tag": "<action>", "tag 2": "</action>"})
+    if well_formed:
+        assert text[found.spans["tag"][1] : found.spans["tag 2"][0]].strip() == action
 
 
 def test_tags_have_names() -> None:

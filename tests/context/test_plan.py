@@ -105,7 +105,8 @@ def test_what_is_written_is_read() -> None:
 def test_tags_are_a_form_too() -> None:
     tagged = Tagged(tag="move")
     assert isinstance(tagged, PromptedParser)
-    assert tagged(tagged.write("go up")) == Parsed(action="go up", well_formed=True)
+    spans = {"tag": (0, 6), "tag 2": (11, 18)}
+    assert tagged(tagged.write("go up")) == Parsed(action="go up", well_formed=True, spans=spans)
     assert full_instructions("", tagged) == "Write your action between <move> and </move>."
 
 

@@ -6,9 +6,11 @@ from tests.trees import ACTION, OBSERVATION, PROMPT, N, build, rewarded
 
 from bough.batch import pack
 from bough.credit import Grpo, MaskedSpans, compares_with
+from bough.methods.dialtree import dialtree
 from bough.objective import LossInputs, PpoClip
 from bough.tree import Outcome, Rewarded
-from bough.tree.needs import annotation
+from bough.tree.needs import annotation, needs_of
+from bough.worlds.frozenlake import frozenlake
 
 
 def two(spans: dict[str, list[int]]) -> Rewarded:
@@ -78,3 +80,48 @@ def test_a_policy_gradient_is_exactly_zero_on_masked_tokens_and_there_alone() ->
         False,
         False,
     ]
+
+
+def test_tags_of_a_good_form_take_no_blame_and_all_praise() -> None:
+    """The adaptive mask of DialTree-RPO: <action>left</action>, three times: a success, a failure, and a bad form."""
+    tags = {"spans": {"tag": [0, 1], "tag 2": [2, 3]}}
+    end = Outcome.TERMINATED
+    tree = rewarded(
+        build(
+            N(parent=-1, kind=PROMPT),
+            N(parent=0, kind=ACTION, tokens=(1, 5, 2), info=tags, outcome=end, env_reward=1.0, well_formed=True),
+            N(parent=0, kind=ACTION, tokens=(1, 6, 2), info=tags, outcome=end, well_formed=True),
+            N(parent=0, kind=ACTION, tokens=(1, 7, 2), info=tags, outcome=end, well_formed=False),
+        )
+    )
+    rule = Grpo(std="none")
+    (shielded,) = MaskedSpans(credit=rule, span="tag", only="negative")([tree])
+    third = 1 / 3
+    expected = [2 * third] * 3 + [0, -third, 0] + [-third] * 3
+    np.testing.assert_allclose(shielded.path_advantage, expected)
+    (all_masked,) = MaskedSpans(credit=rule, span="tag")([tree])
+    np.testing.assert_allclose(all_masked.path_advantage[::3], 0)
+    np.testing.assert_allclose(all_masked.path_advantage[1::3], [2 * third, -third, -third])
+
+
+def test_a_branch_that_agrees_on_a_tag_keeps_what_the_good_paths_say_of_it() -> None:
+    """Both paths go through one turn: its tags keep the praise of one and lose the blame of the other."""
+    tags, end = {"spans": {"tag": [0, 1]}}, Outcome.TERMINATED
+    nodes = [
+        N(parent=-1, kind=PROMPT),
+        N(parent=0, kind=ACTION, tokens=(1, 5), info=tags, well_formed=True),
+        N(parent=1, kind=OBSERVATION),
+        N(parent=2, kind=ACTION, tokens=(6,), outcome=end, env_reward=1.0, well_formed=True),
+        N(parent=2, kind=ACTION, tokens=(7,), outcome=end, well_formed=True),
+    ]
+    (shielded,) = MaskedSpans(credit=Grpo(std="none"), span="tag", only="negative")([rewarded(build(*nodes))])
+    batch = pack([shielded])
+    assert batch.positive.tolist() == [0.25, 0.25, 0.5, 0]
+    assert batch.negative.tolist() == [0, -0.25, 0, -0.5]
+
+
+def test_the_method_marks_the_tags_that_its_rule_masks() -> None:
+    run = dialtree(frozenlake())
+    assert isinstance(run.method.credit, MaskedSpans)
+    assert needs_of(run.method.credit) <= run.world.parser.gives  # type: ignore[attr-defined]
+    assert run.method.credit.only == "negative"

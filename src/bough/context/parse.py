@@ -3,9 +3,11 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from bough.context.context import Turn
 from bough.context.parser import Parsed
+from bough.tree.needs import Need, annotation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,9 +27,13 @@ class Tagged:
     The last closed pair counts. Without one, or with an empty one, the text is not well formed. Without one the
     whole text is the action.
 
+    Spans: "tag" and "tag 2", the tags of this pair.
+
     Attributes:
         tag: The name between the angle brackets.
     """
+
+    gives: ClassVar[frozenset[Need]] = frozenset({annotation("tag")})
 
     tag: str = "action"
 
@@ -38,10 +44,12 @@ class Tagged:
     def __call__(self, text: str) -> Parsed:
         """See `Parser`."""
         before, closed, _ = text.rpartition(f"</{self.tag}>")
-        _, opened, action = before.rpartition(f"<{self.tag}>")
+        thought, opened, action = before.rpartition(f"<{self.tag}>")
         if not (closed and opened):
             return Parsed(action=text.strip(), well_formed=False)
-        return Parsed(action=action.strip(), well_formed=bool(action.strip()))
+        begin, end = len(thought), len(before)
+        spans = {"tag": (begin, begin + len(opened)), "tag 2": (end, end + len(closed))}
+        return Parsed(action=action.strip(), well_formed=bool(action.strip()), spans=spans)
 
     @property
     def instructions(self) -> str:

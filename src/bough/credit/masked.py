@@ -8,8 +8,8 @@ import numpy as np
 
 from bough.credit.credit import Credit, compares_with
 from bough.credit.grpo import Grpo
-from bough.credit.marks import all_spans
-from bough.tree import Bools, Credited, PathView, Rewarded, annotation_spans, path_view
+from bough.credit.marks import all_spans, marked
+from bough.tree import Bools, Credited, Floats, PathView, Rewarded, annotation_spans, path_view
 from bough.tree.needs import Need, annotation
 
 
@@ -25,15 +25,22 @@ class MaskedSpans:
     A zero advantage gives an exactly zero gradient of losses on advantages. The tokens still count in the mean of the
     loss, and terms without an advantage (`Kl`, `Entropy`) still have a gradient there.
 
+    With only="negative" it is the adaptive mask of DialTree-RPO (arXiv 2510.02286), experimental: tokens of the form of
+    an answer, such as tags, take no blame for its content. Negative advantages in the spans of well-formed turns are
+    masked; positive ones stay, and so do those of malformed turns, whose form is at fault. The spans
+    "tag" are those of `Tagged`. The paper's rule was not seen: this is the one that its abstract describes.
+
     Try: `bough train grpo --on self_search credit='MaskedSpans(credit=Grpo())'`
 
     Attributes:
         credit: The rule for all other tokens.
         span: The name of the spans.
+        only: Which advantages are masked.
     """
 
     credit: Credit = field(default_factory=Grpo)
     span: str = "information"
+    only: Literal["all", "negative"] = "all"
 
     @property
     def needs(self) -> frozenset[Need]:
@@ -49,11 +56,17 @@ class MaskedSpans:
         """Credits every tree, in order."""
         view = path_view(rewarded)
         masked = masked_tokens(view, self.span)
+        if self.only == "negative":
+            masked &= marked(view, "well_formed")[view.path_tokens.step]
         end = np.cumsum([0, *(len(path_view([each]).path_tokens.token) for each in rewarded)]).tolist()
         return [
-            replace(each, path_advantage=np.where(masked[end[at] : end[at + 1]], 0.0, each.path_advantage))
+            replace(each, path_advantage=self._masked(each.path_advantage, masked[end[at] : end[at + 1]]))
             for at, each in enumerate(self.credit(rewarded))
         ]
+
+    def _masked(self, advantage: Floats, masked: Bools) -> Floats:
+        """[E]: advantages with zeros at the masked tokens."""
+        return np.where(masked & ((advantage < 0) | (self.only == "all")), 0.0, advantage)
 
 
 def masked_tokens(view: PathView, span: str) -> Bools:
