@@ -9,7 +9,7 @@ def tpo(world: World) -> Run:
     """TPO (arXiv 2410.12854): ranks all paths of a task as one list.
 
     Assumes several paths of each task; a ranked list has more information than pairs if returns have over two values.
-    Experimental: the weights of pairs are LambdaRank's. Steps that say the same on both sides of a pair have little
+    Experimental: the weights of pairs are LambdaRank's. Steps that are alike on both sides of a pair have little
     weight, by the cosine of their hidden states; a step is a turn. The released loss descends in the wrong direction
     and favours the steps that are alike. Beta is 0.1.
     """

@@ -23,7 +23,7 @@ class Tpo:
         loss = - mean over groups of sum over i, j with A_i > A_j of w_ij * log sigmoid(m_ij)
 
     The adaptive step reward weighs each step of m_ij by 1 - cos of its hidden state to that of the other candidate's
-    step at the same place, so that steps that say the same have little weight (`step_weighted_margin`). Without it m_ij
+    step at the same place, so that steps that are alike have little weight (`step_weighted_margin`). Without it m_ij
     is s_i - s_j. The weight of a pair is the change in discounted gain when its ranks are exchanged: largest at the top
     of the list. Three responses with A 1, 0, -1 and s .5, .2, -.1, without adaptive steps:
 
