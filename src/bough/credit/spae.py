@@ -86,7 +86,7 @@ class Spae:
         return 1.0 - self.penalty * (1.0 - np.exp(-earlier))
 
     def _potentials(self, view: PathView) -> Floats:
-        """[S] float64: the potential before each turn; 0, as of a policy that knows nothing, where it is unknown."""
+        """[S] float64: the potential before each turn; 0 where it is unknown."""
         columns: list[Floats] = [np.empty(0)]
         for each in view.rewarded:
             appraisal = each.tree.appraisals.get(self.column)

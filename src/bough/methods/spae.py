@@ -6,7 +6,7 @@ from bough.train import Run, World
 
 
 def spae(world: World, *, field: str = "answer", prefix: str = "", n: int = 5) -> Run:
-    """SPAE (arXiv 2601.03823): asks the policy to answer now, before each turn; credit follows what it knows.
+    """SPAE (arXiv 2601.03823): asks the policy to answer now, before each turn; credit from its answers.
 
     Assumes tasks with a true answer, the field `field` of their data; without one, the last action of a successful path
     is taken for it. `prefix` begins an answer. Asking costs `n` short samples and a score for each turn. The paper's

@@ -73,6 +73,10 @@ def implicit_beam(width: int = 4, samples: int = 4, beta: float = 0.1, role: str
     At each of `width` nodes `samples` actions are executed, and the children whose paths have the highest sum of
     `LogRatio` stay. The paper's beam is over tokens and by the policy's likelihood, which is the same search with the
     reference's likelihood added; a node here is a turn. A path that ends leaves the beam, which stays narrower by one.
+    After a run of DPO the reference is a checkpoint of an earlier `step`, such as that of the warm-up.
+
+    Try: `bough search runs/grpo_sokoban 'implicit_beam()'
+    models='{reference: FrozenCheckpoint(run=runs/grpo_sokoban)}'`
     """
     return Search(
         select=Level(),
