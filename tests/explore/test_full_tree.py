@@ -228,3 +228,49 @@ def test_quality_may_be_anything() -> None:
 def test_ranges(fields: dict[str, int], said: str) -> None:
     with pytest.raises(ValueError, match=said):
         FullTree(**fields)  # type: ignore[arg-type]
+
+
+def temperatures(explorer: FullTree, *, seed: int = 0) -> tuple[Tree, list[tuple[int, float]]]:
+    """The tree, and for each sampled turn its number and temperature."""
+    engine = Scripted(script=distinct)
+    tree = grown(explorer, engine, length=6, seed=seed)
+    return tree, [(each.prompt_tokens.count(ord("{")), each.sampling.temperature) for each in engine.requests]
+
+
+def test_deeper_levels_are_hotter() -> None:
+    """1 + heat * level / depth, and after the last level the agent's own again."""
+    tree, asked = temperatures(FullTree(width=2, depth=3, heat=0.5))
+    by_turn = {turn: {heat for at, heat in asked if at == turn} for turn, _ in asked}
+    first = min(by_turn)
+    shown = [sorted(by_turn[first + level]) for level in range(4)]
+    assert [len(each) for each in shown] == [1, 1, 1, 1]
+    assert [each[0] for each in shown] == pytest.approx([1.0, 1 + 0.5 / 3, 1 + 1 / 3, 1.0])
+    assert len(leaves(tree)) == 8
+    assert {heat for _, heat in temperatures(FullTree(width=2, depth=3))[1]} == {1.0}
+
+
+def test_the_window_begins_after_a_trunk_drawn_for_each_tree() -> None:
+    """A trunk of 0 to 3 turns without a fork, then binary forks at two turns."""
+    starts = set()
+    for seed in range(24):
+        tree = grown(FullTree(width=2, depth=2, trunk=3), Scripted(script=distinct), length=6, seed=seed)
+        acts = np.flatnonzero(tree.kind == Kind.ACTION)
+        depth = np.asarray([int((tree.kind[path(tree, int(node))] == Kind.ACTION).sum()) for node in acts])
+        width = np.bincount(depth)[1:].tolist()
+        start = width.index(2)
+        assert width == [1] * start + [2] + [4] * (5 - start)
+        starts.add(start)
+    assert starts == {0, 1, 2, 3}
+
+
+def test_a_path_that_ends_before_the_window_is_a_tree() -> None:
+    for seed in range(8):
+        tree = grown(FullTree(width=2, depth=2, trunk=9), Scripted(script=distinct), length=2, seed=seed)
+        assert (tree.outcome[leaves(tree)] != Outcome.FAILED).all()
+        assert len(leaves(tree)) in (1, 2, 4)
+
+
+def test_heat_and_trunk_are_not_negative() -> None:
+    for field in ("heat", "trunk"):
+        with pytest.raises(ValueError, match=rf"FullTree: got .*{field}=-1.*need 0 or more"):
+            FullTree(**{field: -1})  # type: ignore[arg-type]

@@ -1,9 +1,12 @@
 """Full trees: every state is forked, level by level down to some depth, and each path is then sampled to its end."""
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from random import Random
 from typing import ClassVar
 
+from bough.engine import Sampling
 from bough.explore.quality import FormatScore, Quality, rate
 from bough.rollout.budget import BudgetExceeded, Usage
 from bough.rollout.cursor import Cursor, PendingAction
@@ -33,6 +36,16 @@ class FullTree:
     in the tree as samples, but are not on any path: they count in no group, no mean and no loss. So with `merge` a
     group compares different actions, whatever their probabilities.
 
+    With `heat`, deeper levels are sampled at higher temperatures, and with `trunk` the levels are a window that begins
+    after some turns (Dynamic-TreeRPO, arXiv 2509.23352, a paper on images, where a level is a step of denoising and the
+    noise of a flow grows with the level). Level k of `depth`, 0 the first, has the agent's temperature times
+
+        1 + heat * k / depth
+
+    so that branches of a late fork, which share most of their path, differ. heat .5 and three levels: 1, 1.1667,
+    1.3333. Log-probabilities are those of the sampled distribution, so the loss corrects by its ratio. The window
+    begins after 0 to `trunk` turns without a fork, drawn for each tree; the paper's moves with the training step.
+
     A path that fails is retried from its last fork, up to `retries` times. When a budget of the tree runs out, every
     live state becomes the end of a path.
 
@@ -42,6 +55,8 @@ class FullTree:
         keep: Maximum number of executed actions per level; None for all.
         quality: Scores the actions for `keep`; not called without it.
         merge: Whether equal actions of a state are executed once.
+        heat: Growth of the temperature with the level, >= 0.
+        trunk: Maximum number of turns before the first fork.
         retries: How often a branch that fails is retried.
     """
 
@@ -52,6 +67,8 @@ class FullTree:
     keep: int | None = None
     quality: Quality = FormatScore()
     merge: bool = False
+    heat: float = 0.0
+    trunk: int = 0
     retries: int = 2
 
     def __post_init__(self) -> None:
@@ -62,12 +79,17 @@ class FullTree:
             )
         if self.keep is not None and self.keep < 1:
             raise ValueError(f"FullTree.keep: got {self.keep}; need at least 1, or None")
+        if not 0 <= self.heat < math.inf or self.trunk < 0:
+            raise ValueError(f"FullTree: got heat={self.heat}, trunk={self.trunk}; need 0 or more")
 
     async def __call__(self, rollout: Rollout) -> None:
         """Grow the tree."""
-        live = [await rollout.root()]
-        for _ in range(self.depth):
-            calls = [self._write(rollout, cursor, branch, 0) for cursor in live for branch in range(self.width)]
+        live = await self._grow_trunk(rollout)
+        for level in range(self.depth):
+            sampling = self._sampling(rollout, level)
+            calls = [
+                self._write(rollout, cursor, branch, 0, sampling) for cursor in live for branch in range(self.width)
+            ]
             written = await together(rollout, calls)
             groups = [written[at : at + self.width] for at in range(0, len(written), self.width)]
             chosen = await self._choose(rollout, groups)
@@ -75,15 +97,40 @@ class FullTree:
             live = [cursor for cursor in after if isinstance(cursor, Cursor)]
         await together(rollout, [self._continue(rollout, cursor) for cursor in live])
 
-    async def _write(self, rollout: Rollout, cursor: Cursor, branch: int, attempt: int) -> "_Branch | None":
+    async def _grow_trunk(self, rollout: Rollout) -> list[Cursor]:
+        """The state at which the window begins; none where the path has ended before."""
+        here = await rollout.root()
+        for _ in range(Random(rollout.seed("trunk")).randint(0, self.trunk)):
+            after = await self._advance(rollout, here)
+            if not isinstance(after, Cursor):
+                return []
+            here = after
+        return [here]
+
+    async def _advance(self, rollout: Rollout, cursor: Cursor) -> Cursor | Outcome:
+        """The result of a turn; a turn that fails is sampled again."""
+        after = await rollout.advance(cursor)
+        for attempt in range(1, self.retries + 1):
+            if after is Outcome.FAILED:
+                after = await rollout.advance(cursor, branch=attempt)
+        return after
+
+    def _sampling(self, rollout: Rollout, level: int) -> Sampling | None:
+        """The sampling settings of a level; None for the agent's."""
+        own = rollout.sampling
+        return replace(own, temperature=own.temperature * (1 + self.heat * level / self.depth)) if self.heat else None
+
+    async def _write(
+        self, rollout: Rollout, cursor: Cursor, branch: int, attempt: int, sampling: Sampling | None
+    ) -> "_Branch | None":
         """An action; None when all attempts from this one on failed, or when it does not fit a budget."""
         try:
             while attempt <= self.retries:
                 if not rollout.budget.fits(Usage(turns=1)):
                     raise BudgetExceeded(TruncatedBy.TREE_TURNS)
-                draft = await rollout.sample(cursor, branch=branch + attempt * self.width)
+                draft = await rollout.sample(cursor, branch=branch + attempt * self.width, sampling=sampling)
                 if isinstance(draft, PendingAction):
-                    return _Branch(draft=draft, number=branch, attempt=attempt)
+                    return _Branch(draft=draft, number=branch, attempt=attempt, sampling=sampling)
                 attempt += 1
         except BudgetExceeded as short:
             rollout.stop(cursor, short.budget)
@@ -113,7 +160,8 @@ class FullTree:
                 return Outcome.TRUNCATED
             if after is not Outcome.FAILED:
                 return after
-            branch = await self._write(rollout, branch.draft.cursor, branch.number, branch.attempt + 1)
+            draft, again = branch.draft, branch.attempt + 1
+            branch = await self._write(rollout, draft.cursor, branch.number, again, branch.sampling)
         return Outcome.FAILED
 
     async def _continue(self, rollout: Rollout, cursor: Cursor) -> None:
@@ -124,8 +172,9 @@ class FullTree:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Branch:
-    """A sampled action, its branch number in its state, and the number of failed attempts before it."""
+    """A sampled action, its branch number in its state, the number of failed attempts before it, and its sampling."""
 
     draft: PendingAction
     number: int
     attempt: int
+    sampling: Sampling | None
