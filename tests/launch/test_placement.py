@@ -1,6 +1,7 @@
 """Where processes start: on this machine; on a cluster without the extra; what a cluster file may say."""
 
 import importlib
+import math
 import os
 import socket
 import time
@@ -69,9 +70,14 @@ def test_ray_without_the_extra_names_it(monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.mark.parametrize(
     ("fields", "text"),
     [
-        ({"strategy": "pack"}, "Ray.strategy: got 'pack'; need 'PACK', 'SPREAD'"),
-        ({"cpus": -1.0}, "Ray: got cpus=-1.0"),
-        ({"wait_s": 0.0}, "wait_s=0.0; need"),
+        ({"strategy": "pack"}, "Ray.strategy: got 'pack'; need one of 'PACK', 'SPREAD'"),
+        ({"cpus": -1.0}, "Ray.cpus: got -1.0; need 0 to 1"),
+        ({"gpus": 1.5}, "Ray.gpus: got 1.5; need 0 to 1, or a whole number"),
+        ({"cpus": 0.0}, "Ray: got cpus=0 and gpus=0; need one of them above 0"),
+        ({"wait_s": 0.0}, "Ray.wait_s: got 0.0; need"),
+        ({"wait_s": math.nan}, "Ray.wait_s: got nan; need"),
+        ({"address": "banana"}, "Ray.address: got 'banana'; need 'auto'"),
+        ({"address": "http://a:1"}, "Ray.address: got 'http://a:1'; need 'auto'"),
     ],
 )
 def test_settings_of_ray_are_checked(fields: dict[str, Any], text: str) -> None:

@@ -30,7 +30,7 @@ class ReplicaProcesses:
         """For `Replicas(...)`.
 
         Raises:
-            LaunchError: when there is no room for the processes.
+            LaunchError: when there are no free resources for the processes.
         """
         self.count, self.slots = config.count, config.engine.slots
         self.start_s, self.deadline_s = config.start_s, config.deadline_s

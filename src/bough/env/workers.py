@@ -44,7 +44,7 @@ class Workers:
 
     Raises:
         ValueError: when a field is out of its range, or the environment cannot be pickled or branched.
-        LaunchError: when the cluster has no room.
+        LaunchError: when the cluster has no free resources, or more processes are wanted than fit this machine.
     """
 
     env: Env

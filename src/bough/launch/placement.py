@@ -12,7 +12,7 @@ from typing import Protocol, runtime_checkable
 
 
 class LaunchError(RuntimeError):
-    """A process did not start: no room on the cluster, or it ended before it connected."""
+    """A process did not start: no cluster, no free resources on it, or the process ended before it connected."""
 
 
 @runtime_checkable
@@ -73,7 +73,7 @@ class Placement(Protocol):
             count: Number of processes.
 
         Raises:
-            LaunchError: when there is no room.
+            LaunchError: when there are no free resources.
             ImportError: when an extra is missing.
         """
         ...

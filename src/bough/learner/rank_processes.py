@@ -81,7 +81,7 @@ class LaunchedRanks:
             placement: Where they start.
 
         Raises:
-            LaunchError: when there is no room.
+            LaunchError: when there are no free resources.
             ImportError: when an extra is missing.
         """
         self.count = count
