@@ -18,7 +18,6 @@ from bough.batch import Batch, PackedPrefixTree
 from bough.config import ConfigError
 from bough.learner import Learner, Optimizer
 from bough.learner.memory_forecast import (
-    GIB,
     LEAST_TOKENS,
     Extent,
     _held,
@@ -32,6 +31,7 @@ from bough.objective import Loss, LossInputs, Normalizer, PpoClip
 from bough.policy.policy import Policy
 from bough.policy.vocabulary import small_tokenizer
 from bough.train import start
+from bough.units import GIB
 from texts import Node, batch
 
 WORDS = 2048

@@ -21,9 +21,8 @@ from bough.plan import (
     read_cluster,
     read_model,
 )
+from bough.units import GIB
 from bough.view.numbers import percent, short
-
-GIB = 2**30
 
 STAGES = ("engine", "environment", "loop", "learner", "publication")
 

@@ -10,7 +10,10 @@ share prefixes as they do in one process.
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass, field, fields
+from functools import partial
 from itertools import count
 
 from torch import Tensor
@@ -22,9 +25,22 @@ from bough.engine.generation import ROUNDS
 from bough.engine.router import Router, Work
 from bough.engine.worker import EngineWorker, Job
 from bough.engine.worker_process import Call, Cancel, Message, Renew, Scoring
+from bough.launch import STARTS, LaunchError, in_background, retried
 
-STARTS = 3
-"""Most starts of a process in a row before it is ready."""
+
+@dataclass(slots=True, eq=False)
+class _Replacement:
+    """A process that starts, in a thread, in place of one that has ended.
+
+    Attributes:
+        worker: Set when it has started.
+        starts: As of `EngineWorker`.
+        outbox: Messages that it gets when it has started.
+    """
+
+    worker: "Future[EngineWorker]"
+    starts: int
+    outbox: list[Message] = field(default_factory=list[Message])
 
 
 class MultiProcessEngine:
@@ -38,7 +54,7 @@ class MultiProcessEngine:
 
         Raises:
             ValueError: when a process cannot start, or cannot build an engine.
-            RuntimeError: when a process dies during its start.
+            LaunchError: when a process dies or hangs during its start.
         """
         self._processes = processes
         self._policy_version = 0
@@ -51,10 +67,11 @@ class MultiProcessEngine:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._closed = False
         self._workers: list[EngineWorker] = []
+        self._starting: dict[int, _Replacement] = {}
         try:
             self._workers.extend(self._start(place) for place in range(processes.count))
             for place in range(processes.count):
-                self._greet(place)
+                retried(partial(self._ready, place), LaunchError)
         except BaseException:
             for worker in self._workers:
                 worker.end()
@@ -159,6 +176,9 @@ class MultiProcessEngine:
             job.fail(EngineFault(fault))
         for place in range(len(self._workers)):
             self._let_go(place, fault)
+        starting, self._starting = self._starting, {}
+        for each in starting.values():
+            each.worker.add_done_callback(_end_started)
         if self._watching is not None:
             self._watching.cancel()
         self._processes.close()
@@ -207,7 +227,7 @@ class MultiProcessEngine:
         while self._waiting or any(worker.jobs for worker in self._workers):
             await asyncio.sleep(self._processes.deadline_s / 10)
             for place, worker in enumerate(self._workers):
-                if worker.is_late:
+                if worker.is_late and place not in self._starting:
                     worker.hung = True
                     self._replace(place)
 
@@ -220,6 +240,9 @@ class MultiProcessEngine:
                 self._send(place, Cancel(number=job.call.number))
 
     def _send(self, place: int, message: Message) -> None:
+        if place in self._starting:
+            self._starting[place].outbox.append(message)
+            return
         try:
             self._workers[place].send(message)
         except OSError:
@@ -234,6 +257,8 @@ class MultiProcessEngine:
         for place, worker in enumerate(self._workers):
             if not worker.connection.closed:
                 loop.add_reader(worker.connection.fileno(), self._read, place)
+        for place, starting in self._starting.items():
+            self._notify(place, starting)
 
     def _mute(self) -> None:
         if self._loop is not None and not self._loop.is_closed():
@@ -261,42 +286,70 @@ class MultiProcessEngine:
     def _start(self, place: int) -> EngineWorker:
         return self._processes.start(place, self._policy_version)
 
-    def _greet(self, place: int) -> None:
-        """Wait until a process is ready; start another one, a few times, if it dies or hangs."""
-        for again in reversed(range(STARTS)):
-            try:
-                self._workers[place].greet()
-                return
-            except RuntimeError:
-                if not again:
-                    raise
-                self._workers[place] = self._start(place)
+    def _ready(self, place: int) -> None:
+        """Wait until a process is ready; start another one first if it has ended."""
+        if self._workers[place].connection.closed:
+            self._workers[place] = self._start(place)
+        self._workers[place].await_ready()
 
     def _replace(self, place: int) -> None:
-        """Replace a process that died or hangs, unless it cannot build an engine or never becomes ready."""
+        """Replace a process that died or hangs, unless it cannot build an engine or never becomes ready.
+
+        The new one starts in a thread, as a start may take minutes. Requests and weights wait for it.
+        """
         worker = self._workers[place]
-        flying, cannot_start = len(worker.jobs), bool(worker.wrong)
         why = worker.wrong or (
             f"it did not answer for {worker.limit_s:g} s; set a higher deadline_s if passes take longer"
             if worker.hung
             else "it ran out of memory or was killed; its output is above"
         )
         state = "hung" if worker.hung else "ended"
-        self._let_go(place, f"an engine process {state} with {flying} requests in flight; {why}")
+        self._let_go(place, f"an engine process {state} with {len(worker.jobs)} requests in flight; {why}")
         starts = 1 if worker.ready else worker.starts + 1
-        if cannot_start or starts > STARTS or self._closed:
-            return
-        try:
-            fresh = self._start(place)
-        except ValueError as error:
-            # The next request raises the error.
-            worker.ready, worker.wrong = False, str(error)
+        if worker.wrong or starts > STARTS or self._closed:
             return
         self._replaced += 1 + worker.replaced
-        fresh.stats, fresh.busy_s, fresh.starts = worker.stats, worker.busy_s, starts
+        worker.replaced = 0
+        starting = _Replacement(in_background(partial(self._start, place), "bough-engine-start"), starts)
+        self._starting[place] = starting
+        if _in_event_loop():
+            self._notify(place, starting)
+        else:
+            with suppress(Exception):  # `_started` handles it
+                starting.worker.result()
+            self._started(place, starting)
+
+    def _notify(self, place: int, starting: _Replacement) -> None:
+        """Have the present event loop take over a process when it has started."""
+        loop = self._loop
+
+        def started(_: object) -> None:
+            # The loop may be closed; the next one takes over the process.
+            with suppress(RuntimeError):
+                if loop is not None:
+                    loop.call_soon_threadsafe(self._started, place, starting)
+
+        starting.worker.add_done_callback(started)
+
+    def _started(self, place: int, starting: _Replacement) -> None:
+        """Take over a process that has started, or fail the requests that wait for it."""
+        if self._starting.get(place) is not starting:
+            return
+        del self._starting[place]
+        worker = self._workers[place]
+        if (error := starting.worker.exception()) is not None:
+            # The next request raises the error.
+            worker.ready, worker.wrong = False, str(error)
+            self._let_go(place, f"an engine process ended with {len(worker.jobs)} requests in flight; {error}")
+            return
+        fresh = starting.worker.result()
+        fresh.stats, fresh.busy_s, fresh.starts = worker.stats, worker.busy_s, starting.starts
+        fresh.take(list(worker.jobs.values()))
         self._workers[place] = fresh
         if self._loop is not None and not self._loop.is_closed():
             self._loop.add_reader(fresh.connection.fileno(), self._read, place)
+        for message in starting.outbox:
+            self._send(place, message)
 
     def _let_go(self, place: int, fault: str) -> None:
         """End a process and fail its requests."""
@@ -309,3 +362,17 @@ class MultiProcessEngine:
         for job in jobs.values():
             self._router.done(place)
             job.fail(EngineFault(f"{fault} (exit status {status})"))
+
+
+def _in_event_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+def _end_started(started: "Future[EngineWorker]") -> None:
+    """End a process that has started after the engine was closed."""
+    if started.exception() is None:
+        started.result().end()

@@ -2,8 +2,6 @@
 
 import pickle
 from collections.abc import Mapping
-from contextlib import suppress
-from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING
 
 import safetensors.torch
@@ -14,7 +12,7 @@ from bough.engine.local import Local
 from bough.engine.sent_policy import SentPolicy
 from bough.engine.worker import EngineWorker
 from bough.engine.worker_process import Load, Setup
-from bough.launch import Launched, LaunchError
+from bough.launch import LaunchError, give_setup
 
 if TYPE_CHECKING:
     from bough.engine.model import ServedPolicy
@@ -49,30 +47,22 @@ class ReplicaProcesses:
         setup = self._pickled(
             Setup(engine=self._config.engine, policy=self._policy, threads=self._threads, newest=self._newest)
         )
-        process: Launched | None = None
+        process = self._launcher.launch(ENTRY, place)
         try:
-            process = self._launcher.launch(ENTRY, place)
-            channel = process.connect(self._config.start_s)
-        except (LaunchError, OSError) as error:  # TimeoutError is an OSError
-            if process is not None:
-                process.kill()
-            why = str(error) or f"it did not connect within {self._config.start_s:g} s"
+            connection = give_setup(process, setup, self.start_s)
+        except LaunchError as error:
+            process.kill()
             raise ValueError(
-                f"Replicas: engine {place} did not start: {why}; need a process that connects; see the output above, "
+                f"Replicas: engine {place} did not start: {error}; need a process that connects; see the output above, "
                 "or set a higher Replicas.start_s"
             ) from error
-        connection = Connection(channel.detach())
-        worker = EngineWorker(
+        return EngineWorker(
             pid=process.pid,
             connection=connection,
             ending=lambda _: process.kill(),
             start_s=self.start_s,
             deadline_s=self.deadline_s,
         )
-        # A process that dies or hangs meanwhile is noticed when its first message is due.
-        with suppress(OSError):
-            connection.send_bytes(setup)
-        return worker
 
     def load(self, weights: Mapping[str, Tensor], policy_version: int) -> Load:
         """See `EngineProcesses.load`."""

@@ -22,7 +22,7 @@ from bough.engine.local import Local
 from bough.engine.model import Model
 from bough.engine.replicated_recipe import ReplicatedRecipe
 from bough.engine.sent_policy import SentPolicy
-from bough.launch.placement import end_with_parent
+from bough.launch import receive_setup
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,10 +132,9 @@ def serve_replica(channel: int) -> None:
     Args:
         channel: The number of the open file that is the channel.
     """
-    threading.Thread(target=end_with_parent, daemon=True).start()
-    connection = Connection(channel)
     with suppress(EOFError, ConnectionError):
-        setup: Setup = connection.recv()
+        connection, setup = receive_setup(channel)
+        assert isinstance(setup, Setup)
         torch.set_num_threads(setup.threads)
         try:
             engine = setup.engine.build(setup.policy)

@@ -5,10 +5,11 @@ import pickle
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from bough.env.env import EnvFault, UserCodeError
-from bough.env.serve import ERRORS, LENGTH_BYTES, Answer, Hello, Reply, Request, Verdict, framed
-from bough.launch import Launched, Launcher, LaunchError
+from bough.env.serve import ERRORS, LENGTH_BYTES, Answer, Reply, Request, WorkerSetup, framed
+from bough.launch import Launched, Launcher, LaunchError, SetupError, in_background, ready_channel, socket_of
 from bough.usercode.load import loaded_files
 
 ENTRY = "bough.env.serve:serve"
@@ -118,21 +119,20 @@ class Worker:
         elif not self._process.is_quiet():
             self.notify(f"{self.name}: a worker died between calls (exit status {self._replace()}) and was replaced")
         process = self._process
-        if process.greeted:
+        if process.channel is not None:
             return process
+        setup = pickle.dumps(WorkerSetup(env=self.env, files=loaded_files()))
         try:
             async with asyncio.timeout(self.startup_s):
-                await process.connect(self.startup_s)
-                reply = await process.exchange(framed(Hello(env=self.env, files=loaded_files())))
+                await process.prepare(setup, self.startup_s)
         except TimeoutError:
             raise EnvFault(f"{self.name}: no worker was ready within {self.startup_s:g} s; it was replaced") from None
         except LaunchError as error:
             raise EnvFault(f"{self.name}: no worker started: {error}") from error
-        if reply.verdict != Verdict.READY:
+        except SetupError as error:
             raise UserCodeError(
-                f"{self.name}: got no environment in the worker; need one that it can unpickle: {reply.message}"
-            )
-        process.greeted = True
+                f"{self.name}: got no environment in the worker; need one that it can unpickle: {error}"
+            ) from error
         return process
 
     def _replace(self) -> int | None:
@@ -155,18 +155,19 @@ class Worker:
 class _Process:
     child: Launched
     channel: socket.socket | None = None
-    greeted: bool = False
 
-    async def connect(self, timeout_s: float) -> None:
-        """Wait for the channel.
+    async def prepare(self, setup: bytes, timeout_s: float) -> None:
+        """Send the setup and wait until the process is ready; its channel is then open.
 
         Raises:
-            TimeoutError: when the process does not connect in time.
-            LaunchError: when it cannot start.
+            LaunchError: when it cannot start, or is not ready in time.
+            SetupError: when it cannot serve the setup.
         """
-        if self.channel is None:
-            self.channel = await asyncio.to_thread(self.child.connect, timeout_s)
-            self.channel.setblocking(False)
+        # A thread of its own for each: many may start at a time, and one that hangs must not hold up the others.
+        ready = in_background(partial(ready_channel, self.child, setup, timeout_s), "bough-worker-start")
+        with await asyncio.wrap_future(ready) as connection:
+            self.channel = socket_of(connection)
+        self.channel.setblocking(False)
 
     def is_quiet(self) -> bool:
         """Whether the process is alive and has sent nothing outside a call."""

@@ -11,9 +11,10 @@ from bough.env.serve import Packed, Request
 from bough.env.worker import Worker
 from bough.launch import Launcher, Placement, ThisMachine
 from bough.tree import AgentAction, Task
+from bough.units import MIB
 
-LARGE_ENV_BYTES = 50 * 2**20
-LARGE_STATE_BYTES = 2**20
+LARGE_ENV_BYTES = 50 * MIB
+LARGE_STATE_BYTES = MIB
 """`Workers.notify` is called from this pickled size on."""
 
 
@@ -178,4 +179,4 @@ class Workers:
 
 def mib(size: int) -> str:
     """Formats a number of bytes in MiB."""
-    return f"{size / 2**20:,.1f} MiB"
+    return f"{size / MIB:,.1f} MiB"

@@ -25,7 +25,7 @@ class Launched(Protocol):
         ...
 
     def connect(self, timeout_s: float) -> socket.socket:
-        """The channel to the process, a blocking stream; the same one in every call.
+        """The channel to the process, a blocking stream. Call it once: the channel is the caller's.
 
         Raises:
             TimeoutError: when the process does not connect in time.

@@ -45,11 +45,11 @@ def host_and_port(address: str) -> tuple[str, int]:
     try:
         parts = urlsplit(address if "://" in address else f"//{address}")
         host, port = parts.hostname, parts.port
-    except ValueError:
-        host = port = None
-    if not host or not port or parts.scheme not in ("", "ray") or parts.path or parts.username:
-        raise ValueError(f"got {address!r}; need 'auto', 'local', 'HOST:PORT' or 'ray://HOST:PORT', or None")
-    return host, port
+        if host and port and parts.scheme in ("", "ray") and not parts.path and not parts.username:
+            return host, port
+    except ValueError:  # no number, or brackets that do not match
+        pass
+    raise ValueError(f"got {address!r}; need 'auto', 'local', 'HOST:PORT' or 'ray://HOST:PORT', or None")
 
 
 def connect(address: str | None) -> Any:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import torch
 
+from bough.launch import retried
 from bough.learner.commands import Call, End, Freeze, JoinGroup, MakeLearner, TakePolicy
 from bough.learner.loss_inputs import ObjectiveContext
 from bough.learner.optimizer import Optimizer
@@ -16,9 +17,6 @@ from bough.learner.ranks import RankFault, RankGroup
 from bough.policy.critic import Critic
 from bough.policy.policy_model import PolicyModel
 from bough.usercode.load import loaded_files
-
-STARTS = 3
-"""Most starts of the ranks in a row."""
 
 
 class LeadingRank(RankGroup):
@@ -54,7 +52,7 @@ class LeadingRank(RankGroup):
         self._learners = list[MakeLearner]()
         self._references = dict[int, Freeze]()
         try:
-            _retried(self._start)
+            retried(self._start, RankFault)
         except BaseException:
             processes.close()
             raise
@@ -135,7 +133,7 @@ class LeadingRank(RankGroup):
         if self._processes.remedy:
             raise RankFault(f"{fault}; {self._processes.remedy}") from fault
         self._notify(f"{fault}; all ranks start again")
-        _retried(self._start_again)
+        retried(self._start_again, RankFault)
 
     def _start_again(self) -> None:
         """Start the other ranks, and send them what they had."""
@@ -190,14 +188,3 @@ class LeadingRank(RankGroup):
         self.send(frozen)
         if (shards := self._models[frozen.policy].shards) is not None:
             shards.freeze(frozen.weights)
-
-
-def _retried(start: Callable[[], None]) -> None:
-    """Start the ranks; once more where one dies or hangs meanwhile, a few times."""
-    for again in reversed(range(STARTS)):
-        try:
-            start()
-            return
-        except RankFault:
-            if not again:
-                raise

@@ -23,9 +23,9 @@ from torch.profiler import record_function
 from bough.batch import FEW, Attend, ChunkedForward, PackedPrefixTree, chosen_logprobs, logits_at_once, needs_masks
 from bough.config.config import ConfigError
 from bough.learner.memory_meter import allocations
-from bough.learner.process_memory import GIB
 from bough.policy.policy import Policy
 from bough.tree import Floats
+from bough.units import GIB, MIB
 
 SIZES = {"cpu": (64, 128, 192), "cuda": (1024, 2048, 3072)}
 """Lengths in tokens of the texts that measure the memory of a forward and backward pass."""
@@ -33,7 +33,7 @@ SIZES = {"cpu": (64, 128, 192), "cuda": (1024, 2048, 3072)}
 LEAST_TOKENS, MOST_TOKENS = 64, 2**22
 """Minimum tokens of a chosen chunk."""
 
-PROCESS_BYTES = {"cpu": 8 * 2**20, "cuda": 64 * 2**20}
+PROCESS_BYTES = {"cpu": 8 * MIB, "cuda": 64 * MIB}
 """Memory of an update besides its tensors: buffers of the matrix products, on a CPU partly used heap pages. PyTorch
 gives cuBLAS up to 32 MiB in each of two threads, of the forward and of the backward pass."""
 

@@ -1,11 +1,12 @@
 """The processes of the other ranks, as rank 0 sees them: it launches them, or torchrun has started them."""
 
+import pickle
 from contextlib import suppress
 from datetime import timedelta
 from multiprocessing.connection import Connection
 from typing import Protocol, runtime_checkable
 
-from bough.launch import Launched, LaunchError, Placement, ThisMachine
+from bough.launch import Launched, LaunchError, Placement, ThisMachine, ready_channel
 from bough.learner.commands import JoinGroup
 from bough.learner.ranks import RankFault
 from bough.learner.rendezvous import Store, served_store
@@ -113,20 +114,10 @@ class LaunchedRanks:
             self._processes.append(self._launcher.launch(ENTRY, place))
         for rank, process in enumerate(self._processes, 1):
             try:
-                self._greet(rank, process, join, port)
-            except (LaunchError, OSError, EOFError) as error:
-                why = _reason(error, join.update_s)
-                raise RankFault(f"rank {rank} of {self.count} did not start: {why}") from error
+                self._channels.append(ready_channel(process, pickle.dumps((rank, join, port)), join.update_s))
+            except LaunchError as error:
+                raise RankFault(f"rank {rank} of {self.count} did not start: {error}") from error
         return self._store
-
-    def _greet(self, rank: int, process: Launched, join: JoinGroup, port: int) -> None:
-        """Send a process what it needs."""
-        channel = Connection(process.connect(join.update_s).detach())
-        self._channels.append(channel)
-        channel.send((rank, join, port))
-        if not channel.poll(join.update_s):
-            raise TimeoutError
-        channel.recv()
 
     def wait(self) -> None:
         """See `RankProcesses.wait`."""
@@ -145,10 +136,3 @@ class LaunchedRanks:
     def close(self) -> None:
         """See `RankProcesses.close`."""
         self._launcher.close()
-
-
-def _reason(error: Exception, limit_s: float) -> str:
-    """Why a rank did not start."""
-    if isinstance(error, TimeoutError):
-        return f"it was not ready within {limit_s:g} s"
-    return "it ended; its output has more" if isinstance(error, EOFError | ConnectionError) else str(error)

@@ -8,10 +8,11 @@ from bough.config.config import ConfigError
 from bough.plan.calibrate import fit_loop_s
 from bough.plan.cluster import Cluster
 from bough.plan.measured import MeasuredRun
-from bough.plan.memory import GIB, DeviceMemory, activation_bytes, engine_memory, learner_memory
+from bough.plan.memory import DeviceMemory, activation_bytes, engine_memory, learner_memory
 from bough.plan.model_size import ModelSize
 from bough.plan.rates import DeviceRates, MeasuredRates
 from bough.plan.simulate import Deployment, Rates, Simulated, simulate
+from bough.units import GIB
 
 BATCHES = 4
 """Measured batches of a simulation."""

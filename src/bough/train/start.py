@@ -17,6 +17,7 @@ from bough.train.recorder import heldout_file
 from bough.train.run import Run
 from bough.train.torchrun import join_torchrun, resume_command, with_torchrun_ranks
 from bough.train.watchdog import Watchdog
+from bough.units import MIB
 from bough.usercode import origin
 from bough.view import Live
 
@@ -40,7 +41,7 @@ MAY_CHANGE = (
 )
 """The fields of a run that `resume` may change, each with its nested fields."""
 
-LARGE_CONFIG_BYTES = 10 * 2**20
+LARGE_CONFIG_BYTES = 10 * MIB
 
 
 def start(run: Run, out: Path = Path("runs"), *, terminal: bool | None = None) -> RunDirectory:
