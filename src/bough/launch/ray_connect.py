@@ -155,9 +155,21 @@ def _init(ray: Any, source: str, address: str | None, limit_s: float) -> None:
         outcome.result()
     except Exception as error:  # Ray's errors have many classes
         raise LaunchError(
-            f"{source}, where Ray found no cluster ({str(error).strip()}); need one that runs; start it with "
-            "`ray start --head`, or leave Ray.address out to start one on this machine"
+            f"{source}, where Ray found no cluster ({str(error).strip()}); need {_remedy(error)}"
         ) from error
+
+
+def _remedy(error: BaseException) -> str:
+    """What `ray.init` needs after an error."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if "AuthToken" in str(cause):
+            return (
+                "the token of the cluster: set RAY_AUTH_MODE=token, and copy ~/.ray/auth_token from its head or set "
+                "RAY_AUTH_TOKEN"
+            )
+        cause = cause.__cause__
+    return "one that runs; start it with `ray start --head`, or leave Ray.address out to start one on this machine"
 
 
 def _imported() -> Any:

@@ -75,9 +75,7 @@ class TorchrunRanks:
 
 
 def lead_torchrun(torchrun: Torchrun) -> None:
-    """Have the other ranks end when this process, rank 0, ends; and end as by Ctrl-C when torchrun ends it."""
-    # When a process dies, torchrun ends the others by SIGTERM, and the run prints the command that continues it.
-    signal.signal(signal.SIGTERM, _interrupt)
+    """Have the other ranks end when this process, rank 0, ends."""
     store = _store(torchrun)
     atexit.register(_end, store)
 
@@ -106,11 +104,6 @@ def follow_torchrun(torchrun: Torchrun) -> None:
             return
         with suppress(RankFault):
             follow(torchrun.rank, pickle.loads(content), part_of(store, key))
-
-
-def _interrupt(number: int, frame: object) -> None:
-    del number, frame
-    signal.raise_signal(signal.SIGINT)
 
 
 def _store(torchrun: Torchrun) -> Store:
