@@ -35,7 +35,7 @@ class ReplicaProcesses:
         self.context_tokens = config.engine.context_of(policy.context_tokens)
         self.cache_tokens = self.slots * self.context_tokens
         self._config = config
-        self._launcher = config.placement.reserve("engine", config.count)
+        self._launcher = config.placement.reserve("engines", config.count)
         self._policy = SentPolicy.of(policy, as_files=not isinstance(config.engine, Local))
         self._shapes = {name: weight.shape for name, weight in policy.weights().items()}
         self._threads = max(torch.get_num_threads() // config.count, 1)

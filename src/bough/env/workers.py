@@ -83,7 +83,7 @@ class Workers:
                 f"{mib(self.count * len(blob))} in all, again when it is replaced. Load the data inside the "
                 "environment, from a file that a field names"
             )
-        launcher = self.placement.reserve("environment worker", self.count)
+        launcher = self.placement.reserve("environment workers", self.count)
         self._launchers.append(launcher)
         self._workers.extend(
             Worker(

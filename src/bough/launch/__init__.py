@@ -13,7 +13,7 @@ from bough.launch.handshake import (
     socket_of,
 )
 from bough.launch.interface import interface_to
-from bough.launch.placement import Launched, Launcher, LaunchError, Placement, ThisMachine
+from bough.launch.placement import Launched, Launcher, LaunchError, Placement, ThisMachine, check_count
 from bough.launch.ray_cluster import Ray
 from bough.launch.torchrun import Torchrun
 
@@ -28,6 +28,7 @@ __all__ = [
     "ThisMachine",
     "Torchrun",
     "await_ready",
+    "check_count",
     "give_setup",
     "in_background",
     "interface_to",

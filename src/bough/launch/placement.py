@@ -69,7 +69,7 @@ class Placement(Protocol):
         """Reserve places for `count` processes of one kind.
 
         Args:
-            name: The kind, for messages: "environment worker".
+            name: The kind, for messages: "environment workers".
             count: Number of processes.
 
         Raises:
@@ -77,6 +77,29 @@ class Placement(Protocol):
             ImportError: when an extra is missing.
         """
         ...
+
+
+PROCESSES_PER_CORE = 64
+"""Most processes of a kind for each core of this machine; processes that mostly wait for others may be many."""
+
+
+def check_count(name: str, count: int) -> None:
+    """Check that this machine can run some processes.
+
+    Args:
+        name: The kind, for the message.
+        count: Number of processes.
+
+    Raises:
+        LaunchError: when there are more than `PROCESSES_PER_CORE` for each core.
+    """
+    cores = os.cpu_count() or 1
+    if count > PROCESSES_PER_CORE * cores:
+        raise LaunchError(
+            f"{name}: got {count:,} processes on this machine with {cores} cores; need at most "
+            f"{PROCESSES_PER_CORE * cores:,}, {PROCESSES_PER_CORE} a core; set a lower number, or start them on a "
+            "cluster: placement Ray(...)"
+        )
 
 
 # The child must find the same modules as this process, so it gets the path before any import.
@@ -125,8 +148,12 @@ class ThisMachine:
     """Processes on this machine."""
 
     def reserve(self, name: str, count: int) -> Launcher:
-        """See `Placement.reserve`; nothing is reserved."""
-        del name, count
+        """See `Placement.reserve`; nothing is reserved.
+
+        Raises:
+            LaunchError: when there are more processes than this machine can run.
+        """
+        check_count(name, count)
         return _LocalLauncher()
 
 

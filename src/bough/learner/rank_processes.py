@@ -86,7 +86,7 @@ class LaunchedRanks:
             ImportError: when an extra is missing.
         """
         self.count = count
-        self._launcher = placement.reserve("learner rank", count - 1)
+        self._launcher = placement.reserve("learner ranks", count - 1)
         self._processes = list[Launched]()
         self._channels = list[Connection]()
         self._store: Store | None = None
