@@ -6,10 +6,14 @@ import socket
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from bough.launch import LaunchError, Ray
+from bough.launch import ClusterGone, LaunchError, Ray
+from bough.launch.ray_connect import check_cluster
+from bough.launch.ray_process import RayProcess
 
 pytest.importorskip("ray", reason='needs pip install "bough[ray]"')
 
@@ -46,3 +50,16 @@ def test_a_signal_ends_the_wait_for_a_listener_that_never_answers(kind: signal.S
         assert process.wait(timeout=30) != 0
         assert time.monotonic() - begin < 5
         process.stderr.close()
+
+
+def test_a_cluster_that_is_gone_is_named_before_ray_is_asked() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as there:
+        address = f"127.0.0.1:{there.getsockname()[1]}"
+        ray: Any = SimpleNamespace(get_runtime_context=lambda: SimpleNamespace(gcs_address=address))
+        check_cluster(ray)
+    with pytest.raises(ClusterGone, match=f"got no answer from the Ray cluster at {address}.*bough resume"):
+        check_cluster(ray)
+    process = RayProcess(ray, lambda: pytest.fail("no actor can start"), "127.0.0.1", "os:nothing")
+    with pytest.raises(ClusterGone):
+        process.connect(1)
+    process.kill()

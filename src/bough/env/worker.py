@@ -9,7 +9,16 @@ from functools import partial
 
 from bough.env.env import EnvFault, UserCodeError
 from bough.env.serve import ERRORS, LENGTH_BYTES, Answer, Reply, Request, WorkerSetup, framed
-from bough.launch import Launched, Launcher, LaunchError, SetupError, in_background, ready_channel, socket_of
+from bough.launch import (
+    ClusterGone,
+    Launched,
+    Launcher,
+    LaunchError,
+    SetupError,
+    in_background,
+    ready_channel,
+    socket_of,
+)
 from bough.usercode.load import loaded_files
 
 ENTRY = "bough.env.serve:serve"
@@ -59,6 +68,7 @@ class Worker:
             UserCodeError: a ValueError in the user's code, or the worker cannot unpickle the environment.
             ImportError: when an environment that comes with Bough lacks an extra.
             RuntimeError: when the worker is closed.
+            ClusterGone: when no process can start, as the cluster does not answer.
         """
         self.calls += 1
         try:
@@ -127,6 +137,8 @@ class Worker:
                 await process.prepare(setup, self.startup_s)
         except TimeoutError:
             raise EnvFault(f"{self.name}: no worker was ready within {self.startup_s:g} s; it was replaced") from None
+        except ClusterGone:  # a new process would not start either
+            raise
         except LaunchError as error:
             raise EnvFault(f"{self.name}: no worker started: {error}") from error
         except SetupError as error:

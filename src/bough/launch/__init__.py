@@ -13,11 +13,12 @@ from bough.launch.handshake import (
     socket_of,
 )
 from bough.launch.interface import interface_to
-from bough.launch.placement import Launched, Launcher, LaunchError, Placement, ThisMachine, check_count
+from bough.launch.placement import ClusterGone, Launched, Launcher, LaunchError, Placement, ThisMachine, check_count
 from bough.launch.ray_cluster import Ray
 from bough.launch.torchrun import Torchrun
 
 __all__ = [
+    "ClusterGone",
     "LaunchError",
     "Launched",
     "Launcher",

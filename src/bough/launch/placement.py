@@ -15,6 +15,10 @@ class LaunchError(RuntimeError):
     """A process did not start: no cluster, no free resources on it, or the process ended before it connected."""
 
 
+class ClusterGone(LaunchError):
+    """The cluster of a run does not answer any more, so no process can start."""
+
+
 @runtime_checkable
 class Launched(Protocol):
     """A process that was started."""

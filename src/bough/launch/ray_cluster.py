@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bough.launch.placement import LaunchError
-from bough.launch.ray_connect import WITHOUT_PORT, connect, host_and_port, translated
+from bough.launch.ray_connect import WITHOUT_PORT, check_cluster, connect, host_and_port, translated
 from bough.launch.ray_process import RayProcess, Starter
 
 STRATEGIES = ("PACK", "SPREAD", "STRICT_PACK", "STRICT_SPREAD")
@@ -127,4 +127,5 @@ class RayLauncher:
     def close(self) -> None:
         """See `Launcher.close`."""
         with suppress(Exception):  # the cluster may be gone
+            check_cluster(self._ray)
             self._ray.util.remove_placement_group(self._group)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from bough.launch.placement import LaunchError
+from bough.launch.placement import ClusterGone, LaunchError
 
 PROBE_S = 5.0
 """Longest wait for the port of an address to open."""
@@ -89,6 +89,26 @@ def _resolved(address: str | None) -> tuple[str | None, str]:
     if file.is_file() and (named := file.read_text().strip()):
         return named, f"{source}, with {named!r} in {file}"
     return None, source
+
+
+def check_cluster(ray: Any) -> None:
+    """Check that the cluster is there. Without it Ray blocks for a minute, and then ends this process.
+
+    Raises:
+        ClusterGone: when nothing listens at its address any more.
+    """
+    try:
+        address = ray.get_runtime_context().gcs_address
+        found = host_and_port(address)
+    except Exception:  # a client of Ray has no such address
+        return
+    try:
+        socket.create_connection(found, timeout=PROBE_S).close()
+    except OSError as error:
+        raise ClusterGone(
+            f"got no answer from the Ray cluster at {address} ({error}); need the cluster that the run started on, or "
+            "another one; start one with `ray start --head`, and continue the run with `bough resume`"
+        ) from error
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import Any
 
 from bough.launch.placement import LaunchError, start_child
-from bough.launch.ray_connect import translated
+from bough.launch.ray_connect import check_cluster, translated
 
 TOKEN_BYTES = 32
 POLL_S = 0.2
@@ -38,6 +38,7 @@ class RayProcess:
         port = self._listener.getsockname()[1]
         self._fault: LaunchError | None = None
         try:
+            check_cluster(ray)
             with translated("an actor did not start"):
                 self._actor = make_actor()
                 self._started = self._actor.start.remote(
@@ -65,6 +66,7 @@ class RayProcess:
         self._listener.close()
         if self._actor is not None:
             with suppress(Exception):  # the cluster may be gone
+                check_cluster(self._ray)
                 self._ray.kill(self._actor)
 
     def _connected(self, end: float) -> socket.socket:
