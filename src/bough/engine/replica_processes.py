@@ -41,19 +41,19 @@ class ReplicaProcesses:
         self._threads = max(torch.get_num_threads() // config.count, 1)
         self._newest: Load | None = None
 
-    def start(self, place: int, policy_version: int) -> EngineWorker:
+    def start(self, index: int, policy_version: int) -> EngineWorker:
         """See `EngineProcesses.start`."""
         del policy_version
         setup = self._pickled(
             Setup(engine=self._config.engine, policy=self._policy, threads=self._threads, newest=self._newest)
         )
-        process = self._launcher.launch(ENTRY, place)
+        process = self._launcher.launch(ENTRY, index)
         try:
             connection = give_setup(process, setup, self.start_s)
         except LaunchError as error:
             process.kill()
             raise ValueError(
-                f"Replicas: engine {place} did not start: {error}; need a process that connects; see the output above, "
+                f"Replicas: engine {index} did not start: {error}; need a process that connects; see the output above, "
                 "or set a higher Replicas.start_s"
             ) from error
         return EngineWorker(
@@ -77,7 +77,7 @@ class ReplicaProcesses:
         return self._newest
 
     def close(self) -> None:
-        """Free the places."""
+        """Free the resources."""
         self._launcher.close()
 
     def _pickled(self, setup: Setup) -> bytes:

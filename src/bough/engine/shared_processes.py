@@ -43,13 +43,13 @@ class SharedProcesses:
         self._model = model
         self._threads = max(torch.get_num_threads() // config.processes, 1)
 
-    def start(self, place: int, policy_version: int) -> EngineWorker:
+    def start(self, index: int, policy_version: int) -> EngineWorker:
         """See `EngineProcesses.start`.
 
         Raises:
             ValueError: when the model cannot be sent, or does not fit the memory that processes share.
         """
-        del place
+        del index
         context = torch.multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe()
         arguments = (theirs, self._config, self._model, policy_version, self._threads)

@@ -48,7 +48,7 @@ class EngineWorker:
         pid: Its process id on its machine, where it is known.
         connection: The channel to it.
         ending: Ends it, after as many seconds at most; returns its exit status, minus the signal where one killed it.
-        jobs: Jobs in flight, by number.
+        jobs: Jobs in flight, by call id.
         ready: Whether it has built its engine.
         stats: Its counts, as last reported.
         busy_s: Its seconds of passes, as last reported.
@@ -83,7 +83,7 @@ class EngineWorker:
         """Put jobs in flight."""
         if not self.jobs:
             self.answered = time.monotonic()
-        self.jobs.update((job.call.number, job) for job in jobs)
+        self.jobs.update((job.call.call_id, job) for job in jobs)
 
     @property
     def limit_s(self) -> float:

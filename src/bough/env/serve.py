@@ -49,7 +49,7 @@ class Packed:
 
     Attributes:
         blob: The pickled value.
-        home: Number of the worker that may hold the live state; None without one. A hint, no part of the value.
+        home: Index of the worker that may hold the live state; None without one. A hint, no part of the value.
     """
 
     blob: bytes

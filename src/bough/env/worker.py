@@ -37,7 +37,7 @@ class Worker:
         deadline_s: Maximum seconds for one call, counted from when the process is free for it.
         startup_s: Maximum seconds for a new process to be ready.
         launcher: Starts the process.
-        number: The place that the process takes.
+        index: Of the worker among those of its host.
         notify: Called with a line when the process is replaced because it hung or died.
         calls: Number of calls running or queued.
         replaced: Number of processes that hung or died and were replaced.
@@ -49,7 +49,7 @@ class Worker:
     deadline_s: float
     startup_s: float
     launcher: Launcher
-    number: int
+    index: int
     notify: Callable[[str], None]
     calls: int = 0
     replaced: int = 0
@@ -155,7 +155,7 @@ class Worker:
         return status
 
     def _spawn(self) -> "_Process":
-        return _Process(child=self.launcher.launch(ENTRY, self.number))
+        return _Process(child=self.launcher.launch(ENTRY, self.index))
 
     def _end_process(self) -> int | None:
         """Ends the process; returns its exit status, minus the signal where one killed it."""

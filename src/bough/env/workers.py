@@ -92,10 +92,10 @@ class Workers:
                 deadline_s=self.deadline_s,
                 startup_s=self.startup_s,
                 launcher=launcher,
-                number=number,
+                index=index,
                 notify=self.notify,
             )
-            for number in range(self.count)
+            for index in range(self.count)
         )
 
     @property

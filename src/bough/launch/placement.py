@@ -44,24 +44,24 @@ class Launched(Protocol):
 
 @runtime_checkable
 class Launcher(Protocol):
-    """Starts the processes of one kind, each in a place of its own."""
+    """Starts the processes of one kind, each with the resources reserved for it."""
 
     @property
     def host(self) -> str:
         """The address at which the processes reach this one."""
         ...
 
-    def launch(self, entry: str, number: int) -> Launched:
+    def launch(self, entry: str, index: int) -> Launched:
         """Start a process; returns at once.
 
         Args:
             entry: "module:function"; the process calls it with the number of its open file that is the channel.
-            number: Which place it takes, from 0; the process that had it has ended.
+            index: Of the process among those reserved, from 0; the process that had it has ended.
         """
         ...
 
     def close(self) -> None:
-        """Free the places. Safe to call twice."""
+        """Free the resources. Safe to call twice."""
         ...
 
 
@@ -70,7 +70,7 @@ class Placement(Protocol):
     """Settings of where processes start: a frozen dataclass."""
 
     def reserve(self, name: str, count: int) -> Launcher:
-        """Reserve places for `count` processes of one kind.
+        """Reserve resources for `count` processes of one kind.
 
         Args:
             name: The kind, for messages: "environment workers".
@@ -164,8 +164,8 @@ class ThisMachine:
 class _LocalLauncher:
     host = "127.0.0.1"
 
-    def launch(self, entry: str, number: int) -> "_Child":
-        del number
+    def launch(self, entry: str, index: int) -> "_Child":
+        del index
         ours, theirs = socket.socketpair()
         with theirs:
             return _Child(start_child(theirs, entry, json.dumps(sys.path)), ours)

@@ -20,9 +20,9 @@ POLL_S = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ray:
-    """Processes on a Ray cluster (extra `ray`), each in a place of a placement group.
+    """Processes on a Ray cluster (extra `ray`), each in a bundle of a placement group.
 
-    An actor on the place's machine starts the process and ends with it. The process connects to this one over TCP and
+    An actor on its machine starts the process and ends with it. The process connects to this one over TCP and
     identifies itself by a secret. Messages are not encrypted, so all machines belong in one private network. Each has
     Bough, the extras of the run, the run's working directory and the user's files at the same paths.
 
@@ -31,7 +31,7 @@ class Ray:
             on this machine, or takes the one that this process is connected to.
         cpus: CPU cores of a process; above 1 a whole number.
         gpus: GPUs of a process; above 1 a whole number.
-        strategy: How places are spread over machines: "PACK", "SPREAD", "STRICT_PACK" or "STRICT_SPREAD".
+        strategy: How processes are spread over machines: "PACK", "SPREAD", "STRICT_PACK" or "STRICT_SPREAD".
         wait_s: Longest wait for free resources of the cluster, in seconds.
     """
 
@@ -67,7 +67,7 @@ class Ray:
         """
         ray = connect(self.address)
         bundle = {"CPU": self.cpus} | ({"GPU": self.gpus} if self.gpus else {})
-        with translated(f"{name}: no places were reserved"):
+        with translated(f"{name}: no resources were reserved"):
             group = ray.util.placement_group([bundle] * count, strategy=self.strategy)
             try:
                 ready = _wait(group, self.wait_s)
@@ -85,7 +85,7 @@ class Ray:
 
 
 def _wait(group: Any, wait_s: float) -> bool:
-    """Wait for the places of a placement group, in pieces between which signals act."""
+    """Wait for the bundles of a placement group, in pieces between which signals act."""
     end = time.monotonic() + wait_s
     while not (ready := group.wait(POLL_S)) and time.monotonic() < end:
         pass
@@ -93,10 +93,10 @@ def _wait(group: Any, wait_s: float) -> bool:
 
 
 class RayLauncher:
-    """Starts processes in the places of a placement group."""
+    """Starts processes in the bundles of a placement group."""
 
     def __init__(self, ray: Any, group: Any, name: str, bundle: dict[str, float]) -> None:
-        """For the places that `Ray.reserve` reserved."""
+        """For the bundles that `Ray.reserve` reserved."""
         self._ray, self._group, self._name, self._bundle = ray, group, name, bundle
         self._actor = ray.remote(Starter)
         with translated(f"{name}: this machine has no address in the cluster"):
@@ -107,7 +107,7 @@ class RayLauncher:
         """The address of this machine in the cluster."""
         return self._host
 
-    def launch(self, entry: str, number: int) -> "RayProcess":
+    def launch(self, entry: str, index: int) -> "RayProcess":
         """See `Launcher.launch`."""
 
         def make_actor() -> Any:
@@ -115,10 +115,10 @@ class RayLauncher:
             return self._actor.options(
                 num_cpus=self._bundle["CPU"],
                 num_gpus=self._bundle.get("GPU", 0),
-                name=f"bough {self._name} {number} {secrets.token_hex(4)}",
+                name=f"bough {self._name} {index} {secrets.token_hex(4)}",
                 max_restarts=0,
                 scheduling_strategy=scheduling.PlacementGroupSchedulingStrategy(
-                    placement_group=self._group, placement_group_bundle_index=number
+                    placement_group=self._group, placement_group_bundle_index=index
                 ),
             ).remote()
 

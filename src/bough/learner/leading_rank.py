@@ -61,11 +61,11 @@ class LeadingRank(RankGroup):
         processes = self._processes
         try:
             join = JoinGroup(
-                count=processes.count,
+                world_size=processes.world_size,
                 host=processes.host,
                 update_s=self._update_s,
                 shards=self._sharded,
-                threads=max(1, torch.get_num_threads() // processes.count),
+                threads=max(1, torch.get_num_threads() // processes.world_size),
                 files=loaded_files(),
             )
             super().__init__(0, join, processes.start(join))
@@ -80,7 +80,7 @@ class LeadingRank(RankGroup):
 
     def model_of(self, policy: PolicyModel) -> PolicyModel:
         """See `Ranks.model_of`."""
-        return self._models[self._number(policy)]
+        return self._models[self._index_of(policy)]
 
     def new_learner(
         self,
@@ -95,7 +95,7 @@ class LeadingRank(RankGroup):
         """See `Ranks.new_learner`."""
         made = MakeLearner(
             learner=len(self._learners),
-            policy=self._number(policy),
+            policy=self._index_of(policy),
             settings=settings,
             total_updates=total_updates,
             temperature=temperature,
@@ -124,7 +124,7 @@ class LeadingRank(RankGroup):
 
     def freeze(self, policy: PolicyModel) -> None:
         """See `Ranks.freeze`."""
-        frozen = Freeze(policy=self._number(policy), weights=policy.state())
+        frozen = Freeze(policy=self._index_of(policy), weights=policy.state())
         self._references[frozen.policy] = frozen
         self._send_reference(frozen)
 
@@ -139,7 +139,7 @@ class LeadingRank(RankGroup):
         """Start the other ranks, and send them what they had."""
         self._end()
         self._start()
-        self._models = [self._send_policy(number) for number in range(len(self._policies))]
+        self._models = [self._send_policy(index) for index in range(len(self._policies))]
         for made in self._learners:
             self.send(made)
         for frozen in self._references.values():
@@ -159,24 +159,24 @@ class LeadingRank(RankGroup):
         self._processes.end()
         self.leave()
 
-    def _number(self, policy: PolicyModel) -> int:
-        """The number of a policy, which the other ranks get when it is new.
+    def _index_of(self, policy: PolicyModel) -> int:
+        """The index of a policy, which the other ranks get when it is new.
 
         Raises:
             ValueError: when it is on a GPU and a rank has none.
         """
         check_gpus(self.gpus, policy.device)
-        for number, known in enumerate(self._policies):
+        for index, known in enumerate(self._policies):
             if known is policy:
-                return number
+                return index
         self._policies.append(policy)
         self._models.append(self._send_policy(len(self._policies) - 1))
         return len(self._policies) - 1
 
-    def _send_policy(self, number: int) -> PolicyModel:
+    def _send_policy(self, index: int) -> PolicyModel:
         """Send a policy to the other ranks; returns the model that computes gradients in this one."""
-        policy = self._policies[number]
-        self.send(TakePolicy(policy=number, model=policy.without_text))
+        policy = self._policies[index]
+        self.send(TakePolicy(policy=index, model=policy.without_text))
         if not self.shards:
             return policy
         model = copy.deepcopy(policy.without_text)

@@ -24,7 +24,7 @@ class RankProcesses(Protocol):
     """The processes of all ranks but 0."""
 
     @property
-    def count(self) -> int:
+    def world_size(self) -> int:
         """Number of ranks, with 0."""
         ...
 
@@ -65,7 +65,7 @@ class RankProcesses(Protocol):
         ...
 
     def close(self) -> None:
-        """Free their places. Safe to call twice."""
+        """Free their resources. Safe to call twice."""
         ...
 
 
@@ -74,19 +74,19 @@ class LaunchedRanks:
 
     remedy = ""
 
-    def __init__(self, count: int, placement: Placement = THIS_MACHINE) -> None:
-        """Reserve places for them.
+    def __init__(self, world_size: int, placement: Placement = THIS_MACHINE) -> None:
+        """Reserve resources for them.
 
         Args:
-            count: Number of ranks, with 0.
+            world_size: Number of ranks, with 0.
             placement: Where they start.
 
         Raises:
             LaunchError: when there are no free resources.
             ImportError: when an extra is missing.
         """
-        self.count = count
-        self._launcher = placement.reserve("learner ranks", count - 1)
+        self.world_size = world_size
+        self._launcher = placement.reserve("learner ranks", world_size - 1)
         self._processes = list[Launched]()
         self._channels = list[Connection]()
         self._store: Store | None = None
@@ -110,13 +110,13 @@ class LaunchedRanks:
         """See `RankProcesses.start`."""
         # A new store for each start: a meeting that failed leaves nothing behind.
         self._store, port = served_store(self.host, timedelta(seconds=join.update_s))
-        for place in range(self.count - 1):
-            self._processes.append(self._launcher.launch(ENTRY, place))
+        for index in range(self.world_size - 1):
+            self._processes.append(self._launcher.launch(ENTRY, index))
         for rank, process in enumerate(self._processes, 1):
             try:
                 self._channels.append(ready_channel(process, pickle.dumps((rank, join, port)), join.update_s))
             except LaunchError as error:
-                raise RankFault(f"rank {rank} of {self.count} did not start: {error}") from error
+                raise RankFault(f"rank {rank} of {self.world_size} did not start: {error}") from error
         return self._store
 
     def wait(self) -> None:

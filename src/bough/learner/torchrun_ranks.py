@@ -42,7 +42,7 @@ class TorchrunRanks:
 
     def __init__(self, torchrun: Torchrun) -> None:
         """For the processes that `Torchrun.found` found."""
-        self.count = torchrun.count
+        self.world_size = torchrun.world_size
         self._store = _store(torchrun)
 
     @property
@@ -55,7 +55,8 @@ class TorchrunRanks:
         try:
             return self._store.get(HOST).decode()
         except RuntimeError as error:
-            raise RankFault(f"rank {self.count - 1} of {self.count} did not come within {LIMIT}: {error}") from error
+            last = self.world_size - 1
+            raise RankFault(f"rank {last} of {self.world_size} did not come within {LIMIT}: {error}") from error
 
     def start(self, join: JoinGroup) -> Store:
         """See `RankProcesses.start`: have them join."""
@@ -71,7 +72,7 @@ class TorchrunRanks:
         """Do nothing: torchrun ends them."""
 
     def close(self) -> None:
-        """Do nothing: their places are torchrun's."""
+        """Do nothing: their resources are torchrun's."""
 
 
 def lead_torchrun(torchrun: Torchrun) -> None:
@@ -89,7 +90,7 @@ def follow_torchrun(torchrun: Torchrun) -> None:
     # Ctrl-C is for rank 0, whose end ends this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     store = _store(torchrun)
-    if torchrun.rank == torchrun.count - 1:
+    if torchrun.rank == torchrun.world_size - 1:
         # On its own machine the name of rank 0 may stand for an address that others cannot reach. The last rank is on
         # another machine, if there are several.
         store.set(HOST, socket.gethostbyname(torchrun.host).encode())
