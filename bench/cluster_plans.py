@@ -18,12 +18,12 @@ from bough.explore import Chains
 from bough.methods.grpo import grpo
 from bough.plan import Cluster, Forecast, forecast, measure_stages, model_size
 from bough.train import Checkpointing, start
+from bough.units import GIB
 from bough.view.numbers import percent, short
 from bough.worlds.ledger import ledger
 from machine import machine
 from page import write
 
-GIB = 2**30
 COUNTS = (8, 64, 512)
 QWEN3_1_7B = {
     "model_type": "qwen3",

@@ -32,9 +32,9 @@ from bough.engine import Engine, Local, Vllm
 from bough.learner import Learner, Optimizer
 from bough.learner.memory_forecast import forecast_memory
 from bough.learner.memory_meter import MemoryMeter, allocations
-from bough.learner.process_memory import GIB
 from bough.objective import Normalizer, PpoClip
 from bough.policy.policy import Policy
+from bough.units import GIB
 from machine import machine
 from page import section
 from texts import batch

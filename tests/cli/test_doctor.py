@@ -11,8 +11,7 @@ import torch
 from bough.batch import flex_attention
 from bough.cli import devices
 from bough.cli.doctor import EXTRAS
-
-GIB = 2**30
+from bough.units import GIB
 
 
 def machine(monkeypatch: pytest.MonkeyPatch, *gpus: tuple[str, int, tuple[int, int]], nccl: bool = True) -> None:

@@ -93,7 +93,7 @@ def _updated(model: Policy, micro_tokens: int) -> tuple[dict[str, float], dict[s
     assert learner.divergence(given) >= 0
     assert learner.state.finite()
     again = Learner(model, Optimizer(micro_tokens=micro_tokens), total_updates=3, temperature=0.7)
-    again.state.take(learner.state.values())
+    again.state.restore(learner.state.snapshot())
     again.state.load_moments(learner.state.moments(), 3)
     return metrics, model.state()
 

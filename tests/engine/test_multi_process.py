@@ -16,6 +16,7 @@ from bough.engine import Completion, EngineFault, Local, Replicas
 from bough.engine.generation import LocalEngine
 from bough.engine.multi_process import MultiProcessEngine
 from bough.engine.shared_processes import SharedProcesses
+from bough.engine.worker import EngineWorker
 
 PROMPTS = [(tree, *range(20), tree, *[tree] * 20) for tree in range(1, 7)]
 
@@ -231,6 +232,55 @@ def test_a_replacement_that_is_killed_as_it_starts_is_replaced_too(kind: str) ->
         built.reset_cache()
     same(together(built), together(engine()))
     run(built.close())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_replacement_starts_beside_the_event_loop(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Requests and weights that come meanwhile wait for it."""
+    built, gaps = fleet(kind=kind), list[float]()
+    real = built._start
+
+    def slow(index: int) -> EngineWorker:
+        time.sleep(2)
+        return real(index)
+
+    monkeypatch.setattr(built, "_start", slow)
+
+    async def lose() -> None:
+        await built.generate(ask(PROMPTS[0]))
+        os.kill(pid_of(built, 0), signal.SIGKILL)
+        while 0 not in built._starting:
+            await asyncio.sleep(0.01)
+
+    async def tick() -> None:
+        while True:
+            begin = time.monotonic()
+            await asyncio.sleep(0.01)
+            gaps.append(time.monotonic() - begin)
+
+    async def main() -> list[Completion]:
+        ticking = asyncio.create_task(tick())
+        await lose()
+        built.load_weights(Toy(seed=1).state_dict(), 5)
+        found = await asyncio.gather(*(built.generate(ask(prompt)) for prompt in PROMPTS))
+        assert not built._starting
+        ticking.cancel()
+        return found
+
+    found = run(main())
+    assert max(gaps) < 1
+    assert {each.policy_version for each in found} == {5}
+    assert built.replaced == 1
+
+    async def close() -> None:
+        await lose()
+        starting = built._starting[0]
+        await built.close()
+        late = await asyncio.wrap_future(starting.worker)
+        await asyncio.sleep(0.2)
+        assert late.connection.closed, "a process that starts after the end is ended"
+
+    run(close())
 
 
 def test_a_process_that_cannot_be_replaced_fails_its_requests_with_the_cause() -> None:

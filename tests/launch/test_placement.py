@@ -1,17 +1,23 @@
 """Where processes start: on this machine; on a cluster without the extra; what a cluster file may say."""
 
 import importlib
+import math
 import os
 import socket
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.engine.toys import Toy
 
 from bough.cli.cluster import execution_changes
 from bough.config import ConfigError
+from bough.engine import Local, Replicas
+from bough.env import FrozenLake, Workers
 from bough.launch import LaunchError, Ray, ThisMachine
+from bough.learner.rank_processes import LaunchedRanks
 
 
 def echo(channel: int) -> None:
@@ -69,9 +75,14 @@ def test_ray_without_the_extra_names_it(monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.mark.parametrize(
     ("fields", "text"),
     [
-        ({"strategy": "pack"}, "Ray.strategy: got 'pack'; need 'PACK', 'SPREAD'"),
-        ({"cpus": -1.0}, "Ray: got cpus=-1.0"),
-        ({"wait_s": 0.0}, "wait_s=0.0; need"),
+        ({"strategy": "pack"}, "Ray.strategy: got 'pack'; need one of 'PACK', 'SPREAD'"),
+        ({"cpus": -1.0}, "Ray.cpus: got -1.0; need 0 to 1"),
+        ({"gpus": 1.5}, "Ray.gpus: got 1.5; need 0 to 1, or a whole number"),
+        ({"cpus": 0.0}, "Ray: got cpus=0 and gpus=0; need one of them above 0"),
+        ({"wait_s": 0.0}, "Ray.wait_s: got 0.0; need"),
+        ({"wait_s": math.nan}, "Ray.wait_s: got nan; need"),
+        ({"address": "banana"}, "Ray.address: got 'banana'; need 'auto'"),
+        ({"address": "http://a:1"}, "Ray.address: got 'http://a:1'; need 'auto'"),
     ],
 )
 def test_settings_of_ray_are_checked(fields: dict[str, Any], text: str) -> None:
@@ -103,6 +114,10 @@ def test_a_cluster_file_changes_the_execution(tmp_path: Path) -> None:
         ("[execution]\n", r"got no table \[execution\]"),
         ("[execution\n", "got no TOML"),
         ("[execution]\nworkers = [1]\n", r"execution.workers: got \[1\]; need a number"),
+        ("[execution]\nranks = 2.0\n", r"execution.ranks: got 2.0; need a whole number; correct the file"),
+        ("[execution]\nranks = true\n", r"execution.ranks: got true; need a whole number"),
+        ('[execution]\nshard = "yes"\n', r'execution.shard: got "yes"; need true or false'),
+        ('[execution]\nrank_deadline_s = "9"\n', r'execution.rank_deadline_s: got "9"; need a number'),
     ],
 )
 def test_a_cluster_file_that_is_wrong_says_why(text: str, error: str, tmp_path: Path) -> None:
@@ -122,3 +137,17 @@ def test_importing_bough_imports_no_ray() -> None:
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "False"
     assert time.monotonic() - begin < 60
+
+
+@pytest.mark.parametrize(
+    ("start", "text"),
+    [
+        (lambda: Workers(env=FrozenLake(), count=1_000_000), "environment workers: got 1,000,000 processes on this"),
+        (lambda: Replicas(count=1_000_000).build(Toy()), "engines: got 1,000,000 processes on this machine with"),
+        (lambda: LaunchedRanks(1_000_001), "learner ranks: got 1,000,000 processes .* a core; set a lower number, or"),
+        (lambda: Local(processes=10**6, slots=10**6).build(Toy()), "Local.processes: got 1,000,000 processes"),
+    ],
+)
+def test_more_processes_than_the_machine_can_run_are_refused(start: Callable[[], object], text: str) -> None:
+    with pytest.raises(LaunchError, match=text):
+        start()

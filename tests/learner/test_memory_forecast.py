@@ -18,8 +18,7 @@ from bough.batch import Batch, PackedPrefixTree
 from bough.config import ConfigError
 from bough.learner import Learner, Optimizer
 from bough.learner.memory_forecast import (
-    GIB,
-    LEAST_TOKENS,
+    MIN_TOKENS,
     Extent,
     _held,
     _Probe,
@@ -32,6 +31,7 @@ from bough.objective import Loss, LossInputs, Normalizer, PpoClip
 from bough.policy.policy import Policy
 from bough.policy.vocabulary import small_tokenizer
 from bough.train import start
+from bough.units import GIB
 from texts import Node, batch
 
 WORDS = 2048
@@ -170,8 +170,8 @@ def test_a_budget_allows_the_longest_stretch_that_fits() -> None:
     )
     tokens = memory.fit(0.1)
     assert memory.most(tokens) <= 0.1 * GIB < memory.most(tokens + 1)
-    assert memory.fit(0.2) > tokens > LEAST_TOKENS
-    assert memory.fit(memory.most(LEAST_TOKENS) / GIB) == LEAST_TOKENS
+    assert memory.fit(0.2) > tokens > MIN_TOKENS
+    assert memory.fit(memory.most(MIN_TOKENS) / GIB) == MIN_TOKENS
     with pytest.raises(
         ConfigError, match=r"optimizer.memory_gib: got 0.001; need 0.\d+ GiB \(weights .* copy 0.001.*\)"
     ):

@@ -74,7 +74,7 @@ def test_a_rank_that_dies_or_hangs_is_started_again_and_the_update_repeated(
 def test_ranks_that_die_again_and_again_end_the_run() -> None:
     several = LeadingRank(LaunchedRanks(2), notify=print, update_s=20.0)
     learner = Trained.of(several).learner
-    before, given = learner.state.values(), batch()
+    before, given = learner.state.snapshot(), batch()
 
     def strike() -> None:
         while not done:
@@ -98,7 +98,7 @@ def test_ranks_that_die_again_and_again_end_the_run() -> None:
 
 @pytest.mark.parametrize(
     ("entry", "update_s", "why"),
-    [("os:nothing", 30.0, "it ended; its output has more"), ("time:sleep", 0.3, "it was not ready within 0.3 s")],
+    [("os:nothing", 30.0, "it ended as it started"), ("time:sleep", 0.3, "it was not ready within 0.3 s")],
 )
 def test_a_rank_that_does_not_start_says_why(
     entry: str, update_s: float, why: str, monkeypatch: pytest.MonkeyPatch

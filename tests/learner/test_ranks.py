@@ -19,7 +19,7 @@ from bough.learner.learner import Diverged
 from bough.learner.loss_inputs import ObjectiveContext
 from bough.learner.rank_gpus import VisibleGpus, check_gpus, own_gpus
 from bough.learner.rank_processes import LaunchedRanks
-from bough.learner.ranks import ALONE, Ranks
+from bough.learner.ranks import SINGLE_RANK, Ranks
 from bough.learner.reference import Reference
 from bough.objective import Kl, Normalizer, Objective, PpoClip, Sum, ValueClip, gspo
 from bough.policy import Lora, Tiny, ValueHead
@@ -50,7 +50,7 @@ class Trained:
     reference: Reference
 
     @classmethod
-    def of(cls, ranks: Ranks = ALONE, *, detach: bool = False, **settings: Any) -> "Trained":
+    def of(cls, ranks: Ranks = SINGLE_RANK, *, detach: bool = False, **settings: Any) -> "Trained":
         own = policy()
         critic = ValueHead(detach=detach).build(own.head()[0].shape[1]).double()
         learner = Learner(
@@ -119,7 +119,7 @@ def test_ranks_take_over_weights_and_moments_that_rank_0_has_loaded(ranks: Leadi
     before.learn(given, PpoClip())
     for each in (one, several):
         each.learn(given, gspo(), times=1)
-        each.learner.state.take(before.learner.state.values())
+        each.learner.state.restore(before.learner.state.snapshot())
         each.learn(given, PpoClip())
     same(one, several)
 
@@ -129,7 +129,7 @@ def test_adapters_are_trained_by_all_ranks(ranks: LeadingRank, tmp_path: Path) -
 
     policy().save(tmp_path)
     given, learned = batch(), []
-    for group in (ALONE, ranks):
+    for group in (SINGLE_RANK, ranks):
         own = Pretrained(path=str(tmp_path), dtype="float64", lora=Lora(rank=2)).build(())
         learner = Learner(own, Optimizer(), total_updates=10, temperature=1.0, ranks=group)
         for seed in range(2):

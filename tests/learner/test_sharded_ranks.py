@@ -13,7 +13,7 @@ from bough.learner import Learner, Optimizer
 from bough.learner.leading_rank import LeadingRank
 from bough.learner.learner import Diverged
 from bough.learner.rank_processes import LaunchedRanks
-from bough.learner.ranks import ALONE
+from bough.learner.ranks import SINGLE_RANK
 from bough.objective import Normalizer, PpoClip, ValueClip, gspo
 from bough.policy import Lora, Pretrained
 from bough.policy.placement import Dtype
@@ -54,7 +54,7 @@ def test_a_rank_has_its_part_of_weights_gradients_and_moments(ranks: LeadingRank
         for each in (weight, weight.grad, moments[f"{name}/exp_avg"], moments[f"{name}/exp_avg_sq"]):
             assert isinstance(each, DTensor)
             # All weights have 16 or 260 rows.
-            assert each.to_local().numel() * ranks.count == each.numel() == whole[name].numel()
+            assert each.to_local().numel() * ranks.world_size == each.numel() == whole[name].numel()
         # Rank 0 has whole moments for checkpoints.
         assert state.moments()[f"{name}/exp_avg"].shape == whole[name].shape
 
@@ -68,7 +68,7 @@ def test_fewer_trees_than_ranks(ranks: LeadingRank) -> None:
 
 
 def test_a_loss_without_the_policy(ranks: LeadingRank) -> None:
-    one, several = (Trained.of(group, micro_tokens=20, detach=True) for group in (ALONE, ranks))
+    one, several = (Trained.of(group, micro_tokens=20, detach=True) for group in (SINGLE_RANK, ranks))
     for each in (one, several):
         each.learn(batch(), ValueClip())
     same(one, several)
@@ -101,7 +101,7 @@ def test_adapters_dtypes_and_recomputed_activations(
 ) -> None:
     policy().save(tmp_path)
     given, learned = batch(), []
-    for group in (ALONE, ranks):
+    for group in (SINGLE_RANK, ranks):
         own = Pretrained(path=str(tmp_path), dtype=dtype, lora=lora).build(())
         own.recompute(recompute)
         settings = Optimizer(micro_tokens=20, recompute=recompute)

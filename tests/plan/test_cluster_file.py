@@ -38,6 +38,7 @@ def test_a_file_with_devices_alone_has_defaults(tmp_path: Path) -> None:
         ("count = 64", "count = 0", "devices.count: got 0; need greater than or equal to 1; correct the file"),
         ("count = 64", 'count = "64"', "devices.count: got '64'; need a valid integer; correct the file"),
         ("count = 64", "", "devices.count: got nothing; need a value; add it to the file"),
+        ("[devices]", "[layout]", "got no table [devices]; need the devices that a plan is for; add them, such as"),
         ("memory_gib = 80", "memory_gib = -1", "devices.memory_gib: got -1; need greater than 0"),
         ("memory_gib = 80", "memory_gib = inf", "devices.memory_gib: got inf; need a finite number"),
         ("peak_tflops = 989", "", "devices: got no peak_tflops; need the rates of the data sheet; add them"),

@@ -3,9 +3,10 @@
 import asyncio
 import os
 import signal
+import socket
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import chdir, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from tests.small import run as small
 from bough.engine import Local, Replicas
 from bough.env import EnvFault, Workers
 from bough.launch import LaunchError, Ray
-from bough.launch.ray_cluster import NICENESS
+from bough.launch.ray_connect import NICENESS
 from bough.learner.leading_rank import LeadingRank
 from bough.learner.rank_processes import LaunchedRanks
 from bough.store import RunDirectory, read_metrics
@@ -120,8 +121,34 @@ def test_a_rank_that_is_killed_is_replaced_and_the_update_repeated(killed: str) 
     assert _no_actors()
 
 
-def test_no_room_on_the_cluster_says_how_much_is_needed() -> None:
-    with pytest.raises(LaunchError, match=r"got no room on the Ray cluster within 1 s; need 3 x .*1.0.* free of"):
+def test_a_missing_working_folder_is_an_error_that_names_it(tmp_path: Path) -> None:
+    launcher = SMALL.reserve("test", 1)
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    with chdir(folder):
+        folder.rmdir()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(os, "getcwd", lambda: str(folder))
+            process: Any = launcher.launch("os:nothing", 0)
+    with pytest.raises(LaunchError, match=rf"machine {socket.gethostname()}: got no folder {folder}; need the run's"):
+        process.connect(60)
+    assert process._listener.fileno() == -1
+    process.kill()
+    launcher.close()
+
+
+def test_an_actor_that_dies_before_it_connects_is_a_launch_error() -> None:
+    launcher = SMALL.reserve("test", 1)
+    process: Any = launcher.launch("os:nothing", 0)
+    ray.kill(process._actor)
+    with pytest.raises(LaunchError, match=r"a process did not start: got Actor.*Error from Ray"):
+        process.connect(60)
+    assert process._listener.fileno() == -1
+    launcher.close()
+
+
+def test_no_free_resources_on_the_cluster_says_how_much_is_needed() -> None:
+    with pytest.raises(LaunchError, match=r"got no free resources .* within 1 s; need 3 x .*1.0.* free of"):
         Ray(wait_s=1).reserve("engine", 3)
 
 

@@ -13,7 +13,7 @@ from tests.scale.python import ENGINE, PYTHON, changed_policy, policy, prompts
 from bough.engine import EngineFault, Local, Replicas, Request, Sampling
 from bough.engine.multi_process import MultiProcessEngine
 from bough.launch import Ray
-from bough.launch.ray_cluster import NICENESS
+from bough.launch.ray_connect import NICENESS
 
 ray: Any = pytest.importorskip("ray", reason='needs pip install "bough[ray]"')
 

@@ -84,7 +84,7 @@ def test_at_most_a_batch_of_trees_grows_at_a_time(tmp_path: Path, monkeypatch: p
     run = RolloutRunner.run
 
     async def runs(self: RolloutRunner, *given: Any, **named: Any) -> Any:
-        batch = named.get("shelf")
+        batch = named.get("store")
         if isinstance(batch, GrowingBatch):
             steps.add(batch.step)
         return await run(self, *given, **named)

@@ -186,7 +186,7 @@ def test_an_error_in_growth_waits_for_the_update(tmp_path: Path, monkeypatch: py
         return metrics
 
     async def breaks(self: RolloutRunner, *given: Any, **named: Any) -> Rollouts:
-        if isinstance(batch := named.get("shelf"), GrowingBatch) and batch.step == EPOCHS + 2:
+        if isinstance(batch := named.get("store"), GrowingBatch) and batch.step == EPOCHS + 2:
             raise Broken("no more trees")
         return await run(self, *given, **named)
 

@@ -106,6 +106,15 @@ def brief(**changes: Any) -> Run:
     return small().replace(**(settings | changes))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stops:
+    """An engine's recipe that ends the run instead."""
+
+    def build(self, policy: ServedPolicy) -> Engine:
+        del policy
+        raise SystemExit if "exit" in fault else KeyboardInterrupt
+
+
 def weights(directory: RunDirectory) -> dict[str, Any]:
     return load_file(directory.final / "model.safetensors")
 
@@ -320,3 +329,18 @@ def test_a_run_without_a_whole_checkpoint(tmp_path: Path, capsys: pytest.Capture
     resume(directory.path, terminal=False)
     assert "the run has no checkpoint yet, and begins at its first step" in capsys.readouterr().out
     assert equal(weights(directory), final)
+
+
+def test_a_start_that_fails_frees_its_name_and_one_that_is_interrupted_can_go_on(tmp_path: Path) -> None:
+    run = brief(engine=Stops(), name="short", steps=1)
+    fault["exit"] = 1
+    with pytest.raises(SystemExit):
+        start(run, tmp_path, terminal=False)
+    assert not (tmp_path / "short").exists()
+    fault.clear()
+    with pytest.raises(KeyboardInterrupt, match=f"go on with `bough resume {tmp_path / 'short'}`"):
+        start(run, tmp_path, terminal=False)
+    with pytest.raises(StoreError, match=f"without a checkpoint; .*start it again with `bough resume {tmp_path}"):
+        start(run, tmp_path, terminal=False)
+    with pytest.raises(KeyboardInterrupt):
+        resume(tmp_path / "short", terminal=False)

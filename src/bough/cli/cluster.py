@@ -3,7 +3,7 @@
 import json
 import tomllib
 from pathlib import Path
-from typing import cast
+from typing import cast, get_type_hints
 
 EXAMPLE = '[execution]\nworkers = 2\nworker_placement = "Ray()"\nranks = 2'
 
@@ -31,11 +31,30 @@ def execution_changes(path: Path | None) -> list[str]:
         raise ConfigError(f"--cluster {path}: got no table [execution] with values; need one such as\n{EXAMPLE}")
     fields = cast("dict[str, object]", found)
     for name, value in fields.items():
-        if not isinstance(value, str | int | float | bool):
-            raise ConfigError(
-                f"--cluster {path}: execution.{name}: got {value!r}; need a number, true, false or a text, in which "
-                "pieces are written as on the command line"
-            )
+        _check(f"--cluster {path}: execution.{name}", name, value)
     return [
         f"execution.{name}={value if isinstance(value, str) else json.dumps(value)}" for name, value in fields.items()
     ]
+
+
+NEEDS = {bool: "true or false", int: "a whole number", float: "a number"}
+
+
+def _check(where: str, name: str, value: object) -> None:
+    """Check that a value of the table has the type of its field; `override` reports unknown fields.
+
+    Raises:
+        ConfigError: when it has not.
+    """
+    from bough.config.config import ConfigError
+    from bough.train import Execution
+
+    if not isinstance(value, str | int | float | bool):
+        raise ConfigError(
+            f"{where}: got {value!r}; need a number, true, false or a text, in which pieces are written as on the "
+            "command line"
+        )
+    kind = get_type_hints(Execution).get(name)
+    fits = type(value) is kind or (kind is float and type(value) is int)
+    if kind in NEEDS and not fits:
+        raise ConfigError(f"{where}: got {json.dumps(value)}; need {NEEDS[kind]}; correct the file")

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bough.cli.finding import Finding
+from bough.units import GIB
 
 SHARED_MEMORY = Path("/dev/shm")
 
@@ -43,7 +44,7 @@ def shared_memory() -> Finding:
         return Finding(
             about="shared memory", text="none; weights go to other processes by files in the temporary folder"
         )
-    free_gib = shutil.disk_usage(SHARED_MEMORY).free / 2**30
+    free_gib = shutil.disk_usage(SHARED_MEMORY).free / GIB
     text = f"{free_gib:.1f} GiB free in {SHARED_MEMORY}"
     if free_gib < SMALL_GIB:
         text += (
@@ -88,7 +89,7 @@ def _gpus() -> Iterator[Finding]:
         bfloat16 = "bfloat16" if found.major >= 8 else "bfloat16 only emulated: take float32"
         fault = flex_fault(device)
         attention = "FlexAttention" if fault is None else f"no FlexAttention ({fault}), so updates make dense masks"
-        size = f"{found.total_memory / 2**30:.1f} GiB, compute capability {found.major}.{found.minor}"
+        size = f"{found.total_memory / GIB:.1f} GiB, compute capability {found.major}.{found.minor}"
         yield Finding(about=f"gpu {index}", text=f"{found.name}, {size}; {bfloat16}; {attention}")
 
 

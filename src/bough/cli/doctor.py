@@ -13,6 +13,7 @@ from pathlib import Path
 
 from bough.cli.devices import devices, shared_memory, vllm
 from bough.cli.finding import Finding
+from bough.units import GIB
 
 EXTRAS = {
     "alfworld": ("alfworld", "tatsu"),
@@ -67,7 +68,7 @@ def _extras() -> Iterator[Finding]:
 
 
 def _disk() -> Finding:
-    free_gib = shutil.disk_usage(Path.cwd()).free / 2**30
+    free_gib = shutil.disk_usage(Path.cwd()).free / GIB
     try:
         with tempfile.NamedTemporaryFile(dir=Path.cwd()):
             pass

@@ -21,9 +21,8 @@ from bough.plan import (
     read_cluster,
     read_model,
 )
+from bough.units import GIB
 from bough.view.numbers import percent, short
-
-GIB = 2**30
 
 STAGES = ("engine", "environment", "loop", "learner", "publication")
 
@@ -95,7 +94,11 @@ def tables(found: Sequence[Forecast], title: str) -> Group:
     table.add_row("fits", *map(_fits, found), end_section=True)
     for name, cells in zip(RATES, zip(*map(_rates, found), strict=True), strict=True):
         table.add_row(name, *cells)
-    notes = [Text("Memory is of an engine's device / of a learner's device; rates and cost are SIMULATED.")]
+    notes = [
+        Text("Memory is of an engine's device / of a learner's device; rates and cost are SIMULATED."),
+        Text("New tokens: of prompts and observations, computed by engines. Sampled tokens: of completions."),
+        Text("Learned tokens: of packed trees in updates, where a shared prefix counts once."),
+    ]
     notes += [Text(f"{each.devices} devices do not fit: {each.problem}") for each in found if each.problem]
     return Group(table, *notes)
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 KEY = "BOUGH_SERVE_KEY"
 """The environment variable with the server's key."""
 
-MOST_TOKENS = 1024
+MAX_TOKENS = 1024
 """Most sampled tokens of a request that sets no limit, for a model without a run."""
 
 
@@ -107,4 +107,4 @@ def _of_model(path: Path) -> "tuple[Policy, EngineRecipe, Sampling, str]":
     if not path.is_dir() and path.suffix != ".gguf":
         raise ConfigError(f"{path}: got no folder; need a run directory, or a folder or GGUF file of a model")
     policy = Pretrained(path=str(path)).build(())
-    return policy, Local(), Sampling(max_tokens=MOST_TOKENS, entropies=False), path.resolve().stem
+    return policy, Local(), Sampling(max_tokens=MAX_TOKENS, entropies=False), path.resolve().stem

@@ -1,12 +1,7 @@
 """Regression targets of a value head at states or at actions."""
 
-from typing import Literal, TypeAlias
-
 from bough.credit.valued import valued_turns
-from bough.tree import Floats, PathView, mean_over_paths
-
-ValueOf: TypeAlias = Literal["state", "action"]
-"""What a head values: the state before a turn, at the turn's first token, or its action, at its last token."""
+from bough.tree import Floats, PathView, ValueOf, mean_over_paths
 
 
 def head_targets(head: str | None, of: ValueOf, view: PathView, *, before: Floats, after: Floats) -> dict[str, Floats]:

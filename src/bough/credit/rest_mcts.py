@@ -6,9 +6,9 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from bough.credit.head_targets import ValueOf, head_targets
+from bough.credit.head_targets import head_targets
 from bough.credit.success import succeeded
-from bough.tree import Credited, Floats, PathView, Rewarded, path_view, spread_turns
+from bough.tree import Credited, Floats, PathView, Rewarded, ValueOf, path_view, spread_turns
 from bough.tree.needs import Need, value_head
 
 

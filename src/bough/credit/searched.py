@@ -7,8 +7,8 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from bough.credit.branches import value_after, value_before
-from bough.credit.head_targets import ValueOf, head_targets
-from bough.tree import Credited, Floats, PathView, Rewarded, join, path_view, spread_turns
+from bough.credit.head_targets import head_targets
+from bough.tree import Credited, Floats, PathView, Rewarded, ValueOf, join, path_view, spread_turns
 from bough.tree.needs import Need, value_head
 
 

@@ -42,11 +42,11 @@ class EngineProcesses(Protocol):
         """Longest time without an answer from a process that has requests, seconds."""
         ...
 
-    def start(self, place: int, policy_version: int) -> EngineWorker:
+    def start(self, index: int, policy_version: int) -> EngineWorker:
         """Start a process with the newest weights.
 
         Args:
-            place: Its number, from 0.
+            index: Of the process, from 0.
             policy_version: The version of the newest weights.
 
         Raises:

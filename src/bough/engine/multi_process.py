@@ -1,6 +1,6 @@
 """Generation in worker processes, each with an engine.
 
-    generate, score --> waiting --Router.deal--> process 0 --> results
+    generate, score --> waiting --Router.route--> process 0 --> results
                                                  process 1 --> results
 
 Rendering and the environment overlap with generation. A pass of a small model gains little from more threads; two
@@ -10,7 +10,10 @@ share prefixes as they do in one process.
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass, field, fields
+from functools import partial
 from itertools import count
 
 from torch import Tensor
@@ -22,9 +25,22 @@ from bough.engine.generation import ROUNDS
 from bough.engine.router import Router, Work
 from bough.engine.worker import EngineWorker, Job
 from bough.engine.worker_process import Call, Cancel, Message, Renew, Scoring
+from bough.launch import STARTS, LaunchError, in_background, retried
 
-STARTS = 3
-"""Most starts of a process in a row before it is ready."""
+
+@dataclass(slots=True, eq=False)
+class _Replacement:
+    """A process that starts, in a thread, in place of one that has ended.
+
+    Attributes:
+        worker: Set when it has started.
+        starts: As of `EngineWorker`.
+        outbox: Messages that it gets when it has started.
+    """
+
+    worker: "Future[EngineWorker]"
+    starts: int
+    outbox: list[Message] = field(default_factory=list[Message])
 
 
 class MultiProcessEngine:
@@ -38,23 +54,24 @@ class MultiProcessEngine:
 
         Raises:
             ValueError: when a process cannot start, or cannot build an engine.
-            RuntimeError: when a process dies during its start.
+            LaunchError: when a process dies or hangs during its start.
         """
         self._processes = processes
         self._policy_version = 0
-        self._router = Router(processes.count, slots=processes.slots, most_tokens=processes.cache_tokens)
-        self._numbers = count()
+        self._router = Router(processes.count, slots=processes.slots, cache_tokens=processes.cache_tokens)
+        self._call_ids = count()
         self._waiting: list[Job] = []
-        self._dealing: asyncio.Task[None] | None = None
+        self._routing: asyncio.Task[None] | None = None
         self._watching: asyncio.Task[None] | None = None
         self._replaced = 0
         self._loop: asyncio.AbstractEventLoop | None = None
         self._closed = False
         self._workers: list[EngineWorker] = []
+        self._starting: dict[int, _Replacement] = {}
         try:
-            self._workers.extend(self._start(place) for place in range(processes.count))
-            for place in range(processes.count):
-                self._greet(place)
+            self._workers.extend(self._start(index) for index in range(processes.count))
+            for index in range(processes.count):
+                retried(partial(self._ready, index), LaunchError)
         except BaseException:
             for worker in self._workers:
                 worker.end()
@@ -157,16 +174,19 @@ class MultiProcessEngine:
         waiting, self._waiting = self._waiting, []
         for job in waiting:
             job.fail(EngineFault(fault))
-        for place in range(len(self._workers)):
-            self._let_go(place, fault)
+        for index in range(len(self._workers)):
+            self._let_go(index, fault)
+        starting, self._starting = self._starting, {}
+        for each in starting.values():
+            each.worker.add_done_callback(_end_started)
         if self._watching is not None:
             self._watching.cancel()
         self._processes.close()
 
     def _renew(self, message: Message) -> None:
         self._router.reset()
-        for place in range(len(self._workers)):
-            self._send(place, message)
+        for index in range(len(self._workers)):
+            self._send(index, message)
 
     def _settled(self, call: str) -> None:
         if flying := len(self._waiting) + sum(len(worker.jobs) for worker in self._workers):
@@ -177,10 +197,10 @@ class MultiProcessEngine:
             raise EngineFault("the engine is closed; build a new one")
         loop = asyncio.get_running_loop()
         self._listen(loop)
-        job = Job(call=Call(number=next(self._numbers), request=request), work=work, future=loop.create_future())
+        job = Job(call=Call(call_id=next(self._call_ids), request=request), work=work, future=loop.create_future())
         self._waiting.append(job)
-        if self._dealing is None or self._dealing.done():
-            self._dealing = loop.create_task(self._deal(), name="bough-engine-router")
+        if self._routing is None or self._routing.done():
+            self._routing = loop.create_task(self._route(), name="bough-engine-router")
         if self._watching is None or self._watching.done():
             self._watching = loop.create_task(self._watch(), name="bough-engine-watch")
         try:
@@ -189,41 +209,44 @@ class MultiProcessEngine:
             self._cancel(job)
             raise
 
-    async def _deal(self) -> None:
+    async def _route(self) -> None:
         """Send the waiting requests to the processes."""
         # Requests of one event-loop iteration are routed together.
         for _ in range(ROUNDS):
             await asyncio.sleep(0)
         waiting, self._waiting = self._waiting, []
-        places = self._router.deal([job.work for job in waiting])
-        for place, worker in enumerate(self._workers):
-            jobs = [job for job, to in zip(waiting, places, strict=True) if to == place]
+        indices = self._router.route([job.work for job in waiting])
+        for index, worker in enumerate(self._workers):
+            jobs = [job for job, to in zip(waiting, indices, strict=True) if to == index]
             worker.take(jobs)
             if jobs:
-                self._send(place, [job.call for job in jobs])
+                self._send(index, [job.call for job in jobs])
 
     async def _watch(self) -> None:
         """Replace processes that have requests and do not answer, until none is in flight."""
         while self._waiting or any(worker.jobs for worker in self._workers):
             await asyncio.sleep(self._processes.deadline_s / 10)
-            for place, worker in enumerate(self._workers):
-                if worker.is_late:
+            for index, worker in enumerate(self._workers):
+                if worker.is_late and index not in self._starting:
                     worker.hung = True
-                    self._replace(place)
+                    self._replace(index)
 
     def _cancel(self, job: Job) -> None:
         if job in self._waiting:
             self._waiting.remove(job)
-        for place, worker in enumerate(self._workers):
-            if worker.jobs.pop(job.call.number, None) is not None:
-                self._router.done(place)
-                self._send(place, Cancel(number=job.call.number))
+        for index, worker in enumerate(self._workers):
+            if worker.jobs.pop(job.call.call_id, None) is not None:
+                self._router.done(index)
+                self._send(index, Cancel(call_id=job.call.call_id))
 
-    def _send(self, place: int, message: Message) -> None:
+    def _send(self, index: int, message: Message) -> None:
+        if index in self._starting:
+            self._starting[index].outbox.append(message)
+            return
         try:
-            self._workers[place].send(message)
+            self._workers[index].send(message)
         except OSError:
-            self._replace(place)
+            self._replace(index)
 
     def _listen(self, loop: asyncio.AbstractEventLoop) -> None:
         """Read results in this event loop; an engine may be used in several, one after the other."""
@@ -231,9 +254,11 @@ class MultiProcessEngine:
             return
         self._mute()
         self._loop = loop
-        for place, worker in enumerate(self._workers):
+        for index, worker in enumerate(self._workers):
             if not worker.connection.closed:
-                loop.add_reader(worker.connection.fileno(), self._read, place)
+                loop.add_reader(worker.connection.fileno(), self._read, index)
+        for index, starting in self._starting.items():
+            self._notify(index, starting)
 
     def _mute(self) -> None:
         if self._loop is not None and not self._loop.is_closed():
@@ -242,70 +267,112 @@ class MultiProcessEngine:
                     self._loop.remove_reader(worker.connection.fileno())
         self._loop = None
 
-    def _read(self, place: int) -> None:
-        worker = self._workers[place]
+    def _read(self, index: int) -> None:
+        worker = self._workers[index]
         try:
             report = worker.receive()
         except (EOFError, OSError):
-            self._replace(place)
+            self._replace(index)
             return
         for answer in report.answers if report else ():
             # A cancelled call has no job.
-            if job := worker.jobs.pop(answer.number, None):
-                self._router.done(place)
+            if job := worker.jobs.pop(answer.call_id, None):
+                self._router.done(index)
                 if isinstance(answer.result, Exception):
                     job.fail(answer.result)
                 elif not job.future.done():
                     job.future.set_result(answer.result)
 
-    def _start(self, place: int) -> EngineWorker:
-        return self._processes.start(place, self._policy_version)
+    def _start(self, index: int) -> EngineWorker:
+        return self._processes.start(index, self._policy_version)
 
-    def _greet(self, place: int) -> None:
-        """Wait until a process is ready; start another one, a few times, if it dies or hangs."""
-        for again in reversed(range(STARTS)):
-            try:
-                self._workers[place].greet()
-                return
-            except RuntimeError:
-                if not again:
-                    raise
-                self._workers[place] = self._start(place)
+    def _ready(self, index: int) -> None:
+        """Wait until a process is ready; start another one first if it has ended."""
+        if self._workers[index].connection.closed:
+            self._workers[index] = self._start(index)
+        self._workers[index].await_ready()
 
-    def _replace(self, place: int) -> None:
-        """Replace a process that died or hangs, unless it cannot build an engine or never becomes ready."""
-        worker = self._workers[place]
-        flying, cannot_start = len(worker.jobs), bool(worker.wrong)
+    def _replace(self, index: int) -> None:
+        """Replace a process that died or hangs, unless it cannot build an engine or never becomes ready.
+
+        The new one starts in a thread, as a start may take minutes. Requests and weights wait for it.
+        """
+        worker = self._workers[index]
         why = worker.wrong or (
             f"it did not answer for {worker.limit_s:g} s; set a higher deadline_s if passes take longer"
             if worker.hung
             else "it ran out of memory or was killed; its output is above"
         )
         state = "hung" if worker.hung else "ended"
-        self._let_go(place, f"an engine process {state} with {flying} requests in flight; {why}")
+        self._let_go(index, f"an engine process {state} with {len(worker.jobs)} requests in flight; {why}")
         starts = 1 if worker.ready else worker.starts + 1
-        if cannot_start or starts > STARTS or self._closed:
-            return
-        try:
-            fresh = self._start(place)
-        except ValueError as error:
-            # The next request raises the error.
-            worker.ready, worker.wrong = False, str(error)
+        if worker.wrong or starts > STARTS or self._closed:
             return
         self._replaced += 1 + worker.replaced
-        fresh.stats, fresh.busy_s, fresh.starts = worker.stats, worker.busy_s, starts
-        self._workers[place] = fresh
-        if self._loop is not None and not self._loop.is_closed():
-            self._loop.add_reader(fresh.connection.fileno(), self._read, place)
+        worker.replaced = 0
+        starting = _Replacement(in_background(partial(self._start, index), "bough-engine-start"), starts)
+        self._starting[index] = starting
+        if _in_event_loop():
+            self._notify(index, starting)
+        else:
+            with suppress(Exception):  # `_started` handles it
+                starting.worker.result()
+            self._started(index, starting)
 
-    def _let_go(self, place: int, fault: str) -> None:
+    def _notify(self, index: int, starting: _Replacement) -> None:
+        """Have the present event loop take over a process when it has started."""
+        loop = self._loop
+
+        def started(_: object) -> None:
+            # The loop may be closed; the next one takes over the process.
+            with suppress(RuntimeError):
+                if loop is not None:
+                    loop.call_soon_threadsafe(self._started, index, starting)
+
+        starting.worker.add_done_callback(started)
+
+    def _started(self, index: int, starting: _Replacement) -> None:
+        """Take over a process that has started, or fail the requests that wait for it."""
+        if self._starting.get(index) is not starting:
+            return
+        del self._starting[index]
+        worker = self._workers[index]
+        if (error := starting.worker.exception()) is not None:
+            # The next request raises the error.
+            worker.ready, worker.wrong = False, str(error)
+            self._let_go(index, f"an engine process ended with {len(worker.jobs)} requests in flight; {error}")
+            return
+        fresh = starting.worker.result()
+        fresh.stats, fresh.busy_s, fresh.starts = worker.stats, worker.busy_s, starting.starts
+        fresh.take(list(worker.jobs.values()))
+        self._workers[index] = fresh
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.add_reader(fresh.connection.fileno(), self._read, index)
+        for message in starting.outbox:
+            self._send(index, message)
+
+    def _let_go(self, index: int, fault: str) -> None:
         """End a process and fail its requests."""
-        worker = self._workers[place]
+        worker = self._workers[index]
         if self._loop is not None and not self._loop.is_closed() and not worker.connection.closed:
             self._loop.remove_reader(worker.connection.fileno())
         status = worker.end()
         jobs, worker.jobs = worker.jobs, {}
-        self._router.reset(place)
+        self._router.reset(index)
         for job in jobs.values():
-            self._router.done(place)
+            self._router.done(index)
             job.fail(EngineFault(f"{fault} (exit status {status})"))
+
+
+def _in_event_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+def _end_started(started: "Future[EngineWorker]") -> None:
+    """End a process that has started after the engine was closed."""
+    if started.exception() is None:
+        started.result().end()

@@ -2,8 +2,6 @@
 
 import pickle
 from collections.abc import Mapping
-from contextlib import suppress
-from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING
 
 import safetensors.torch
@@ -14,7 +12,7 @@ from bough.engine.local import Local
 from bough.engine.sent_policy import SentPolicy
 from bough.engine.worker import EngineWorker
 from bough.engine.worker_process import Load, Setup
-from bough.launch import Launched, LaunchError
+from bough.launch import LaunchError, give_setup
 
 if TYPE_CHECKING:
     from bough.engine.model import ServedPolicy
@@ -30,49 +28,41 @@ class ReplicaProcesses:
         """For `Replicas(...)`.
 
         Raises:
-            LaunchError: when there is no room for the processes.
+            LaunchError: when there are no free resources for the processes.
         """
         self.count, self.slots = config.count, config.engine.slots
         self.start_s, self.deadline_s = config.start_s, config.deadline_s
         self.context_tokens = config.engine.context_of(policy.context_tokens)
         self.cache_tokens = self.slots * self.context_tokens
         self._config = config
-        self._launcher = config.placement.reserve("engine", config.count)
+        self._launcher = config.placement.reserve("engines", config.count)
         self._policy = SentPolicy.of(policy, as_files=not isinstance(config.engine, Local))
         self._shapes = {name: weight.shape for name, weight in policy.weights().items()}
         self._threads = max(torch.get_num_threads() // config.count, 1)
         self._newest: Load | None = None
 
-    def start(self, place: int, policy_version: int) -> EngineWorker:
+    def start(self, index: int, policy_version: int) -> EngineWorker:
         """See `EngineProcesses.start`."""
         del policy_version
         setup = self._pickled(
             Setup(engine=self._config.engine, policy=self._policy, threads=self._threads, newest=self._newest)
         )
-        process: Launched | None = None
+        process = self._launcher.launch(ENTRY, index)
         try:
-            process = self._launcher.launch(ENTRY, place)
-            channel = process.connect(self._config.start_s)
-        except (LaunchError, OSError) as error:  # TimeoutError is an OSError
-            if process is not None:
-                process.kill()
-            why = str(error) or f"it did not connect within {self._config.start_s:g} s"
+            connection = give_setup(process, setup, self.start_s)
+        except LaunchError as error:
+            process.kill()
             raise ValueError(
-                f"Replicas: engine {place} did not start: {why}; need a process that connects; see the output above, "
+                f"Replicas: engine {index} did not start: {error}; need a process that connects; see the output above, "
                 "or set a higher Replicas.start_s"
             ) from error
-        connection = Connection(channel.detach())
-        worker = EngineWorker(
+        return EngineWorker(
             pid=process.pid,
             connection=connection,
             ending=lambda _: process.kill(),
             start_s=self.start_s,
             deadline_s=self.deadline_s,
         )
-        # A process that dies or hangs meanwhile is noticed when its first message is due.
-        with suppress(OSError):
-            connection.send_bytes(setup)
-        return worker
 
     def load(self, weights: Mapping[str, Tensor], policy_version: int) -> Load:
         """See `EngineProcesses.load`."""
@@ -87,7 +77,7 @@ class ReplicaProcesses:
         return self._newest
 
     def close(self) -> None:
-        """Free the places."""
+        """Free the resources."""
         self._launcher.close()
 
     def _pickled(self, setup: Setup) -> bytes:

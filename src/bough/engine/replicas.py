@@ -66,7 +66,7 @@ class Replicas:
 
         Raises:
             ValueError: when a process cannot build its engine.
-            LaunchError: when there is no room for the processes.
+            LaunchError: when there are no free resources for the processes.
         """
         from bough.engine.multi_process import MultiProcessEngine
         from bough.engine.replica_processes import ReplicaProcesses

@@ -34,61 +34,60 @@ class Router:
         load: [P], the requests in flight of each process.
     """
 
-    def __init__(self, processes: int, *, slots: int, most_tokens: int) -> None:
+    def __init__(self, processes: int, *, slots: int, cache_tokens: int) -> None:
         """Start without known prefixes.
 
         Args:
             processes: P.
             slots: Concurrent requests of a process.
-            most_tokens: Tokens in the KV cache of a process.
+            cache_tokens: Tokens in the KV cache of a process.
         """
         self.load = [0] * processes
         self._slots = slots
-        self._most_chunks = max(most_tokens // CHUNK, 1)
+        self._max_chunks = max(cache_tokens // CHUNK, 1)
         # Per process: hashes of chunks with all tokens before them, in order of their last use.
         self._read: list[OrderedDict[int, None]] = [OrderedDict() for _ in range(processes)]
 
-    def deal(self, burst: Sequence[Work]) -> list[int]:
+    def route(self, burst: Sequence[Work]) -> list[int]:
         """Return the process of each request and increment its load until `done`."""
-        places = [0] * len(burst)
+        processes = [0] * len(burst)
         fair = -(-(sum(self.load) + len(burst)) // len(self.load))
         # Sorted, so that requests with one prefix are adjacent.
-        for number in sorted(range(len(burst)), key=lambda number: burst[number].prompt):
-            work = burst[number]
+        for request in sorted(range(len(burst)), key=lambda request: burst[request].prompt):
+            work = burst[request]
             chunks = _chunks(work.prompt)
             known = [_leading(read, chunks) for read in self._read]
-            place = self._choose(known, work.tokens, fair)
-            self._note(place, chunks)
-            self.load[place] += 1
-            places[number] = place
-        return places
+            process = self._choose(known, work.tokens, fair)
+            self._note(process, chunks)
+            self.load[process] += 1
+            processes[request] = process
+        return processes
 
-    def done(self, place: int) -> None:
+    def done(self, process: int) -> None:
         """Decrement the load of a process after a request."""
-        self.load[place] -= 1
+        self.load[process] -= 1
 
-    def reset(self, place: int | None = None) -> None:
+    def reset(self, process: int | None = None) -> None:
         """Drop the known prefixes of a process, or of all."""
-        for number, read in enumerate(self._read):
-            if place in (None, number):
-                read.clear()
+        for read in self._read if process is None else [self._read[process]]:
+            read.clear()
 
     def _choose(self, known: Sequence[int], tokens: int, fair: int) -> int:
         order = range(len(known))
-        best = max(order, key=lambda place: (known[place], -self.load[place]))
-        free = min(order, key=lambda place: (self.load[place], -known[place]))
+        best = max(order, key=lambda process: (known[process], -self.load[process]))
+        free = min(order, key=lambda process: (self.load[process], -known[process]))
         ahead = self.load[best] - self.load[free]
         if self.load[best] < min(fair, self._slots) or not ahead:
             return best
         crowded = self.load[best] >= self._slots > self.load[free]
         return free if crowded or known[best] * CHUNK < tokens * ahead else best
 
-    def _note(self, place: int, chunks: Sequence[int]) -> None:
-        read = self._read[place]
+    def _note(self, process: int, chunks: Sequence[int]) -> None:
+        read = self._read[process]
         for chunk in chunks:
             read[chunk] = None
             read.move_to_end(chunk)
-        while len(read) > self._most_chunks:
+        while len(read) > self._max_chunks:
             read.popitem(last=False)
 
 
@@ -102,7 +101,7 @@ def _chunks(prompt: tuple[int, ...]) -> list[int]:
 
 
 def _leading(read: OrderedDict[int, None], chunks: Sequence[int]) -> int:
-    for number, chunk in enumerate(chunks):
+    for index, chunk in enumerate(chunks):
         if chunk not in read:
-            return number
+            return index
     return len(chunks)

@@ -12,6 +12,7 @@ from bough.engine.local import Local
 from bough.engine.model import Model
 from bough.engine.worker import EngineWorker
 from bough.engine.worker_process import Renew, serve
+from bough.launch import check_count
 
 START_S = 600.0
 """Longest time of a start, seconds."""
@@ -25,7 +26,9 @@ class SharedProcesses:
 
         Raises:
             ValueError: when the model is not on the CPU.
+            LaunchError: when there are more processes than this machine can run.
         """
+        check_count("Local.processes", config.processes)
         if model.device.type != "cpu":
             raise ValueError(
                 f"Local.processes: got {config.processes} with a model on {model.device}; need a model on the CPU, or "
@@ -40,13 +43,13 @@ class SharedProcesses:
         self._model = model
         self._threads = max(torch.get_num_threads() // config.processes, 1)
 
-    def start(self, place: int, policy_version: int) -> EngineWorker:
+    def start(self, index: int, policy_version: int) -> EngineWorker:
         """See `EngineProcesses.start`.
 
         Raises:
             ValueError: when the model cannot be sent, or does not fit the memory that processes share.
         """
-        del place
+        del index
         context = torch.multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe()
         arguments = (theirs, self._config, self._model, policy_version, self._threads)

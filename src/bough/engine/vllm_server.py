@@ -23,6 +23,7 @@ from bough.engine.adapted_policy import AdaptedPolicy
 from bough.engine.engine import EngineFault
 from bough.engine.vllm import Vllm
 from bough.engine.vllm_adapters import VllmAdapters
+from bough.units import GIB
 
 if TYPE_CHECKING:
     from bough.engine.model import ServedPolicy
@@ -353,7 +354,7 @@ def device_arguments(device: str, cache_gib: int | None) -> dict[str, object]:
         return {"enable_chunked_prefill": False}
     if cache_gib is None:
         return {"gpu_memory_utilization": GPU_SHARE}
-    return {"kv_cache_memory_bytes": cache_gib * 2**30}
+    return {"kv_cache_memory_bytes": cache_gib * GIB}
 
 
 def _shown(log: str) -> str:

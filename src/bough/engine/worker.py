@@ -1,9 +1,6 @@
 """One worker process of a `MultiProcessEngine`, seen from the engine."""
 
 import asyncio
-import os
-import socket
-import struct
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
@@ -14,6 +11,7 @@ from bough.engine.decoder import Stats
 from bough.engine.engine import Completion
 from bough.engine.router import Work
 from bough.engine.worker_process import Call, Message, Report
+from bough.launch import LaunchError, await_ready, limit_waits
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -50,7 +48,7 @@ class EngineWorker:
         pid: Its process id on its machine, where it is known.
         connection: The channel to it.
         ending: Ends it, after as many seconds at most; returns its exit status, minus the signal where one killed it.
-        jobs: Jobs in flight, by number.
+        jobs: Jobs in flight, by call id.
         ready: Whether it has built its engine.
         stats: Its counts, as last reported.
         busy_s: Its seconds of passes, as last reported.
@@ -79,13 +77,13 @@ class EngineWorker:
     deadline_s: float
 
     def __post_init__(self) -> None:
-        self._limit_waits()
+        limit_waits(self.connection, self.limit_s)
 
     def take(self, jobs: Sequence[Job]) -> None:
         """Put jobs in flight."""
         if not self.jobs:
             self.answered = time.monotonic()
-        self.jobs.update((job.call.number, job) for job in jobs)
+        self.jobs.update((job.call.call_id, job) for job in jobs)
 
     @property
     def limit_s(self) -> float:
@@ -97,29 +95,21 @@ class EngineWorker:
         """Whether it has jobs and has not answered in time."""
         return bool(self.jobs) and time.monotonic() - self.answered > self.limit_s
 
-    def greet(self) -> None:
+    def await_ready(self) -> None:
         """Wait until the process is ready.
 
         Raises:
             ValueError: when it cannot build an engine.
-            RuntimeError: when it died, or is not ready in time.
+            LaunchError: when it died, or is not ready in time; the process is ended.
         """
         try:
-            self.hung = not self.connection.poll(self.start_s)
-            wrong: str | None = None if self.hung else self.connection.recv()
-        except (EOFError, OSError):
-            raise RuntimeError(
-                f"an engine process ended as it started (exit status {self.end()}); its output is above; a script "
-                "that builds an engine with processes must do so below if __name__ == '__main__'"
-            ) from None
-        if self.hung:
-            self.end()
-            raise RuntimeError(
-                f"got an engine process that was not ready within {self.start_s:g} s; need a smaller model, or a "
-                "higher Replicas.start_s"
-            )
-        if wrong is not None:
-            raise ValueError(wrong)
+            await_ready(self.connection, self.start_s)
+        except LaunchError as error:
+            raise LaunchError(
+                f"an engine process did not start: {error} (exit status {self.end()}); need one that is ready within "
+                f"{self.start_s:g} s: take a smaller model, or a higher Replicas.start_s; a script that builds an "
+                "engine with processes must do so below if __name__ == '__main__'"
+            ) from error
         self._is_ready()
 
     def send(self, message: Message) -> None:
@@ -150,17 +140,17 @@ class EngineWorker:
 
     def end(self) -> int | None:
         """End the process; returns its exit status, minus the signal where one killed it."""
-        if not self.hung:
+        if goes_by_itself := self.ready and not self.hung:
             with suppress(OSError):
                 self.connection.send("end")
-        status = self.ending(END_S if self.ready and not self.hung else 0)
+        status = self.ending(END_S if goes_by_itself else 0)
         self.connection.close()
         return status
 
     def _is_ready(self) -> None:
         if not self.ready:
             self.ready = True
-            self._limit_waits()
+            limit_waits(self.connection, self.limit_s)
 
     @contextmanager
     def _in_time(self) -> Generator[None]:
@@ -170,10 +160,3 @@ class EngineWorker:
         except BlockingIOError:
             self.hung = True
             raise
-
-    def _limit_waits(self) -> None:
-        """Limit the waits of calls on the connection, whose buffers hold less than a model's weights."""
-        limit = struct.pack("ll", int(self.limit_s), int(self.limit_s % 1 * 1e6))
-        with socket.socket(fileno=os.dup(self.connection.fileno())) as channel:
-            for option in (socket.SO_SNDTIMEO, socket.SO_RCVTIMEO):
-                channel.setsockopt(socket.SOL_SOCKET, option, limit)

@@ -22,7 +22,7 @@ from bough.engine.local import Local
 from bough.engine.model import Model
 from bough.engine.replicated_recipe import ReplicatedRecipe
 from bough.engine.sent_policy import SentPolicy
-from bough.launch.placement import end_with_parent
+from bough.launch import receive_setup
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,9 +36,9 @@ class Scoring:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """A numbered request."""
+    """A request with an id."""
 
-    number: int
+    call_id: int
     request: Request | Scoring
 
 
@@ -46,7 +46,7 @@ class Call:
 class Cancel:
     """Cancels a call."""
 
-    number: int
+    call_id: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +85,7 @@ class Setup:
 class Answer:
     """The result of a call."""
 
-    number: int
+    call_id: int
     result: Completion | tuple[float, ...] | Exception
 
 
@@ -132,10 +132,9 @@ def serve_replica(channel: int) -> None:
     Args:
         channel: The number of the open file that is the channel.
     """
-    threading.Thread(target=end_with_parent, daemon=True).start()
-    connection = Connection(channel)
     with suppress(EOFError, ConnectionError):
-        setup: Setup = connection.recv()
+        connection, setup = receive_setup(channel)
+        assert isinstance(setup, Setup)
         torch.set_num_threads(setup.threads)
         try:
             engine = setup.engine.build(setup.policy)
@@ -153,7 +152,7 @@ def serve_engine(connection: Connection, engine: Engine) -> None:
     gc.freeze()
     with suppress(ConnectionError):
         connection.send(None)
-        asyncio.run(_Desk(connection, engine).serve())
+        asyncio.run(_RequestServer(connection, engine).serve())
     # Threads of libraries would keep the process alive.
     os._exit(0)
 
@@ -163,7 +162,7 @@ def _load(engine: Engine, new: Load) -> None:
 
 
 @dataclass(slots=True, eq=False)
-class _Desk:
+class _RequestServer:
     connection: Connection
     engine: Engine
     running: dict[int, asyncio.Task[None]] = field(default_factory=dict[int, asyncio.Task[None]])
@@ -192,14 +191,14 @@ class _Desk:
     async def _serve(self, inbox: "asyncio.Queue[Message]") -> None:
         while (message := await inbox.get()) != "end":
             if isinstance(message, Cancel):
-                await self._cancel(message.number)
+                await self._cancel(message.call_id)
             elif isinstance(message, Renew):
                 self._renew(message.policy_version)
             elif isinstance(message, Load):
                 _load(self.engine, message)
             else:
                 for call in message:
-                    self.running[call.number] = asyncio.create_task(self._answer(call))
+                    self.running[call.call_id] = asyncio.create_task(self._answer(call))
 
     def _renew(self, policy_version: int | None) -> None:
         if policy_version is not None and isinstance(self.engine, LocalEngine):
@@ -207,8 +206,8 @@ class _Desk:
         else:
             self.engine.reset_cache()
 
-    async def _cancel(self, number: int) -> None:
-        if task := self.running.get(number):
+    async def _cancel(self, call_id: int) -> None:
+        if task := self.running.get(call_id):
             task.cancel()
             await asyncio.wait([task])
 
@@ -226,11 +225,11 @@ class _Desk:
             traceback.print_exc()
             result = EngineFault(f"an engine process got {type(error).__name__}: {error}; its output is above")
         finally:
-            del self.running[call.number]
+            del self.running[call.call_id]
         if not self.done:
             # One message has all completions of a pass.
             asyncio.get_running_loop().call_soon(self._report)
-        self.done.append(Answer(number=call.number, result=result))
+        self.done.append(Answer(call_id=call.call_id, result=result))
 
     def _report(self) -> None:
         answers, self.done = self.done, []

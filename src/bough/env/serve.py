@@ -1,8 +1,6 @@
 """The server loop inside a worker process: read a request, call the environment, write the reply."""
 
 import pickle
-import socket
-import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -12,7 +10,7 @@ from typing import Literal, TypeAlias
 
 from bough.env.checked import ValidatedEnv
 from bough.env.env import Env, EnvFault, Split, State, Step, UserCodeError
-from bough.launch.placement import end_with_parent
+from bough.launch import receive_setup, socket_of
 from bough.tree import AgentAction, Task
 from bough.usercode.load import unpickle
 from bough.usercode.origin import describe
@@ -29,10 +27,6 @@ Answer: TypeAlias = State | Step | tuple[Task, ...] | tuple[AgentAction, ...] | 
 class Verdict(StrEnum):
     """The result of an exchange."""
 
-    READY = "ready"
-    """The environment was unpickled; the worker accepts requests."""
-    UNUSABLE = "unusable"
-    """The environment cannot be unpickled in this process."""
     ANSWER = "answer"
     FAULT = "fault"
     BAD_TASK = "bad task"
@@ -55,7 +49,7 @@ class Packed:
 
     Attributes:
         blob: The pickled value.
-        home: Number of the worker that may hold the live state; None without one. A hint, no part of the value.
+        home: Index of the worker that may hold the live state; None without one. A hint, no part of the value.
     """
 
     blob: bytes
@@ -63,8 +57,8 @@ class Packed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hello:
-    """The first message to a worker: the pickled environment, and the source files of its modules."""
+class WorkerSetup:
+    """The setup of a worker: the pickled environment, and the source files of its modules."""
 
     env: bytes
     files: Mapping[str, str]
@@ -100,7 +94,7 @@ class Reply:
     took_s: float = 0.0
 
 
-def framed(message: Hello | Request | Reply) -> bytes:
+def framed(message: Request | Reply) -> bytes:
     """Encodes a message as bytes."""
     blob = pickle.dumps(message)
     return len(blob).to_bytes(LENGTH_BYTES, "big") + blob
@@ -108,23 +102,24 @@ def framed(message: Hello | Request | Reply) -> bytes:
 
 def serve(channel_fd: int) -> None:
     """Answers requests until the channel closes. The process ends when its standard input closes."""
-    threading.Thread(target=end_with_parent, daemon=True).start()
-    with socket.socket(fileno=channel_fd) as channel, channel.makefile("rwb") as stream:
-        hello = _read(stream)
-        if not isinstance(hello, Hello):
-            return
+    try:
+        connection, setup = receive_setup(channel_fd)
+    except (EOFError, ConnectionError):  # the run was killed
+        return
+    assert isinstance(setup, WorkerSetup)
+    with connection, socket_of(connection) as channel, channel.makefile("rwb") as stream:
         try:
-            env = unpickle(hello.env, hello.files)
+            env = unpickle(setup.env, setup.files)
             if not isinstance(env, Env):
                 raise TypeError(f"got {type(env).__name__}; need an Env")
         except Exception as broken:
-            _write(stream, Reply(verdict=Verdict.UNUSABLE, message=describe(broken)))
+            connection.send(describe(broken))
             return
-        _write(stream, Reply(verdict=Verdict.READY))
+        connection.send(None)
         checked = ValidatedEnv(env=env)
         while isinstance(request := _read(stream), Request):
             begin = time.perf_counter()
-            reply = _reply(checked, request, hello.files)
+            reply = _reply(checked, request, setup.files)
             _write(stream, replace(reply, took_s=time.perf_counter() - begin))
 
 

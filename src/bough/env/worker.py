@@ -5,10 +5,20 @@ import pickle
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from bough.env.env import EnvFault, UserCodeError
-from bough.env.serve import ERRORS, LENGTH_BYTES, Answer, Hello, Reply, Request, Verdict, framed
-from bough.launch import Launched, Launcher, LaunchError
+from bough.env.serve import ERRORS, LENGTH_BYTES, Answer, Reply, Request, WorkerSetup, framed
+from bough.launch import (
+    ClusterGone,
+    Launched,
+    Launcher,
+    LaunchError,
+    SetupError,
+    in_background,
+    ready_channel,
+    socket_of,
+)
 from bough.usercode.load import loaded_files
 
 ENTRY = "bough.env.serve:serve"
@@ -27,7 +37,7 @@ class Worker:
         deadline_s: Maximum seconds for one call, counted from when the process is free for it.
         startup_s: Maximum seconds for a new process to be ready.
         launcher: Starts the process.
-        number: The place that the process takes.
+        index: Of the worker among those of its host.
         notify: Called with a line when the process is replaced because it hung or died.
         calls: Number of calls running or queued.
         replaced: Number of processes that hung or died and were replaced.
@@ -39,7 +49,7 @@ class Worker:
     deadline_s: float
     startup_s: float
     launcher: Launcher
-    number: int
+    index: int
     notify: Callable[[str], None]
     calls: int = 0
     replaced: int = 0
@@ -58,6 +68,7 @@ class Worker:
             UserCodeError: a ValueError in the user's code, or the worker cannot unpickle the environment.
             ImportError: when an environment that comes with Bough lacks an extra.
             RuntimeError: when the worker is closed.
+            ClusterGone: when no process can start, as the cluster does not answer.
         """
         self.calls += 1
         try:
@@ -118,21 +129,22 @@ class Worker:
         elif not self._process.is_quiet():
             self.notify(f"{self.name}: a worker died between calls (exit status {self._replace()}) and was replaced")
         process = self._process
-        if process.greeted:
+        if process.channel is not None:
             return process
+        setup = pickle.dumps(WorkerSetup(env=self.env, files=loaded_files()))
         try:
             async with asyncio.timeout(self.startup_s):
-                await process.connect(self.startup_s)
-                reply = await process.exchange(framed(Hello(env=self.env, files=loaded_files())))
+                await process.prepare(setup, self.startup_s)
         except TimeoutError:
             raise EnvFault(f"{self.name}: no worker was ready within {self.startup_s:g} s; it was replaced") from None
+        except ClusterGone:  # a new process would not start either
+            raise
         except LaunchError as error:
             raise EnvFault(f"{self.name}: no worker started: {error}") from error
-        if reply.verdict != Verdict.READY:
+        except SetupError as error:
             raise UserCodeError(
-                f"{self.name}: got no environment in the worker; need one that it can unpickle: {reply.message}"
-            )
-        process.greeted = True
+                f"{self.name}: got no environment in the worker; need one that it can unpickle: {error}"
+            ) from error
         return process
 
     def _replace(self) -> int | None:
@@ -143,7 +155,7 @@ class Worker:
         return status
 
     def _spawn(self) -> "_Process":
-        return _Process(child=self.launcher.launch(ENTRY, self.number))
+        return _Process(child=self.launcher.launch(ENTRY, self.index))
 
     def _end_process(self) -> int | None:
         """Ends the process; returns its exit status, minus the signal where one killed it."""
@@ -155,18 +167,19 @@ class Worker:
 class _Process:
     child: Launched
     channel: socket.socket | None = None
-    greeted: bool = False
 
-    async def connect(self, timeout_s: float) -> None:
-        """Wait for the channel.
+    async def prepare(self, setup: bytes, timeout_s: float) -> None:
+        """Send the setup and wait until the process is ready; its channel is then open.
 
         Raises:
-            TimeoutError: when the process does not connect in time.
-            LaunchError: when it cannot start.
+            LaunchError: when it cannot start, or is not ready in time.
+            SetupError: when it cannot serve the setup.
         """
-        if self.channel is None:
-            self.channel = await asyncio.to_thread(self.child.connect, timeout_s)
-            self.channel.setblocking(False)
+        # A thread of its own for each: many may start at a time, and one that hangs must not hold up the others.
+        ready = in_background(partial(ready_channel, self.child, setup, timeout_s), "bough-worker-start")
+        with await asyncio.wrap_future(ready) as connection:
+            self.channel = socket_of(connection)
+        self.channel.setblocking(False)
 
     def is_quiet(self) -> bool:
         """Whether the process is alive and has sent nothing outside a call."""

@@ -11,9 +11,10 @@ from bough.env.serve import Packed, Request
 from bough.env.worker import Worker
 from bough.launch import Launcher, Placement, ThisMachine
 from bough.tree import AgentAction, Task
+from bough.units import MIB
 
-LARGE_ENV_BYTES = 50 * 2**20
-LARGE_STATE_BYTES = 2**20
+LARGE_ENV_BYTES = 50 * MIB
+LARGE_STATE_BYTES = MIB
 """`Workers.notify` is called from this pickled size on."""
 
 
@@ -44,7 +45,7 @@ class Workers:
 
     Raises:
         ValueError: when a field is out of its range, or the environment cannot be pickled or branched.
-        LaunchError: when the cluster has no room.
+        LaunchError: when the cluster has no free resources, or more processes are wanted than fit this machine.
     """
 
     env: Env
@@ -82,7 +83,7 @@ class Workers:
                 f"{mib(self.count * len(blob))} in all, again when it is replaced. Load the data inside the "
                 "environment, from a file that a field names"
             )
-        launcher = self.placement.reserve("environment worker", self.count)
+        launcher = self.placement.reserve("environment workers", self.count)
         self._launchers.append(launcher)
         self._workers.extend(
             Worker(
@@ -91,10 +92,10 @@ class Workers:
                 deadline_s=self.deadline_s,
                 startup_s=self.startup_s,
                 launcher=launcher,
-                number=number,
+                index=index,
                 notify=self.notify,
             )
-            for number in range(self.count)
+            for index in range(self.count)
         )
 
     @property
@@ -178,4 +179,4 @@ class Workers:
 
 def mib(size: int) -> str:
     """Formats a number of bytes in MiB."""
-    return f"{size / 2**20:,.1f} MiB"
+    return f"{size / MIB:,.1f} MiB"

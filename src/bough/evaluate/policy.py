@@ -87,7 +87,7 @@ async def _measured(target: EvaluationTarget, deadlines: Deadlines, tell: OnProg
             temperature=run.world.evaluation.temperature,
             seed=derive(run.seed, "heldout"),
             seat=agent.seat,
-            shelf=CountedTrees(None, tell, len(agent.tasks)),
+            store=CountedTrees(None, tell, len(agent.tasks)),
         )
         engine = agent.runner.agent.engine
         usage = engine.usage if isinstance(engine, Remote) else None

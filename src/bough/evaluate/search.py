@@ -151,9 +151,9 @@ async def _grow(
     run: Run, runner: RolloutRunner, tasks: Sequence[Task], folder: PartialTrees | None, tell: OnProgress | None
 ) -> Rollouts:
     """One tree for each task."""
-    shelf = CountedTrees(folder, tell, len(tasks))
+    store = CountedTrees(folder, tell, len(tasks))
     wide = replace(runner, max_concurrent=AT_ONCE)
-    return await wide.run(run.method.explorer, tasks, seed=derive(run.seed, "search"), shelf=shelf)
+    return await wide.run(run.method.explorer, tasks, seed=derive(run.seed, "search"), store=store)
 
 
 def _folder(run: Run, out: Path | None, agent: str) -> PartialTrees | None:

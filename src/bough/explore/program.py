@@ -19,6 +19,7 @@ from bough.rollout.rollout import Rollout
 from bough.rollout.together import together
 from bough.tree import Outcome, TruncatedBy
 from bough.tree.needs import PROGRAM, Need
+from bough.units import GIB
 from bough.usercode import load_module
 from bough.usercode.origin import describe
 
@@ -174,7 +175,7 @@ class Program:
         for name in ("NO_PROXY", "no_proxy"):
             environment[name] = ",".join(filter(None, [os.environ.get(name, ""), "127.0.0.1", "localhost"]))
         task, limit_s = rollout.builder.task.id, self.deadline_s
-        memory_bytes = int(self.memory_gib * 2**30)
+        memory_bytes = int(self.memory_gib * GIB)
         with rollout.deadlines.during(owner=f"task {task}", thing="end of the agent program", deadline_s=limit_s):
             if isinstance(command, Function):
                 agents = await server.agents(command.file, command.name)

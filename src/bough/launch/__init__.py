@@ -1,8 +1,41 @@
 """Processes of a run: where they start, on this machine or on a cluster, and the channel to each."""
 
+from bough.launch.background import in_background
+from bough.launch.handshake import (
+    STARTS,
+    SetupError,
+    await_ready,
+    give_setup,
+    limit_waits,
+    ready_channel,
+    receive_setup,
+    retried,
+    socket_of,
+)
 from bough.launch.interface import interface_to
-from bough.launch.placement import Launched, Launcher, LaunchError, Placement, ThisMachine
+from bough.launch.placement import ClusterGone, Launched, Launcher, LaunchError, Placement, ThisMachine, check_count
 from bough.launch.ray_cluster import Ray
 from bough.launch.torchrun import Torchrun
 
-__all__ = ["LaunchError", "Launched", "Launcher", "Placement", "Ray", "ThisMachine", "Torchrun", "interface_to"]
+__all__ = [
+    "ClusterGone",
+    "LaunchError",
+    "Launched",
+    "Launcher",
+    "Placement",
+    "Ray",
+    "STARTS",
+    "SetupError",
+    "ThisMachine",
+    "Torchrun",
+    "await_ready",
+    "check_count",
+    "give_setup",
+    "in_background",
+    "interface_to",
+    "limit_waits",
+    "ready_channel",
+    "receive_setup",
+    "retried",
+    "socket_of",
+]

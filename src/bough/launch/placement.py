@@ -12,7 +12,11 @@ from typing import Protocol, runtime_checkable
 
 
 class LaunchError(RuntimeError):
-    """A process did not start: no room on the cluster, or it ended before it connected."""
+    """A process did not start: no cluster, no free resources on it, or the process ended before it connected."""
+
+
+class ClusterGone(LaunchError):
+    """The cluster of a run does not answer any more, so no process can start."""
 
 
 @runtime_checkable
@@ -25,7 +29,7 @@ class Launched(Protocol):
         ...
 
     def connect(self, timeout_s: float) -> socket.socket:
-        """The channel to the process, a blocking stream; the same one in every call.
+        """The channel to the process, a blocking stream. Call it once: the channel is the caller's.
 
         Raises:
             TimeoutError: when the process does not connect in time.
@@ -40,24 +44,24 @@ class Launched(Protocol):
 
 @runtime_checkable
 class Launcher(Protocol):
-    """Starts the processes of one kind, each in a place of its own."""
+    """Starts the processes of one kind, each with the resources reserved for it."""
 
     @property
     def host(self) -> str:
         """The address at which the processes reach this one."""
         ...
 
-    def launch(self, entry: str, number: int) -> Launched:
+    def launch(self, entry: str, index: int) -> Launched:
         """Start a process; returns at once.
 
         Args:
             entry: "module:function"; the process calls it with the number of its open file that is the channel.
-            number: Which place it takes, from 0; the process that had it has ended.
+            index: Of the process among those reserved, from 0; the process that had it has ended.
         """
         ...
 
     def close(self) -> None:
-        """Free the places. Safe to call twice."""
+        """Free the resources. Safe to call twice."""
         ...
 
 
@@ -66,17 +70,40 @@ class Placement(Protocol):
     """Settings of where processes start: a frozen dataclass."""
 
     def reserve(self, name: str, count: int) -> Launcher:
-        """Reserve places for `count` processes of one kind.
+        """Reserve resources for `count` processes of one kind.
 
         Args:
-            name: The kind, for messages: "environment worker".
+            name: The kind, for messages: "environment workers".
             count: Number of processes.
 
         Raises:
-            LaunchError: when there is no room.
+            LaunchError: when there are no free resources.
             ImportError: when an extra is missing.
         """
         ...
+
+
+PROCESSES_PER_CORE = 64
+"""Most processes of a kind for each core of this machine; processes that mostly wait for others may be many."""
+
+
+def check_count(name: str, count: int) -> None:
+    """Check that this machine can run some processes.
+
+    Args:
+        name: The kind, for the message.
+        count: Number of processes.
+
+    Raises:
+        LaunchError: when there are more than `PROCESSES_PER_CORE` for each core.
+    """
+    cores = os.cpu_count() or 1
+    if count > PROCESSES_PER_CORE * cores:
+        raise LaunchError(
+            f"{name}: got {count:,} processes on this machine with {cores} cores; need at most "
+            f"{PROCESSES_PER_CORE * cores:,}, {PROCESSES_PER_CORE} a core; set a lower number, or start them on a "
+            "cluster: placement Ray(...)"
+        )
 
 
 # The child must find the same modules as this process, so it gets the path before any import.
@@ -125,16 +152,20 @@ class ThisMachine:
     """Processes on this machine."""
 
     def reserve(self, name: str, count: int) -> Launcher:
-        """See `Placement.reserve`; nothing is reserved."""
-        del name, count
+        """See `Placement.reserve`; nothing is reserved.
+
+        Raises:
+            LaunchError: when there are more processes than this machine can run.
+        """
+        check_count(name, count)
         return _LocalLauncher()
 
 
 class _LocalLauncher:
     host = "127.0.0.1"
 
-    def launch(self, entry: str, number: int) -> "_Child":
-        del number
+    def launch(self, entry: str, index: int) -> "_Child":
+        del index
         ours, theirs = socket.socketpair()
         with theirs:
             return _Child(start_child(theirs, entry, json.dumps(sys.path)), ours)

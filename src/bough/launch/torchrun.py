@@ -6,17 +6,17 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Torchrun:
-    """What torchrun tells each process that it starts.
+    """The environment variables that torchrun sets in each process.
 
     Attributes:
         rank: Which process this is.
-        count: How many there are.
+        world_size: How many there are.
         host: The machine of rank 0, as torchrun names it.
         attempt: How often torchrun has started all processes again.
     """
 
     rank: int
-    count: int
+    world_size: int
     host: str
     attempt: int
 
@@ -27,7 +27,7 @@ class Torchrun:
             return None
         return Torchrun(
             rank=int(os.environ["RANK"]),
-            count=int(os.environ["WORLD_SIZE"]),
+            world_size=int(os.environ["WORLD_SIZE"]),
             host=os.environ["MASTER_ADDR"],
             attempt=int(os.environ["TORCHELASTIC_RESTART_COUNT"]),
         )

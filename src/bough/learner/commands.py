@@ -15,7 +15,7 @@ class JoinGroup:
     """What a rank needs to join the others, before it gets commands.
 
     Attributes:
-        count: Number of ranks.
+        world_size: Number of ranks.
         host: The address of rank 0.
         update_s: Longest time of one exchange during an update, seconds.
         shards: Whether each rank has a part of the weights.
@@ -23,7 +23,7 @@ class JoinGroup:
         files: The files of user code in rank 0, as of `loaded_files`.
     """
 
-    count: int
+    world_size: int
     host: str
     update_s: float
     shards: bool
@@ -36,7 +36,7 @@ class TakePolicy:
     """A policy to train.
 
     Attributes:
-        policy: Its number.
+        policy: Its index.
         model: Its model.
     """
 
@@ -49,8 +49,8 @@ class MakeLearner:
     """A learner to build; the arguments of `Learner`.
 
     Attributes:
-        learner: Its number.
-        policy: The number of its policy.
+        learner: Its index.
+        policy: The index of its policy.
     """
 
     learner: int
@@ -67,7 +67,7 @@ class Call:
     """A method of a learner to call.
 
     Attributes:
-        learner: Its number.
+        learner: Its index.
         method: The method's name.
         arguments: Its positional arguments.
         named: Its named arguments, without a reference.
@@ -86,7 +86,7 @@ class Freeze:
     """A reference to freeze.
 
     Attributes:
-        policy: The number of its policy.
+        policy: The index of its policy.
         weights: Its trainable weights.
     """
 

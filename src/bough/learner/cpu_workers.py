@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 from bough.batch import Chunk, ChunkedForward, PackedPrefixTree
-from bough.learner.ranks import ALONE, Ranks
+from bough.learner.ranks import SINGLE_RANK, Ranks
 from bough.learner.token_outputs import Forward
 from bough.policy.critic import Critic
 from bough.policy.policy_model import PolicyModel
@@ -45,7 +45,7 @@ class CpuWorkers:
     With several ranks each has as many threads, and the batch is dealt to the threads of all.
     """
 
-    def __init__(self, policy: PolicyModel, critic: Critic | None, count: int, ranks: Ranks = ALONE) -> None:
+    def __init__(self, policy: PolicyModel, critic: Critic | None, count: int, ranks: Ranks = SINGLE_RANK) -> None:
         """Create `count` workers.
 
         Raises:
@@ -80,17 +80,18 @@ class CpuWorkers:
             model: Computes the forward pass, without gradients; None for each worker's policy.
         """
         models = [model or worker.policy for worker in self._workers]
-        if self._pool is None and self._ranks.count == 1:
+        if self._pool is None and self._ranks.world_size == 1:
             return [work(self._workers[0], ChunkedForward(models[0].hidden, packed, max_tokens))]
-        everyone = self._ranks.count * len(models)
-        shares = self._deal(packed.chunk_groups(max_tokens, everyone), everyone)[self._ranks.rank :: self._ranks.count]
+        rank, world_size = self._ranks.rank, self._ranks.world_size
+        everyone = world_size * len(models)
+        shares = self._deal(packed.chunk_groups(max_tokens, everyone), everyone)[rank::world_size]
         forwards = [
             ChunkedForward(each.hidden, packed, max_tokens, share) for each, share in zip(models, shares, strict=True)
         ]
         found = self._run(work, forwards)
         if (shards := self._workers[0].policy.shards) is not None:
             shards.end_passes()
-        return self._ranks.gather(found, self._device)
+        return self._ranks.all_gather(found, self._device)
 
     def _run(
         self, work: Callable[[CpuWorker, ChunkedForward], Result], forwards: Sequence[ChunkedForward]
@@ -125,7 +126,7 @@ class CpuWorkers:
                         total.grad = weight.grad
                     elif weight.grad is not None:
                         total.grad += weight.grad
-            self._ranks.add(own)
+            self._ranks.all_reduce_gradients(own)
         finally:
             for weight in (weight for other in others for weight in other):
                 weight.grad = None

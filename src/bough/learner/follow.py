@@ -39,7 +39,7 @@ def follow(rank: int, join: JoinGroup, store: Store) -> None:
 
 @dataclass(slots=True, eq=False)
 class _Follower:
-    """What a rank keeps, by the numbers that rank 0 gives."""
+    """What a rank keeps, by the indices that rank 0 gives."""
 
     ranks: RankGroup
     policies: dict[int, PolicyModel] = field(default_factory=dict[int, PolicyModel])

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import torch
 
+from bough.launch import retried
 from bough.learner.commands import Call, End, Freeze, JoinGroup, MakeLearner, TakePolicy
 from bough.learner.loss_inputs import ObjectiveContext
 from bough.learner.optimizer import Optimizer
@@ -16,9 +17,6 @@ from bough.learner.ranks import RankFault, RankGroup
 from bough.policy.critic import Critic
 from bough.policy.policy_model import PolicyModel
 from bough.usercode.load import loaded_files
-
-STARTS = 3
-"""Most starts of the ranks in a row."""
 
 
 class LeadingRank(RankGroup):
@@ -54,7 +52,7 @@ class LeadingRank(RankGroup):
         self._learners = list[MakeLearner]()
         self._references = dict[int, Freeze]()
         try:
-            _retried(self._start)
+            retried(self._start, RankFault)
         except BaseException:
             processes.close()
             raise
@@ -63,11 +61,11 @@ class LeadingRank(RankGroup):
         processes = self._processes
         try:
             join = JoinGroup(
-                count=processes.count,
+                world_size=processes.world_size,
                 host=processes.host,
                 update_s=self._update_s,
                 shards=self._sharded,
-                threads=max(1, torch.get_num_threads() // processes.count),
+                threads=max(1, torch.get_num_threads() // processes.world_size),
                 files=loaded_files(),
             )
             super().__init__(0, join, processes.start(join))
@@ -82,7 +80,7 @@ class LeadingRank(RankGroup):
 
     def model_of(self, policy: PolicyModel) -> PolicyModel:
         """See `Ranks.model_of`."""
-        return self._models[self._number(policy)]
+        return self._models[self._index_of(policy)]
 
     def new_learner(
         self,
@@ -97,7 +95,7 @@ class LeadingRank(RankGroup):
         """See `Ranks.new_learner`."""
         made = MakeLearner(
             learner=len(self._learners),
-            policy=self._number(policy),
+            policy=self._index_of(policy),
             settings=settings,
             total_updates=total_updates,
             temperature=temperature,
@@ -126,7 +124,7 @@ class LeadingRank(RankGroup):
 
     def freeze(self, policy: PolicyModel) -> None:
         """See `Ranks.freeze`."""
-        frozen = Freeze(policy=self._number(policy), weights=policy.state())
+        frozen = Freeze(policy=self._index_of(policy), weights=policy.state())
         self._references[frozen.policy] = frozen
         self._send_reference(frozen)
 
@@ -135,13 +133,13 @@ class LeadingRank(RankGroup):
         if self._processes.remedy:
             raise RankFault(f"{fault}; {self._processes.remedy}") from fault
         self._notify(f"{fault}; all ranks start again")
-        _retried(self._start_again)
+        retried(self._start_again, RankFault)
 
     def _start_again(self) -> None:
         """Start the other ranks, and send them what they had."""
         self._end()
         self._start()
-        self._models = [self._send_policy(number) for number in range(len(self._policies))]
+        self._models = [self._send_policy(index) for index in range(len(self._policies))]
         for made in self._learners:
             self.send(made)
         for frozen in self._references.values():
@@ -161,24 +159,24 @@ class LeadingRank(RankGroup):
         self._processes.end()
         self.leave()
 
-    def _number(self, policy: PolicyModel) -> int:
-        """The number of a policy, which the other ranks get when it is new.
+    def _index_of(self, policy: PolicyModel) -> int:
+        """The index of a policy, which the other ranks get when it is new.
 
         Raises:
             ValueError: when it is on a GPU and a rank has none.
         """
         check_gpus(self.gpus, policy.device)
-        for number, known in enumerate(self._policies):
+        for index, known in enumerate(self._policies):
             if known is policy:
-                return number
+                return index
         self._policies.append(policy)
         self._models.append(self._send_policy(len(self._policies) - 1))
         return len(self._policies) - 1
 
-    def _send_policy(self, number: int) -> PolicyModel:
+    def _send_policy(self, index: int) -> PolicyModel:
         """Send a policy to the other ranks; returns the model that computes gradients in this one."""
-        policy = self._policies[number]
-        self.send(TakePolicy(policy=number, model=policy.without_text))
+        policy = self._policies[index]
+        self.send(TakePolicy(policy=index, model=policy.without_text))
         if not self.shards:
             return policy
         model = copy.deepcopy(policy.without_text)
@@ -190,14 +188,3 @@ class LeadingRank(RankGroup):
         self.send(frozen)
         if (shards := self._models[frozen.policy].shards) is not None:
             shards.freeze(frozen.weights)
-
-
-def _retried(start: Callable[[], None]) -> None:
-    """Start the ranks; once more where one dies or hangs meanwhile, a few times."""
-    for again in reversed(range(STARTS)):
-        try:
-            start()
-            return
-        except RankFault:
-            if not again:
-                raise

@@ -30,7 +30,7 @@ from bough.learner.memory_forecast import Extent
 from bough.learner.optimizer import Optimizer
 from bough.learner.packing_check import packing_agrees
 from bough.learner.rank_calls import CPU, RankCalls
-from bough.learner.ranks import ALONE, Ranks
+from bough.learner.ranks import SINGLE_RANK, Ranks
 from bough.learner.token_outputs import Forward, TokenOutputs, in_order, token_outputs, token_outputs_per_chunk
 from bough.learner.turn_order import turn_order
 from bough.objective import LossInputs, Need, Normalizer, Objective
@@ -55,7 +55,7 @@ class Learner:
         temperature: float,
         critic: Critic | None = None,
         seed: int = 0,
-        ranks: Ranks = ALONE,
+        ranks: Ranks = SINGLE_RANK,
     ) -> None:
         self.policy = policy
         self.settings = settings
@@ -70,10 +70,10 @@ class Learner:
         self._temperature = temperature
         self.state = LearnerState(policy, critic, settings, seed=seed, ranks=ranks)
         """All that an update changes."""
-        number = ranks.new_learner(
+        index = ranks.new_learner(
             policy, settings, total_updates=total_updates, temperature=temperature, critic=critic, seed=seed
         )
-        self._calls = RankCalls(ranks, number, self.state)
+        self._calls = RankCalls(ranks, index, self.state)
 
     @property
     def updates(self) -> int:
@@ -121,7 +121,7 @@ class Learner:
     ) -> dict[str, float]:
         batch, context = batch.to(self.state.model.device), context.to(self.state.model.device)
         # A rank that has started again checks again, and with shards no rank can do so alone.
-        if not all(self._ranks.gather([self._checked], CPU)):
+        if not all(self._ranks.all_gather([self._checked], CPU)):
             self._check(batch)
         totals: dict[str, float] = {}
         steps = 0

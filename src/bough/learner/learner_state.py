@@ -11,7 +11,7 @@ from torch import Tensor
 from bough.learner.cpu_workers import CpuWorkers
 from bough.learner.optimizer import Optimizer, check_sharding
 from bough.learner.optimizer_set import OptimizerSet
-from bough.learner.rank_calls import Values
+from bough.learner.rank_calls import LearnerSnapshot
 from bough.learner.ranks import Ranks, fingerprint
 from bough.learner.token_outputs import Forward
 from bough.policy.critic import Critic
@@ -87,26 +87,26 @@ class LearnerState:
         if self._leads:
             self._moments = {name: value.to("cpu", copy=True) for name, value in moments.items()}
 
-    def values(self) -> Values:
-        """See `Changing.values`."""
+    def snapshot(self) -> LearnerSnapshot:
+        """See `ReplicatedState.snapshot`."""
         critic = {} if self.critic is None else self.critic.state()
         moments = {name: value.to("cpu", copy=True) for name, value in self.moments().items()}
-        return Values(policy=self.policy.state(), critic=critic, moments=moments, updates=self.updates)
+        return LearnerSnapshot(policy=self.policy.state(), critic=critic, moments=moments, updates=self.updates)
 
-    def take(self, values: Values) -> None:
-        """See `Changing.take`."""
+    def restore(self, snapshot: LearnerSnapshot) -> None:
+        """See `ReplicatedState.restore`."""
         self._settled = None
         self.optimizers.zero_grad()
         for policy in {self.policy, self.model}:
-            policy.load_state(values.policy)
+            policy.load_state(snapshot.policy)
         for critic in (self.critic, self.heads):
             if critic is not None:
-                critic.load_state(values.critic)
-        self.load_moments(values.moments, values.updates)
+                critic.load_state(snapshot.critic)
+        self.load_moments(snapshot.moments, snapshot.updates)
 
-    def take_together(self, values: Values) -> None:
-        """See `Changing.take_together`."""
-        self.take(values)
+    def restore_on_all_ranks(self, snapshot: LearnerSnapshot) -> None:
+        """See `ReplicatedState.restore_on_all_ranks`."""
+        self.restore(snapshot)
         self._settled = self._whole() if self._leads else None
 
     def settle(self) -> None:
@@ -123,7 +123,7 @@ class LearnerState:
         self._settled = self._whole() if self._leads else None
 
     def fingerprint(self) -> list[int]:
-        """See `Changing.fingerprint`. With shards, only rank 0 can have other values than in the last update."""
+        """See `ReplicatedState.fingerprint`. With shards, only rank 0 can have other values than in the last update."""
         if not self.sharded:
             return self._whole()
         return [] if not self._leads or self._whole() == self._settled else [1]

@@ -4,8 +4,8 @@ from bough.engine import Caching, Engine
 from bough.learner.memory_forecast import Extent, forecast_memory, nbytes
 from bough.learner.memory_meter import MemoryMeter
 from bough.learner.optimizer import Optimizer
-from bough.learner.process_memory import GIB
 from bough.policy.policy import Policy
+from bough.units import GIB
 
 
 class MemoryBudget:

@@ -23,17 +23,17 @@ from torch.profiler import record_function
 from bough.batch import FEW, Attend, ChunkedForward, PackedPrefixTree, chosen_logprobs, logits_at_once, needs_masks
 from bough.config.config import ConfigError
 from bough.learner.memory_meter import allocations
-from bough.learner.process_memory import GIB
 from bough.policy.policy import Policy
 from bough.tree import Floats
+from bough.units import GIB, MIB
 
 SIZES = {"cpu": (64, 128, 192), "cuda": (1024, 2048, 3072)}
 """Lengths in tokens of the texts that measure the memory of a forward and backward pass."""
 
-LEAST_TOKENS, MOST_TOKENS = 64, 2**22
+MIN_TOKENS, MAX_TOKENS = 64, 2**22
 """Minimum tokens of a chosen chunk."""
 
-PROCESS_BYTES = {"cpu": 8 * 2**20, "cuda": 64 * 2**20}
+PROCESS_BYTES = {"cpu": 8 * MIB, "cuda": 64 * MIB}
 """Memory of an update besides its tensors: buffers of the matrix products, on a CPU partly used heap pages. PyTorch
 gives cuBLAS up to 32 MiB in each of two threads, of the forward and of the backward pass."""
 
@@ -281,7 +281,7 @@ class Memory:
     def account(self) -> str:
         """Memory by purpose with the smallest chunks, GiB; keys and values of preceding text count to the chunks."""
         parts = {**self.always, "the engine's cache": self.appetite.pair_bytes * self.cache_tokens}
-        parts[f"chunks of {LEAST_TOKENS} tokens after texts of {self.path_tokens}"] = self.most(LEAST_TOKENS) - sum(
+        parts[f"chunks of {MIN_TOKENS} tokens after texts of {self.path_tokens}"] = self.most(MIN_TOKENS) - sum(
             parts.values()
         )
         return ", ".join(f"{name} {size / GIB:.3f}" for name, size in parts.items() if size)
@@ -292,13 +292,13 @@ class Memory:
         Raises:
             ConfigError: when the smallest chunk exceeds the budget.
         """
-        if self.most(LEAST_TOKENS) > gib * GIB:
-            need = f"{self.most(LEAST_TOKENS) / GIB:.3f} GiB ({self.account()})"
+        if self.most(MIN_TOKENS) > gib * GIB:
+            need = f"{self.most(MIN_TOKENS) / GIB:.3f} GiB ({self.account()})"
             raise ConfigError(
                 f"optimizer.memory_gib: got {gib}; need {need}; raise it, lower engine.cache_tokens or the policy's "
                 "context_tokens, set optimizer.recompute=true, train adapters (lora) or take a smaller model"
             )
-        fits, too_many = LEAST_TOKENS, MOST_TOKENS
+        fits, too_many = MIN_TOKENS, MAX_TOKENS
         while too_many - fits > 1:
             middle = (fits + too_many) // 2
             fits, too_many = (middle, too_many) if self.most(middle) <= gib * GIB else (fits, middle)

@@ -8,7 +8,7 @@ from bough.learner.token_outputs import Forward, read, token_outputs_of_batch
 TOLERANCE = {torch.float64: 2e-5, torch.float32: 2e-4}
 """Largest difference for a certain token, nats; both compute norms in float32. In lower precision 0.2."""
 
-MOST_ROWS = 16
+MAX_ROWS = 16
 
 
 def packing_agrees(model: Forward, batch: Batch, *, temperature: float) -> bool:
@@ -40,4 +40,4 @@ def _smallest(batch: Batch) -> Batch | None:
     tokens = torch.zeros_like(count).scatter_add_(0, batch.tree, batch.row.diff())
     several = (count[batch.tree] > 1).nonzero()[:, 0]
     rows = several[tokens[batch.tree[several]].argsort(stable=True)]
-    return batch.take(rows[:MOST_ROWS]).batch if len(rows) else None
+    return batch.take(rows[:MAX_ROWS]).batch if len(rows) else None

@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-GIB = 2**30
-
 
 def process_bytes(line: str) -> int:
     """A value of /proc/self/status in bytes: "VmRSS" is resident memory, "VmHWM" its peak; 0 without /proc."""

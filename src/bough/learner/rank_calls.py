@@ -18,7 +18,7 @@ CPU = torch.device("cpu")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Values:
+class LearnerSnapshot:
     """All that an update changes, on the CPU.
 
     Attributes:
@@ -35,19 +35,19 @@ class Values:
 
 
 @runtime_checkable
-class Changing(Protocol):
+class ReplicatedState(Protocol):
     """A learner, as far as ranks agree on it."""
 
-    def values(self) -> Values:
+    def snapshot(self) -> LearnerSnapshot:
         """A copy of all that an update changes."""
         ...
 
-    def take(self, values: Values) -> None:
-        """Take over the result of `values`."""
+    def restore(self, snapshot: LearnerSnapshot) -> None:
+        """Take over a `snapshot`."""
         ...
 
-    def take_together(self, values: Values) -> None:
-        """Take over the result of `values` of rank 0, as all ranks do."""
+    def restore_on_all_ranks(self, snapshot: LearnerSnapshot) -> None:
+        """Take over the `snapshot` of rank 0, as all ranks do."""
         ...
 
     def renew(self) -> None:
@@ -62,9 +62,9 @@ class Changing(Protocol):
 class RankCalls:
     """Has all ranks call a method together, each on its own learner with the values of rank 0."""
 
-    def __init__(self, ranks: Ranks, number: int, learner: Changing) -> None:
-        """For the learner that has a number on all ranks."""
-        self._ranks, self._number, self._learner = ranks, number, learner
+    def __init__(self, ranks: Ranks, index: int, learner: ReplicatedState) -> None:
+        """For the learner that has an index on all ranks."""
+        self._ranks, self._index, self._learner = ranks, index, learner
         self._together = False
 
     def together(self, method: str, work: Callable[[], Result], *arguments: object, **named: object) -> Result:
@@ -81,21 +81,21 @@ class RankCalls:
         Raises:
             RankFault: when ranks die again and again.
         """
-        if self._together or self._ranks.count == 1:
+        if self._together or self._ranks.world_size == 1:
             return work()
         leads, restarts = self._ranks.rank == 0, 0
-        before = self._learner.values() if leads else None
+        before = self._learner.snapshot() if leads else None
         while True:
             self._together = True
             try:
                 self._learner.renew()
-                self._ranks.call(self._number, method, arguments, named)
+                self._ranks.call(self._index, method, arguments, named)
                 with self._ranks.faults():
                     self._align()
                     return work()
             except RankFault as fault:
                 if before is not None:
-                    self._learner.take(before)
+                    self._learner.restore(before)
                 if restarts == RESTARTS:
                     raise
                 restarts += 1
@@ -105,9 +105,9 @@ class RankCalls:
 
     def _align(self) -> None:
         """Take over rank 0's values where a rank has others, as after a resumption."""
-        first, *others = self._ranks.gather([self._learner.fingerprint()], CPU)
+        first, *others = self._ranks.all_gather([self._learner.fingerprint()], CPU)
         if all(other == first for other in others):
             return
-        values = self._ranks.gather([self._learner.values() if self._ranks.rank == 0 else None], CPU)[0]
-        if values is not None:
-            self._learner.take_together(values)
+        snapshot = self._ranks.all_gather([self._learner.snapshot() if self._ranks.rank == 0 else None], CPU)[0]
+        if snapshot is not None:
+            self._learner.restore_on_all_ranks(snapshot)

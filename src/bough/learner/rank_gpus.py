@@ -44,8 +44,8 @@ def own_gpus(visible: Sequence[VisibleGpus]) -> list[int | None]:
     Args:
         visible: What each rank sees, in the order of ranks.
     """
-    places = [list(visible[:rank]).count(each) for rank, each in enumerate(visible)]
-    return [place if place < each.count else None for place, each in zip(places, visible, strict=True)]
+    indices = [list(visible[:rank]).count(each) for rank, each in enumerate(visible)]
+    return [index if index < each.count else None for index, each in zip(indices, visible, strict=True)]
 
 
 def check_gpus(gpus: Sequence[int | None], device: torch.device) -> None:

@@ -1,11 +1,9 @@
 """The process of a rank that rank 0 launches."""
 
-import threading
 from contextlib import suppress
 from datetime import timedelta
-from multiprocessing.connection import Connection
 
-from bough.launch.placement import end_with_parent
+from bough.launch import receive_setup
 from bough.learner.commands import JoinGroup
 from bough.learner.follow import follow
 from bough.learner.ranks import RankFault
@@ -18,11 +16,9 @@ def serve_rank(channel: int) -> None:
     Args:
         channel: The number of the open file that is the channel.
     """
-    threading.Thread(target=end_with_parent, daemon=True).start()
-    connection = Connection(channel)
     # A fault of the exchange ends this process without a traceback: rank 0 raises it, or has died.
     with suppress(EOFError, ConnectionError, RankFault):
-        rank, join, port = connection.recv()
+        connection, (rank, join, port) = receive_setup(channel)
         assert isinstance(join, JoinGroup)
         connection.send(None)
         follow(rank, join, connected_store(join.host, port, timedelta(seconds=join.update_s)))

@@ -1,11 +1,12 @@
 """The processes of the other ranks, as rank 0 sees them: it launches them, or torchrun has started them."""
 
+import pickle
 from contextlib import suppress
 from datetime import timedelta
 from multiprocessing.connection import Connection
 from typing import Protocol, runtime_checkable
 
-from bough.launch import Launched, LaunchError, Placement, ThisMachine
+from bough.launch import Launched, LaunchError, Placement, ThisMachine, ready_channel
 from bough.learner.commands import JoinGroup
 from bough.learner.ranks import RankFault
 from bough.learner.rendezvous import Store, served_store
@@ -23,7 +24,7 @@ class RankProcesses(Protocol):
     """The processes of all ranks but 0."""
 
     @property
-    def count(self) -> int:
+    def world_size(self) -> int:
         """Number of ranks, with 0."""
         ...
 
@@ -64,7 +65,7 @@ class RankProcesses(Protocol):
         ...
 
     def close(self) -> None:
-        """Free their places. Safe to call twice."""
+        """Free their resources. Safe to call twice."""
         ...
 
 
@@ -73,19 +74,19 @@ class LaunchedRanks:
 
     remedy = ""
 
-    def __init__(self, count: int, placement: Placement = THIS_MACHINE) -> None:
-        """Reserve places for them.
+    def __init__(self, world_size: int, placement: Placement = THIS_MACHINE) -> None:
+        """Reserve resources for them.
 
         Args:
-            count: Number of ranks, with 0.
+            world_size: Number of ranks, with 0.
             placement: Where they start.
 
         Raises:
-            LaunchError: when there is no room.
+            LaunchError: when there are no free resources.
             ImportError: when an extra is missing.
         """
-        self.count = count
-        self._launcher = placement.reserve("learner rank", count - 1)
+        self.world_size = world_size
+        self._launcher = placement.reserve("learner ranks", world_size - 1)
         self._processes = list[Launched]()
         self._channels = list[Connection]()
         self._store: Store | None = None
@@ -109,24 +110,14 @@ class LaunchedRanks:
         """See `RankProcesses.start`."""
         # A new store for each start: a meeting that failed leaves nothing behind.
         self._store, port = served_store(self.host, timedelta(seconds=join.update_s))
-        for place in range(self.count - 1):
-            self._processes.append(self._launcher.launch(ENTRY, place))
+        for index in range(self.world_size - 1):
+            self._processes.append(self._launcher.launch(ENTRY, index))
         for rank, process in enumerate(self._processes, 1):
             try:
-                self._greet(rank, process, join, port)
-            except (LaunchError, OSError, EOFError) as error:
-                why = _reason(error, join.update_s)
-                raise RankFault(f"rank {rank} of {self.count} did not start: {why}") from error
+                self._channels.append(ready_channel(process, pickle.dumps((rank, join, port)), join.update_s))
+            except LaunchError as error:
+                raise RankFault(f"rank {rank} of {self.world_size} did not start: {error}") from error
         return self._store
-
-    def _greet(self, rank: int, process: Launched, join: JoinGroup, port: int) -> None:
-        """Send a process what it needs."""
-        channel = Connection(process.connect(join.update_s).detach())
-        self._channels.append(channel)
-        channel.send((rank, join, port))
-        if not channel.poll(join.update_s):
-            raise TimeoutError
-        channel.recv()
 
     def wait(self) -> None:
         """See `RankProcesses.wait`."""
@@ -145,10 +136,3 @@ class LaunchedRanks:
     def close(self) -> None:
         """See `RankProcesses.close`."""
         self._launcher.close()
-
-
-def _reason(error: Exception, limit_s: float) -> str:
-    """Why a rank did not start."""
-    if isinstance(error, TimeoutError):
-        return f"it was not ready within {limit_s:g} s"
-    return "it ended; its output has more" if isinstance(error, EOFError | ConnectionError) else str(error)

@@ -53,15 +53,15 @@ class Ranks(Protocol):
         ...
 
     @property
-    def count(self) -> int:
-        """How many there are."""
+    def world_size(self) -> int:
+        """Number of ranks."""
         ...
 
-    def gather(self, found: list[Found], device: torch.device) -> list[Found]:
+    def all_gather(self, found: list[Found], device: torch.device) -> list[Found]:
         """What all ranks have found, in their order, with tensors on `device`."""
         ...
 
-    def add(self, weights: Sequence[nn.Parameter]) -> None:
+    def all_reduce_gradients(self, weights: Sequence[nn.Parameter]) -> None:
         """Add the gradients of all ranks to each other's."""
         ...
 
@@ -83,7 +83,7 @@ class Ranks(Protocol):
         critic: Critic | None,
         seed: int,
     ) -> int:
-        """Have the other ranks build a learner too; returns its number."""
+        """Have the other ranks build a learner too; returns its index."""
         ...
 
     def call(self, learner: int, method: str, arguments: Sequence[object], named: Mapping[str, object]) -> None:
@@ -142,25 +142,25 @@ class Following:
         """Do nothing."""
 
 
-class Alone(Following):
+class SingleRank(Following):
     """The only process."""
 
-    rank, count = 0, 1
+    rank, world_size = 0, 1
 
     def faults(self) -> AbstractContextManager[None]:
         """Do nothing."""
         return nullcontext()
 
-    def gather(self, found: list[Found], device: torch.device) -> list[Found]:
+    def all_gather(self, found: list[Found], device: torch.device) -> list[Found]:
         """What this process has found."""
         del device
         return found
 
-    def add(self, weights: Sequence[nn.Parameter]) -> None:
+    def all_reduce_gradients(self, weights: Sequence[nn.Parameter]) -> None:
         """Do nothing."""
 
 
-ALONE = Alone()
+SINGLE_RANK = SingleRank()
 
 
 class RankGroup(Following):
@@ -177,13 +177,13 @@ class RankGroup(Following):
         Raises:
             RankFault: when a rank does not come within `update_s`.
         """
-        self.rank, self.count, self.shards, self._files = rank, join.count, join.shards, join.files
+        self.rank, self.world_size, self.shards, self._files = rank, join.world_size, join.shards, join.files
         backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
         limit = timedelta(seconds=join.update_s)
         try:
             store.set_timeout(limit)
             with gloo_reaches(join.host):
-                dist.init_process_group(backend, store=store, rank=rank, world_size=join.count, timeout=limit)
+                dist.init_process_group(backend, store=store, rank=rank, world_size=join.world_size, timeout=limit)
                 # Timeouts are a rank's own: rank 0 does not wait long for another to take a command.
                 self._commands: Any = dist.new_group(timeout=IDLE if rank else limit, backend="gloo")
                 self._objects: Any = dist.new_group(timeout=limit, backend="gloo")
@@ -192,15 +192,15 @@ class RankGroup(Following):
                 torch.cuda.set_device(self.device)
             elif join.shards:
                 return_freed()
-            self._mesh = dist.init_device_mesh(self.device.type, (join.count,)) if join.shards else None
+            self._mesh = dist.init_device_mesh(self.device.type, (join.world_size,)) if join.shards else None
         except RuntimeError as error:
             self.leave()
             raise RankFault(
-                f"rank {rank} of {join.count}: the ranks did not meet within {join.update_s:g} s: {error}"
+                f"rank {rank} of {join.world_size}: the ranks did not meet within {join.update_s:g} s: {error}"
             ) from error
 
     def _own_gpus(self) -> list[int | None]:
-        visible: list[Any] = [None] * self.count
+        visible: list[Any] = [None] * self.world_size
         dist.all_gather_object(visible, VisibleGpus.here(), group=self._objects)
         return own_gpus(visible)
 
@@ -232,15 +232,15 @@ class RankGroup(Following):
                 raise RankFault(FAULT.format(error)) from error
             raise
 
-    def gather(self, found: list[Found], device: torch.device) -> list[Found]:
-        """See `Ranks.gather`."""
-        parts: list[bytes] = [b""] * self.count
+    def all_gather(self, found: list[Found], device: torch.device) -> list[Found]:
+        """See `Ranks.all_gather`."""
+        parts: list[bytes] = [b""] * self.world_size
         with _faults():
             dist.all_gather_object(parts, _dumped(found), group=self._objects)
         return [each for part in parts for each in self._loaded(part, device)]
 
-    def add(self, weights: Sequence[nn.Parameter]) -> None:
-        """See `Ranks.add`. A weight without a gradient in any rank keeps none.
+    def all_reduce_gradients(self, weights: Sequence[nn.Parameter]) -> None:
+        """See `Ranks.all_reduce_gradients`. A weight without a gradient in any rank keeps none.
 
         Gradients of shards are sums over ranks already.
         """
@@ -274,10 +274,10 @@ class RankGroup(Following):
         own = torch.device("cpu") if self.shards else partial(_to_own_gpu, self.gpus[self.rank])
         return self._loaded(box[0], own)
 
-    def _loaded(self, text: bytes, place: torch.device | Callable[[Any, str], Any]) -> Any:
+    def _loaded(self, text: bytes, location: torch.device | Callable[[Any, str], Any]) -> Any:
         # Only bytes of the run's own processes arrive here.
         return torch.load(
-            io.BytesIO(text), map_location=place, weights_only=False, pickle_module=user_pickle, files=self._files
+            io.BytesIO(text), map_location=location, weights_only=False, pickle_module=user_pickle, files=self._files
         )
 
     def leave(self) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from torch import Tensor
 
-from bough.learner.ranks import ALONE, Ranks
+from bough.learner.ranks import SINGLE_RANK, Ranks
 from bough.policy.policy_model import PolicyModel
 from bough.policy.replica import Replica
 
@@ -12,7 +12,7 @@ from bough.policy.replica import Replica
 class Reference:
     """A frozen copy of the policy, for KL penalties."""
 
-    def __init__(self, policy: PolicyModel, *, wanted: bool, ranks: Ranks = ALONE) -> None:
+    def __init__(self, policy: PolicyModel, *, wanted: bool, ranks: Ranks = SINGLE_RANK) -> None:
         self._policy, self._ranks = policy, ranks
         self._wanted = wanted
         self.model: Replica | None = None

@@ -42,7 +42,7 @@ class TorchrunRanks:
 
     def __init__(self, torchrun: Torchrun) -> None:
         """For the processes that `Torchrun.found` found."""
-        self.count = torchrun.count
+        self.world_size = torchrun.world_size
         self._store = _store(torchrun)
 
     @property
@@ -55,7 +55,8 @@ class TorchrunRanks:
         try:
             return self._store.get(HOST).decode()
         except RuntimeError as error:
-            raise RankFault(f"rank {self.count - 1} of {self.count} did not come within {LIMIT}: {error}") from error
+            last = self.world_size - 1
+            raise RankFault(f"rank {last} of {self.world_size} did not come within {LIMIT}: {error}") from error
 
     def start(self, join: JoinGroup) -> Store:
         """See `RankProcesses.start`: have them join."""
@@ -71,13 +72,11 @@ class TorchrunRanks:
         """Do nothing: torchrun ends them."""
 
     def close(self) -> None:
-        """Do nothing: their places are torchrun's."""
+        """Do nothing: their resources are torchrun's."""
 
 
 def lead_torchrun(torchrun: Torchrun) -> None:
-    """Have the other ranks end when this process, rank 0, ends; and end as by Ctrl-C when torchrun ends it."""
-    # When a process dies, torchrun ends the others by SIGTERM, and the run prints the command that continues it.
-    signal.signal(signal.SIGTERM, _interrupt)
+    """Have the other ranks end when this process, rank 0, ends."""
     store = _store(torchrun)
     atexit.register(_end, store)
 
@@ -91,7 +90,7 @@ def follow_torchrun(torchrun: Torchrun) -> None:
     # Ctrl-C is for rank 0, whose end ends this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     store = _store(torchrun)
-    if torchrun.rank == torchrun.count - 1:
+    if torchrun.rank == torchrun.world_size - 1:
         # On its own machine the name of rank 0 may stand for an address that others cannot reach. The last rank is on
         # another machine, if there are several.
         store.set(HOST, socket.gethostbyname(torchrun.host).encode())
@@ -106,11 +105,6 @@ def follow_torchrun(torchrun: Torchrun) -> None:
             return
         with suppress(RankFault):
             follow(torchrun.rank, pickle.loads(content), part_of(store, key))
-
-
-def _interrupt(number: int, frame: object) -> None:
-    del number, frame
-    signal.raise_signal(signal.SIGINT)
 
 
 def _store(torchrun: Torchrun) -> Store:

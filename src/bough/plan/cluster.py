@@ -35,6 +35,14 @@ Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Share = Annotated[float, Field(gt=0, le=1)]
 Count = Annotated[int, Field(ge=1)]
 
+EXAMPLE = """[devices]
+kind = "H100 SXM"
+count = 512
+memory_gib = 80
+peak_tflops = 989
+bandwidth_gbs = 3350
+link_gbs = 50"""
+
 MEASURED = "measured"
 """The kind of a device whose throughputs are those of the run."""
 
@@ -206,6 +214,8 @@ def _problem(error: "ErrorDetails") -> str:
         return f"{place}: {str(error['msg']).removeprefix('Value error, ')}"
     if error["type"] == "extra_forbidden":
         return f"{place}: got an unknown field; need one of docs/plan.md; remove it or correct its name"
+    if error["type"] == "missing" and error["loc"] == ("devices",):
+        return f"got no table [devices]; need the devices that a plan is for; add them, such as\n{EXAMPLE}"
     if error["type"] == "missing":
         return f"{place}: got nothing; need a value; add it to the file"
     need = str(error["msg"]).removeprefix("Input should be ")

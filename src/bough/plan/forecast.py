@@ -8,10 +8,11 @@ from bough.config.config import ConfigError
 from bough.plan.calibrate import fit_loop_s
 from bough.plan.cluster import Cluster
 from bough.plan.measured import MeasuredRun
-from bough.plan.memory import GIB, DeviceMemory, activation_bytes, engine_memory, learner_memory
+from bough.plan.memory import DeviceMemory, activation_bytes, engine_memory, learner_memory
 from bough.plan.model_size import ModelSize
 from bough.plan.rates import DeviceRates, MeasuredRates
 from bough.plan.simulate import Deployment, Rates, Simulated, simulate
+from bough.units import GIB
 
 BATCHES = 4
 """Measured batches of a simulation."""
@@ -94,13 +95,13 @@ def forecast(
     Raises:
         ConfigError: when a number of devices is not in 1 to 512, or above that of the cluster.
     """
-    most = cluster.devices.count
-    counts = counts or sorted({*(count for count in DEVICES if count < most), most})
+    max_devices = cluster.devices.count
+    counts = counts or sorted({*(count for count in DEVICES if count < max_devices), max_devices})
     for count in counts:
-        if not 1 <= count <= min(most, 512):
+        if not 1 <= count <= min(max_devices, 512):
             raise ConfigError(
-                f"--devices: got {count}; need 1 to {min(most, 512)}, the cluster's devices.count and at most 512; "
-                "change one of the two"
+                f"--devices: got {count}; need 1 to {min(max_devices, 512)}, the cluster's devices.count and at most "
+                "512; change one of the two"
             )
     loop_s = cluster.schedule.loop_s
     loop_s = fit_loop_s(run) if loop_s is None else loop_s

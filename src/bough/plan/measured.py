@@ -22,7 +22,7 @@ from bough.evaluate.measure_run import stored_trees
 from bough.plan.workload import TreeWork, tree_work
 from bough.store import RunDirectory, StoreError, read_metrics
 
-MOST_TREES = 256
+MAX_TREES = 256
 """Maximum number of stored trees that a plan draws from."""
 
 
@@ -128,7 +128,7 @@ def measure_stages(directory: RunDirectory) -> MeasuredRun:
         )
     # Processes start and caches fill in the first step.
     rows = rows[1:] if len(rows) > 2 else rows
-    stored = stored_trees(directory.trees)[-MOST_TREES:]
+    stored = stored_trees(directory.trees)[-MAX_TREES:]
     return _measured(config, rows, [work for work in map(tree_work, stored) if work.turns])
 
 

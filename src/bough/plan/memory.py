@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from bough.batch import logits_at_once
 from bough.plan.model_size import ModelSize
 
-GIB = 2**30
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceMemory:

@@ -116,7 +116,7 @@ class RolloutRunner:
         tasks: Sequence[Task],
         *,
         seed: int,
-        shelf: TreeStore | None = None,
+        store: TreeStore | None = None,
         after: AfterTask | None = None,
         slots: asyncio.Semaphore | None = None,
     ) -> Rollouts:
@@ -129,7 +129,7 @@ class RolloutRunner:
             explorer: Grows each tree.
             tasks: The list.
             seed: The seed of the list.
-            shelf: Stores finished trees; a stored tree is not grown again. A tree in which every path failed is not
+            store: Stores finished trees; a stored tree is not grown again. A tree in which every path failed is not
                 stored.
             after: Called with the trees of a task when the last of them is finished, while other trees grow.
             slots: Bounds the number of trees that grow at a time, over several lists; None for a bound of the list's
@@ -139,15 +139,15 @@ class RolloutRunner:
         finished = _Finished(tasks, after)
 
         async def one(place: int, task: Task) -> None:
-            kept = None if shelf is None else shelf.get(place, task)
+            kept = None if store is None else store.get(place, task)
             tree: Tree | str
             if kept is not None:
                 tree = kept
             else:
                 async with slots:
                     tree = await self._one(explorer, task, derive(seed, place))
-                if shelf is not None and isinstance(tree, Tree) and len(counted(tree)):
-                    shelf.put(place, tree)
+                if store is not None and isinstance(tree, Tree) and len(counted(tree)):
+                    store.put(place, tree)
             await finished.add(place, tree)
 
         try:

@@ -2,11 +2,12 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from bough.rollout.cursor import Cursor
 from bough.search.node import SearchNode
 from bough.search.tree import SearchTree
+from bough.tree import ValueOf
 from bough.tree.needs import CRITIC, ON_POLICY, ORACLE, Need
 
 CRITIC_NEEDS = frozenset(each.or_else("another evaluate, such as RolloutValue()") for each in (CRITIC, ON_POLICY))
@@ -99,7 +100,7 @@ class CriticValue:
 
     needs: ClassVar[frozenset[Need]] = CRITIC_NEEDS
 
-    of: Literal["state", "action"] = "state"
+    of: ValueOf = "state"
 
     async def __call__(self, tree: SearchTree, node: SearchNode) -> float:
         """The value.

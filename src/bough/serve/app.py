@@ -19,8 +19,9 @@ from bough.serve.request import ChatRequest, CompletionRequest, SamplingFields, 
 from bough.serve.session import Prompt, Session, Sessions
 from bough.serve.stop import cut_at
 from bough.tree import Message, Tool
+from bough.units import MIB
 
-MOST_BODY_BYTES = 64 * 2**20
+MOST_BODY_BYTES = 64 * MIB
 
 Result = TypeVar("Result")
 

@@ -215,8 +215,8 @@ class RunDirectory:
         steps = Checkpoints(directory=self.checkpoints).steps()
         if not steps:
             return (
-                f"run directory {self.path} exists and holds a run without a checkpoint; choose another name=..., or "
-                "remove it"
+                f"run directory {self.path} exists and holds a run without a checkpoint; choose another name=..., "
+                f"remove it, or start it again with `bough resume {self.path}`"
             )
         return (
             f"run directory {self.path} exists and holds a run at step {steps[-1]}; choose another name=..., or "

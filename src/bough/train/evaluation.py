@@ -49,7 +49,7 @@ async def measure(
     temperature: float,
     seed: int,
     seat: str = "",
-    shelf: TreeStore | None = None,
+    store: TreeStore | None = None,
 ) -> HeldoutResult:
     """Play one episode of every task at a temperature: a chain, or the explorer's own kind of episode.
 
@@ -60,11 +60,11 @@ async def measure(
         temperature: Of the policies in training; models of automatic seats keep their own.
         seed: Seed of the episodes.
         seat: The seat whose success is measured; "" for that of the environment.
-        shelf: Receives the finished trees.
+        store: Receives the finished trees.
     """
     single = explorer.single() if isinstance(explorer, Evaluates) else Chains(n=1)
     changed = replace(at_temperature(runner, temperature), max_concurrent=AT_ONCE)
-    grown = await changed.run(single, tasks, seed=seed, shelf=shelf)
+    grown = await changed.run(single, tasks, seed=seed, store=store)
     successes: dict[str, bool] = {}
     lengths: list[int] = []
     for tree in grown.trees:

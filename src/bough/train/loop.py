@@ -217,7 +217,7 @@ class _Loop:
             self.method.explorer,
             batch.tasks,
             seed=derive(seed, round_number) if round_number else seed,
-            shelf=batch,
+            store=batch,
             after=self.appraise_stage(step, runner.agent) if self.world.appraisers else None,
             slots=None if round_number else self.slots,
         )

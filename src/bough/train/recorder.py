@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bough.learner.process_memory import GIB, process_bytes
+from bough.learner.process_memory import process_bytes
 from bough.store import Checkpoints, Metrics, PartialTrees, RunDirectory, StoreError, write_json, write_trees
 from bough.store.atomic import explain_full_disk
 from bough.train.checkpointable import Checkpointable
@@ -18,6 +18,7 @@ from bough.train.evaluation import HeldoutResult
 from bough.train.health import HealthState
 from bough.train.run import Run
 from bough.tree import Credited
+from bough.units import GIB
 from bough.view import Live, cut_note, failed_note, wilson
 from bough.view import Progress as ViewProgress
 

@@ -15,7 +15,7 @@ from bough.env.script import Script
 from bough.env.workers import to_stderr
 from bough.explore import Demonstration
 from bough.learner.memory_meter import return_freed
-from bough.learner.ranks import ALONE, Ranks
+from bough.learner.ranks import SINGLE_RANK, Ranks
 from bough.policy.policy import Policy
 from bough.rollout import Agent, Deadlines, RoleModel, RolloutRunner, SeatAgent
 from bough.store import Checkpoint
@@ -72,7 +72,7 @@ class Runtime:
         self.notify = notify
         self.host = make_host(run, notify)
         self.timed = TimedHost(host=self.host, deadlines=deadlines, deadline_s=run.world.limits.env_deadline_s)
-        self.ranks: Ranks = ALONE
+        self.ranks: Ranks = SINGLE_RANK
         self._cuts_reported = self._faults_reported = False
         self._counted = {"env/faults": 0, "env/replaced": 0, "engine/replaced": 0}
         try:

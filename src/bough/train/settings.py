@@ -252,9 +252,9 @@ class Execution:
     rank_deadline_s: float = 600.0
 
     def __post_init__(self) -> None:
-        for name, least in (("workers", 0), ("threads", 0), ("ranks", 1)):
-            if getattr(self, name) < least:
-                raise ValueError(f"Execution.{name}: got {getattr(self, name)}; need at least {least}")
+        for name, minimum in (("workers", 0), ("threads", 0), ("ranks", 1)):
+            if getattr(self, name) < minimum:
+                raise ValueError(f"Execution.{name}: got {getattr(self, name)}; need at least {minimum}")
         for name in ("worker_deadline_s", "rank_deadline_s"):
             if not 0 < getattr(self, name) < math.inf:
                 raise ValueError(f"Execution.{name}: got {getattr(self, name)}; need a finite number above 0, seconds")

@@ -13,10 +13,12 @@ from bough.rollout import Deadlines
 from bough.store import Checkpoints, RunDirectory, describe, digest_tasks, owned
 from bough.train.check import check, check_files
 from bough.train.event_loop import run_coroutine
+from bough.train.interrupt import interruptible
 from bough.train.recorder import heldout_file
 from bough.train.run import Run
 from bough.train.torchrun import join_torchrun, resume_command, with_torchrun_ranks
 from bough.train.watchdog import Watchdog
+from bough.units import MIB
 from bough.usercode import origin
 from bough.view import Live
 
@@ -40,7 +42,7 @@ MAY_CHANGE = (
 )
 """The fields of a run that `resume` may change, each with its nested fields."""
 
-LARGE_CONFIG_BYTES = 10 * 2**20
+LARGE_CONFIG_BYTES = 10 * MIB
 
 
 def start(run: Run, out: Path = Path("runs"), *, terminal: bool | None = None) -> RunDirectory:
@@ -68,7 +70,10 @@ def start(run: Run, out: Path = Path("runs"), *, terminal: bool | None = None) -
         try:
             directory.write_config(dump(run))
             return _go(run, directory, terminal)
-        except Exception:
+        except KeyboardInterrupt:
+            # `bough resume` begins with the first step.
+            raise
+        except BaseException:
             if not directory.metrics.is_file():
                 # The run has no step yet, so its directory is removed and the name is free for the next attempt.
                 directory.remove()
@@ -147,6 +152,11 @@ def load_run(directory: RunDirectory) -> Run:
 
 
 def _go(run: Run, directory: RunDirectory, terminal: bool | None, lines: Sequence[str] = ()) -> RunDirectory:
+    with interruptible(directory.path):
+        return _go_on(run, directory, terminal, lines)
+
+
+def _go_on(run: Run, directory: RunDirectory, terminal: bool | None, lines: Sequence[str]) -> RunDirectory:
     check(run)
     check_files(run)
     # Imported here because these import torch; wrong settings are reported earlier.
@@ -184,9 +194,8 @@ def _go(run: Run, directory: RunDirectory, terminal: bool | None, lines: Sequenc
             with suppress(Exception):
                 reason = origin.describe(error) if origin.place(error) else str(error) or type(error).__name__
                 write_run_report(run, directory, f"The run stopped early: {reason}")
-            if isinstance(error, KeyboardInterrupt):
-                raise KeyboardInterrupt(f"go on with `{resume_command(directory.path)}`") from None
-            if steps := Checkpoints(directory=directory.checkpoints).steps():
+            steps = Checkpoints(directory=directory.checkpoints).steps()
+            if steps and not isinstance(error, KeyboardInterrupt):
                 live.say(f"stopped by an error; `{resume_command(directory.path)}` goes on after step {steps[-1]}")
             raise
         write_run_report(run, directory, f"The run {ended}." if ended else "")

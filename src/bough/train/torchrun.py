@@ -33,17 +33,18 @@ def with_torchrun_ranks(run: Run) -> Run:
     torchrun, execution = Torchrun.found(), run.world.execution
     if torchrun is None:
         return run
-    if execution.ranks not in (1, torchrun.count):
+    if execution.ranks not in (1, torchrun.world_size):
         raise ConfigError(
-            f"ranks: got {execution.ranks} with {torchrun.count} processes of torchrun; need ranks={torchrun.count}, "
-            "or as many processes: change ranks, or torchrun's --nproc-per-node and --nnodes"
+            f"ranks: got {execution.ranks} with {torchrun.world_size} processes of torchrun; need "
+            f"ranks={torchrun.world_size}, or as many processes: change ranks, or torchrun's --nproc-per-node and "
+            "--nnodes"
         )
     if execution.rank_placement != ThisMachine():
         raise ConfigError(
             f"rank_placement: got {execution.rank_placement} under torchrun, which has started the ranks; need "
             "rank_placement=ThisMachine(), or a run without torchrun"
         )
-    return override(run, [f"ranks={torchrun.count}"])
+    return override(run, [f"ranks={torchrun.world_size}"])
 
 
 def resume_command(path: Path) -> str:

@@ -14,7 +14,7 @@ from bough.hooks.hook import Hooks
 from bough.learner.estimates import add_estimates
 from bough.learner.learner import Learner
 from bough.learner.memory_budget import MemoryBudget
-from bough.learner.ranks import ALONE, Ranks
+from bough.learner.ranks import SINGLE_RANK, Ranks
 from bough.learner.reference import Reference
 from bough.learner.state_values import StateValues
 from bough.policy.policy import Policy
@@ -82,7 +82,7 @@ class TrainedPolicy:
     """A policy in training. It depends on the run and its environment alone, so a resumed run has the same."""
 
     def __init__(
-        self, trainee: Trainee, opening: Opening, assets: Path, deadlines: Deadlines, ranks: Ranks = ALONE
+        self, trainee: Trainee, opening: Opening, assets: Path, deadlines: Deadlines, ranks: Ranks = SINGLE_RANK
     ) -> None:
         """Build.
 

@@ -64,6 +64,7 @@ from bough.tree.texts import (
 )
 from bough.tree.tree import DTYPES, Bools, Floats, Info, Ints, Tree
 from bough.tree.unjudged import fail_unknown, unknown_paths
+from bough.tree.value_of import ValueOf
 from bough.tree.walk import (
     begins_turn,
     context,
@@ -94,6 +95,7 @@ __all__ = [
     "BadCall",
     "Appraisal",
     "Entry",
+    "ValueOf",
     "Verdict",
     "fail_unknown",
     "mark_in",

@@ -101,7 +101,8 @@ class Unpickler(pickle.Unpickler):
 
     def _load_main(self) -> None:
         """Load the other process's script as `multiprocessing` does: its `__name__` is not `__main__`."""
-        if "__mp_main__" not in sys.modules and "__main__" in self._files:
+        # A process that Bough starts has no script of its own.
+        if not hasattr(sys.modules["__main__"], "__file__") and "__main__" in self._files:
             sys.modules["__main__"] = _run("__mp_main__", Path(self._files["__main__"]))
 
 

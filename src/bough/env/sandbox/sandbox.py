@@ -15,8 +15,8 @@ from bough.env.sandbox.python_files import python_files
 from bough.env.sandbox.result import Ending, SandboxError, SandboxResult
 from bough.env.sandbox.seccomp import seccomp_filter
 from bough.env.sandbox.watch import ProcessOutput, watch
+from bough.units import MIB
 
-MIB = 2**20
 STARTED, OUT_OF_MEMORY = b"s", b"m"
 """Bytes that the launcher reports."""
 

@@ -24,8 +24,8 @@ from bough.evaluate.envs.timed import TimedEnv, within
 from bough.evaluate.envs.trial import Trial
 from bough.tree import AgentAction, Outcome, Task
 from bough.tree.seeds import derive
+from bough.units import MIB
 
-MIB = 2**20
 SMALL_MIB = 4.0
 """Growth of this process that is no leak, in MiB over half of the episodes."""
 SMALL_CHILDREN_MIB = 48.0

@@ -1,0 +1,135 @@
+"""A process on a Ray cluster: an actor starts it, and it connects to the run."""
+
+import json
+import os
+import secrets
+import socket
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from bough.launch.placement import LaunchError, start_child
+from bough.launch.ray_connect import check_cluster, translated
+
+TOKEN_BYTES = 32
+POLL_S = 0.2
+
+
+class RayProcess:
+    """A process that an actor starts."""
+
+    def __init__(self, ray: Any, make_actor: Callable[[], Any], host: str, entry: str) -> None:
+        """Have an actor start it; an error is raised by `connect`.
+
+        Args:
+            ray: The module, connected.
+            make_actor: Starts the actor, a `Starter`.
+            host: The address at which the process reaches this one.
+            entry: As of `Launcher.launch`.
+        """
+        self._ray, self._actor, self._started = ray, None, None
+        self._channel: socket.socket | None = None
+        self._pid: int | None = None
+        self._token = secrets.token_bytes(TOKEN_BYTES)
+        self._listener = socket.create_server(("", 0))
+        self._listener.settimeout(POLL_S)
+        port = self._listener.getsockname()[1]
+        self._fault: LaunchError | None = None
+        try:
+            check_cluster(ray)
+            with translated("an actor did not start"):
+                self._actor = make_actor()
+                self._started = self._actor.start.remote(
+                    host, port, self._token, entry, json.dumps(sys.path), os.getcwd()
+                )
+        except LaunchError as error:
+            self._fault = error
+
+    @property
+    def pid(self) -> int | None:
+        """The process id on its machine, once it has connected."""
+        return self._pid
+
+    def connect(self, timeout_s: float) -> socket.socket:
+        """See `Launched.connect`."""
+        if self._channel is None:
+            try:
+                self._channel = self._connected(time.monotonic() + timeout_s)
+            finally:
+                self._listener.close()
+        return self._channel
+
+    def kill(self) -> None:
+        """See `Launched.kill`. The child of an actor ends with it."""
+        self._listener.close()
+        if self._actor is not None:
+            with suppress(Exception):  # the cluster may be gone
+                check_cluster(self._ray)
+                self._ray.kill(self._actor)
+
+    def _connected(self, end: float) -> socket.socket:
+        """Wait for the connection until a time of the monotonic clock, then for the process id."""
+        channel: socket.socket | None = None
+        while channel is None:
+            self._check()
+            with suppress(TimeoutError):
+                channel = self._accept()
+            if channel is None and time.monotonic() > end:
+                raise TimeoutError
+        try:
+            self._pid = self._result(max(end - time.monotonic(), POLL_S))
+        except BaseException:
+            channel.close()
+            raise
+        return channel
+
+    def _check(self) -> None:
+        """Raise the error of an actor that failed to start the process."""
+        if self._fault is not None:
+            raise self._fault
+        with translated("a process did not start"):
+            done, _ = self._ray.wait([self._started], timeout=0)
+        if done:
+            self._result(0)
+
+    def _result(self, timeout_s: float) -> int:
+        """The process id."""
+        with translated("a process did not start"):
+            return self._ray.get(self._started, timeout=timeout_s)
+
+    def _accept(self) -> socket.socket | None:
+        """The channel, if the next connection has the secret."""
+        channel, _ = self._listener.accept()
+        channel.settimeout(POLL_S * 10)
+        with suppress(OSError):
+            if secrets.compare_digest(channel.recv(TOKEN_BYTES, socket.MSG_WAITALL), self._token):
+                channel.settimeout(None)
+                channel.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                return channel
+        channel.close()
+        return None
+
+
+class Starter:
+    """The actor on the process' machine: starts the process, which ends when the actor ends."""
+
+    def start(self, host: str, port: int, token: bytes, entry: str, path: str, folder: str) -> int:
+        """Connect to the run and give the connection to a child; returns its process id.
+
+        Raises:
+            FileNotFoundError: when the machine lacks the working directory of the run.
+        """
+        if not os.path.isdir(folder):
+            raise FileNotFoundError(
+                f"machine {socket.gethostname()}: got no folder {folder}; need the run's working directory at the same "
+                "path on every machine; create or mount it there"
+            )
+        os.chdir(folder)
+        with socket.create_connection((host, port)) as channel:
+            channel.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            channel.sendall(token)
+            # Kept: the child ends when the pipe to its standard input closes.
+            self._child = start_child(channel, entry, path)
+        return self._child.pid
