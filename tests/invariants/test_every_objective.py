@@ -38,6 +38,8 @@ from bough.tree.needs import (
 OBJECTIVES = objectives()
 SEEDS = range(3)
 SHARES = [Normalizer(), Normalizer(by="unique_tokens"), Normalizer(by="constant", horizon_tokens=9)]
+CUTS = ((64, 2), (64, 1), (10, 1), (10**6, 1))
+"""Tokens of a micro-batch, and readers."""
 every = pytest.mark.parametrize("objective", OBJECTIVES.values(), ids=OBJECTIVES.keys())
 WHOLE = {name: each for name, each in OBJECTIVES.items() if PATHS in needs_of(each)}
 SEPARABLE = {name: each for name, each in OBJECTIVES.items() if name not in WHOLE}
@@ -389,7 +391,8 @@ def test_a_forest_in_stretches_is_path_by_path(objective: Objective, dtype: str,
     forest_ = batch.forest()
     assert len(forest_) < forest_.path_tokens
     assert len(forest_.chunks(10)) > 3
-    for micro_tokens, cpu_workers in ((10, 1), (64, 1), (64, 2), (10**6, 1)):
+    # Rounding is the same in all cuts.
+    for micro_tokens, cpu_workers in CUTS if dtype == "float64" else CUTS[:1]:
         again, packed = gradient_through(
             objective, batch, pair, critic, old, merges=True, micro_tokens=micro_tokens, cpu_workers=cpu_workers
         )

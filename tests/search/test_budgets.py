@@ -20,7 +20,7 @@ from bough.cli.catalogue import entries
 from bough.config.kinds import wrong_kind
 from bough.engine import InjectedFault, Request, Scripted
 from bough.env import Branching, Env, EnvFault, InProcessHost, Replay, State, Step
-from bough.rollout import Explorer, Limits, Rollout, TreeBuilder
+from bough.rollout import Explorer, Limits, RoleModel, Rollout, TreeBuilder
 from bough.search import Admissible, Best, ConstantValue, Level, MeanBackup, NodeValue, Search
 from bough.tree import Outcome, Task, Ternary, Tree
 
@@ -65,9 +65,11 @@ def grown(explorer: Explorer, env: Env, limits: Limits) -> tuple[Tree, Counted, 
 
     async def main() -> tuple[Tree, Rollout]:
         place = runner(engine, InProcessHost(env=env), limits=limits)
+        # It shares the engine, so that what it is asked is counted.
+        reference = RoleModel(engine=engine, renderer=place.agent.renderer, name="reference")
         rollout = Rollout(
             TreeBuilder(Task(id="t")),
-            replace(place.agent, critic=critic),
+            replace(place.agent, critic=critic, models={"reference": reference}),
             place.host,
             instructions="go",
             limits=limits,
