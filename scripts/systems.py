@@ -34,7 +34,7 @@ TRAINED = (
     "batch_tasks=2",
     "warmup.epochs=1",
     "warmup.demonstrations=8",
-    "tasks.count=16",
+    "tasks.count=100",
     "evaluation.tasks.count=2",
 )
 SEARCHED_SMALL = ("evaluation.tasks.count=2", "limits.tree_tokens=300")

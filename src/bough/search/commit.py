@@ -22,6 +22,8 @@ class Commit:
     best child by a score. Estimates below are kept; the paper starts from an empty tree. The search ends when an ended
     path is fixed, nothing is open, a budget runs out, or after `moves`. The answer is on the fixed path.
 
+    Try: `bough search runs/alpha_math_sokoban 'Commit()'`
+
     Attributes:
         search: The search that is repeated.
         to: What is fixed: the path to the best node, or one action.
