@@ -37,6 +37,7 @@ def test_one_paper_is_one_system_with_all_that_belongs_to_it() -> None:
         (entry.room, entry.name) for entry in found.entries
     }
     assert "bough train agent_q --on sokoban" in found.commands
+    assert by_paper["2510.24697"].name == "WebLeaper's filter", "a world that is like a paper's is not its system"
     assert "Agent Q" in show_systems()
 
 

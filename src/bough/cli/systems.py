@@ -17,6 +17,9 @@ COMMANDS: Mapping[str, str] = {
 }
 """The rooms whose entries are systems of their own; other pieces belong to the system with the same paper."""
 
+PLACES = ("worlds", "policies", "env")
+"""The rooms whose entries name the paper of a task or a model, which is no system."""
+
 SEARCHED, WITH_CRITIC = "grpo_sokoban", "alpha_math_sokoban"
 """The recipes whose runs are searched; the second where a search needs a critic."""
 
@@ -53,7 +56,7 @@ def systems() -> list[System]:
     """The systems, by name. The first paper of a docstring counts; the first entry of a system has a command."""
     by_paper: dict[str, list[Entry]] = {}
     for entry in entries():
-        if (title := TITLE.match(entry.summary)) is not None:
+        if entry.room not in PLACES and (title := TITLE.match(entry.summary)) is not None:
             by_paper.setdefault(title["paper"], []).append(entry)
     found = [System(paper=paper, entries=tuple(each)) for paper, each in by_paper.items()]
     return sorted((each for each in found if _commands(each.entries[0])), key=lambda each: each.name.lower())
