@@ -29,7 +29,8 @@ def search_long() -> World:
     Assumes an oracle for the warm-up. Success takes 16 to 19 turns, up to 41 with detours. States recur: a search that
     lists nothing new returns to the same state. Paths of one question share states. Half of the reward is for facts
     found, so a path that stops early has a lower return. The warm-up takes 24 passes: after the first, the policy
-    copies the last name, and only later the next relation of the question.
+    copies the last name, and only later the next relation of the question. It then solves 3 % of the held-out
+    questions: one wrong relation of 15 to 18 is enough to fail.
     """
     return World(
         name="search_long",
@@ -39,7 +40,7 @@ def search_long() -> World:
         limits=Limits(turns=41),
         sampling=Sampling(max_tokens=24),
         optimizer=Optimizer(learning_rate=3e-4, minibatches=2),
-        warmup=Warmup(demonstrations=2000, epochs=24, learning_rate=6e-3, batch_tokens=1024, shortcuts=0.04),
+        warmup=Warmup(demonstrations=2000, epochs=24, learning_rate=6e-3, batch_tokens=1024),
         schedule=Schedule(steps=30, batch_tasks=2),
         execution=Execution(threads=1),
         tasks=Tasks(split="train", count=2000),
