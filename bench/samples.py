@@ -73,10 +73,10 @@ class Sample:
     def rewarded(self, needs: Collection[Need] = (), discount: float = 1.0) -> list[Rewarded]:
         """The trees with what a rule needs.
 
-        Every head of a critic, and every adviser that knows no better, says the exact value of where a token is
-        written, with the rule's discount; "q1" and "q2" say that of the answer as a whole, "success_rate" the mean
-        return of the task. An appraiser says that value of where a turn begins. The reference takes every token for as
-        likely as the others. A channel that a rule needs holds the environment's rewards.
+        Every head of a critic, and every other adviser, gives the exact value of the state in which a token is
+        written, with the rule's discount; "q1" and "q2" give that of the whole answer, "success_rate" the mean return
+        of the task. An appraiser gives the value of the state before a turn. The reference has a uniform distribution
+        over tokens. A channel that a rule needs holds the environment's rewards.
         """
         exact, starts = self.world.exact, self.world.starts
         values, qualities = exact.solve(discount)

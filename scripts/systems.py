@@ -15,7 +15,7 @@ import textwrap
 import time
 from pathlib import Path
 
-from bough.cli.catalogue import FUNCTIONS, PIECES, Entry
+from bough.cli.catalogue import ROOMS, Entry
 from bough.cli.systems import COMMAND, SEARCHED, WITH_CRITIC, System, systems
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -55,10 +55,9 @@ def page() -> str:
 
 
 def _section(system: System) -> str:
-    """Name, paper, commands, what the first docstring says below its first line, pieces, results."""
+    """Name, paper, commands, the first docstring without its first line, pieces, results."""
     parts = [f"## {_heading(system)}", _wrapped(f"arXiv {system.paper}. {_capital(system.line)}")]
-    if system.commands:
-        parts.append("```sh\n" + "\n".join(system.commands) + "\n```")
+    parts.append("```sh\n" + "\n".join(system.commands) + "\n```")
     body = system.entries[0].text.partition("\n")[2]
     kept = body.split("\nArgs:")[0].split("\nAttributes:")[0].split("\nRaises:")[0].split("\nReturns:")[0]
     parts += [_paragraph(each) for each in COMMAND.sub("", kept).strip("\n").split("\n\n") if each.strip()]
@@ -82,7 +81,7 @@ def _measured(system: System) -> list[str]:
 
 
 def _title(entry: Entry) -> str:
-    return FUNCTIONS.get(entry.room, entry.room) if entry.room in FUNCTIONS else PIECES[entry.room][0]
+    return ROOMS[entry.room]
 
 
 def _heading(system: System) -> str:
@@ -103,7 +102,7 @@ def _wrapped(text: str) -> str:
 
 
 def _run(only: list[str]) -> None:
-    """Execute the commands in a temporary folder; print how long each took, and what the ones that failed said."""
+    """Execute the commands in a temporary folder; print the duration of each, and the messages of those that fail."""
     found = [each for system in systems() if not only or _names(system) & {*only} for each in system.commands]
     failed = 0
     runs = [each for each in (SEARCHED, WITH_CRITIC) if any(f"runs/{each} " in command for command in found)]
@@ -112,11 +111,11 @@ def _run(only: list[str]) -> None:
         for number, command in enumerate(dict.fromkeys([*searched, *found])):
             begin = time.monotonic()
             out = [] if command in searched else ["--out", f"others/{number}"]
-            said = _command(command, out if command.startswith("bough train") else [], folder)
-            failed += bool(said)
-            print(f"{time.monotonic() - begin:6.1f} s  {'FAILED' if said else 'ok':6}  {command}", flush=True)
-            if said:
-                print(textwrap.indent(said, "    "), flush=True)
+            error = _command(command, out if command.startswith("bough train") else [], folder)
+            failed += bool(error)
+            print(f"{time.monotonic() - begin:6.1f} s  {'FAILED' if error else 'ok':6}  {command}", flush=True)
+            if error:
+                print(textwrap.indent(error, "    "), flush=True)
     if failed:
         sys.exit(f"{failed} of {len(found)} commands failed")
 

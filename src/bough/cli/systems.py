@@ -7,8 +7,8 @@ from functools import cached_property
 
 from bough.cli.catalogue import ROOMS, Entry, entries
 
-TITLE = re.compile(r"(?:Experimental: )?(?P<name>[^:]+?),? \((?P<note>[^()]*arXiv (?P<paper>\d{4}\.\d{5})[^()]*)\)")
-COMMAND = re.compile(r"^Try: `(?P<command>bough [^`]+)`\.?$", re.MULTILINE)
+TITLE = re.compile(r"(?:Experimental: )?(?P<name>[^:]+?),? \(([^()]*arXiv (?P<paper>\d{4}\.\d{5})[^()]*)\)")
+COMMAND = re.compile(r"^Try: `(bough [^`]+)`\.?$", re.MULTILINE)
 
 COMMANDS: Mapping[str, str] = {
     "methods": "bough train {name} --on sokoban",

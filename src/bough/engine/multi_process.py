@@ -25,7 +25,7 @@ from bough.engine.generation import ROUNDS
 from bough.engine.router import Router, Work
 from bough.engine.worker import EngineWorker, Job
 from bough.engine.worker_process import Call, Cancel, Message, Renew, Scoring
-from bough.launch import STARTS, LaunchError, in_background, retried
+from bough.launch import STARTS, LaunchError, in_background, in_event_loop, retried
 
 
 @dataclass(slots=True, eq=False)
@@ -312,7 +312,7 @@ class MultiProcessEngine:
         worker.replaced = 0
         starting = _Replacement(in_background(partial(self._start, index), "bough-engine-start"), starts)
         self._starting[index] = starting
-        if _in_event_loop():
+        if in_event_loop():
             self._notify(index, starting)
         else:
             with suppress(Exception):  # `_started` handles it
@@ -362,14 +362,6 @@ class MultiProcessEngine:
         for job in jobs.values():
             self._router.done(index)
             job.fail(EngineFault(f"{fault} (exit status {status})"))
-
-
-def _in_event_loop() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
 
 
 def _end_started(started: "Future[EngineWorker]") -> None:

@@ -1,6 +1,6 @@
 """Processes of a run: where they start, on this machine or on a cluster, and the channel to each."""
 
-from bough.launch.background import in_background
+from bough.launch.background import in_background, in_event_loop
 from bough.launch.handshake import (
     STARTS,
     SetupError,
@@ -32,6 +32,7 @@ __all__ = [
     "check_count",
     "give_setup",
     "in_background",
+    "in_event_loop",
     "interface_to",
     "limit_waits",
     "ready_channel",

@@ -1,5 +1,6 @@
 """Work in a thread of its own."""
 
+import asyncio
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -30,3 +31,12 @@ def in_background(work: Callable[[], Result], name: str) -> "Future[Result]":
 
     threading.Thread(target=run, name=name, daemon=True).start()
     return outcome
+
+
+def in_event_loop() -> bool:
+    """Whether an event loop runs in this thread."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True

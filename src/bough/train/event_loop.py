@@ -7,6 +7,7 @@ from concurrent.futures import Future, wait
 from contextlib import suppress
 from typing import Any, TypeVar
 
+from bough.launch import in_event_loop
 from bough.lazy import torch
 
 T = TypeVar("T")
@@ -22,15 +23,7 @@ def run_coroutine(main: Coroutine[Any, Any, T]) -> T:
     it ends. Ctrl-C cancels `main` and raises `KeyboardInterrupt` after its clean-up; a second Ctrl-C raises it at
     once.
     """
-    return _run_in_thread(main) if _in_event_loop() else asyncio.run(main)
-
-
-def _in_event_loop() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
+    return _run_in_thread(main) if in_event_loop() else asyncio.run(main)
 
 
 def _run_in_thread(main: Coroutine[Any, Any, T]) -> T:

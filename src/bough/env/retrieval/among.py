@@ -15,7 +15,7 @@ class ListInstance:
 
     Attributes:
         facts: Indices of facts with one relation, each about another entity, in the order of the list.
-        answer: The place in `facts` of the only one with its value.
+        answer: The index in `facts` of the only one with its value.
     """
 
     facts: tuple[int, ...]
@@ -57,16 +57,15 @@ def list_is_solvable(found: RetrievableFacts, instance: ListInstance) -> bool:
 
 
 def list_question(found: RetrievableFacts, instance: ListInstance) -> Question:
-    """The question of an instance. Its evidence ends with the answer's fact, which is the last that a reader needs."""
-    graph, place = found.graph, found.corpus.locations
+    """The question of an instance. Its evidence ends with the answer's fact: the others are not needed."""
+    graph, locations = found.graph, found.corpus.locations
     facts = [graph.facts[index] for index in instance.facts]
     names = [graph.entities[fact.subject].name for fact in facts]
     answer = facts[instance.answer]
+    shown = [locations[index] for index in instance.facts[: instance.answer + 1]]
     evidence = [
-        Evidence(
-            document=place[index][0], text=place[index][1], query=forward_query(name, answer.relation), entity=name
-        )
-        for index, name in zip(instance.facts[: instance.answer + 1], names, strict=False)
+        Evidence(document=document, text=text, query=forward_query(name, answer.relation), entity=name)
+        for name, (document, text) in zip(names, shown, strict=False)
     ]
     return Question(
         text=f"Which of {', '.join(names)} has the {answer.relation} {answer.mention}?",
