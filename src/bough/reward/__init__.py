@@ -9,6 +9,7 @@ from bough.reward.mark import MarkReward
 from bough.reward.outcome import EnvReward, Success
 from bough.reward.overlong import Overlong
 from bough.reward.point_in_box import PointInBox
+from bough.reward.potential import PotentialGain, PotentialShaping
 from bough.reward.ranked_points import RankedPoints
 from bough.reward.reward import Reward, compute_rewards, reward_trees
 
@@ -22,6 +23,8 @@ __all__ = [
     "MarkReward",
     "Overlong",
     "PointInBox",
+    "PotentialGain",
+    "PotentialShaping",
     "RankedPoints",
     "Reward",
     "Success",

@@ -1,0 +1,148 @@
+"""Rewards from a potential of states: policy-invariant shaping, and raw gains."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bough.tree import Bools, Floats, Kind, Outcome, StageError, Tree, Verdict, leaves
+from bough.tree.needs import Need, appraised
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PotentialShaping:
+    """Channel "shaping": policy-invariant shaping (Ng, Harada and Russell 1999) by an appraiser's potential.
+
+    A turn from the state s to s' is paid
+
+        F = discount * P(s') - P(s),        P = 0 at the end of an episode; a truncated path keeps its last potential
+
+    Discounted returns of paths from one state that end change by the same number, so the best policy stays the best.
+    With discount .9, a path of five turns with the potentials 0, .2, .6, .45, .67 is paid .18, .34, -.195, .153, -.67,
+    whose discounted sum is 0. Between whole paths of a task shaping makes no difference; it helps credit of steps.
+
+    -P(s) is paid at the first node of the turn, discount * P(s') at the observation after it: with other observations
+    after the same action the pay differs. The potential of a state is the mean of the values of the turns from it.
+
+    Attributes:
+        column: The appraiser's column, with a value for each turn: that of the state before it.
+        discount: That of the credit rule, from 0 to 1; with another one the best policy may change.
+        weight: Factor, >= 0.
+    """
+
+    column: str = "progress"
+    discount: float = 1.0
+    weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.discount <= 1:
+            raise ValueError(f"PotentialShaping.discount: got {self.discount}; need a number from 0 to 1")
+        if not self.weight >= 0:
+            raise ValueError(f"PotentialShaping.weight: got {self.weight}; need 0 or more")
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """The column."""
+        return frozenset({appraised(self.column)})
+
+    def __call__(self, group: Sequence[Tree]) -> list[Mapping[str, Floats]]:
+        """Pays at the first node of each turn, and at observations.
+
+        Raises:
+            StageError: when a tree lacks the column.
+        """
+        return [{"shaping": self.weight * self._pay(tree)} for tree in group]
+
+    def _pay(self, tree: Tree) -> Floats:
+        value, known = state_potentials(tree, self.column)
+        begins = turn_begins(tree)
+        paid = np.zeros(tree.nodes)
+        paid[begins] = -value[tree.parent[begins]]
+        inner = known & (np.arange(tree.nodes) > 0)
+        paid[inner] += self.discount * value[inner]
+        cut = leaves(tree)
+        cut = cut[tree.outcome[cut] == Outcome.TRUNCATED]
+        paid[cut] += self.discount * np.asarray([_last_potential(tree, leaf, value, known) for leaf in cut.tolist()])
+        return paid
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PotentialGain:
+    """Channel "gain": by how much a turn raised an appraiser's potential; IGPO's with `AnswerProbe`.
+
+    A turn from the state s to s', in which the path goes on, is paid P(s') - P(s); the last turn of a path is paid
+    nothing. Potentials .1, .4, .3 pay .3, -.1, 0. Unlike `PotentialShaping` it changes which policy is the best: a path
+    that stops at a high potential earns it. IGPO (arXiv 2510.14967) has the probability of the true answer.
+
+    Attributes:
+        column: The appraiser's column, with a value for each turn: that of the state before it.
+        weight: Factor, >= 0.
+    """
+
+    column: str = "probe"
+    weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not self.weight >= 0:
+            raise ValueError(f"PotentialGain.weight: got {self.weight}; need 0 or more")
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """The column."""
+        return frozenset({appraised(self.column)})
+
+    def __call__(self, group: Sequence[Tree]) -> list[Mapping[str, Floats]]:
+        """Pays at the observations after turns.
+
+        Raises:
+            StageError: when a tree lacks the column.
+        """
+        return [{"gain": self.weight * self._pay(tree)} for tree in group]
+
+    def _pay(self, tree: Tree) -> Floats:
+        value, known = state_potentials(tree, self.column)
+        before, paid = np.zeros(tree.nodes), np.zeros(tree.nodes)
+        for node in range(1, tree.nodes):
+            parent = tree.parent[node]
+            before[node] = value[parent] if known[parent] else before[parent]
+            paid[node] = value[node] - before[node] if known[node] else 0.0
+        return paid
+
+
+def turn_begins(tree: Tree) -> Bools:
+    """[N] bool: the first `ACTION` node of each turn."""
+    acts = tree.kind == Kind.ACTION
+    return acts & ~acts[tree.parent]
+
+
+def state_potentials(tree: Tree, column: str) -> tuple[Floats, Bools]:
+    """[N] float64 and [N] bool: the potential of the state at each node that a turn begins from, and where it is known.
+
+    An appraiser has a value for each turn, at its last node. The potential is their mean over the turns that begin at
+    the node.
+
+    Raises:
+        StageError: when the tree lacks the column.
+    """
+    appraisal = tree.appraisals.get(column)
+    if appraisal is None:
+        raise StageError(
+            f"column: got {column!r} and a tree with the columns {sorted(tree.appraisals)} (task {tree.task.id}); need "
+            "a tree that has been appraised"
+        )
+    place = np.arange(tree.nodes)
+    acts, begins = tree.kind == Kind.ACTION, turn_begins(tree)
+    for node in np.flatnonzero(acts).tolist():
+        place[node] = tree.parent[node] if begins[node] else place[tree.parent[node]]
+    rated = acts & (appraisal.verdict == Verdict.OK)
+    count = np.bincount(place[rated], minlength=tree.nodes)
+    total = np.bincount(place[rated], appraisal.value[rated], minlength=tree.nodes)
+    return total / np.maximum(count, 1), count > 0
+
+
+def _last_potential(tree: Tree, leaf: int, value: Floats, known: Bools) -> float:
+    """The potential of the last state on the path whose potential is known; 0 without one."""
+    node = leaf
+    while node >= 0 and not known[node]:
+        node = int(tree.parent[node])
+    return float(value[node]) if node >= 0 else 0.0
