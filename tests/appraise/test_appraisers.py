@@ -186,6 +186,13 @@ def test_a_probe_asks_the_policy_for_the_answer(tmp_path: Path) -> None:
     assert len(counted(fail_unknown(appraised(trees(n=2), ask, AnswerProbe())[0], ["probe"]))) == 0
 
 
+def test_a_probe_takes_the_first_of_several_answers_and_does_not_count_what_stands_before_it(tmp_path: Path) -> None:
+    ask, engine = asker(by_seed, tmp_path)
+    several = [replace(tree, task=Task(id=tree.task.id, data={"answers": [["ab", "b"], ["c"]]})) for tree in trees(n=1)]
+    appraised(several, ask, AnswerProbe(field="answers", prefix="so: "))
+    assert all("so: ab" in Letters().text(each.prompt_tokens) for each in engine.requests)
+
+
 def test_a_search_asks_the_judge_and_not_the_policy() -> None:
     policy, judge = scripted(lambda rng: rng.choice("ab")), Scripted(script=lambda _: says("yes"))
     place = runner(policy)

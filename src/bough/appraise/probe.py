@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from bough.appraise.appraise import Columns
 from bough.appraise.ask import AskModels, Reply, Scoring, each
 from bough.appraise.path_fields import acts
+from bough.appraise.true_answer import true_answer
 from bough.tree import Entry, Tree, Verdict, context
 from bough.tree.needs import Need, appraised
 
@@ -16,16 +17,18 @@ class AnswerProbe:
     """The policy's probability of the true answer before each action: the potential of IGPO (arXiv 2510.14967).
 
     The value is the geometric mean of the probabilities of the answer's tokens, in (0, 1]. The true answer is a field
-    of the task's data; a task without it gets no value.
+    of the task's data, of a list the first; a task without it gets no value.
 
     Attributes:
         column: Name of the column.
         field: The field of `Task.data` with the answer.
+        prefix: Text before the answer, whose probability does not count.
         deadline_s: Maximum duration of a probe, in seconds.
     """
 
     column: str = "probe"
     field: str = "answer"
+    prefix: str = ""
     deadline_s: float = 120.0
 
     @property
@@ -38,12 +41,17 @@ class AnswerProbe:
         return {self.column: await each(self._tree(tree, ask) for tree in trees)}
 
     async def _tree(self, tree: Tree, ask: AskModels) -> Mapping[int, Entry]:
-        answer = tree.task.data.get(self.field)
+        answer = true_answer(tree.task, self.field)
         nodes = acts(tree)
         if answer is None:
             return {node: Entry(verdict=Verdict.UNPARSED) for node in nodes}
         scorings = [
-            Scoring(tokens=tuple(context(tree, node).tolist()), text=str(answer), deadline_s=self.deadline_s)
+            Scoring(
+                tokens=tuple(context(tree, node).tolist()),
+                text=answer,
+                prefix=self.prefix,
+                deadline_s=self.deadline_s,
+            )
             for node in nodes
         ]
         replies = await each(ask.score(scoring) for scoring in scorings)

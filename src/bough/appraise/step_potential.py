@@ -8,6 +8,7 @@ from typing import ClassVar
 from bough.appraise.appraise import Columns
 from bough.appraise.ask import AskModels, Continuation, Reply, Scoring, check_votes, each
 from bough.appraise.path_fields import acts, path_fields
+from bough.appraise.true_answer import true_answer
 from bough.tree import Entry, Ternary, Tree, Verdict, context, counted
 from bough.tree.needs import ENTROPIES, Need, appraised
 
@@ -25,10 +26,10 @@ class StepPotential:
     It is in [-1, 1]: 1 for a policy that is sure of the true answer, -1 for one that is sure of another, near 0 for one
     that does not know. acc .8 and conf .9 have .58; .1 and .9 have -.715.
 
-    The true answer is the field `field` of the task's data. A task without it has the last action of its first
-    successful path; while no path succeeds, acc is 0. A `prefix` such as "Final answer: " asks for an answer in
-    worlds whose actions are not all answers. The paper asks after each paragraph of one long answer; here a step is a
-    turn. In the released example acc and conf are products over the answer's tokens, divided by their number.
+    The true answer is the field `field` of the task's data, of a list the first. A task without it has the last action
+    of its first successful path; while no path succeeds, acc is 0. A `prefix` such as "Final answer: " asks for an
+    answer in worlds whose actions are not all answers. The paper asks after each paragraph of one long answer; here a
+    step is a turn. In the released example acc and conf are products over the answer's tokens, divided by their number.
 
     Cost: `n` samples of up to `max_tokens` tokens and one score for each action, stored and counted as those of judges.
 
@@ -62,8 +63,8 @@ class StepPotential:
 
     async def appraise(self, trees: Sequence[Tree], ask: AskModels) -> Columns:
         """The potential of the state before each action, at the action."""
-        known = trees[0].task.data.get(self.field) if trees else None
-        answer = _answer_of_success(trees) if known is None else str(known)
+        known = true_answer(trees[0].task, self.field) if trees else None
+        answer = _answer_of_success(trees) if known is None else known
         return {self.column: await each(self._tree(tree, ask, answer) for tree in trees)}
 
     async def _tree(self, tree: Tree, ask: AskModels, answer: str | None) -> Mapping[int, Entry]:

@@ -14,6 +14,7 @@ from bough.credit.gigpo import Gigpo
 from bough.credit.grpo import Grpo, dr_grpo, lite_ppo, loop, opo, rec, rloo
 from bough.credit.hae import Hae
 from bough.credit.hgpo import Hgpo
+from bough.credit.igpo import Igpo
 from bough.credit.implicit_q import ImplicitQ
 from bough.credit.ipa import Ipa
 from bough.credit.masked import MaskedSpans
@@ -54,6 +55,7 @@ __all__ = [
     "Grpo",
     "Hae",
     "Hgpo",
+    "Igpo",
     "ImplicitQ",
     "Ipa",
     "MaskedSpans",
