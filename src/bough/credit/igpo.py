@@ -23,10 +23,10 @@ class Igpo:
 
     Rewards .3, 1 and .1, 0 of two paths, over="turn" and std="none":   A = .6, .5 and -.6, -.5.
 
-    The information gain is `PotentialGain` with `AnswerProbe`, the outcome a reward of the last turn. Released
-    code subtracts the mean at equal token indices and does not divide; observation tokens restart its sum there, so early
-    turns get nothing of the outcome. With `over="turn"` and `std="none"` this is what it means to compute. A turn number
-    of only one path, and a tie, get 0.
+    The information gain is `PotentialGain` with `AnswerProbe`, the outcome a reward of the last turn. Released code
+    subtracts the mean at equal token indices and does not divide. Observation tokens restart its sum, so early turns
+    get nothing of the outcome. `over="turn"` and `std="none"` compute the same without that fault. A turn number of
+    only one path, and a tie, get 0.
 
     Attributes:
         over: The turns that are compared.

@@ -1,11 +1,23 @@
 """Hooks: stateful helpers that run between reward and credit, and resume bit for bit."""
 
 from bough.hooks.exit import ExIt
+from bough.hooks.fewest_calls import FewestCalls
 from bough.hooks.hook import HookRecipe
+from bough.hooks.length_history import LengthHistory
 from bough.hooks.pick_paths import PickPaths
 from bough.hooks.search_noise import SearchNoise
 from bough.hooks.snapshots import Snapshots
 from bough.hooks.success_replay import SuccessReplay
 from bough.hooks.tracker import Tracker
 
-__all__ = ["HookRecipe", "ExIt", "PickPaths", "SearchNoise", "Snapshots", "SuccessReplay", "Tracker"]
+__all__ = [
+    "ExIt",
+    "FewestCalls",
+    "HookRecipe",
+    "LengthHistory",
+    "PickPaths",
+    "SearchNoise",
+    "Snapshots",
+    "SuccessReplay",
+    "Tracker",
+]

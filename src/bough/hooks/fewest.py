@@ -1,0 +1,93 @@
+"""The smallest count among the successful paths of each task, across steps: a store for hooks."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bough.reward.endings import last_action, solved
+from bough.tree import Bools, Floats, Ints, Rewarded, Tree, counted, groups, sum_to_root
+
+Count: TypeAlias = Callable[[Tree], Floats]
+"""[N] float64: what is counted at each node; a path's count is the sum over its nodes."""
+
+Pay: TypeAlias = Callable[[Floats, Bools, float | None], Floats]
+"""[P]: the reward of paths by their counts [P], whether they succeed [P], and the fewest so far, None before any."""
+
+
+class FewestState:
+    """The fewest of each task, and the reward that compares paths with it.
+
+    The record is read before a batch and updated after it, so the order of paths does not matter.
+
+    Attributes:
+        fewest: By task id, the smallest count among its successful paths so far.
+    """
+
+    ready: bool = True
+
+    def __init__(self, channel: str, count: Count, pay: Pay, *, own_group: bool = False) -> None:
+        """Begin without records.
+
+        Args:
+            channel: Name of the reward channel, also of the metrics.
+            count: What is counted.
+            pay: The reward of paths.
+            own_group: Whether the paths of the present group are part of the record that they are compared with.
+        """
+        self.fewest: dict[str, float] = {}
+        self._channel, self._count, self._pay, self._own_group = channel, count, pay, own_group
+
+    def transform(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
+        """The trees with the channel; then the records with their paths."""
+        del seed
+        before, after = dict(self.fewest), self.fewest
+        for group in groups([each for each in rewarded if not each.tree.replayed]):
+            task = group[0].tree.task.id
+            found = [_paths(each.tree, self._count(each.tree)) for each in group]
+            good = np.concatenate([count[won] for _, count, won in found])
+            if len(good):
+                after[task] = min(after.get(task, np.inf), float(good.min()))
+        known = after if self._own_group else before
+        return [self._with_channel(each, known.get(each.tree.task.id)) for each in rewarded]
+
+    def observe(self, moved: Callable[[], float]) -> Mapping[str, float]:
+        """The number of tasks with a record, and the mean record."""
+        del moved
+        known = list(self.fewest.values())
+        mean = float(np.mean(known)) if known else 0.0
+        return {f"{self._channel}/tasks": float(len(known)), f"{self._channel}/fewest": mean}
+
+    def state(self) -> Mapping[str, NDArray[Any]]:
+        """All records."""
+        return {
+            "tasks": np.frombuffer(json.dumps(list(self.fewest)).encode(), dtype=np.uint8),
+            "fewest": np.asarray(list(self.fewest.values()), dtype=np.float64),
+        }
+
+    def load_state(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Restore the result of `state`, bit for bit."""
+        tasks: list[str] = json.loads(state["tasks"].tobytes())
+        self.fewest = dict(zip(tasks, state["fewest"].tolist(), strict=True))
+
+    def _with_channel(self, rewarded: Rewarded, fewest: float | None) -> Rewarded:
+        tree = rewarded.tree
+        last, count, won = _paths(tree, self._count(tree))
+        if len(np.unique(last)) < len(last):
+            raise ValueError(
+                f"{self._channel}: got an action of task {tree.task.id} that ends several paths; need one each"
+            )
+        if self._channel in rewarded.channels:
+            raise ValueError(f"{self._channel}: got a reward with this channel; need a name of its own for each")
+        paid = np.zeros(tree.nodes)
+        paid[last] = self._pay(count, won, fewest)
+        return replace(rewarded, channels={**rewarded.channels, self._channel: paid})
+
+
+def _paths(tree: Tree, count: Floats) -> tuple[Ints, Floats, Bools]:
+    """[P] each: the last action of each counted path, its count, and whether it succeeds."""
+    ends = counted(tree)
+    return last_action(tree)[ends], sum_to_root(tree, count)[ends], solved(tree)[ends]

@@ -1,0 +1,73 @@
+"""OTC: scales the reward of success by the number of tool calls."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bough.hooks.fewest import FewestState
+from bough.tree import Bools, Floats, Tree
+from bough.tree.needs import CALLS, Need
+from bough.tree.texts import calls_in
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FewestCalls:
+    """OTC-GRPO (arXiv 2504.14870): a success is paid most with the fewest tool calls with which the task was solved.
+
+    With m the calls of a path, n the fewest of the task's successful paths so far, this step included, and
+    f = 2 m n / (m + n), a success is scaled by
+
+        1 where m = n = 0;        cos(m pi / (2 m + smoothing)) where n = 0;        sin(f pi / (2 n)) else
+
+        n 2    m    0     1    2     3     4     8            n 0, smoothing 1    m   0    1    2
+               r    0  .866    1  .951  .866  .588                                r   1   .5  .309
+
+    Channel "fewest_calls" pays `weight` (r - 1) at the last action of a successful path, for a reward of success of
+    `weight`; failures are paid nothing. Calls that fail or are refused count. The paper's form for PPO is the cosine
+    alone.
+
+    Metrics: `fewest_calls/tasks`, tasks with a record; `fewest_calls/fewest`, the mean record.
+
+    Try: `bough train grpo --on search hooks='[FewestCalls()]'`
+
+    Attributes:
+        weight: The reward of a success without this hook, >= 0.
+        smoothing: c of the paper, > 0: how fast the reward falls where no call is needed.
+    """
+
+    weight: float = 1.0
+    smoothing: float = 1.0
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """Calls of tools."""
+        return frozenset({CALLS})
+
+    def __post_init__(self) -> None:
+        if not self.weight >= 0:
+            raise ValueError(f"FewestCalls.weight: got {self.weight}; need 0 or more")
+        if not self.smoothing > 0:
+            raise ValueError(f"FewestCalls.smoothing: got {self.smoothing}; need a number above 0")
+
+    def build(self, *, vocab_tokens: int, device: str, seed: int) -> FewestState:
+        """Return the state without records."""
+        del vocab_tokens, device, seed
+        return FewestState("fewest_calls", tool_calls, self.pay, own_group=True)
+
+    def pay(self, calls: Floats, success: Bools, fewest: float | None) -> Floats:
+        """[P]: the reward of paths with this many calls [P]."""
+        if fewest is None:
+            return np.zeros(len(calls))
+        return self.weight * np.where(success, self.factor(calls, fewest) - 1.0, 0.0)
+
+    def factor(self, calls: Floats, fewest: float) -> Floats:
+        """[P], in [0, 1]: r of paths with this many calls [P], for the fewest so far."""
+        if fewest == 0:
+            return np.where(calls == 0, 1.0, np.cos(calls * np.pi / (2 * calls + self.smoothing)))
+        mean = 2 * calls * fewest / (calls + fewest)
+        return np.sin(mean * np.pi / (2 * fewest))
+
+
+def tool_calls(tree: Tree) -> Floats:
+    """[N]: the tool calls of each node."""
+    return np.asarray([len(calls_in(info)) for info in tree.info], dtype=np.float64)

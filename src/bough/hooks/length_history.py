@@ -1,0 +1,72 @@
+"""HAPO: pays answers that are shorter than the shortest successful one so far."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from bough.hooks.fewest import FewestState
+from bough.tree import Bools, Floats, Tree, token_node
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LengthHistory:
+    """HAPO (arXiv 2505.11225): pays length against the task's shortest successful path of earlier steps.
+
+    With n the tokens that the policy sampled on a path and h the fewest on a successful path of the task before this
+    step, channel "length_history" at the last action is `weight` times, with u = cos(pi / 2 * min(n / h, 2)):
+
+        cosine    success    max(-0.7, u)                            failure    min(0, u)
+        linear    success    1 - n / h below h, 0 up to 1.1 h,       failure    0 below 1.1 h,
+                             then max(-0.7, -(n - 1.1 h) / h)                   then max(-1, -(n - 1.1 h) / h)
+
+        h 100    n             50     100     120     150     200     400
+        cosine   success     .707       0   -.309     -.7     -.7     -.7
+                 failure        0       0   -.309   -.707      -1      -1
+
+    A task that was never solved is paid nothing, so it has no pressure on length. With success paid 1 and `weight` up
+    to 1, every success is paid at least .3 and every failure at most 0.
+
+    In released code the record is lost when a run is resumed; here it is part of the checkpoint.
+
+    Metrics: `length_history/tasks`, tasks with a record; `length_history/fewest`, the mean record.
+
+    Try: `bough train grpo --on shop hooks='[LengthHistory()]'`
+
+    Attributes:
+        weight: From 0 to 1.
+        form: "cosine" or "linear".
+    """
+
+    weight: float = 1.0
+    form: Literal["cosine", "linear"] = "cosine"
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.weight <= 1:
+            raise ValueError(
+                f"LengthHistory.weight: got {self.weight}; need a number from 0 to 1, so that success is paid more "
+                "than failure"
+            )
+        if self.form not in ("cosine", "linear"):
+            raise ValueError(f"LengthHistory.form: got {self.form!r}; need 'cosine' or 'linear'")
+
+    def build(self, *, vocab_tokens: int, device: str, seed: int) -> FewestState:
+        """Return the state without records."""
+        del vocab_tokens, device, seed
+        return FewestState("length_history", sampled_tokens, self.pay)
+
+    def pay(self, tokens: Floats, success: Bools, fewest: float | None) -> Floats:
+        """[P]: the reward of paths with this many tokens [P]."""
+        if not fewest:
+            return np.zeros(len(tokens))
+        if self.form == "cosine":
+            found = np.cos(np.pi / 2 * np.minimum(tokens / fewest, 2.0))
+            return self.weight * np.where(success, np.maximum(-0.7, found), np.minimum(0.0, found))
+        over = np.minimum(0.0, -(tokens - 1.1 * fewest) / fewest)
+        short = np.maximum(0.0, 1.0 - tokens / fewest)
+        return self.weight * np.where(success, short + np.maximum(-0.7, over), np.maximum(-1.0, over))
+
+
+def sampled_tokens(tree: Tree) -> Floats:
+    """[N]: the sampled tokens of each node."""
+    return np.bincount(token_node(tree), tree.sampled, minlength=tree.nodes).astype(np.float64)
