@@ -183,7 +183,11 @@ def test_a_probe_asks_the_policy_for_the_answer(tmp_path: Path) -> None:
     known = column.verdict == Verdict.OK
     assert set(np.flatnonzero(known)) == set(np.flatnonzero(tree.kind == Kind.ACTION))
     assert np.all((column.value[known] > 0) & (column.value[known] <= 1))
-    assert len(counted(fail_unknown(appraised(trees(n=2), ask, AnswerProbe())[0], ["probe"]))) == 0
+    (unknown,) = appraised(
+        [replace(each, success=np.zeros_like(each.success)) for each in trees(n=2)], ask, AnswerProbe()
+    )
+    column = unknown.appraisals["probe"]
+    assert set(column.value[column.verdict == Verdict.OK].tolist()) == {0.0}, "no answer is known"
 
 
 def test_a_probe_takes_the_first_of_several_answers_and_does_not_count_what_stands_before_it(tmp_path: Path) -> None:

@@ -16,8 +16,9 @@ from bough.tree.needs import Need, appraised
 class AnswerProbe:
     """The policy's probability of the true answer before each action: the potential of IGPO (arXiv 2510.14967).
 
-    The value is the geometric mean of the probabilities of the answer's tokens, in (0, 1]. The true answer is a field
-    of the task's data, of a list the first; a task without it gets no value.
+    The value is the geometric mean of the probabilities of the answer's tokens, in (0, 1]. The true answer is the field
+    `field` of the task's data, of a list the first. A task without it has the last action of its first successful path;
+    while no path succeeds, the value is 0.
 
     Attributes:
         column: Name of the column.
@@ -38,13 +39,13 @@ class AnswerProbe:
 
     async def appraise(self, trees: Sequence[Tree], ask: AskModels) -> Columns:
         """The value of the state before each action, at the action."""
-        return {self.column: await each(self._tree(tree, ask) for tree in trees)}
+        answer = true_answer(trees, self.field)
+        return {self.column: await each(self._tree(tree, ask, answer) for tree in trees)}
 
-    async def _tree(self, tree: Tree, ask: AskModels) -> Mapping[int, Entry]:
-        answer = true_answer(tree.task, self.field)
+    async def _tree(self, tree: Tree, ask: AskModels, answer: str | None) -> Mapping[int, Entry]:
         nodes = acts(tree)
         if answer is None:
-            return {node: Entry(verdict=Verdict.UNPARSED) for node in nodes}
+            return {node: Entry(value=0.0, verdict=Verdict.OK) for node in nodes}
         scorings = [
             Scoring(
                 tokens=tuple(context(tree, node).tolist()),

@@ -7,9 +7,9 @@ from typing import ClassVar
 
 from bough.appraise.appraise import Columns
 from bough.appraise.ask import AskModels, Continuation, Reply, Scoring, check_votes, each
-from bough.appraise.path_fields import acts, path_fields
+from bough.appraise.path_fields import acts
 from bough.appraise.true_answer import true_answer
-from bough.tree import Entry, Ternary, Tree, Verdict, context, counted
+from bough.tree import Entry, Tree, Verdict, context
 from bough.tree.needs import ENTROPIES, Need, appraised
 
 
@@ -63,8 +63,7 @@ class StepPotential:
 
     async def appraise(self, trees: Sequence[Tree], ask: AskModels) -> Columns:
         """The potential of the state before each action, at the action."""
-        known = true_answer(trees[0].task, self.field) if trees else None
-        answer = _answer_of_success(trees) if known is None else known
+        answer = true_answer(trees, self.field)
         return {self.column: await each(self._tree(tree, ask, answer) for tree in trees)}
 
     async def _tree(self, tree: Tree, ask: AskModels, answer: str | None) -> Mapping[int, Entry]:
@@ -108,12 +107,3 @@ class StepPotential:
 def potential(acc: float, conf: float) -> float:
     """SPAE's step potential, in [-1, 1], of a correctness and a confidence in [0, 1]."""
     return 1.5 * acc * conf + 0.5 * acc - conf
-
-
-def _answer_of_success(trees: Sequence[Tree]) -> str | None:
-    """The last action of the first successful path; None without one."""
-    for tree in trees:
-        for leaf in counted(tree).tolist():
-            if tree.success[leaf] == Ternary.YES:
-                return path_fields(tree, leaf)["answer"] or None
-    return None

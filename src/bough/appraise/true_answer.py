@@ -3,13 +3,33 @@
 from collections.abc import Sequence
 from typing import cast
 
-from bough.tree import Task
+from bough.appraise.path_fields import path_fields
+from bough.tree import Task, Ternary, Tree, counted
 
 
-def true_answer(task: Task, field: str) -> str | None:
-    """The field of the task's data as a text; of a list, also of lists, the first; None where there is none."""
+def true_answer(trees: Sequence[Tree], field: str) -> str | None:
+    """The true answer of the task of these trees.
+
+    It is the field of the task's data; of a list, also of lists, the first. A task without it has the last action of
+    its first successful path; None without one.
+    """
+    if not trees:
+        return None
+    found = _in_data(trees[0].task, field)
+    return _of_success(trees) if found is None else found
+
+
+def _in_data(task: Task, field: str) -> str | None:
     found: object = task.data.get(field)
     while isinstance(found, list | tuple):
         items = cast("Sequence[object]", found)
         found = items[0] if items else None
     return None if found is None else str(found)
+
+
+def _of_success(trees: Sequence[Tree]) -> str | None:
+    for tree in trees:
+        for leaf in counted(tree).tolist():
+            if tree.success[leaf] == Ternary.YES:
+                return path_fields(tree, leaf)["answer"] or None
+    return None
