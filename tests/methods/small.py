@@ -2,11 +2,13 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
+from bough.appraise import Critique
 from bough.explore import Chains, Slate
 from bough.policy import Tiny, UtteranceCritic
 from bough.rollout import Explorer, PendingAction, Rollout
@@ -37,6 +39,14 @@ class Coin:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Parity:
+    """Reads any text as a critique: the first step is wrong where its length is odd."""
+
+    def __call__(self, text: str) -> AbstractSet[int]:
+        return {1} if len(text) % 2 else set()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Toss:
     """Quality: 0, 1/2 or 1 for each action, by its tokens, so that wrong candidates differ."""
 
@@ -52,6 +62,10 @@ def small(run: Run) -> Run:
     return run.replace(
         policy=Tiny(layers=1, width=32, heads=2),
         explorer=_small(method.explorer),
+        appraisers=tuple(
+            replace(each, read=Parity(), max_tokens=4) if isinstance(each, Critique) else each
+            for each in world.appraisers
+        ),
         limits=replace(world.limits, turns=4, tree_turns=20 if searches else world.limits.tree_turns),
         rewards=(*world.rewards, Coin()),
         hooks=tuple(

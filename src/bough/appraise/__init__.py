@@ -2,6 +2,7 @@
 
 from bough.appraise.appraise import Appraiser, appraise_trees
 from bough.appraise.ask import AskModels, Continuation, Question, Reply, Scoring, ask_votes
+from bough.appraise.critique import Critique
 from bough.appraise.judge import RubricJudge, step_critic
 from bough.appraise.probe import AnswerProbe
 from bough.appraise.prompts import LabelParser, NumberParser
@@ -13,6 +14,7 @@ __all__ = [
     "Appraiser",
     "AskModels",
     "Continuation",
+    "Critique",
     "LabelParser",
     "NumberParser",
     "Question",

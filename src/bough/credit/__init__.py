@@ -4,6 +4,7 @@ from bough.credit.archer import Archer
 from bough.credit.arpo import Arpo
 from bough.credit.aspo import Aspo
 from bough.credit.asymre import AsymRe
+from bough.credit.capo import Capo
 from bough.credit.credit import Credit, compares_with, compute_credit
 from bough.credit.empg import Empg
 from bough.credit.filtered import Filtered
@@ -45,6 +46,7 @@ __all__ = [
     "Arpo",
     "Aspo",
     "AsymRe",
+    "Capo",
     "Credit",
     "Empg",
     "Filtered",

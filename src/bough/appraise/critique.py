@@ -1,0 +1,154 @@
+"""Critiques of whole paths: a model names the wrong steps, and votes decide."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias, cast
+
+from bough.appraise.appraise import Columns
+from bough.appraise.ask import AskModels, Question, Reply, check_votes, each
+from bough.appraise.path_fields import acts, path_fields
+from bough.appraise.prompts import Reader, check_places
+from bough.tree import Entry, Tree, Verdict, counted, path
+from bough.tree.needs import POLICY, Need, appraised, roles
+
+PATH = (
+    "The agent was told:\n{instructions}\n\nIts steps, by number:\n{steps}\n\nWhich steps are wrong? Think about each, "
+    "then end with the list of their numbers, such as [2, 5], or [] if none is."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrongSteps:
+    """Parses an answer that ends with a list of numbers, such as [2, 5]; the last list of a text counts."""
+
+    def __call__(self, text: str) -> AbstractSet[int] | None:
+        """The numbers; None without a list."""
+        lists = re.findall(r"\[[\d,\s]*\]", text)
+        try:
+            return set(cast("list[int]", json.loads(lists[-1]))) if lists else None
+        except json.JSONDecodeError:
+            return None
+
+
+Vote: TypeAlias = Literal["intersection", "majority", "union", "average"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Critique:
+    """CAPO's critique (arXiv 2508.02298): `n` times a model reads a whole path and lists its wrong steps.
+
+    The value of a step, at its action, is 1 where it is wrong and 0 where it is not, by the votes of the critiques:
+
+        critiques {2}, {2, 3}, {} of four steps      intersection {}    majority {2}    union {2, 3}
+                                                     average 0, .667, .333, 0
+
+    A step on several paths is wrong by the votes of all their critiques. An answer without a list, or with the number
+    of no step, is no critique: it does not count as one that found nothing. A step without any critique has no value.
+
+    Cost: `n` questions for each path.
+
+    Attributes:
+        column: Name of the column.
+        vote: How critiques are combined: all say so, more than half, any, or the share of them.
+        n: Number of critiques of a path.
+        prompt: The question, with the placeholders {instructions}, {steps}, {turns}, {observation} and {answer}.
+        system: The system prompt.
+        read: Parses the numbers of the wrong steps, counted from 1.
+        role: The role whose model answers.
+        max_tokens: Maximum length of an answer.
+        temperature: Of the sampling.
+        deadline_s: Maximum duration of an answer, in seconds.
+    """
+
+    column: str = "critique"
+    vote: Vote = "majority"
+    n: int = 4
+    prompt: str = PATH
+    system: str = "You judge the work of an agent."
+    read: Reader[AbstractSet[int]] = WrongSteps()
+    role: str = POLICY
+    max_tokens: int = 512
+    temperature: float = 1.0
+    deadline_s: float = 120.0
+
+    def __post_init__(self) -> None:
+        check_votes(self)
+        check_places("Critique.prompt", self.prompt, "steps", "answer")
+        if self.vote not in ("intersection", "majority", "union", "average"):
+            raise ValueError(f"Critique.vote: got {self.vote!r}; need 'intersection', 'majority', 'union' or 'average'")
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """A model for the role, if it is not the policy's."""
+        return roles(self.role)
+
+    @property
+    def gives(self) -> frozenset[Need]:
+        """Its column."""
+        return frozenset({appraised(self.column)})
+
+    async def appraise(self, trees: Sequence[Tree], ask: AskModels) -> Columns:
+        """Whether each step is wrong, at its action."""
+        return {self.column: await each(self._tree(tree, ask) for tree in trees)}
+
+    async def _tree(self, tree: Tree, ask: AskModels) -> Mapping[int, Entry]:
+        ends, every = counted(tree).tolist(), set(acts(tree))
+        steps = {leaf: [node for node in path(tree, leaf).tolist() if node in every] for leaf in ends}
+        replies = await each(self._path(tree, leaf, steps[leaf], ask) for leaf in ends if steps[leaf])
+        asked = [leaf for leaf in ends if steps[leaf]]
+        votes: dict[int, list[tuple[Reply, bool | None]]] = {node: [] for node in sorted(every)}
+        for leaf, answers in zip(asked, replies, strict=True):
+            for reply in answers:
+                wrong = self.read(reply.text) if reply.verdict is Verdict.OK else None
+                if wrong is not None and not wrong <= set(range(1, len(steps[leaf]) + 1)):
+                    wrong = None
+                for number, node in enumerate(steps[leaf], start=1):
+                    votes[node].append((reply, None if wrong is None else number in wrong))
+        first = {steps[leaf][0]: self.n for leaf in asked}
+        return {node: self._entry(found, first.get(node, 0)) for node, found in votes.items()}
+
+    async def _path(self, tree: Tree, leaf: int, steps: Sequence[int], ask: AskModels) -> list[Reply]:
+        shown = [f"{number}. {path_fields(tree, node)['answer']}" for number, node in enumerate(steps, start=1)]
+        fields = path_fields(tree, leaf) | {"steps": "\n".join(shown)}
+        question = Question(
+            text=self.prompt.format_map(fields),
+            system=self.system,
+            role=self.role,
+            max_tokens=self.max_tokens,
+            temperature=self.temperature,
+            deadline_s=self.deadline_s,
+        )
+        return await each(ask(replace(question, vote=vote)) for vote in range(self.n))
+
+    def _entry(self, votes: Sequence[tuple[Reply, bool | None]], questions: int) -> Entry:
+        """The entry of a step; the questions of a path are counted at its first step."""
+        known = [wrong for _, wrong in votes if wrong is not None]
+        tokens = sum(reply.tokens for reply, _ in votes) if questions else 0
+        if not known:
+            last = votes[-1][0].verdict
+            verdict = Verdict.UNPARSED if last is Verdict.OK else last
+            return Entry(verdict=verdict, questions=questions, tokens=tokens)
+        value = combine(known, self.vote)
+        return Entry(value=value, verdict=Verdict.OK, votes=len(known), questions=questions, tokens=tokens)
+
+
+def combine(votes: Sequence[bool], vote: Vote) -> float:
+    """What critiques say of one step: 1 wrong, 0 right, or the share of them.
+
+    Args:
+        votes: For each critique whether the step is wrong; one or more.
+        vote: How they are combined.
+    """
+    share = sum(votes) / len(votes)
+    match vote:
+        case "intersection":
+            return float(share == 1)
+        case "majority":
+            return float(share > 0.5)
+        case "union":
+            return float(share > 0)
+        case "average":
+            return share

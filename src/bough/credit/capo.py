@@ -1,0 +1,67 @@
+"""Advantages from the outcome of a path and penalties of its wrong steps."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from bough.credit.normalize import normalize
+from bough.tree import Credited, Floats, Rewarded, StageError, path_view, spread_turns
+from bough.tree.needs import Need, channel
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capo:
+    """CAPO (arXiv 2508.02298): the outcome of the path, less the turn's own penalty; needs a channel of penalties.
+
+    With R the path's return without the channel `step`, and r that channel's reward of the turn itself, over the turns
+    of the task's paths, each path with the same weight (ddof 1):
+
+        v = R + r            A = (v - mean of v) / (std of v + epsilon)
+
+    With a success of 2 and a penalty of 1, v is 2 for a right step of a success, 1 for a wrong one, 0 for a right step
+    of a failure and -1 for a wrong one: a success with a mistake stays above a failure without. Long paths do not
+    weigh more in the mean, as they would over tokens.
+
+    Attributes:
+        step: The channel of the penalties.
+        std: The standard deviation to divide by: of the task, of the batch, or none.
+        epsilon: Added to the standard deviation, > 0.
+    """
+
+    compares: ClassVar[Literal["nothing"]] = "nothing"
+
+    step: str = "critique"
+    std: Literal["group", "batch", "none"] = "group"
+    epsilon: float = 1e-6
+
+    def __post_init__(self) -> None:
+        if not self.epsilon > 0:
+            raise ValueError(f"Capo.epsilon: got {self.epsilon}; need a number above 0")
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """The channel of penalties."""
+        return frozenset({channel(self.step)})
+
+    def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
+        """Credits every tree, in order.
+
+        Raises:
+            StageError: when a tree lacks the channel `step`.
+        """
+        for each in rewarded:
+            if self.step not in each.channels:
+                raise StageError(
+                    f"Capo.step: got {self.step!r} and the channels {sorted(each.channels)} (task {each.tree.task.id})"
+                    "; need a reward that pays this channel for steps, such as Judged(column=critique, weight=-1)"
+                )
+        view, own = path_view(rewarded), path_view([replace(each, channels=self._own(each)) for each in rewarded])
+        value = (view.returns - own.returns)[view.path] + own.reward
+        each_path = 1.0 / np.maximum(view.turns, 1)[view.path]
+        task = view.task[view.path]
+        return spread_turns(view, normalize(value, task, std=self.std, weight=each_path, epsilon=self.epsilon))
+
+    def _own(self, rewarded: Rewarded) -> dict[str, Floats]:
+        return {self.step: rewarded.channels[self.step]}
