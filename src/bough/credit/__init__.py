@@ -18,6 +18,7 @@ from bough.credit.implicit_q import ImplicitQ
 from bough.credit.ipa import Ipa
 from bough.credit.masked import MaskedSpans
 from bough.credit.opmd import OpmdBaseline
+from bough.credit.perplexity_band import PerplexityBand
 from bough.credit.poad import Poad, ntpo
 from bough.credit.process import Process
 from bough.credit.reinforce_pp import ReinforcePlusPlus, reinforce_pp_baseline
@@ -40,6 +41,7 @@ from bough.credit.treerl import TreeRl
 from bough.credit.turn_ppo import TurnPpo
 
 __all__ = [
+    "PerplexityBand",
     "Archer",
     "Arpo",
     "Aspo",

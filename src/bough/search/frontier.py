@@ -21,11 +21,13 @@ class Heap:
     Attributes:
         ranked: A heap; nodes that are no longer open are dropped when they are popped.
         known: Number of nodes of the tree that were pushed so far.
+        restarts: Number of restarted nodes that were pushed again so far.
         taken: The nodes of the last selection.
     """
 
     ranked: list[tuple[Rank, SearchNode]] = field(default_factory=list[tuple[Rank, SearchNode]])
     known: int = 0
+    restarts: int = 0
     taken: list[SearchNode] = field(default_factory=list[SearchNode])
 
 
@@ -53,9 +55,9 @@ class Best:
             return heapq.nsmallest(self.width, tree.live(), key=self._rank)
         heap: Heap = tree.notes.setdefault(("Best", id(self)), Heap())
         # A node with several expansions is pushed again.
-        for node in (*heap.taken, *tree.nodes[heap.known :]):
+        for node in (*heap.taken, *tree.nodes[heap.known :], *tree.restarted[heap.restarts :]):
             heapq.heappush(heap.ranked, (self._rank(node), node))
-        heap.known, heap.taken = len(tree.nodes), []
+        heap.known, heap.restarts, heap.taken = len(tree.nodes), len(tree.restarted), []
         while heap.ranked and len(heap.taken) < self.width:
             _, node = heapq.heappop(heap.ranked)
             if node.live:
