@@ -12,7 +12,17 @@ from tests.search.talk import ACTS, answer, questions, search, talk
 from bough.engine import Scripted
 from bough.env import InProcessHost
 from bough.rollout import Limits
-from bough.search import Best, KnownActions, Sample, Search, ShareStates, SubgoalHint, Subgoals, bfs_prover_v2
+from bough.search import (
+    Best,
+    KnownActions,
+    Sample,
+    Search,
+    ShareStates,
+    SubgoalHint,
+    Subgoals,
+    bfs_prover_v2,
+    web_pilot,
+)
 from bough.search.subgoal import REACHED, SubgoalValue
 from bough.search.tree import SearchTree
 from bough.tree import Kind, Tree
@@ -30,6 +40,8 @@ def planner(*plans: str) -> Any:
     def answered(read: str) -> str:
         if "up to" in read:
             return left.pop(0)
+        if "say in two sentences" in read.casefold():
+            return "b is wrong"
         letter, _, count = read.partition("present subgoal: ")[2].splitlines()[0].partition(" ")
         acts = [line[2:] for line in read.splitlines() if line.startswith("> ")]
         return "yes" if acts[-int(count or 1) :] == [letter] * int(count or 1) else "no"
@@ -81,9 +93,10 @@ def test_a_failed_search_makes_a_new_plan_from_the_present_state() -> None:
     engine = talk(act, planner("a 2\nb 3", "c 2"))
     tree = search(engine, small(), host=game(), limits=Limits(turns=4))
     assert answer(tree) == "aacc"
-    (revision,) = [each for each in questions(engine) if "did not reach" in each]
+    (revision,) = [each for each in questions(engine) if "did not reach the first" in each]
     assert "Reached so far:\n- a 2\nThe plan was:\n- b 3" in revision
-    assert "attempt at this subgoal failed: b 3" in reads(engine)[-1]
+    assert "easier ones, or replace it.\nb is wrong" in revision
+    assert "subgoal: c 2\nb is wrong" in reads(engine)[-2], "the first search after the revision has the reflection"
     none = search(talk(act, planner("a 2\nb 3")), small(revisions=0), host=game(), limits=Limits(turns=4))
     assert not none.success[none.answer].any() or answer(none) != "aacc"
 
@@ -137,6 +150,25 @@ def test_provers_expand_several_nodes_by_the_likelihood_of_their_actions() -> No
     assert answer(tree) == "aacc"
     acts = [node for node in range(len(tree.kind)) if "prior" in tree.info[node]]
     assert all(tree.rating[node] < 0 for node in acts), "mean log-probability"
+
+
+def test_web_pilot_plans_reflects_and_shows_what_earlier_actions_led_to() -> None:
+    """Three actions at a node, one after another; the plan is revised after the subtask that is reached."""
+
+    def tried(read: str, luck: random.Random) -> str:
+        state, wanted = read.rpartition("{")[2].splitlines()[0], read.rpartition("subgoal: ")[2][0]
+        return wanted if f"- c -> {state.strip('.')}c" in read else "c" if wanted == "a" else "a"
+
+    answered = planner("a 1\nb 1", "c 1")
+    say = lambda read: "7" if "0 to 10" in read else "so" if "two sentences" in read else answered(read)  # noqa: E731
+    engine = talk(tried, say)
+    tree = search(engine, web_pilot(rounds=3), host=game(wins="aa"), limits=Limits(turns=2))
+    read = reads(engine)
+    assert read[0].endswith("{.\nYour present subgoal: a 1}")
+    assert "You have tried this here before:\n- c -> c" in read[1]
+    assert [each for each in questions(engine) if "Change the plan" in each]
+    assert "Your present subgoal: c 1\nso" in read[2], "the revised plan, and a reflection on the last action"
+    assert answer(tree) == "aa"
 
 
 def test_a_budget_ends_everything_and_settings_are_checked() -> None:

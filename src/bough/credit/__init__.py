@@ -39,8 +39,10 @@ from bough.credit.tree_rpo import TreeRpo
 from bough.credit.treepo import TreePo
 from bough.credit.treerl import TreeRl
 from bough.credit.turn_ppo import TurnPpo
+from bough.credit.useful_turns import UsefulTurns
 
 __all__ = [
+    "UsefulTurns",
     "PerplexityBand",
     "Archer",
     "Arpo",

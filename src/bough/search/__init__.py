@@ -19,6 +19,8 @@ from bough.search.cr_planner import cr_planner
 from bough.search.critic_turns import CriticTurns
 from bough.search.descend import Descend
 from bough.search.dfsdt import dfsdt
+from bough.search.doraemon import doraemon
+from bough.search.draw_open import DrawOpen, UntilEnds
 from bough.search.dts import dts
 from bough.search.env_info import EnvInfo
 from bough.search.ets import RougeL, Similarity, Sparse, ets
@@ -35,6 +37,7 @@ from bough.search.judge import Confidence, Judge, JudgeAction
 from bough.search.lats import lats
 from bough.search.log_ratio import LogRatio, PathRating, implicit_beam
 from bough.search.mcts import mcts, puct
+from bough.search.mps_prover import mps_prover
 from bough.search.node import SearchNode
 from bough.search.pieces import Backup, Evaluate, Expand, Hint, Proposal, Prune, Rate, Score, Select
 from bough.search.prune import BackJump, BeamWidth, DedupeSimilar, DedupeStates, LimitRepeats, PruneBelow
@@ -43,6 +46,7 @@ from bough.search.rank import Pairwise, Ranked
 from bough.search.rebase import RebaseAllocation, rebase
 from bough.search.reflect import Critique, Reflections
 from bough.search.rethink import Rethink, rethink
+from bough.search.rules import ActionKind, FewestMatches, ShortestState
 from bough.search.score import AStarCost, Likelihood, NodeValue, Puct, QValue, RatedValue, Uct, VisitCount
 from bough.search.search import Search
 from bough.search.shared_states import KnownActions, ShareStates
@@ -147,11 +151,18 @@ __all__ = [
     "code_tree",
     "cr_planner",
     "dfsdt",
+    "doraemon",
+    "DrawOpen",
+    "UntilEnds",
     "dts",
     "ets",
     "i_mcts",
     "lats",
     "mcts",
+    "mps_prover",
+    "ActionKind",
+    "FewestMatches",
+    "ShortestState",
     "puct",
     "q_star",
     "rebase",

@@ -70,10 +70,7 @@ class Best:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnionOf:
-    """The union of several selections, each node once: several heaps over the same open nodes (MPS-Prover, 2505.10962).
-
-    Experimental: written from the paper's abstract. Its heaps are ordered by a critic and by simple rules, so that a
-    biased critic does not starve the other orders.
+    """The union of several selections, each node once: several heaps over the same open nodes, as in `mps_prover()`.
 
     Attributes:
         of: The selectors, at least one.

@@ -30,12 +30,14 @@ class Subgoal:
         text: The subgoal; "" for the task itself.
         done: The subgoals that were reached before it.
         advice: The planner's reflection on the last failed search; "" without one.
+        first: Number of the first node of its search.
     """
 
     number: int = 0
     text: str = ""
     done: tuple[str, ...] = ()
     advice: str = ""
+    first: int = 1
 
 
 def present_subgoal(tree: SearchTree) -> Subgoal:

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from bough.appraise.prompts import Lines, check_places
+from bough.appraise.prompts import Lines, Text, check_places
 from bough.engine import Sampling
+from bough.rollout.cursor import Cursor
 from bough.rollout.rollout import Rollout
 from bough.search.expand import Sample
 from bough.search.frontier import Best
@@ -12,8 +13,8 @@ from bough.search.node import SearchNode
 from bough.search.questions import asked, story
 from bough.search.search import Search
 from bough.search.shared_states import record_status
-from bough.search.subgoal import REACHED, Subgoal, SubgoalHint, SubgoalValue
-from bough.search.tree import SearchTree
+from bough.search.subgoal import REACHED, Subgoal, SubgoalHint, SubgoalValue, present_subgoal
+from bough.search.tree import SearchTree, best
 from bough.tree.needs import FORKS, POLICY, Need, roles
 
 PLAN = (
@@ -24,6 +25,10 @@ REVISE = (
     "The agent was told:\n{instructions}\n\nWhat happened:\n{turns}\n{observation}\n\n"
     "Reached so far:\n{done}\nThe plan was:\n{plan}\n{failed}\n"
     "Write up to {count} subgoals from here to the end of the task, each in one line."
+)
+REFLECT = (
+    "The agent was told:\n{instructions}\n\nWhat happened:\n{turns}\n{observation}\n\n"
+    "It did not reach this subgoal: {subgoal}\nSay in two sentences why, and what to do otherwise."
 )
 FAILED = "The agent did not reach the first of these subgoals. Divide it into easier ones, or replace it."
 REACHED_TEXT = "The first of these subgoals comes next. Change the plan where what the agent found requires it."
@@ -49,9 +54,9 @@ class Subgoals:
 
     The role's model divides the task into subgoals. The search runs for the first one, the path to the state that
     reaches it is fixed, and the next search begins there with no open nodes. After the last subgoal the search is for
-    the end of the task. When a search fails, the planner writes the rest of the plan again, up to `revisions` times;
-    then, or when a path ends without success, the next attempt begins at the start with a new plan. A success ends
-    everything. All searches share the status of states (`ShareStates`, `KnownActions`).
+    the end of the task. When a search fails, the planner reflects on its best path and writes the rest of the plan
+    again, up to `revisions` times; then, or when a path ends without success, the next attempt begins at the start with
+    a new plan. A success ends everything. All searches share the status of states (`ShareStates`, `KnownActions`).
 
     Attributes:
         search: The search of one subgoal; its `evaluate` gives a state that reaches the subgoal at least `stop_value`,
@@ -62,6 +67,8 @@ class Subgoals:
         attempts: Number of plans from the start.
         plan: The planner's prompt; it may use {count}, {instructions}, {turns} and {observation}.
         revise: The prompt of a revision; it may also use {done}, {plan} and {failed}.
+        why: The prompt of a reflection on a failed search; it may use {subgoal}. The answer is in the prompt of the
+            revision and, by `SubgoalHint`, in those of the next search.
         planning: Sampling settings of the plans; None for the agent's.
         role: The role whose model plans.
     """
@@ -73,6 +80,7 @@ class Subgoals:
     attempts: int = 1
     plan: str = PLAN
     revise: str = REVISE
+    why: str = REFLECT
     planning: Sampling | None = None
     role: str = POLICY
 
@@ -89,6 +97,7 @@ class Subgoals:
             )
         check_places("Subgoals.plan", self.plan, "count")
         check_places("Subgoals.revise", self.revise, "count", "done", "plan", "failed")
+        check_places("Subgoals.why", self.why, "subgoal")
 
     @property
     def needs(self) -> frozenset[Need]:
@@ -133,23 +142,34 @@ class Subgoals:
             if not left[0] or revisions >= self.revisions or tree.spent:
                 return False
             revisions += 1
+            advice = await self._reflection(tree)
             tree.restart(tree.root)
-            advice = f"An earlier attempt at this subgoal failed: {left[0]}"
-            left = [*(await self._revised(tree, done, left, FAILED) or left[:-1]), ""]
+            failed = f"{FAILED}\n{advice}".strip()
+            left = [*(await self._revised(tree, done, left, failed) or left[:-1]), ""]
         return False
 
     async def _reach(self, tree: SearchTree, text: str, done: tuple[str, ...], advice: str) -> SearchNode | None:
         """Search for a subgoal; returns the node that reaches it, a success before others, then the first."""
         number: int = tree.notes.get("subgoals", 0) + 1
         tree.notes["subgoals"] = number
-        tree.notes["subgoal"] = Subgoal(number=number, text=text, done=done, advice=advice)
-        first = len(tree.nodes)
+        goal = Subgoal(number=number, text=text, done=done, advice=advice, first=len(tree.nodes))
+        tree.notes["subgoal"] = goal
         await self.search.go(tree)
-        nodes = tree.nodes[first:]
+        nodes = tree.nodes[goal.first :]
         able = [node for node in nodes if self._reaches(node) and (text or node.success)]
         found = min(able, key=lambda node: (not node.success, node.number), default=None)
         record_status(tree, [tree.root, *nodes], found)
         return found
+
+    async def _reflection(self, tree: SearchTree) -> str:
+        """Why the search of the present subgoal failed, by its best path; "" without an answer."""
+        goal = present_subgoal(tree)
+        node = best(node for node in tree.nodes[goal.first :] if isinstance(node.at, Cursor)) or tree.root
+        text = self.why.format_map(story(tree, node) | {"subgoal": goal.text})
+        answer = await tree.within_budget(
+            asked(tree, node, "why", goal.number, system=SYSTEM, text=text, read=Text(), role=self.role)
+        )
+        return answer or ""
 
     def _reaches(self, node: SearchNode) -> bool:
         """Whether a node reaches the subgoal, or success; the end of a path without success reaches nothing more."""
