@@ -16,7 +16,7 @@ from bough.cli.catalogue import misfits
 from bough.cli.find import find_run, find_world, names
 from bough.config import ConfigError
 from bough.context import Turn
-from bough.env import Branching, InProcessHost, PlannerExecutor, Sokoban
+from bough.env import Branching, InProcessHost, ParallelCalls, PlannerExecutor, Sokoban
 from bough.objective import Kl
 from bough.reward import EnvReward
 from bough.rollout import Explorer
@@ -68,7 +68,7 @@ def test_a_method_keeps_what_belongs_to_the_world(method: str) -> None:
     """Environment, policy, warm-up, engine and held-out tasks stay the world's."""
     world = replace(find_world("sokoban"), name="other", env=Sokoban(size=7))
     run = find_run(method, world)
-    env = run.world.env.env if isinstance(run.world.env, PlannerExecutor) else run.world.env
+    env = run.world.env.env if isinstance(run.world.env, PlannerExecutor | ParallelCalls) else run.world.env
     assert (env, run.world.policy, run.world.warmup) == (world.env, world.policy, world.warmup)
     assert (run.world.execution, run.world.evaluation.tasks) == (world.execution, world.evaluation.tasks)
     assert {type(each) for each in world.rewards} <= {type(each) for each in run.world.rewards}
@@ -85,7 +85,7 @@ class Once(Sokoban):
 def test_a_method_with_forks_is_refused_where_states_step_once(method: str) -> None:
     run = find_run(method, replace(find_world("sokoban"), env=Once()))
     if FORKS in needs_of(run.method.explorer):
-        with pytest.raises(ConfigError, match="needs an environment that steps a state more than once; got env=Once"):
+        with pytest.raises(ConfigError, match="needs an environment that steps a state more than once; got env="):
             check(run)
     else:
         check(run)

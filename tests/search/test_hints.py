@@ -2,7 +2,6 @@
 """What the policy is told besides the observation."""
 
 import random
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -66,7 +65,7 @@ def test_siblings_that_were_carried_out_say_what_came_of_it() -> None:
     assert answer(tree) == "a"
 
 
-@pytest.mark.parametrize("how", [i_mcts(width=3, rounds=1), replace(web_pilot(width=3), rounds=1)])
+@pytest.mark.parametrize("how", [i_mcts(width=3, rounds=1), web_pilot(width=3, rounds=3).search])
 def test_siblings_are_told_with_what_came_of_them(how: Search) -> None:
     """Each action is carried out once, before the next is written; the last one when the search gets there."""
     engine = talk(different, lambda _: "5")

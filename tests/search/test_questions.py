@@ -1,20 +1,19 @@
-# ruff: noqa: ARG002, ARG005
+# ruff: noqa: ARG005
 """Searches in which the engine's word decides, and released defects that they do not have."""
 
 import asyncio
 import math
 import random
-from typing import ClassVar
 
 import numpy as np
 import pytest
 from tests.explore.stage import World, runner
 from tests.search.talk import actions, answer, letter, questions, search, talk
 
-from bough.env import Branching, InProcessHost, Split, State, Step
+from bough.env import InProcessHost
 from bough.rollout import Limits
 from bough.search import Hybrid, SearchNode, agent_q, ats, code_tree, cr_planner, i_mcts, spar, web_pilot
-from bough.tree import Outcome, Task
+from bough.tree import Task
 
 FAR = InProcessHost(env=World(length=9))
 
@@ -146,53 +145,6 @@ def test_budgets_are_exact(make: object) -> None:
         assert tree.answer.sum() == 1
         values = tree.value[~np.isnan(tree.value)].tolist()
         assert all(math.isfinite(value) for value in values)  # type: ignore[arg-type]
-
-
-class Programs:
-    """A program is a letter; `pays` says which share of the tests passes after which ones; all of them is solved."""
-
-    branching = Branching.COPY
-    instructions = "Program."
-    pays: ClassVar[dict[str, float]] = {"a": 0.5, "b": 0.2, "aa": 0.4, "ab": 0.6, "ba": 0.3, "bb": 0.25, "bab": 1.0}
-
-    def tasks(self, split: Split, count: int, seed: int) -> list[Task]:
-        return [Task(id=f"{split}-{number}", seed=seed) for number in range(count)]
-
-    def start(self, task: Task) -> State:
-        return State(observation=".", key="", value="")
-
-    def step(self, state: State, action: str) -> Step:
-        done = f"{state.value}{action}"
-        solved = self.pays.get(done) == 1.0
-        return Step(
-            state=State(observation=done, key=done, value=done),
-            reward=self.pays.get(done, 0.0),
-            outcome=Outcome.TERMINATED if solved else Outcome.OPEN,
-            success=solved,
-        )
-
-
-def test_code_tree_mends_what_gets_better_and_nothing_else() -> None:
-    engine = talk(lambda read, _: "b" if "- a" in read else "a", lambda read: "0" if "0 (it does" in read else "so")
-    tree = search(engine, code_tree(width=2), host=InProcessHost(env=Programs()), limits=Limits(turns=3))
-    found = actions(tree)
-    assert answer(tree) == "bab"
-    scores = {action: info["score"] for action, info in found.items() if "score" in info and len(action) < 3}
-    assert scores == pytest.approx({action: Programs.pays[action] for action in ("a", "b", "aa", "ab", "ba")})
-    assert "aaa" not in found, "aa is worse than a"
-    assert "aba" in found, "ab is better"
-
-
-def test_a_critic_can_keep_what_passes_fewer_tests() -> None:
-    """aa passes .4 where a passed .5, but fails in a way that is worth 5/15."""
-
-    def say(read: str) -> str:
-        return "so" if "0 (it does" not in read else "5" if "> a\na\n> a\naa\n" in read else "0"
-
-    engine = talk(lambda read, _: "b" if "- a" in read else "a", say)
-    tree = search(engine, code_tree(width=2), host=InProcessHost(env=Programs()), limits=Limits(turns=3))
-    assert actions(tree)["aa"]["score"] == pytest.approx(0.4 + 5 / 15)
-    assert "aaa" in actions(tree)
 
 
 def test_spar_refines_the_answer_with_which_a_task_begins() -> None:

@@ -105,6 +105,22 @@ class Text:
         return text.strip() or None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lines:
+    """Parses a list with one item a line, such as a plan, and drops numbers and dashes before the items.
+
+    Attributes:
+        most: Maximum number of items; None for all.
+    """
+
+    most: int | None = None
+
+    def __call__(self, text: str) -> tuple[str, ...] | None:
+        """The items; None for an empty list."""
+        items = (re.sub(r"^\s*(\d+[.):]|[-*])\s*", "", line).strip() for line in text.splitlines())
+        return tuple(item for item in items if item)[: self.most] or None
+
+
 def check_places(owner: str, prompt: str, *more: str) -> None:
     """Check that a prompt has no placeholders except `STORY` and `more`.
 

@@ -31,7 +31,7 @@ from bough.policy import Lora, ValueHead
 from bough.reward import Reward
 from bough.rollout import Explorer
 from bough.search import Backup, Evaluate, Expand, Hint, Prune, Rate, Score, Select
-from bough.train import EngineRecipe, ModelSource, PolicyRecipe, World
+from bough.train import EngineRecipe, ModelSource, PathRewriter, PolicyRecipe, World
 from bough.train.check import check
 
 Room: TypeAlias = tuple[str, tuple[str, ...], Any]
@@ -63,6 +63,7 @@ PIECES: dict[str, Room] = {
     "hooks": ("Hooks", ("bough.hooks", "bough.policy"), HookRecipe),
     "credit": ("Credit", ("bough.credit",), Credit),
     "curate": ("Filters", ("bough.curate",), Filter),
+    "revise": ("Demonstrations from trees", ("bough.train",), PathRewriter),
     "objective": ("Objectives", ("bough.objective",), Objective),
     "pairs": ("Parts of objectives: pairs", ("bough.objective",), Pairs),
     "critic": ("Critics", ("bough.policy",), ValueHead),

@@ -20,6 +20,7 @@ from bough.credit.implicit_q import ImplicitQ
 from bough.credit.ipa import Ipa
 from bough.credit.masked import MaskedSpans
 from bough.credit.opmd import OpmdBaseline
+from bough.credit.perplexity_band import PerplexityBand
 from bough.credit.poad import Poad, ntpo
 from bough.credit.process import Process
 from bough.credit.reinforce_pp import ReinforcePlusPlus, reinforce_pp_baseline
@@ -40,8 +41,11 @@ from bough.credit.tree_rpo import TreeRpo
 from bough.credit.treepo import TreePo
 from bough.credit.treerl import TreeRl
 from bough.credit.turn_ppo import TurnPpo
+from bough.credit.useful_turns import UsefulTurns
 
 __all__ = [
+    "UsefulTurns",
+    "PerplexityBand",
     "Archer",
     "Arpo",
     "Aspo",

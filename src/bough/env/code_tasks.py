@@ -1,7 +1,6 @@
 """Programming tasks with unit tests: the agent answers with code."""
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -59,8 +58,10 @@ class CodeTasks:
     program cannot read them; an assert that compares more than an expression to a literal runs with the program.
 
     With several attempts the agent reads the results of the visible tests after each wrong one. The episode ends when
-    an attempt passes them all, or with the last attempt. The hidden tests decide the reward; they are the visible ones
-    where a task has no others.
+    an attempt passes them all, or with the last attempt; with ends="attempts" only then, so that a program that passes
+    them all can be replaced. The hidden tests decide the reward; they are the visible ones where a task has no others.
+    `Step.info` has the shares of tests that pass: "passed" of the hidden ones, "visible" of the visible ones if they
+    ran.
 
     A generated task is a family with parameters, and both decide its split. Tasks of a file are split by the "split"
     of the row, else by the prompt. A row has the fields of MBPP (arXiv 2108.07732) or HumanEval (arXiv 2107.03374), or
@@ -76,6 +77,7 @@ class CodeTasks:
         hidden: Number of hidden tests of a generated task.
         reward: "share" is the share of hidden tests that pass; "all" is 1 when all pass, else 0.
         attempts: Maximum number of answers.
+        ends: What ends an episode before the last attempt: an attempt that passes all "visible" tests, or nothing.
         sandbox: The limits of the sandbox.
 
     Raises:
@@ -89,6 +91,7 @@ class CodeTasks:
     hidden: int = 8
     reward: Literal["share", "all"] = "share"
     attempts: int = 1
+    ends: Literal["visible", "attempts"] = "visible"
     sandbox: Sandbox = field(default_factory=Sandbox)
 
     def __post_init__(self) -> None:
@@ -106,6 +109,8 @@ class CodeTasks:
             )
         if self.reward not in ("share", "all"):
             raise ValueError(f"CodeTasks.reward: got {self.reward!r}; need 'share' or 'all'")
+        if self.ends not in ("visible", "attempts"):
+            raise ValueError(f"CodeTasks.ends: got {self.ends!r}; need 'visible' or 'attempts'")
 
     @property
     def branching(self) -> Branching:
@@ -171,19 +176,21 @@ class CodeTasks:
             return Step(state=state, outcome=before.outcome, valid=False)
         problem, answer = before.problem, code_of(action)
         last = before.attempts + 1 >= self.attempts
-        shown = () if last else problem.visible
+        shown = () if last and self.ends == "visible" else problem.visible
         both = self.report(problem, answer, (*shown, *problem.hidden))
         visible, hidden = (
             replace(both, results=part) for part in (both.results[: len(shown)], both.results[len(shown) :])
         )
         feedback = "" if last else feedback_of(shown, visible)
-        last = last or (bool(shown) and visible.share == 1)
+        last = last or (self.ends == "visible" and bool(shown) and visible.share == 1)
         over = Outcome.TERMINATED if last else Outcome.OPEN
         after = replace(before, attempts=before.attempts + 1, feedback=feedback, outcome=over)
-        success = last and hidden.share == 1
+        success = (last or self.ends == "attempts") and hidden.share == 1
         valid = 0 < len(answer.strip()) <= LONGEST and not both.error.startswith(NO_PYTHON)
         reward = (hidden.share if self.reward == "share" else float(success)) if last else 0.0
-        info: Mapping[str, object] = {"passed": hidden.share, "error": both.error}
+        info: dict[str, object] = {"passed": hidden.share, "error": both.error}
+        if shown:
+            info["visible"] = visible.share
         return Step(state=_state(after), reward=reward, outcome=over, valid=valid, success=success, info=info)
 
     def plan(self, state: State) -> tuple[str, ...] | None:

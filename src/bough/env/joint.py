@@ -36,9 +36,9 @@ class ParallelCalls:
 
     An action is one turn in every budget, whatever its number of calls.
 
-    The parser must accept several lines (`Tagged`). This follows a summary of the paper, not its text. The paper trains
-    a model on plans made from DFSDT's paths, and its runtime joins processes and threads; here an environment does the
-    join.
+    The parser must accept several lines (`Tagged`). This follows a summary of the paper, not its text. The paper's
+    runtime joins processes and threads; here an environment does the join. The method `dta_llama` trains on such plans,
+    which `ParallelPaths` makes from DFSDT's paths.
 
     Attributes:
         env: The inner environment.

@@ -84,6 +84,7 @@ class Observer:
             if not over and not spent:
                 node.info["needed_tokens"] = len(text)
             return number, _end(node, Outcome.TRUNCATED, step, spent if over or spent else TruncatedBy.CONTEXT)
+        node.success = step.success or None
         return number, replace(after, node=number, state=step.state, text=text, past=read.past, waiting=waiting)
 
     def _tokens(self, writer: Writer, read: SeatContext, state: State) -> tuple[Kind, tuple[int, ...]]:

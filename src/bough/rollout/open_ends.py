@@ -23,11 +23,11 @@ def end_open(builder: TreeBuilder, stopped: Mapping[int, TruncatedBy]) -> None:
         if number in inner or node.outcome is not Outcome.OPEN or dropped:
             continue
         node.outcome = Outcome.TRUNCATED
-        node.success, node.truncated_by = False, stopped.get(number, TruncatedBy.EXPLORER)
+        node.success, node.truncated_by = bool(node.success), stopped.get(number, TruncatedBy.EXPLORER)
     last = {node.parent: node.branch for node in sorted(builder.nodes, key=lambda node: node.branch)}
     for state in _left(builder, inner):
         end = NodeDraft(parent=state, kind=Kind.OBSERVATION, branch=1 + last[state], outcome=Outcome.TRUNCATED)
-        end.success, end.truncated_by = False, stopped.get(state, TruncatedBy.EXPLORER)
+        end.success, end.truncated_by = bool(builder.nodes[state].success), stopped.get(state, TruncatedBy.EXPLORER)
         builder.add(end)
 
 

@@ -10,8 +10,8 @@ from bough.search.ats import ats
 from bough.search.backup import AdvantageBackup, MaxBackup, MeanBackup, SoftmaxBackup, SumBackup
 from bough.search.best_first import beam, best_first
 from bough.search.best_of import BestOf
-from bough.search.bfs_prover import bfs_prover
-from bough.search.code_tree import PruneRegressions, code_tree
+from bough.search.bfs_prover import bfs_prover, bfs_prover_v2
+from bough.search.code_tree import ProgramCritic, PruneRegressions, code_tree
 from bough.search.combine import Agreement, EnvReturn, ExecuteAndEvaluate, Mix
 from bough.search.commit import Commit
 from bough.search.commit_to_executed import CommitToExecuted
@@ -19,7 +19,10 @@ from bough.search.cr_planner import cr_planner
 from bough.search.critic_turns import CriticTurns
 from bough.search.descend import Descend
 from bough.search.dfsdt import dfsdt
+from bough.search.doraemon import doraemon
+from bough.search.draw_open import DrawOpen, UntilEnds
 from bough.search.dts import dts
+from bough.search.env_info import EnvInfo
 from bough.search.ets import RougeL, Similarity, Sparse, ets
 from bough.search.evaluate import ConstantValue, CriticValue, OracleValue, RolloutValue
 from bough.search.expand import Admissible, Sample
@@ -28,11 +31,13 @@ from bough.search.frontier import Best, DepthFirst, Level, UnionOf
 from bough.search.hints import FixedHint, Hints, KindHint, Siblings
 from bough.search.hybrid import Hybrid
 from bough.search.i_mcts import i_mcts
+from bough.search.ideas import Ideas
 from bough.search.imagine import Imagine, WebDreamer
 from bough.search.judge import Confidence, Judge, JudgeAction
 from bough.search.lats import lats
 from bough.search.log_ratio import LogRatio, PathRating, implicit_beam
 from bough.search.mcts import mcts, puct
+from bough.search.mps_prover import mps_prover
 from bough.search.node import SearchNode
 from bough.search.pieces import Backup, Evaluate, Expand, Hint, Proposal, Prune, Rate, Score, Select
 from bough.search.prune import BackJump, BeamWidth, DedupeSimilar, DedupeStates, LimitRepeats, PruneBelow
@@ -41,9 +46,13 @@ from bough.search.rank import Pairwise, Ranked
 from bough.search.rebase import RebaseAllocation, rebase
 from bough.search.reflect import Critique, Reflections
 from bough.search.rethink import Rethink, rethink
+from bough.search.rules import ActionKind, FewestMatches, ShortestState
 from bough.search.score import AStarCost, Likelihood, NodeValue, Puct, QValue, RatedValue, Uct, VisitCount
 from bough.search.search import Search
+from bough.search.shared_states import KnownActions, ShareStates
 from bough.search.spar import spar
+from bough.search.subgoal import SubgoalHint, SubgoalValue
+from bough.search.subgoals import Subgoals
 from bough.search.tree import SearchTree
 from bough.search.tree_planner import TreePlanner
 from bough.search.web_pilot import web_pilot
@@ -92,7 +101,10 @@ __all__ = [
     "ConstantValue",
     "FinishPathFirst",
     "OracleValue",
+    "EnvInfo",
     "EnvReturn",
+    "Ideas",
+    "ProgramCritic",
     "Pairwise",
     "Prune",
     "Puct",
@@ -130,14 +142,27 @@ __all__ = [
     "beam",
     "best_first",
     "bfs_prover",
+    "bfs_prover_v2",
+    "KnownActions",
+    "ShareStates",
+    "SubgoalHint",
+    "SubgoalValue",
+    "Subgoals",
     "code_tree",
     "cr_planner",
     "dfsdt",
+    "doraemon",
+    "DrawOpen",
+    "UntilEnds",
     "dts",
     "ets",
     "i_mcts",
     "lats",
     "mcts",
+    "mps_prover",
+    "ActionKind",
+    "FewestMatches",
+    "ShortestState",
     "puct",
     "q_star",
     "rebase",

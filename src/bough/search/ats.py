@@ -10,7 +10,7 @@ def ats() -> Search:
     """Experimental: Autonomous tree-search (arXiv 2310.10686): the model writes the search as text; one path.
 
     Written from a summary of the paper. The text is limited by the agent's `sampling.max_tokens`, or `limits.tokens` in
-    all; the action is what the parser extracts from it.
+    all; the action is what the parser extracts from it. The method of the same name trains a policy to write it.
     """
     text = (
         "Before you act, write a search: list the possible actions, what each leads to and how promising that is; "

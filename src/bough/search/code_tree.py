@@ -1,28 +1,43 @@
-"""CodeTree: programs are written, tested and repaired, depth first."""
+"""CodeTree: strategies, programs and repairs in one tree, guided by tests and by a critic that accepts or rejects."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from bough.appraise.prompts import NumberParser
-from bough.search.combine import EnvReturn, Mix
-from bough.search.expand import Sample
+from bough.appraise.prompts import LabelParser, NumberParser, Reader, check_places
+from bough.engine import Sampling
+from bough.search.env_info import EnvInfo
 from bough.search.frontier import DepthFirst
-from bough.search.hints import Hints, Siblings
-from bough.search.judge import Judge
+from bough.search.ideas import Ideas
 from bough.search.node import SearchNode
-from bough.search.reflect import Critique
+from bough.search.pieces import Evaluate
+from bough.search.questions import asked, story
 from bough.search.search import Search
 from bough.search.tree import SearchTree
+from bough.tree.needs import POLICY, Need, roles
 
-TESTS = (
+RATE = (
     "The agent was told:\n{instructions}\n\nWhat happened:\n{turns}\n{observation}\n\n"
-    "How near is what the last program did to what it should do? Answer with a number from 0 (it does not run) over 3 "
-    "(it is wrong in a way that shows a pattern) to 5 (all is right)."
+    "How near is what the last program did to what it should do? Explain it, and end with a number from 0 (it does not "
+    "run) over 3 (it is wrong in a way that shows a pattern) to 5 (all is right)."
 )
-
-
-ALL = 4 / 3
-"""Value of a program that passes all tests and that the critic rates highest."""
+VERIFY = (
+    "The agent was told:\n{instructions}\n\nWhat happened:\n{turns}\n{observation}\n\n"
+    "The last program passes all tests that are shown. Is it right for every other input, too? Explain it, and end "
+    "with accept or reject."
+)
+STRATEGIES = (
+    "{instructions}\n\n{observation}\n\n"
+    "Name up to {count} different strategies for this program. Write each in one line, the most promising first."
+)
+REPAIRS = (
+    "The agent was told:\n{instructions}\n\nWhat happened:\n{turns}\n{observation}\n\nThe critic wrote: {review}\n"
+    "The strategy of the program: {strategy}\n"
+    "Name up to {count} different ways to repair the last program. Write each in one line, the most promising first."
+)
+ACCEPTED = 2.0
+"""Value of a program that passes all visible tests and that the critic accepts."""
+RATED = 1 / 3
+"""Largest share of the critic's rating in a value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,28 +55,106 @@ class PruneRegressions:
                 tree.prune(node)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Review:
+    """Parses the critic's answer, and keeps its text.
+
+    Attributes:
+        read: Parses the verdict or the rating.
+    """
+
+    read: Reader[float]
+
+    def __call__(self, text: str) -> tuple[float, str] | None:
+        found = self.read(text)
+        return None if found is None else (found, text.strip())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgramCritic:
+    """The value of a program from its tests and from a critic that rates, accepts or rejects it (CodeTree).
+
+        share + rating / 3      fails a visible test; the critic's rating is in [0, 1], and 0 at the end of a path
+        4/3                     passes all of them, and the critic rejects it
+        2                       passes all of them, and the critic accepts it
+
+    The critic's text about a program is in the prompt of its repairs (`Ideas`). An answer that can't be parsed rejects,
+    or has rating 0. Tests .6 and an answer that ends with 4: .6 + .8 / 3 = .867. The root has value 0.
+
+    Attributes:
+        tests: The share of the visible tests that a program passes, in [0, 1].
+        rate: The question about a program that fails; the answer ends with a number from 0 to 5.
+        verify: The question about a program that passes; the answer ends with "accept" or "reject".
+        sampling: Sampling settings of the answers; None for the agent's.
+        role: The role whose model is the critic.
+    """
+
+    tests: Evaluate = field(default_factory=EnvInfo)
+    rate: str = RATE
+    verify: str = VERIFY
+    sampling: Sampling | None = None
+    role: str = POLICY
+
+    def __post_init__(self) -> None:
+        check_places("ProgramCritic.rate", self.rate)
+        check_places("ProgramCritic.verify", self.verify)
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """A model for the role, if it is not the policy's."""
+        return roles(self.role)
+
+    async def __call__(self, tree: SearchTree, node: SearchNode) -> float:
+        """The value.
+
+        Raises:
+            BudgetExceeded: when the critic's answer does not fit a budget.
+        """
+        if node.parent is None:
+            return 0.0
+        share = await self.tests(tree, node)
+        if share < 1:
+            rating = 0.0
+            if not node.ended:
+                rating = await self._ask(tree, node, "rate", self.rate, NumberParser(low=0.0, high=5.0))
+            return share + RATED * rating
+        accepted = await self._ask(tree, node, "verify", self.verify, LabelParser(worth={"accept": 1.0, "reject": 0.0}))
+        return ACCEPTED if accepted else 1 + RATED
+
+    async def _ask(self, tree: SearchTree, node: SearchNode, name: str, prompt: str, read: Reader[float]) -> float:
+        """The parsed answer, whose text is stored for the prompt of repairs; 0 without one."""
+        text = prompt.format_map(story(tree, node))
+        answer = await asked(
+            tree, node, name, system="", text=text, read=_Review(read=read), sampling=self.sampling, role=self.role
+        )
+        found, node.notes["review"] = answer or (0.0, "")
+        return found
+
+
 def code_tree(width: int = 3, programs: int = 20) -> Search:
-    """CodeTree (arXiv 2411.04329): diverse programs, each repaired from critique while it improves; needs forks.
+    """CodeTree (arXiv 2411.04329): strategies, programs, repairs, and a critic that accepts or rejects; needs forks.
 
-    For environments in which an action is a program, and observation and reward show which tests it passes. The value
-    is the share of passed tests, plus up to 1/3 by a critic that rates how it failed (0 to 5). A program with a lower
-    value than the one it repairs is not repaired further; one that solves the task has value 4/3 and ends the search.
-    The depth of repairs is `limits.turns` (3 in the paper); programs at that depth have value 0 unless they solve the
-    task. Any program may be the answer.
+    For environments in which an action is a program, such as those of the world `code` with `env.ends=attempts`,
+    `env.visible=2`, `env.attempts=3` and `limits.turns=3`. At the root a thinker lists up to `width` strategies, and
+    the policy writes a program for each. A program is run when it is selected, depth first and in the order of the
+    list. `ProgramCritic` values it by the visible tests: it rates a program that fails one, and accepts or rejects a
+    program that passes all. An accepted program ends the search. The thinker then lists repairs from the results of the
+    tests and the critic's text; a program with a lower value than the one it repairs is not repaired further. The
+    hidden tests have no influence where a task has visible ones; without them the reward is the share of tests.
+    `limits.turns` is the depth (3 in the paper), and `programs` the maximum number of
+    programs. The answer is the program of the highest value.
 
-    The released code requests all strategies, or all repairs of a program, in one call; here the prompt of each has the
-    earlier ones. It also prunes a program of equal value that lies deeper than its score.
+    The released code also prunes a program of equal value that lies deeper than its rating, and accepts a program at
+    the last depth whose parent passed the visible tests, too. Without an accepted program its answer is the last one
+    that failed a visible test.
     """
     return Search(
         select=DepthFirst(),
-        expand=Sample(width=width, hint=Hints(parts=(Critique(), Siblings()))),
-        evaluate=Mix(
-            parts=(EnvReturn(last=True), Judge(prompt=TESTS, read=NumberParser(low=0.0, high=5.0))),
-            weights=(1.0, ALL - 1),
-        ),
+        expand=Ideas(width=width, strategies=STRATEGIES, repairs=REPAIRS, text="Follow this hint of an expert: {idea}"),
+        evaluate=ProgramCritic(),
         prune=(PruneRegressions(),),
-        success_value=ALL,
-        stop_value=ALL,
+        success_value=None,
+        stop_value=ACCEPTED,
         anywhere=True,
         rounds=programs + 1,
     )

@@ -21,11 +21,13 @@ class Heap:
     Attributes:
         ranked: A heap; nodes that are no longer open are dropped when they are popped.
         known: Number of nodes of the tree that were pushed so far.
+        restarts: Number of restarted nodes that were pushed again so far.
         taken: The nodes of the last selection.
     """
 
     ranked: list[tuple[Rank, SearchNode]] = field(default_factory=list[tuple[Rank, SearchNode]])
     known: int = 0
+    restarts: int = 0
     taken: list[SearchNode] = field(default_factory=list[SearchNode])
 
 
@@ -53,9 +55,9 @@ class Best:
             return heapq.nsmallest(self.width, tree.live(), key=self._rank)
         heap: Heap = tree.notes.setdefault(("Best", id(self)), Heap())
         # A node with several expansions is pushed again.
-        for node in (*heap.taken, *tree.nodes[heap.known :]):
+        for node in (*heap.taken, *tree.nodes[heap.known :], *tree.restarted[heap.restarts :]):
             heapq.heappush(heap.ranked, (self._rank(node), node))
-        heap.known, heap.taken = len(tree.nodes), []
+        heap.known, heap.restarts, heap.taken = len(tree.nodes), len(tree.restarted), []
         while heap.ranked and len(heap.taken) < self.width:
             _, node = heapq.heappop(heap.ranked)
             if node.live:
@@ -68,10 +70,7 @@ class Best:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnionOf:
-    """The union of several selections, each node once: several heaps over the same open nodes (MPS-Prover, 2505.10962).
-
-    Experimental: written from the paper's abstract. Its heaps are ordered by a critic and by simple rules, so that a
-    biased critic does not starve the other orders.
+    """The union of several selections, each node once: several heaps over the same open nodes, as in `mps_prover()`.
 
     Attributes:
         of: The selectors, at least one.

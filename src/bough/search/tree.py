@@ -25,6 +25,7 @@ class SearchTree:
         rollout: Executes the operations.
         root: The root of the search; a descendant of the first root after `commit_to`.
         nodes: All nodes, by number.
+        restarted: The nodes at which a search was restarted, in order.
         rollout_ends: Ends of paths that were rolled out from a node, and are not nodes of the search.
         spent: Whether a budget has run out.
         faults: Number of engine faults; stored in the root's info.
@@ -39,6 +40,7 @@ class SearchTree:
         self.success_value, self.failure_value = success_value, failure_value
         self.root = SearchNode(number=0, parent=None, at=root)
         self.nodes = [self.root]
+        self.restarted: list[SearchNode] = []
         self.spent = False
         self.faults = 0
         self.notes: dict[object, Any] = {}
@@ -206,6 +208,21 @@ class SearchTree:
             self.mark_expanded(here.parent)
             here = here.parent
         self.root = node
+
+    def restart(self, node: SearchNode) -> None:
+        """Search again from an executed node, which becomes the root: prune all open nodes, and expand it again.
+
+        It has no children then, so that an action that was tried before can be tried again.
+        """
+        for each in self.live():
+            self.prune(each)
+        for each in node.children:
+            self.prune(each)
+        for each in node.path():
+            each.pruned = each.closed = False
+        node.children, node.expanded, node.expansions = [], False, 0
+        self._open[node.number] = self.root = node
+        self.restarted.append(node)
 
     def store_results(self, *, anywhere: bool = False) -> None:
         """Store the results of the search and the answer, as in `answer`, in the rollout's tree."""

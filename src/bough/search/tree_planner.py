@@ -1,11 +1,10 @@
 """Tree-Planner: plans are sampled once and merged to a trie; the agent decides at its forks."""
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from bough.appraise.prompts import Choice, Text, check_places
+from bough.appraise.prompts import Choice, Lines, check_places
 from bough.engine import Sampling
 from bough.rollout.cursor import Cursor
 from bough.rollout.rollout import Rollout
@@ -126,19 +125,18 @@ class TreePlanner:
 
     async def _plan(self, tree: SearchTree, number: int) -> list[str]:
         text = self.plan.format(**story(tree, tree.root))
-        reply = await asked(
+        found = await asked(
             tree,
             tree.root,
             "plan",
             number,
             system=SYSTEM,
             text=text,
-            read=Text(),
+            read=Lines(most=tree.rollout.limits.turns),
             sampling=self.planning,
             role=self.role,
         )
-        lines = [re.sub(r"^\s*(\d+[.):]|[-*])\s*", "", line).strip() for line in (reply or "").splitlines()]
-        return [line for line in lines if line][: tree.rollout.limits.turns]
+        return list(found or ())
 
     async def _follow(self, tree: SearchTree, trie: Step) -> None:
         """Follow the plans."""

@@ -17,9 +17,12 @@ from bough.train.models import (
     ModelSource,
     StartingWeights,
 )
+from bough.train.parallel_paths import ParallelPaths
 from bough.train.recorder import read_heldout
 from bough.train.revise import Reader, Revise, RevisedPath
+from bough.train.rewrite import PathRewriter
 from bough.train.run import Method, Run, World
+from bough.train.search_traces import SearchTraces
 from bough.train.seat_policy import FrozenPolicy, OwnPolicy, SeatPolicy
 from bough.train.settings import (
     Checkpointing,
@@ -50,6 +53,9 @@ __all__ = [
     "OwnPolicy",
     "SeatPolicy",
     "ModelSource",
+    "ParallelPaths",
+    "PathRewriter",
+    "SearchTraces",
     "StartingWeights",
     "Checkpointing",
     "Demonstrations",

@@ -123,6 +123,11 @@ class Revise:
                 "that does with rewards and paths, such as Searched() or Process()"
             )
 
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The thought."""
+        return (self.thought,)
+
     def __call__(self, rewarded: Sequence[Rewarded], reader: Reader) -> list[RevisedPath]:
         """Make all revised paths, each a separate tree.
 

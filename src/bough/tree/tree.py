@@ -75,7 +75,8 @@ class Tree:
             equal keys mean the same state, 0 means unknown.
         source: [N] int8, a `Source`.
         policy_version: [N] int32, number of weight updates of the sampling policy; -1 where not sampled.
-        success: [N] int8, a `Ternary`: whether the environment marks the task as solved at the end of a path.
+        success: [N] int8, a `Ternary`: whether the environment marks the task as solved at the end of a path;
+            before the end YES where it is already solved, else unknown.
         valid: [N] int8, a `Ternary`: whether the environment recognised the action; unknown where none was executed.
         well_formed: [N] int8, a `Ternary`: whether the action has the parser's format.
         cut_off: [N] int8, a `Ternary`: whether a completion ended at a token limit; unknown where none was generated.

@@ -1,0 +1,92 @@
+"""Actions from a list of different ideas, which one answer of the engine gives."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bough.appraise.prompts import Lines, check_places
+from bough.engine import Sampling
+from bough.search.node import SearchNode
+from bough.search.pieces import Proposal
+from bough.search.questions import asked, story
+from bough.search.tree import SearchTree
+from bough.tree.needs import POLICY, Need, roles
+
+STRATEGIES = (
+    "The agent was told:\n{instructions}\n\nWhat happened:\n{turns}\n{observation}\n\n"
+    "Name up to {count} different strategies to solve this. Write each in one line, the most promising first."
+)
+REPAIRS = (
+    "The agent was told:\n{instructions}\n\nWhat happened:\n{turns}\n{observation}\n\n{review}\n"
+    "Its strategy was: {strategy}\n"
+    "Name up to {count} different ways to improve the last action. Write each in one line, the most promising first."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ideas:
+    """One action for each idea of a thinker (CodeTree, arXiv 2411.04329).
+
+    The role's model lists ideas in one answer: strategies at the root, and ways to improve the last action below it.
+    Each idea is the hint of one action of the policy, so these actions can't be reinforced. Without a list one action
+    is sampled without a hint.
+
+    Attributes:
+        width: Maximum number of ideas at a node; the policy samples one action for each.
+        strategies: The question at the root; it may use {count}, {instructions}, {turns} and {observation}.
+        repairs: The question below; it may also use {review}, the critic's text about the node, and {strategy}, the
+            idea at the root.
+        text: The hint; it may use {idea} and {strategy}.
+        sampling: Sampling settings of the list; None for the agent's.
+        role: The role whose model lists the ideas.
+    """
+
+    width: int = 4
+    strategies: str = STRATEGIES
+    repairs: str = REPAIRS
+    text: str = "Follow this advice: {idea}"
+    sampling: Sampling | None = None
+    role: str = POLICY
+
+    def __post_init__(self) -> None:
+        if self.width < 1:
+            raise ValueError(f"Ideas.width: got {self.width}; need at least 1")
+        check_places("Ideas.strategies", self.strategies, "count")
+        check_places("Ideas.repairs", self.repairs, "count", "review", "strategy")
+        check_places("Ideas.text", self.text, "idea", "strategy")
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """A model for the role, if it is not the policy's."""
+        return roles(self.role)
+
+    async def __call__(self, tree: SearchTree, node: SearchNode, times: int) -> Sequence[Proposal]:
+        """List the ideas, and sample an action for each."""
+        by_action: dict[int, str] = tree.notes.setdefault("Ideas", {})
+        first = node.path()[1:2]
+        strategy = "".join(by_action.get(each.draft.node, "") for each in first if each.draft is not None)
+        fields = story(tree, node) | {"strategy": strategy, "review": str(node.notes.get("review", ""))}
+        ideas = await tree.within_budget(self._list(tree, node, fields, self.width * times))
+        if ideas is None:
+            return []
+        hints = [self.text.format_map(fields | {"idea": idea}) if idea else "" for idea in ideas]
+        drafts = await tree.together(tree.sample(node, hint=hint) for hint in hints)
+        proposed = [(draft, idea) for draft, idea in zip(drafts, ideas, strict=True) if draft is not None]
+        by_action.update((draft.node, idea) for draft, idea in proposed)
+        return [(draft, 1 / len(ideas)) for draft, _ in proposed]
+
+    async def _list(self, tree: SearchTree, node: SearchNode, fields: dict[str, str], count: int) -> tuple[str, ...]:
+        """The ideas; one that is empty without an answer."""
+        attempt = node.notes["lists of ideas"] = int(str(node.notes.get("lists of ideas", 0))) + 1
+        text = (self.strategies if node.parent is None else self.repairs).format_map(fields | {"count": str(count)})
+        ideas = await asked(
+            tree,
+            node,
+            "ideas",
+            attempt,
+            system="",
+            text=text,
+            read=Lines(most=count),
+            sampling=self.sampling,
+            role=self.role,
+        )
+        return ideas or ("",)

@@ -1,0 +1,125 @@
+"""The present subgoal of a search: its hint for the policy, and the test whether a state reaches it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from bough.appraise.prompts import LabelParser, check_places
+from bough.engine import Sampling
+from bough.rollout.cursor import PendingAction
+from bough.search.evaluate import ConstantValue
+from bough.search.node import SearchNode
+from bough.search.pieces import Evaluate
+from bough.search.questions import asked, story
+from bough.search.tree import SearchTree
+from bough.tree.needs import POLICY, Need, roles
+
+REACHED = 2.0
+"""Value of a state that reaches the subgoal, and of success; other values are at most 1."""
+ASK = (
+    "The agent was told:\n{instructions}\n\nWhat happened:\n{turns}\n{observation}\n\n"
+    "The present subgoal: {subgoal}\nHas the agent reached it? Answer yes or no."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subgoal:
+    """A subgoal.
+
+    Attributes:
+        number: Distinguishes the searches of one tree.
+        text: The subgoal; "" for the task itself.
+        done: The subgoals that were reached before it.
+        advice: The planner's reflection on the last failed search; "" without one.
+        first: Number of the first node of its search.
+    """
+
+    number: int = 0
+    text: str = ""
+    done: tuple[str, ...] = ()
+    advice: str = ""
+    first: int = 1
+
+
+def present_subgoal(tree: SearchTree) -> Subgoal:
+    """The subgoal of the present search; the task itself without a planner."""
+    return tree.notes.get("subgoal") or Subgoal()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubgoalHint:
+    """The present subgoal and the planner's advice, as a hint for the policy; empty for the task itself.
+
+    Attributes:
+        text: The hint; it may use {subgoal}, {done} and {advice}.
+    """
+
+    text: str = "Your present subgoal: {subgoal}\n{advice}"
+
+    def __post_init__(self) -> None:
+        check_places("SubgoalHint.text", self.text, "subgoal", "done", "advice")
+
+    @property
+    def in_turn(self) -> bool:
+        """See `Hint`."""
+        return False
+
+    async def __call__(self, tree: SearchTree, node: SearchNode, earlier: Sequence[PendingAction]) -> str:
+        """The hint."""
+        del earlier
+        goal = present_subgoal(tree)
+        if not goal.text:
+            return ""
+        own = {"subgoal": goal.text, "done": "\n".join(goal.done), "advice": goal.advice}
+        return self.text.format_map(story(tree, node) | own).strip()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubgoalValue:
+    """2 in a state that reaches the present subgoal, else another value, up to 1.
+
+    The role's model answers whether the state reaches it. Without a subgoal there is no question, and only the
+    environment's success counts. For searches in `Subgoals`, with `success_value` and `stop_value` 2 and `anywhere`.
+
+    Attributes:
+        value: The value of other states.
+        prompt: The question; it may use {subgoal}, {instructions}, {turns} and {observation}.
+        sampling: Sampling settings of the answer; None for the agent's.
+        role: The role whose model answers.
+    """
+
+    value: Evaluate = field(default_factory=ConstantValue)
+    prompt: str = ASK
+    sampling: Sampling | None = None
+    role: str = POLICY
+
+    def __post_init__(self) -> None:
+        check_places("SubgoalValue.prompt", self.prompt, "subgoal")
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """A model for the role, if it is not the policy's."""
+        return roles(self.role)
+
+    async def __call__(self, tree: SearchTree, node: SearchNode) -> float:
+        """The value.
+
+        Raises:
+            BudgetExceeded: when an answer does not fit a budget.
+        """
+        goal = present_subgoal(tree)
+        if goal.text and node is not tree.root:
+            text = self.prompt.format_map(story(tree, node) | {"subgoal": goal.text})
+            reached = await asked(
+                tree,
+                node,
+                "reached",
+                goal.number,
+                system="",
+                text=text,
+                read=LabelParser(worth={"yes": 1.0, "no": 0.0}),
+                sampling=self.sampling,
+                role=self.role,
+            )
+            if reached:
+                return REACHED
+        return min(1.0, await self.value(tree, node))
