@@ -14,6 +14,7 @@ from bough.objective.imitation import Imitation
 from bough.objective.inpo import Inpo
 from bough.objective.inputs import LossInputs
 from bough.objective.kl import Kl
+from bough.objective.margin_dpo import MarginDpo
 from bough.objective.normalizer import Normalizer
 from bough.objective.objective import Loss, Objective
 from bough.objective.opmd import Opmd
@@ -51,6 +52,7 @@ __all__ = [
     "Inpo",
     "Kl",
     "Loss",
+    "MarginDpo",
     "Mis",
     "Need",
     "Objective",

@@ -31,6 +31,7 @@ from bough.search.i_mcts import i_mcts
 from bough.search.imagine import Imagine, WebDreamer
 from bough.search.judge import Confidence, Judge, JudgeAction
 from bough.search.lats import lats
+from bough.search.learnat import learnat
 from bough.search.log_ratio import LogRatio, PathRating, implicit_beam
 from bough.search.mcts import mcts, puct
 from bough.search.node import SearchNode
@@ -39,13 +40,16 @@ from bough.search.prune import BackJump, BeamWidth, DedupeSimilar, DedupeStates,
 from bough.search.q_star import Likely, q_star
 from bough.search.rank import Pairwise, Ranked
 from bough.search.rebase import RebaseAllocation, rebase
+from bough.search.reex_sql import ForkAfterValid, reex_sql
 from bough.search.reflect import Critique, Reflections
 from bough.search.rethink import Rethink, rethink
 from bough.search.score import AStarCost, Likelihood, NodeValue, Puct, QValue, RatedValue, Uct, VisitCount
 from bough.search.search import Search
 from bough.search.spar import spar
+from bough.search.step_info import InfoValue, PruneByInfo
 from bough.search.tree import SearchTree
 from bough.search.tree_planner import TreePlanner
+from bough.search.vote import Vote
 from bough.search.web_pilot import web_pilot
 
 __all__ = [
@@ -147,6 +151,12 @@ __all__ = [
     "LogRatio",
     "PathRating",
     "implicit_beam",
+    "ForkAfterValid",
+    "InfoValue",
+    "PruneByInfo",
+    "Vote",
+    "learnat",
+    "reex_sql",
 ]
 
 """An action, and its probability under the policy."""
