@@ -19,12 +19,12 @@ from tests.small import run as small
 from tests.trees import chains, rewarded
 
 from bough.config import ConfigError, dump, load, override
-from bough.credit import Archer, SingleStream
-from bough.explore import Chains
+from bough.credit import Archer, BestCandidate, SingleStream
+from bough.explore import Chains, EqualScore, Slate
 from bough.hooks import ExIt, PickPaths, Snapshots, SuccessReplay, Tracker
 from bough.hooks.hook import BatchHook, HookRecipe, Hooks, HookState, TaskRewriter, TaskSampler, Teacher
-from bough.objective import Reinforce
-from bough.policy import UtteranceCritic
+from bough.objective import Imitation, Reinforce
+from bough.policy import FrozenCritic, UtteranceCritic
 from bough.rollout import Deadlines
 from bough.store import RunDirectory, read_metrics, read_trees
 from bough.train import Checkpointing, Health, Run, Runtime, Tasks, Warmup, resume, start
@@ -57,6 +57,12 @@ RUNS = {
         credit=Archer(),
         objective=Reinforce(),
         optimizer=replace(small().world.optimizer, minibatches=1),
+    ),
+    "frozen critic": brief(
+        hooks=(FrozenCritic(warmup_steps=2, steps=20, width=8),),
+        credit=BestCandidate(threshold=-1.0),
+        explorer=Slate(quality=EqualScore(), candidates=3),
+        objective=Imitation(),
     ),
     "single stream": brief(hooks=(Tracker(choose=True),), credit=SingleStream(), explorer=Chains(n=1), batch_tasks=4),
     "success replay": brief(hooks=(SuccessReplay(),), explorer=Chains(n=2), batch_tasks=6),

@@ -4,6 +4,8 @@ from bough.credit.archer import Archer
 from bough.credit.arpo import Arpo
 from bough.credit.aspo import Aspo
 from bough.credit.asymre import AsymRe
+from bough.credit.best_candidate import BestCandidate
+from bough.credit.conservative import ConservativeBellman
 from bough.credit.credit import Credit, compares_with, compute_credit
 from bough.credit.empg import Empg
 from bough.credit.filtered import Filtered
@@ -17,6 +19,7 @@ from bough.credit.hgpo import Hgpo
 from bough.credit.implicit_q import ImplicitQ
 from bough.credit.ipa import Ipa
 from bough.credit.masked import MaskedSpans
+from bough.credit.mixture import ConservativeMixture
 from bough.credit.opmd import OpmdBaseline
 from bough.credit.poad import Poad, ntpo
 from bough.credit.process import Process
@@ -44,6 +47,9 @@ __all__ = [
     "Arpo",
     "Aspo",
     "AsymRe",
+    "BestCandidate",
+    "ConservativeBellman",
+    "ConservativeMixture",
     "Credit",
     "Empg",
     "Filtered",

@@ -1,5 +1,6 @@
 """Hooks: stateful helpers that run between reward and credit, and resume bit for bit."""
 
+from bough.hooks.attention_reward import AttentionReward
 from bough.hooks.exit import ExIt
 from bough.hooks.hook import HookRecipe
 from bough.hooks.pick_paths import PickPaths
@@ -7,5 +8,16 @@ from bough.hooks.search_noise import SearchNoise
 from bough.hooks.snapshots import Snapshots
 from bough.hooks.success_replay import SuccessReplay
 from bough.hooks.tracker import Tracker
+from bough.hooks.worst_cases import WorstCases
 
-__all__ = ["HookRecipe", "ExIt", "PickPaths", "SearchNoise", "Snapshots", "SuccessReplay", "Tracker"]
+__all__ = [
+    "AttentionReward",
+    "HookRecipe",
+    "ExIt",
+    "PickPaths",
+    "SearchNoise",
+    "Snapshots",
+    "SuccessReplay",
+    "Tracker",
+    "WorstCases",
+]

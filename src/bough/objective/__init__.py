@@ -32,6 +32,7 @@ from bough.objective.sppo import Sppo
 from bough.objective.step_apo import StepApo
 from bough.objective.sum import Sum, add
 from bough.objective.take import take
+from bough.objective.token_q import TokenQ
 from bough.objective.topr import Topr
 from bough.objective.tpo import Tpo
 from bough.objective.value import ValueClip
@@ -74,6 +75,7 @@ __all__ = [
     "Sum",
     "add",
     "Tis",
+    "TokenQ",
     "Topr",
     "Tpo",
     "ValueClip",
