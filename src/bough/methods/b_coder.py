@@ -18,6 +18,10 @@ def b_coder(world: World, *, tau: float = 0.1, epochs: int = 4) -> Run:
     for passed tests, failed ones, errors and no program, its data human programs too, with losses that keep the policy
     near them; here rewards are the world's, and the human programs are those of the warm-up.
 
+    Afterwards the values rank programs, by V before their end; the paper sums a reward that it recovers from Q:
+
+        bough search RUN 'BestOf(n=8, judge=CriticValue(of="action"), stop_value=none)'
+
     Try: `bough train b_coder --on code`
 
     Args:
