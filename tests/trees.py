@@ -25,7 +25,18 @@ from bough.tree import (
     spread_paths,
     token_node,
 )
-from bough.tree.needs import CANDIDATE_SCORES, REFERENCE, Annotation, Appraised, Channel, Estimate, Head, Need, names_of
+from bough.tree.needs import (
+    CANDIDATE_SCORES,
+    GREEDY,
+    REFERENCE,
+    Annotation,
+    Appraised,
+    Channel,
+    Estimate,
+    Head,
+    Need,
+    names_of,
+)
 
 # A deadline says something about the machine, not about the property.
 settings.register_profile("bough", deadline=None, max_examples=50)
@@ -185,6 +196,8 @@ def dressed(tree: Tree, rng: np.random.Generator, needs: Collection[Need] = ()) 
     estimates |= {name: rng.uniform(size=tree.nodes)[token_node(tree)] for name in advice}
     if REFERENCE in needs:
         estimates["reference"] = np.where(tree.sampled, -rng.uniform(0.1, 2.0, len(written)), np.nan)
+    if GREEDY in needs:
+        estimates["greedy"] = np.where(tree.sampled, -rng.uniform(0.1, 2.0, len(written)), np.nan)
     asked = [Entry(value=value, verdict=Verdict.OK, votes=1) for value in rng.uniform(-1, 1, tree.nodes).tolist()]
     appraisals = {
         name: Appraisal.of({node: asked[node] for node in np.flatnonzero(acts).tolist()}, tree.nodes)

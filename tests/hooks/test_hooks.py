@@ -19,12 +19,12 @@ from tests.small import run as small
 from tests.trees import chains, rewarded
 
 from bough.config import ConfigError, dump, load, override
-from bough.credit import Archer, SingleStream
-from bough.explore import Chains
-from bough.hooks import ExIt, PickPaths, Snapshots, SuccessReplay, Tracker
+from bough.credit import Archer, BestCandidate, SingleStream
+from bough.explore import Chains, EqualScore, Slate
+from bough.hooks import ExIt, PickPaths, Snapshots, SuccessReplay, Tracker, WorstCases
 from bough.hooks.hook import BatchHook, HookRecipe, Hooks, HookState, TaskRewriter, TaskSampler, Teacher
-from bough.objective import Reinforce
-from bough.policy import UtteranceCritic
+from bough.objective import Imitation, Reinforce
+from bough.policy import FrozenCritic, UtteranceCritic
 from bough.rollout import Deadlines
 from bough.store import RunDirectory, read_metrics, read_trees
 from bough.train import Checkpointing, Health, Run, Runtime, Tasks, Warmup, resume, start
@@ -57,6 +57,13 @@ RUNS = {
         credit=Archer(),
         objective=Reinforce(),
         optimizer=replace(small().world.optimizer, minibatches=1),
+    ),
+    "worst cases": brief(hooks=(WorstCases(key="slip", values=(0.0, 0.6), train_steps=2),), explorer=Chains(n=2)),
+    "frozen critic": brief(
+        hooks=(FrozenCritic(warmup_steps=2, steps=20, width=8),),
+        credit=BestCandidate(threshold=-1.0),
+        explorer=Slate(quality=EqualScore(), candidates=3),
+        objective=Imitation(),
     ),
     "single stream": brief(hooks=(Tracker(choose=True),), credit=SingleStream(), explorer=Chains(n=1), batch_tasks=4),
     "success replay": brief(hooks=(SuccessReplay(),), explorer=Chains(n=2), batch_tasks=6),
@@ -116,6 +123,13 @@ def test_the_policy_waits_for_the_critic(whole: Whole) -> None:
     assert learned == [False, False, True, True, True, True]
     assert told(directory, "utterance/turns")[-1] == 30, "the buffer is full, so the oldest turns have gone"
     assert max(told(directory, "policy/kl_behaviour")) < 1e-6, "every step is by the policy that sampled"
+
+
+def test_between_probes_all_trees_are_of_the_worst_variant(whole: Whole) -> None:
+    files = sorted(whole("worst cases").trees.glob("*.safetensors"))
+    slips = [{each.tree.task.data["slip"] for each in read_trees(file, Credited)} for file in files]
+    assert [len(each) for each in slips] == [2, 1, 1, 2, 1, 1]
+    assert slips[1] == slips[2]
 
 
 def test_the_tracker_sees_the_policy_move(whole: Whole) -> None:

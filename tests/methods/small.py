@@ -10,7 +10,7 @@ import numpy as np
 
 from bough.appraise import Critique
 from bough.explore import Chains, Slate
-from bough.policy import Tiny, UtteranceCritic
+from bough.policy import FrozenCritic, Tiny, UtteranceCritic
 from bough.rollout import Explorer, PendingAction, Rollout
 from bough.search import Search
 from bough.store import Checkpoints, read_metrics
@@ -69,7 +69,7 @@ def small(run: Run) -> Run:
         limits=replace(world.limits, turns=4, tree_turns=20 if searches else world.limits.tree_turns),
         rewards=(*world.rewards, Coin()),
         hooks=tuple(
-            replace(each, steps=2, warmup_steps=1) if isinstance(each, UtteranceCritic) else each
+            replace(each, steps=2, warmup_steps=1) if isinstance(each, FrozenCritic | UtteranceCritic) else each
             for each in method.hooks
         ),
         optimizer=replace(

@@ -4,7 +4,9 @@ from bough.credit.archer import Archer
 from bough.credit.arpo import Arpo
 from bough.credit.aspo import Aspo
 from bough.credit.asymre import AsymRe
+from bough.credit.best_candidate import BestCandidate
 from bough.credit.capo import Capo
+from bough.credit.conservative import ConservativeBellman
 from bough.credit.credit import Credit, compares_with, compute_credit
 from bough.credit.empg import Empg
 from bough.credit.filtered import Filtered
@@ -19,6 +21,7 @@ from bough.credit.igpo import Igpo
 from bough.credit.implicit_q import ImplicitQ
 from bough.credit.ipa import Ipa
 from bough.credit.masked import MaskedSpans
+from bough.credit.mixture import ConservativeMixture
 from bough.credit.opmd import OpmdBaseline
 from bough.credit.perplexity_band import PerplexityBand
 from bough.credit.poad import Poad, ntpo
@@ -44,13 +47,14 @@ from bough.credit.turn_ppo import TurnPpo
 from bough.credit.useful_turns import UsefulTurns
 
 __all__ = [
-    "UsefulTurns",
-    "PerplexityBand",
     "Archer",
     "Arpo",
     "Aspo",
     "AsymRe",
+    "BestCandidate",
     "Capo",
+    "ConservativeBellman",
+    "ConservativeMixture",
     "Credit",
     "Empg",
     "Filtered",
@@ -66,6 +70,7 @@ __all__ = [
     "Ipa",
     "MaskedSpans",
     "OpmdBaseline",
+    "PerplexityBand",
     "Poad",
     "Process",
     "ReinforcePlusPlus",
@@ -86,6 +91,7 @@ __all__ = [
     "TreeRl",
     "TreeRpo",
     "TurnPpo",
+    "UsefulTurns",
     "compares_with",
     "compute_credit",
     "dr_grpo",

@@ -31,6 +31,7 @@ class LakeState:
     cell: Cell
     steps: int
     luck: str
+    slip: float = 0.0
 
     @property
     def letter(self) -> str:
@@ -51,8 +52,9 @@ class FrozenLake:
     Attributes:
         size: Rows and columns of the map.
         frozen: Probability that a cell is ice rather than a hole.
-        slip: Probability that a move goes sideways, half to each side. The outcome is a function of the task's seed
-            and the actions so far, so a state stays a value; the same actions slip in the same way.
+        slip: Probability that a move goes sideways, half to each side; "slip" in a task's data replaces it. The outcome
+            is a function of the task's seed and the actions so far, so a state stays a value; the same actions slip in
+            the same way.
         max_steps: The episode is `TRUNCATED` after this many actions, recognised or not.
         least_moves: Fewest moves from start to goal that an instance must need.
         corners: Whether the start is top left and the goal bottom right, as in Gymnasium, or both anywhere.
@@ -119,7 +121,10 @@ class FrozenLake:
             raise ValueError(
                 f"FrozenLake: task {task.id} got {len(starts)} starts S and {len(goals)} goals G; need one of each"
             )
-        return _state(LakeState(rows=rows, cell=starts[0], steps=0, luck=str(task.seed)))
+        slip = task.data.get("slip", self.slip)
+        if not isinstance(slip, int | float) or not 0 <= slip <= 1:
+            raise ValueError(f"FrozenLake: task {task.id} got slip={slip!r}; need a probability")
+        return _state(LakeState(rows=rows, cell=starts[0], steps=0, luck=str(task.seed), slip=slip))
 
     def step(self, state: State, action: str) -> Step:
         """Moves the agent. An unrecognised action costs a step and changes nothing else."""
@@ -130,8 +135,8 @@ class FrozenLake:
         valid = move in MOVES
         # A text may hold lone surrogates, which UTF-8 alone cannot encode.
         mixed = f"{walk.luck} {move}".encode(errors="surrogatepass")
-        luck = blake2b(mixed, digest_size=8).hexdigest() if self.slip else walk.luck
-        cell = _beside(walk.rows, walk.cell, self._slid(move, luck)) if valid else walk.cell
+        luck = blake2b(mixed, digest_size=8).hexdigest() if walk.slip else walk.luck
+        cell = _beside(walk.rows, walk.cell, _slid(move, luck, walk.slip)) if valid else walk.cell
         after = replace(walk, cell=cell, steps=walk.steps + 1, luck=luck)
         success = after.letter == "G"
         over = Outcome.TRUNCATED if after.steps >= self.max_steps else Outcome.OPEN
@@ -156,22 +161,15 @@ class FrozenLake:
             return ()
         if walk.letter == "H" or left <= 0:
             return None
-        if not self.slip:
+        if not walk.slip:
             way = _shortest(walk.rows, walk.cell)
             return way if way is not None and len(way) <= left else None
-        best = chances(walk.rows, self.slip, self.max_steps)[left][walk.cell]
+        best = chances(walk.rows, walk.slip, self.max_steps)[left][walk.cell]
         return (best.action,) if best.success > 0 else None
 
     def _fits(self, rows: Rows) -> bool:
         way = _shortest(rows, find(rows, "S")[0])
         return way is not None and self.least_moves <= len(way) <= self.max_steps
-
-    def _slid(self, move: str, luck: str) -> str:
-        draw = int(luck, 16) / 2**64 if self.slip else 1.0
-        if draw >= self.slip:
-            return move
-        # The actions are ordered counter-clockwise.
-        return ACTIONS[(ACTIONS.index(move) + (1 if draw < self.slip / 2 else -1)) % 4]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -227,6 +225,15 @@ def _walk(state: State) -> LakeState:
             f"FrozenLake: got a state with a value of type {type(state.value).__name__}; need one of its own"
         )
     return state.value
+
+
+def _slid(move: str, luck: str, slip: float) -> str:
+    """The direction of a move after its slip."""
+    draw = int(luck, 16) / 2**64 if slip else 1.0
+    if draw >= slip:
+        return move
+    # The actions are ordered counter-clockwise.
+    return ACTIONS[(ACTIONS.index(move) + (1 if draw < slip / 2 else -1)) % 4]
 
 
 def _beside(rows: Rows, cell: Cell, move: str) -> Cell:

@@ -14,7 +14,7 @@ from bough.env.text_to_sql.partial_credit import PartialCredit
 from bough.env.text_to_sql.questions import SqlSource, normalise_sql, open_databases, orders_rows, read_schema
 from bough.env.text_to_sql.read_only import QueryLimits, QueryResult
 from bough.env.text_to_sql.show import find_sql, show_result
-from bough.env.text_to_sql.syntax import sqlglot, sub_queries
+from bough.env.text_to_sql.syntax import is_part, similarity, sqlglot, sub_queries
 from bough.tree import Action, AgentAction, BadCall, Message, Observation, Outcome, Task, Tool, ToolCall
 from bough.tree.needs import CALLS, Need
 
@@ -58,7 +58,8 @@ class Sql:
     The first observation is the schema and the question. The tool `query(sql)` executes a query and returns the first
     rows of its result; `answer(sql)` ends the episode with the final query. A text without calls ends it too, by the
     SQL in the text. The answer is a success with the reward 1 when its result equals that of the gold query. The
-    results must be equal on the database that the agent reads and on its variants (`SqlSource.contents`).
+    results must be equal on the database that the agent reads and on its variants (`SqlSource.contents`). The info of
+    an answer has its "sql", its "error", and a hash of its "result".
 
     Queries read only, and have limits of work, time, rows and bytes: see `ReadOnlyDatabase`. A query that is denied, is
     wrong or exceeds a limit returns an error to the agent, and the action is not valid. More calls than `max_queries`
@@ -75,6 +76,8 @@ class Sql:
         partial: Partial credit of wrong answers; None for none.
         oracle: The oracle's queries before the answer. "lookups": how values are stored. "query": these and the gold
             query. "components": these and the sub-queries of the gold query, which need the package sqlglot.
+        compares_syntax: Whether the info of a step has the "similarity" of its query's syntax tree to the gold query's,
+            in 0 to 1, and whether it is made of "part"s of it (`is_part`). Needs the package sqlglot.
         show_types: Whether the schema has the types of columns.
         rows_shown: Maximum number of rows of a result in an observation.
         cell_characters: Maximum length of a value in an observation; longer ones are cut.
@@ -92,6 +95,7 @@ class Sql:
     match: Match | None = None
     partial: PartialCredit | None = None
     oracle: Literal["lookups", "query", "components"] = "query"
+    compares_syntax: bool = False
     show_types: bool = True
     rows_shown: int = 10
     cell_characters: int = 200
@@ -106,7 +110,11 @@ class Sql:
                 f"Sql: got rows_shown={self.rows_shown}, cell_characters={self.cell_characters}, "
                 f"result_characters={self.result_characters}; need 1 or more"
             )
-        if self.oracle == "components" or (self.partial is not None and self.partial.needs_syntax):
+        if (
+            self.oracle == "components"
+            or self.compares_syntax
+            or (self.partial is not None and self.partial.needs_syntax)
+        ):
             sqlglot()
 
     @property
@@ -221,7 +229,8 @@ class Sql:
         if session.outcome == Outcome.TERMINATED:
             step = self._answer(session, answer, messages)
             return replace(step, reward=step.reward + paid, valid=step.valid and valid)
-        return Step(state=self._state(session, messages), reward=paid, outcome=session.outcome, valid=valid)
+        info = self._compared(session.task, session.queries[-1]) if len(session.queries) > len(begun.queries) else {}
+        return Step(state=self._state(session, messages), reward=paid, outcome=session.outcome, valid=valid, info=info)
 
     def _query(self, session: QuerySession, sql: str) -> tuple[QuerySession, str, bool]:
         """The session after a query, the text of its result, and whether it has one."""
@@ -259,8 +268,16 @@ class Sql:
             outcome=Outcome.TERMINATED,
             valid=not results[0].error,
             success=solved,
-            info={"sql": _clean(sql), "error": results[0].error.value},
+            info={"sql": _clean(sql), "error": results[0].error.value, "result": results[0].digest}
+            | self._compared(task, sql),
         )
+
+    def _compared(self, task: Task, sql: str) -> dict[str, object]:
+        """The comparison of a query's syntax tree with the gold query's."""
+        if not self.compares_syntax:
+            return {}
+        gold, schema = str(task.data["sql"]), read_schema(self.questions, str(task.data["database"]))
+        return {"similarity": similarity(sql, gold, schema), "part": is_part(sql, gold, schema)}
 
     def _paid(self, session: QuerySession) -> float:
         """The sum of the rewards of the queries so far."""

@@ -10,33 +10,34 @@ from bough.explore.full_tree import FullTree
 from bough.explore.guided import Guided
 from bough.explore.latr import Latr
 from bough.explore.program import Program
-from bough.explore.quality import EarlyAnswerBonus, FormatScore, LlmJudge, OracleMatch, Quality
+from bough.explore.quality import EarlyAnswerBonus, EqualScore, FormatScore, LlmJudge, OracleMatch, Quality
 from bough.explore.segments import Segments
 from bough.explore.slate import Slate
 from bough.explore.world_model import Ask, DirectLlmCall, WorldModel
 
 __all__ = [
-    "OracleMatch",
-    "DirectLlmCall",
     "Ask",
-    "LlmJudge",
-    "FirstInvalid",
-    "FirstOracleMistake",
     "Blame",
     "Chains",
     "Correct",
     "Demonstration",
-    "WorldModel",
+    "DirectLlmCall",
     "EarlyAnswerBonus",
     "EntropyForks",
+    "EpTree",
+    "EqualScore",
+    "FirstInvalid",
+    "FirstOracleMistake",
     "Forks",
-    "Guided",
-    "FullTree",
-    "Latr",
-    "Program",
     "FormatScore",
+    "FullTree",
+    "Guided",
+    "Latr",
+    "LlmJudge",
+    "OracleMatch",
+    "Program",
     "Quality",
     "Segments",
     "Slate",
-    "EpTree",
+    "WorldModel",
 ]

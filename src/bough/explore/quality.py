@@ -43,6 +43,16 @@ class FormatScore:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EqualScore:
+    """0 for every action: the executed candidate is drawn uniformly, and the path is a sample of the policy."""
+
+    async def __call__(self, rollout: Rollout, draft: PendingAction) -> float:
+        """0."""
+        del rollout, draft
+        return 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OracleMatch:
     """1 for the oracle's action, 0 for another, -1 for a malformed one (`FormatScore`). Needs an oracle.
 

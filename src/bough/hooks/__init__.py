@@ -1,5 +1,6 @@
 """Hooks: stateful helpers that run between reward and credit, and resume bit for bit."""
 
+from bough.hooks.attention_reward import AttentionReward
 from bough.hooks.exit import ExIt
 from bough.hooks.fewest_calls import FewestCalls
 from bough.hooks.hook import HookRecipe
@@ -9,8 +10,10 @@ from bough.hooks.search_noise import SearchNoise
 from bough.hooks.snapshots import Snapshots
 from bough.hooks.success_replay import SuccessReplay
 from bough.hooks.tracker import Tracker
+from bough.hooks.worst_cases import WorstCases
 
 __all__ = [
+    "AttentionReward",
     "ExIt",
     "FewestCalls",
     "HookRecipe",
@@ -20,4 +23,5 @@ __all__ = [
     "Snapshots",
     "SuccessReplay",
     "Tracker",
+    "WorstCases",
 ]

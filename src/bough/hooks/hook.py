@@ -1,6 +1,7 @@
 """Batch hooks: they keep state across steps and change or annotate every batch before credit."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, TypeVar, cast, runtime_checkable
 
 import numpy as np
@@ -11,6 +12,9 @@ from bough.tree import AgentAction, Floats, Rewarded, StageError, Task, derive, 
 
 Teacher: TypeAlias = Callable[[Task], Awaitable[tuple[AgentAction, ...]]]
 """Returns the oracle's solution of a task; () without a solution."""
+
+Texts: TypeAlias = Sequence[NDArray[np.int32]]
+"""Tokens of n texts."""
 
 Item = TypeVar("Item")
 
@@ -75,6 +79,33 @@ class TaskRewriter(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyAccess:
+    """What a hook can compute with the policy.
+
+    Attributes:
+        reference_states: [n, W], the last hidden states of n texts under the frozen reference policy; not before the
+            first batch, and for recipes that need `REFERENCE`.
+        attention: By text, [t, t] of its t tokens: the present policy's attention, the mean over layers and heads.
+        text: The text of tokens.
+        stored_trees: The rewarded trees of a file, or of all files of a folder.
+    """
+
+    reference_states: Callable[[Texts], Tensor]
+    attention: Callable[[Texts], list[NDArray[np.float32]]]
+    text: Callable[[Sequence[int]], str]
+    stored_trees: Callable[[str], list[Rewarded]]
+
+
+@runtime_checkable
+class PolicyReader(Protocol):
+    """A hook that also computes with the policy."""
+
+    def attach(self, access: PolicyAccess) -> None:
+        """Called once, before the first batch."""
+        ...
+
+
 @runtime_checkable
 class HookRecipe(Protocol):
     """The settings of a hook: a frozen dataclass.
@@ -114,6 +145,12 @@ class Hooks:
     def memories(self) -> dict[str, "HookState"]:
         """The state of each hook for a checkpoint."""
         return {name: HookState(each) for name, each in self._members.items()}
+
+    def attach(self, access: PolicyAccess) -> None:
+        """Give the policy to the hooks that compute with it."""
+        for each in self._members.values():
+            if isinstance(each, PolicyReader):
+                each.attach(access)
 
     def transform(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
         """The batch after `transform` of every hook."""

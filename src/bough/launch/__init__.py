@@ -18,13 +18,13 @@ from bough.launch.ray_cluster import Ray
 from bough.launch.torchrun import Torchrun
 
 __all__ = [
+    "STARTS",
     "ClusterGone",
     "LaunchError",
     "Launched",
     "Launcher",
     "Placement",
     "Ray",
-    "STARTS",
     "SetupError",
     "ThisMachine",
     "Torchrun",

@@ -7,6 +7,7 @@ import numpy as np
 from torch import Tensor
 
 from bough.batch import pack
+from bough.learner.greedy import greedy_logprobs
 from bough.learner.token_outputs import Forward, read, token_outputs_of_batch, values_of
 from bough.policy.critic import Critic
 from bough.policy.policy import Policy
@@ -20,10 +21,11 @@ def add_estimates(
     critic: Critic | None,
     bootstrap: bool = False,
     reference: Forward | None,
+    guide: Forward | None = None,
     temperature: float,
     micro_tokens: int,
 ) -> list[Rewarded]:
-    """Return the trees with estimates: a critic's values by head, the "reference" log-probabilities.
+    """Return the trees with estimates: a critic's values by head, the "reference" log-probabilities, the "greedy" ones.
 
     With `bootstrap` the critic also values the final states of truncated paths, in the same forward pass.
 
@@ -33,6 +35,8 @@ def add_estimates(
         critic: None for no values.
         bootstrap: Whether to set `Rewarded.end_values`.
         reference: None for no reference log-probabilities.
+        guide: Its most probable token in place of each sampled one has the policy's log-probability "greedy"; None
+            for none.
         temperature: Divides the logits.
         micro_tokens: Maximum tokens of one forward pass.
     """
@@ -55,6 +59,9 @@ def add_estimates(
     if reference is not None:
         forward = read(reference, packed, micro_tokens)
         predicted["reference"] = token_outputs_of_batch(reference, batch, forward, temperature=temperature).logprob
+    if guide is not None:
+        estimates["greedy"] = np.full(sum(lengths), np.nan, dtype=np.float32)
+        predicted["greedy"] = greedy_logprobs(policy, guide, packed, temperature=temperature, max_tokens=micro_tokens)
     for name, values in predicted.items():
         estimates[name][origin] = values.float().cpu().numpy()
     end = np.cumsum([0, *lengths]).tolist()

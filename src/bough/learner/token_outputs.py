@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Protocol, runtime_checkable
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from bough.batch import Batch, ChunkedForward, ChunkOutput, PackedPrefixTree, chosen_logprobs
@@ -148,6 +150,26 @@ def values_of(model: Forward, critic: Critic, packed: PackedPrefixTree, max_toke
     order = torch.cat([chunk.trained for chunk in chunks]).argsort()
     values = [critic(chunk.hidden) for chunk in chunks]
     return {name: torch.cat([each[name] for each in values])[order] for name in critic.settings.heads}
+
+
+@torch.no_grad()
+def last_states(model: Forward, texts: Sequence[NDArray[np.int32]], max_tokens: int) -> Tensor:
+    """[n, W]: a model's hidden states at the last tokens of n texts.
+
+    Args:
+        model: Computes the hidden states.
+        texts: Tokens, at least one a text.
+        max_tokens: Maximum tokens of one forward pass.
+    """
+    weight, _ = model.head()
+    if not texts:
+        return weight[:0]
+    ends = np.asarray([len(text) for text in texts])
+    whole = [text.astype(np.int64) for text in texts]
+    packed = PackedPrefixTree.pack(whole, np.arange(len(texts)), ends, device=str(weight.device))
+    chunks = list(read(model, packed, max_tokens).forward())
+    order = torch.cat([chunk.trained for chunk in chunks]).argsort()
+    return torch.cat([chunk.hidden for chunk in chunks])[order]
 
 
 def in_order(chunks: Sequence[tuple[Tensor, TokenOutputs]]) -> TokenOutputs:

@@ -14,6 +14,7 @@ from bough.objective.imitation import Imitation
 from bough.objective.inpo import Inpo
 from bough.objective.inputs import LossInputs
 from bough.objective.kl import Kl
+from bough.objective.margin_dpo import MarginDpo
 from bough.objective.normalizer import Normalizer
 from bough.objective.objective import Loss, Objective
 from bough.objective.opmd import Opmd
@@ -31,6 +32,7 @@ from bough.objective.sppo import Sppo
 from bough.objective.step_apo import StepApo
 from bough.objective.sum import Sum, add
 from bough.objective.take import take
+from bough.objective.token_q import TokenQ
 from bough.objective.topr import Topr
 from bough.objective.tpo import Tpo
 from bough.objective.value import ValueClip
@@ -43,7 +45,6 @@ __all__ = [
     "Chord",
     "Cispo",
     "ClippingBias",
-    "LossInputs",
     "Dpo",
     "Entropy",
     "Epo",
@@ -51,8 +52,11 @@ __all__ = [
     "Inpo",
     "Kl",
     "Loss",
+    "LossInputs",
+    "MarginDpo",
     "Mis",
     "Need",
+    "Normalizer",
     "Objective",
     "Opmd",
     "Orpo",
@@ -65,17 +69,17 @@ __all__ = [
     "SeeUpo",
     "SelfPlay",
     "SftMix",
-    "Normalizer",
     "SimPo",
     "Sppo",
     "StepApo",
     "Sum",
-    "add",
     "Tis",
+    "TokenQ",
     "Topr",
     "Tpo",
     "ValueClip",
     "WDpo",
+    "add",
     "agent_q_dpo",
     "gspo",
     "loop_clip",

@@ -3,10 +3,11 @@
 This module exports settings, without torch. Their `build` makes the running objects (`bough.policy.policy`).
 """
 
+from bough.policy.frozen_critic import FrozenCritic
 from bough.policy.lora import Lora
 from bough.policy.pretrained import Pretrained
 from bough.policy.tiny import Tiny
 from bough.policy.utterance import UtteranceCritic
 from bough.policy.valuehead import ValueHead
 
-__all__ = ["Lora", "Pretrained", "Tiny", "UtteranceCritic", "ValueHead"]
+__all__ = ["FrozenCritic", "Lora", "Pretrained", "Tiny", "UtteranceCritic", "ValueHead"]

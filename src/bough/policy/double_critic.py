@@ -55,8 +55,8 @@ class DoubleCritic(nn.Module):
         )
         models: Any = AutoModel
         self.trunk: Any = models.from_config(config, dtype=torch.float32, attn_implementation="sdpa")
-        self.q = nn.ModuleList(_head(width) for _ in range(2))
-        self.v = nn.ModuleList(_head(width) for _ in range(2))
+        self.q = nn.ModuleList(mlp_head(width) for _ in range(2))
+        self.v = nn.ModuleList(mlp_head(width) for _ in range(2))
 
     def forward(self, turns: Sequence[Turn]) -> TurnValues:
         """Values of n turns."""
@@ -69,17 +69,19 @@ class DoubleCritic(nn.Module):
         row = torch.arange(len(turns), device=device)
         before = hidden[row, torch.tensor([turn.read for turn in turns], device=device) - 1]
         end = hidden[row, torch.as_tensor(lengths, device=device) - 1]
-        return TurnValues(q=_both(self.q, end), v=_both(self.v, before), after=_both(self.v, end))
+        return TurnValues(q=both(self.q, end), v=both(self.v, before), after=both(self.v, end))
 
 
-def _head(width: int) -> nn.Module:
+def mlp_head(width: int, inputs: int | None = None) -> nn.Module:
+    """A head of two hidden layers on states of `inputs` elements, `width` by default; its first values are 0."""
     last = nn.Linear(width, 1)
     nn.init.zeros_(last.weight)
     nn.init.zeros_(last.bias)
-    return nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU(), last)
+    return nn.Sequential(nn.Linear(inputs or width, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU(), last)
 
 
-def _both(heads: nn.ModuleList, hidden: Tensor) -> Tensor:
+def both(heads: nn.ModuleList, hidden: Tensor) -> Tensor:
+    """[n, 2]: the values of two heads at hidden states [n, W]."""
     return torch.cat([head(hidden) for head in heads], dim=-1)
 
 
@@ -115,7 +117,7 @@ class UtteranceCriticState:
             self._metrics |= {"utterance/q": lesser[0], "utterance/v": lesser[1]}
         end = np.cumsum([0, *(len(mine) for mine in turns)]).tolist()
         return [
-            _with_values(each, [node for node, _ in mine], outputs[end[i] : end[i + 1]])
+            with_values(each, [node for node, _ in mine], outputs[end[i] : end[i + 1]])
             for i, (each, mine) in enumerate(zip(rewarded, turns, strict=True))
         ]
 
@@ -201,7 +203,7 @@ class UtteranceCriticState:
         return np.asarray([q_loss.item(), v_loss.item()])
 
 
-def _with_values(rewarded: Rewarded, nodes: Sequence[int], values: Floats) -> Rewarded:
+def with_values(rewarded: Rewarded, nodes: Sequence[int], values: Floats) -> Rewarded:
     """The tree with the values [n, 4] of n of its turns at their tokens."""
     tree = rewarded.tree
     of_nodes = np.full((tree.nodes, 4), np.nan, dtype=np.float32)

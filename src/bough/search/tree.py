@@ -1,7 +1,7 @@
 """The state of a search: its nodes, and the operations on them."""
 
 import math
-from collections.abc import Awaitable, Coroutine, Iterable
+from collections.abc import Awaitable, Coroutine, Iterable, Mapping
 from typing import Any, TypeVar
 
 from bough.engine import EngineFault, Sampling
@@ -11,7 +11,7 @@ from bough.rollout.cursor import Cursor, PendingAction
 from bough.rollout.rollout import Rollout
 from bough.rollout.together import together
 from bough.search.node import SearchNode
-from bough.tree import Outcome, text_in
+from bough.tree import Outcome, step_info_in, text_in
 
 Result = TypeVar("Result")
 
@@ -166,6 +166,11 @@ class SearchTree:
         """The observation after an action; None before it is executed, or when that failed."""
         number = self.rollout.answered.get(draft.node)
         return None if number is None else text_in(self.rollout.builder.nodes[number].info)
+
+    def env_info(self, node: SearchNode) -> Mapping[str, Any]:
+        """`Step.info` of a node's action; empty before it is executed, and at the root."""
+        number = None if node.draft is None else self.rollout.answered.get(node.draft.node)
+        return {} if number is None else step_info_in(self.rollout.builder.nodes[number].info)
 
     async def roll_out(self, node: SearchNode) -> SearchNode | None:
         """Roll out a path from a node to its end, outside of `nodes`; None when it does not reach an end."""

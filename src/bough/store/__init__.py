@@ -9,7 +9,7 @@ from bough.store.metrics import Metrics, read_metrics
 from bough.store.partial_trees import PartialTrees
 from bough.store.rundir import RunDirectory
 from bough.store.tasks import digest_tasks, read_tasks, write_tasks
-from bough.store.trees import read_trees, write_trees
+from bough.store.trees import read_trees, stored_trees, write_trees
 
 __all__ = [
     "Checkpoint",
@@ -17,8 +17,8 @@ __all__ = [
     "Conversation",
     "Latest",
     "Metrics",
-    "RunDirectory",
     "PartialTrees",
+    "RunDirectory",
     "StoreError",
     "describe",
     "digest",
@@ -28,6 +28,7 @@ __all__ = [
     "read_metrics",
     "read_tasks",
     "read_trees",
+    "stored_trees",
     "write_json",
     "write_tasks",
     "write_trees",

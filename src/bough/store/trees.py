@@ -103,6 +103,25 @@ def read_trees(path: Path, stage: type[Tree] | type[Rewarded] | type[Credited] |
     return [_staged(about["stage"], columns, line, at) for at, line in enumerate(lines)]
 
 
+def stored_trees(place: str) -> list[Rewarded]:
+    """The rewarded trees of a file, or of all files of a folder, such as `trees` of a run's directory.
+
+    Raises:
+        StoreError: when there are none, or a file's trees have no rewards.
+    """
+    path = Path(place)
+    files = sorted(path.glob("*.safetensors")) if path.is_dir() else [path]
+    if not files:
+        raise StoreError(f"{place}: got no files of trees; set checkpointing.trees_every in the run that writes them")
+    found: list[Rewarded] = []
+    for file in files:
+        for each in read_trees(file):
+            if isinstance(each, Tree):
+                raise StoreError(f"{file}: got trees without rewards; need those of a run's training steps")
+            found.append(each.rewarded if isinstance(each, Credited) else each)
+    return found
+
+
 def _sorted_header(raw: bytes) -> bytes:
     """A safetensors file with sorted header keys; safetensors writes `__metadata__` in a random order."""
     start = 8 + int.from_bytes(raw[:8], "little")

@@ -44,6 +44,7 @@ from bough.tree import (
 from bough.tree.needs import (
     DEMONSTRATIONS,
     FINAL_VALUES,
+    GREEDY,
     PATHS,
     REFERENCE,
     Appraised,
@@ -191,6 +192,8 @@ def _with_estimates(run: Run, rewarded: Rewarded, generator: np.random.Generator
     made: dict[str, Floats] = {name: generator.random(size) for name in (*heads, *names_of(needs, Estimate))}
     if REFERENCE in needs:
         made["reference"] = rewarded.tree.logprob - 0.1 * generator.random(size)
+    if GREEDY in needs:
+        made["greedy"] = np.minimum(rewarded.tree.logprob + 0.1 * generator.random(size), 0.0)
     ends = {name: generator.random(rewarded.tree.nodes) for name in heads} if FINAL_VALUES in needs else {}
     return replace(
         rewarded, estimates={name: column.astype(np.float32) for name, column in made.items()}, end_values=ends

@@ -2,24 +2,29 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import cast
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from bough.context import conversation
 from bough.engine import Engine
 from bough.engine.gated import GatedEngine
-from bough.hooks.hook import Hooks
+from bough.hooks.hook import Hooks, PolicyAccess
+from bough.learner.attention_maps import attention_maps
 from bough.learner.estimates import add_estimates
 from bough.learner.learner import Learner
 from bough.learner.memory_budget import MemoryBudget
 from bough.learner.ranks import SINGLE_RANK, Ranks
 from bough.learner.reference import Reference
 from bough.learner.state_values import StateValues
+from bough.learner.token_outputs import last_states
 from bough.policy.policy import Policy
 from bough.rollout import Agent, Deadlines, RoleModel
-from bough.store import Checkpoint
+from bough.store import Checkpoint, stored_trees
 from bough.store.atomic import explain_full_disk
 from bough.train.canary import Canary
 from bough.train.checkpointable import Checkpointable
@@ -27,7 +32,17 @@ from bough.train.opening import Opening
 from bough.train.revise import Reader
 from bough.train.run import Run
 from bough.tree import Rewarded, Tree, derive, seat_view, view_task_id
-from bough.tree.needs import BATCH_INVARIANCE, ENTROPY, FINAL_VALUES, REFERENCE, Head, gives_of, names_of, needs_of
+from bough.tree.needs import (
+    BATCH_INVARIANCE,
+    ENTROPY,
+    FINAL_VALUES,
+    GREEDY,
+    REFERENCE,
+    Head,
+    gives_of,
+    names_of,
+    needs_of,
+)
 
 CANARY_TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-4}
 """Largest difference of a certain token between engine and learner, nats, by dtype; 0.1 in lower precision."""
@@ -101,7 +116,8 @@ class TrainedPolicy:
         self.gated = GatedEngine(self.engine)
         """The same engine, for requests of trees."""
         self.policy.recompute(run.world.optimizer.recompute)
-        reference = REFERENCE in needs_of(run.loss) | needs_of(run.method.credit)
+        readers = (run.loss, run.method.credit, *run.method.hooks)
+        reference = any(needs_of(each) & {REFERENCE, GREEDY} for each in readers)
         self.budget = self._budget(run, reference=reference)
         if self.budget is not None:
             optimizer = replace(run.world.optimizer, micro_tokens=self.budget.micro_tokens)
@@ -126,6 +142,13 @@ class TrainedPolicy:
             seed=trainee.seed(run.seed),
         )
         self.reference = Reference(self.policy, wanted=reference, ranks=ranks)
+        access = PolicyAccess(
+            reference_states=self._reference_states,
+            attention=partial(attention_maps, self.policy),
+            text=self.policy.renderer.text,
+            stored_trees=stored_trees,
+        )
+        self.hooks.attach(access)
         self.canary = self._canary(opening)
         self.entropies: list[tuple[float, int]] = []
         """By turn, over the steps of reinforcement so far: the sum of the tokens' entropies, nats, and their number."""
@@ -207,8 +230,8 @@ class TrainedPolicy:
         """
         rewarded = self.hooks.transform(rewarded, self.trainee.seed(seed))
         needs = needs_of(self.run.method.credit)
-        values, reference = bool(names_of(needs, Head)), REFERENCE in needs
-        if not (values or reference):
+        values, reference, greedy = bool(names_of(needs, Head)), REFERENCE in needs, GREEDY in needs
+        if not (values or reference or greedy):
             return rewarded
         return add_estimates(
             rewarded,
@@ -216,6 +239,7 @@ class TrainedPolicy:
             critic=self.critic if values else None,
             bootstrap=FINAL_VALUES in needs,
             reference=self.reference.model if reference else None,
+            guide=self.reference.model if greedy else None,
             temperature=self.run.world.sampling.temperature,
             micro_tokens=self.run.world.optimizer.micro_tokens,
         )
@@ -226,6 +250,11 @@ class TrainedPolicy:
         async with self.gated.loading():
             self.gated.load_policy(self.policy, self.learner.updates)
             return await self.canary.check(self.engine, self.policy, self.deadlines, moved=moved, deadline_s=deadline_s)
+
+    def _reference_states(self, texts: Sequence[NDArray[np.int32]]) -> torch.Tensor:
+        """[n, W]: the reference policy's hidden states after n texts."""
+        assert self.reference.model is not None
+        return last_states(self.reference.model, texts, self.run.world.optimizer.micro_tokens)
 
     def _budget(self, run: Run, *, reference: bool) -> MemoryBudget | None:
         """What the run's bound on memory allows, if it has one."""

@@ -131,6 +131,7 @@ KL_IN_REWARD = Need(
 PATHS = Need("the path view")
 ENTROPY = Need("the policy's entropy at each token")
 REFERENCE = Need("log-probabilities of a reference policy")
+GREEDY = Need("log-probabilities of the tokens that a reference policy finds most probable")
 OLD_LOGPROBS = Need("log-probabilities of the weights before the update")
 CLIPPED_NORM = Need("the norm of the gradient that clipping removes")
 HIDDEN_STATES = Need("hidden states of the trained policy")
@@ -138,7 +139,7 @@ TURN_BY_TURN = Need(
     "optimizer steps for one turn at a time", "set optimizer.momentum='adam'", sources=("optimizer.momentum",)
 )
 
-OF_EVERY_RUN = frozenset({PATHS, ENTROPY, REFERENCE, OLD_LOGPROBS, CLIPPED_NORM, HIDDEN_STATES})
+OF_EVERY_RUN = frozenset({PATHS, ENTROPY, REFERENCE, GREEDY, OLD_LOGPROBS, CLIPPED_NORM, HIDDEN_STATES})
 """Computed for any piece that needs them."""
 
 

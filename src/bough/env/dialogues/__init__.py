@@ -5,4 +5,4 @@ from bough.env.dialogues.questions import Questions
 from bough.env.dialogues.scenario import Exchange, ExchangeResult, Scenario
 from bough.env.dialogues.secret import Secret
 
-__all__ = ["Bargain", "Exchange", "Questions", "ExchangeResult", "Scenario", "Secret"]
+__all__ = ["Bargain", "Exchange", "ExchangeResult", "Questions", "Scenario", "Secret"]

@@ -12,9 +12,9 @@ __all__ = [
     "GeneratedQuestions",
     "Match",
     "PartialCredit",
-    "SqlSource",
     "QueryLimits",
     "QueryResult",
     "ReadOnlyDatabase",
     "SpiderFolder",
+    "SqlSource",
 ]

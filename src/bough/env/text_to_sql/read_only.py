@@ -1,5 +1,6 @@
 """Executes one untrusted SQL query on a SQLite database: read only, with limits of work and size."""
 
+import hashlib
 import sqlite3
 import sys
 import threading
@@ -104,6 +105,14 @@ class QueryResult:
     error: QueryError = QueryError.NONE
     message: str = ""
     reads: frozenset[tuple[str, str]] = frozenset()
+
+    @property
+    def digest(self) -> str:
+        """A short hash of the rows, whatever their order; "" for an error."""
+        if self.error:
+            return ""
+        rows = "\n".join(sorted(map(repr, self.rows)))
+        return hashlib.sha256(rows.encode(errors="backslashreplace")).hexdigest()[:16]
 
 
 @dataclass(slots=True)

@@ -14,6 +14,9 @@ NODES = 400
 NODE_SHARE = 0.7
 """Weight of shared nodes in `similarity`; the rest is for the distance of the trees."""
 
+COMPARED = frozenset({"table", "condition", "having", "column", "group", "order"})
+"""The kinds of components that `is_part` compares."""
+
 Sources = Mapping[str, str]
 """The tables of a query by the name under which its columns are found."""
 
@@ -80,6 +83,29 @@ def similarity(sql: str, gold: str, schema: Schema) -> float:
     edits = len(sqlglot().diff(one, two, delta_only=True))
     distance = min(1.0, edits / max(mine.total(), wanted.total()))
     return NODE_SHARE * share + (1 - NODE_SHARE) * (1 - distance)
+
+
+@lru_cache(maxsize=4096)
+def is_part(sql: str, gold: str, schema: Schema) -> bool:
+    """Whether a query is made of parts of the gold query, as a step toward it is (LearNAT, arXiv 2504.02327).
+
+    Its tables, conditions, columns and keys must be subtrees of the gold query's tree. `*`, DISTINCT and limits are not
+    compared.
+
+    Example:
+        With the gold query `select name from pets where age > 3`, `select distinct age from pets` is a part, and
+        `select name from pets where age > 4` is none.
+
+    Raises:
+        ImportError: when sqlglot is not installed.
+    """
+    one, two = _read(sql, schema), _read(gold, schema)
+    if one is None or two is None:
+        return False
+    exp = sqlglot().exp
+    wanted = {each.sql() for each in two.walk()}
+    parts = (part.partition(" ") for select in one.find_all(exp.Select) for part in _parts(select))
+    return all(text in wanted for kind, _, text in parts if kind in COMPARED and text != "*")
 
 
 @lru_cache(maxsize=4096)

@@ -1,0 +1,158 @@
+"""Training on a growing set of the task variants on which the policy is worst."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bough.tree import Floats, Rewarded, Task
+
+CHOSEN, IN_SET, OTHER = 1.0, 1e-4, 1e-8
+"""Sampling weights of a task: of the variant whose turn it is, of another variant of the set, of any other."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorstCases:
+    """IWOCS' set of worst cases (arXiv 2410.06212): find the variant that the policy is worst on, train on it, repeat.
+
+    A variant is a value of `key` in the data of a task, such as the chance to slip: each task can be played with each
+    of the `values`. Without `key` the tasks themselves are the variants. The hook repeats a cycle:
+
+        probe     `probe_steps` steps play all variants in turn; the mean return of each is measured
+        add       the variant of the lowest mean joins the set, if it is lower than that of all members, or the set is
+                  empty
+        train     `train_steps` steps play one variant each, the members of the set in turn, the newest first
+
+    Means .9, .4, .6 of three variants add the second. If training brings its mean to .7, and the third now has .5, the
+    third joins; if the worst one is a member, none does, and the turns go on. So most steps train few variants, and
+    the lowest mean rises. Every tree of a step counts, and the policy is updated in all steps.
+
+    The paper solves a sequence of ordinary problems on single dynamics, each with a policy of its own, and acts by the
+    best action under the least of their Q-functions; here one policy learns all members. It finds the worst dynamics by
+    optimization; here they are measured. Where tasks are the variants, a batch is the task whose turn it is, the other
+    members, and tasks drawn uniformly. A task that is played with another value has an id of its own.
+
+    Metrics: `worst/set`, the number of members; `worst/return`, the lowest mean of the last probe; `worst/mean`, the
+    mean over its variants.
+
+    Attributes:
+        key: A name in `Task.data` that the environment reads; "" for the task itself.
+        values: The values of the key, numbers or texts; () for the task itself.
+        probe_steps: Steps of a probe.
+        train_steps: Steps of training between probes.
+    """
+
+    key: str = ""
+    values: Sequence[float | str] = ()
+    probe_steps: int = 1
+    train_steps: int = 4
+
+    def __post_init__(self) -> None:
+        if bool(self.key) != bool(self.values) or len({*self.values}) < len(self.values):
+            raise ValueError(
+                f"WorstCases: got key={self.key!r}, values={self.values}; need a key with different values, or neither"
+            )
+        if self.probe_steps < 1 or self.train_steps < 1:
+            raise ValueError(
+                f"WorstCases: got probe_steps={self.probe_steps}, train_steps={self.train_steps}; need at least 1"
+            )
+
+    def build(self, *, vocab_tokens: int, device: str, seed: int) -> "WorstCasesState":
+        """Return a state with an empty set."""
+        del vocab_tokens, device, seed
+        return WorstCasesState(self)
+
+
+class WorstCasesState:
+    """The set, and the returns of the present probe."""
+
+    ready: bool = True
+
+    def __init__(self, settings: WorstCases) -> None:
+        self.members: list[str] = []
+        """The variants of the set, oldest first, as JSON."""
+        self._settings = settings
+        self._returns: dict[str, list[float]] = {}
+        self._steps = 0
+        self._lowest, self._mean = 0.0, 0.0
+
+    @property
+    def probing(self) -> bool:
+        """Whether the present step is of a probe."""
+        cycle = self._settings.probe_steps + self._settings.train_steps
+        return not self.members or self._steps % cycle < self._settings.probe_steps
+
+    @property
+    def chosen(self) -> str:
+        """The member whose turn it is."""
+        cycle = self._settings.probe_steps + self._settings.train_steps
+        turn = self._steps % cycle - self._settings.probe_steps
+        return self.members[-1 - turn % len(self.members)]
+
+    def weigh(self, tasks: Sequence[str]) -> Floats | None:
+        """[n]: nearly all weight on the task whose turn it is; None in a probe, and where tasks are no variants."""
+        if self.probing or self._settings.key:
+            return None
+        weight = dict.fromkeys(self.members, IN_SET) | {self.chosen: CHOSEN}
+        return np.asarray([weight.get(json.dumps(task), OTHER) for task in tasks])
+
+    async def rewrite(self, tasks: Sequence[Task], teacher: object, seed: int) -> list[Task]:
+        """Set the variant of the tasks: all in turn in a probe, else the one whose turn it is."""
+        del teacher
+        key, values = self._settings.key, self._settings.values
+        if not key:
+            return list(tasks)
+        start = int(np.random.default_rng(seed).integers(len(values)))
+        given = [
+            values[(start + place) % len(values)] if self.probing else json.loads(self.chosen)
+            for place in range(len(tasks))
+        ]
+        return [
+            replace(task, id=f"{task.id}~{key}={value}", data={**task.data, key: value})
+            for task, value in zip(tasks, given, strict=True)
+        ]
+
+    def transform(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
+        """Note the returns in a probe, and return the batch unchanged."""
+        del seed
+        for each in rewarded:
+            returns = each.returns()
+            if self.probing and len(returns) and not each.tree.replayed:
+                self._returns.setdefault(self._of(each.tree.task), []).append(float(returns.mean()))
+        return list(rewarded)
+
+    def observe(self, moved: Callable[[], float]) -> Mapping[str, float]:
+        """End the step, and a probe after its last one; return the metrics."""
+        del moved
+        cycle = self._settings.probe_steps + self._settings.train_steps
+        last = self._steps % cycle == self._settings.probe_steps - 1 or not self.members
+        if last and self._returns:
+            self._add()
+        self._steps += 1
+        return {"worst/set": float(len(self.members)), "worst/return": self._lowest, "worst/mean": self._mean}
+
+    def state(self) -> Mapping[str, NDArray[Any]]:
+        """The set and the returns, as JSON."""
+        words = json.dumps([self.members, self._returns, self._steps, self._lowest, self._mean])
+        return {"words": np.frombuffer(words.encode(), dtype=np.uint8)}
+
+    def load_state(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Restore the result of `state`, bit for bit."""
+        found = json.loads(state["words"].tobytes())
+        self.members, self._returns, self._steps, self._lowest, self._mean = found
+
+    def _add(self) -> None:
+        """Add the worst variant of the probe to the set, unless a member is as bad."""
+        mean = {variant: float(np.mean(paid)) for variant, paid in self._returns.items()}
+        worst = min(mean, key=lambda variant: mean[variant])
+        self._lowest, self._mean = mean[worst], float(np.mean(list(mean.values())))
+        if all(mean[worst] < mean.get(member, np.inf) for member in self.members):
+            self.members.append(worst)
+        self._returns = {}
+
+    def _of(self, task: Task) -> str:
+        """The variant of a task, as JSON."""
+        return json.dumps(task.data[self._settings.key] if self._settings.key else task.id)

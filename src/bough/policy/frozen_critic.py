@@ -1,0 +1,80 @@
+"""Settings of an offline critic of whole turns on frozen features of the policy."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from bough.tree.needs import REFERENCE, Need, estimate
+
+if TYPE_CHECKING:
+    import bough.policy.frozen_critic_state
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrozenCritic:
+    """Digi-Q's critic (arXiv 2502.15760): Q and V of turns by offline TD learning, on frozen features of the policy.
+
+    The features are the last hidden states of the reference policy, which does not change: f(s) at the last token of a
+    context, f(s, a) at that of an action. Two small networks each learn Q from f(s, a) and V from f(s); the targets of
+    head i come from a slow copy of it:
+
+        Q_i(s, a) -> r + discount * V'_i(s')        V' is 0 after the end of a path
+        V_i(s)    -> Q'_i(s, a)
+        copy      <- polyak * critic + (1 - polyak) * copy
+
+    The data are the trees of the files `data` and of the first `warmup_steps` steps, in which the policy is not
+    updated. Then the critic takes `steps` gradient steps on them, once, and does not change again. A path that a budget
+    cut off counts as ended, as in the released code; actions that were not executed are left out. The estimates "q1",
+    "q2", "v1", "v2" are at every token of a turn, for `BestCandidate` and `Archer`.
+
+    The paper first tunes the features of its model to predict how an action changes the screen; here they are those
+    of the policy after its warm-up. A target takes the action of the data in the next state; the paper samples one.
+
+    Metrics: `frozen/turns` of the data; `frozen/q_loss` and `frozen/v_loss`, mean squared errors of the last gradient
+    step; `frozen/q`, the mean over the batch of the lesser Q.
+
+    Attributes:
+        data: Files of trees, or folders of them such as `runs/NAME/trees`, whose texts are of the same tokenizer.
+        warmup_steps: Steps that only collect data; 0 needs `data`.
+        steps: Gradient steps.
+        batch_turns: Turns of a gradient step.
+        width: Elements of the networks' hidden layers.
+        discount: Per turn, in [0, 1].
+        polyak: Rate of the copy's update, in (0, 1].
+        learning_rate: Adam's learning rate.
+    """
+
+    needs: ClassVar[frozenset[Need]] = frozenset({REFERENCE})
+    gives: ClassVar[frozenset[Need]] = frozenset(map(estimate, ("q1", "q2", "v1", "v2")))
+
+    data: Sequence[str] = ()
+    warmup_steps: int = 10
+    steps: int = 1000
+    batch_turns: int = 128
+    width: int = 64
+    discount: float = 0.9
+    polyak: float = 0.05
+    learning_rate: float = 1e-3
+
+    def __post_init__(self) -> None:
+        if self.warmup_steps < 0 or min(self.steps, self.batch_turns, self.width) < 1:
+            raise ValueError(
+                f"FrozenCritic: got warmup_steps={self.warmup_steps}, steps={self.steps}, batch_turns="
+                f"{self.batch_turns}, width={self.width}; need at least 0, 1, 1 and 1"
+            )
+        if not self.warmup_steps and not self.data:
+            raise ValueError("FrozenCritic: got warmup_steps=0 and no data; need files of trees, or steps that collect")
+        if not 0 <= self.discount <= 1 or not 0 < self.polyak <= 1 or not self.learning_rate > 0:
+            raise ValueError(
+                f"FrozenCritic: got discount={self.discount}, polyak={self.polyak}, learning_rate="
+                f"{self.learning_rate}; need 0 <= discount <= 1, 0 < polyak <= 1, learning_rate > 0"
+            )
+
+    def build(
+        self, *, vocab_tokens: int, device: str, seed: int
+    ) -> "bough.policy.frozen_critic_state.FrozenCriticState":
+        """A critic without data."""
+        from bough.policy.frozen_critic_state import FrozenCriticState
+
+        del vocab_tokens
+        return FrozenCriticState(self, device=device, seed=seed)

@@ -1,0 +1,67 @@
+"""ReEx-SQL's decoding: paths fork after executions, and vote by the results of their queries."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bough.rollout.cursor import Cursor
+from bough.search.expand import Sample
+from bough.search.frontier import Level
+from bough.search.node import SearchNode
+from bough.search.pieces import Proposal
+from bough.search.search import Search
+from bough.search.tree import SearchTree
+from bough.search.vote import Vote
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForkAfterValid:
+    """Several samples after a valid action, one after an invalid one: a fork where the environment's answer is news.
+
+    In `Sql` an action is valid when its query has a result; after an error the path goes on alone.
+
+    Attributes:
+        start: Number of samples at the prompt.
+        width: Number of samples after a valid action.
+        forks: Maximum number of forks on a path, without the one at the prompt.
+    """
+
+    start: int = 2
+    width: int = 2
+    forks: int = 2
+
+    def __post_init__(self) -> None:
+        if self.start < 1 or self.width < 1 or self.forks < 0:
+            raise ValueError(
+                f"ForkAfterValid: got start={self.start}, width={self.width}, forks={self.forks}; need at least 1, 1 "
+                "and 0"
+            )
+
+    async def __call__(self, tree: SearchTree, node: SearchNode, times: int) -> Sequence[Proposal]:
+        """Sample actions at a node."""
+        return await Sample(width=self._width(tree, node))(tree, node, times)
+
+    def _width(self, tree: SearchTree, node: SearchNode) -> int:
+        if node.parent is None:
+            return self.start
+        before = sum(_valid(tree, each) for each in node.path()[:-1])
+        return self.width if _valid(tree, node) and before < self.forks else 1
+
+
+def reex_sql(start: int = 2, width: int = 2, forks: int = 2) -> Vote:
+    """ReEx-SQL (arXiv 2505.12768): decoding that forks after executions, and a vote by results; needs forks.
+
+    `start` paths begin. After a query with a result `width` continuations are sampled, at most `forks` times on a path,
+    so there are up to start * width^forks ends, and common turns are sampled once. The answer is that of most paths, by
+    the results of their last queries. Experimental: written from the abstract, which does not give the rule of the
+    forks; after an error message there is none. In environments other than `Sql` paths fork after valid actions, and
+    vote by the texts of their last ones.
+    """
+    expand = ForkAfterValid(start=start, width=width, forks=forks)
+    return Vote(search=Search(select=Level(), expand=expand, stop_value=None), by="result")
+
+
+def _valid(tree: SearchTree, node: SearchNode) -> bool:
+    """Whether a node is the state after a valid action."""
+    if node.draft is None or not isinstance(node.at, Cursor):
+        return False
+    return tree.rollout.builder.nodes[node.draft.node].valid is True

@@ -1,0 +1,181 @@
+"""Digi-Q: a Q-function learned offline by TD on frozen features, and imitation of the best candidate."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+from tests.credit.grown import branching
+from tests.trees import ACTION, OBSERVATION, PROMPT, N, build, rewarded
+
+from bough.credit import BestCandidate
+from bough.learner.attention_maps import RecordingAttention
+from bough.learner.token_outputs import last_states
+from bough.methods.digi_q import digi_q
+from bough.policy import FrozenCritic, Tiny
+from bough.policy.frozen_critic_state import FrozenCriticState
+from bough.store import StoreError, stored_trees, write_trees
+from bough.tree import Outcome, Rewarded, TruncatedBy
+from bough.worlds.frozenlake import frozenlake
+
+
+def spelled(*paid: tuple[str, float]) -> Rewarded:
+    """A tree of words, a turn for each letter, paid at their ends."""
+    nodes, place = [N(parent=-1, kind=PROMPT, tokens=(1,))], {"": 0}
+    for word, pay in paid:
+        for length in range(1, len(word) + 1):
+            if word[:length] in place:
+                continue
+            over = length == len(word)
+            token, reward = ord(word[length - 1]), pay if over else 0.0
+            nodes.append(N(parent=place[word[: length - 1]], kind=ACTION, tokens=(token,), env_reward=reward))
+            outcome = Outcome.TERMINATED if over else Outcome.OPEN
+            nodes.append(N(parent=len(nodes) - 1, kind=OBSERVATION, tokens=(2,), outcome=outcome))
+            place[word[:length]] = len(nodes) - 1
+    return rewarded(build(*nodes))
+
+
+DATA = spelled(("ab", 1.0), ("ac", 0.0), ("db", 0.0), ("dc", 0.0))
+"""Two turns; only a, then b, is paid."""
+
+
+PLACES: dict[tuple[int, ...], int] = {}
+
+
+def features(texts: Sequence[NDArray[np.int32]]) -> torch.Tensor:
+    """[n, 64]: a place of its own for every text."""
+    places = [PLACES.setdefault(tuple(text.tolist()), len(PLACES)) for text in texts]
+    return torch.nn.functional.one_hot(torch.tensor(places), 64).float()
+
+
+def critic(**settings: object) -> FrozenCriticState:
+    made = FrozenCritic(**{"warmup_steps": 1, "steps": 600, "width": 32, "learning_rate": 0.01, **settings})  # type: ignore[arg-type]
+    state = made.build(vocab_tokens=8, device="cpu", seed=0)
+    state.attach(SimpleNamespace(reference_states=features, stored_trees=stored_trees))
+    return state
+
+
+def learned(state: FrozenCriticState, data: Rewarded = DATA) -> Rewarded:
+    """The tree with values, after a step that collects it and the training."""
+    assert not state.ready
+    (blank,) = state.transform([data], 0)
+    assert not np.nan_to_num(blank.estimates["q1"]).any()
+    state.observe(lambda: 0.0)
+    (judged,) = state.transform([data], 1)
+    return judged
+
+
+def q_of(judged: Rewarded) -> dict[tuple[int, ...], float]:
+    """Q of each turn, by the tokens of the path up to it."""
+    tree, found = judged.tree, {}
+    for node in np.flatnonzero(tree.kind == ACTION).tolist():
+        trail, here = list[int](), node
+        while here >= 0:
+            trail += tree.tokens_of(here).tolist() if tree.kind[here] == ACTION else []
+            here = int(tree.parent[here])
+        found[tuple(trail[::-1])] = float(judged.estimates["q1"][tree.span[node]])
+    return found
+
+
+def test_values_travel_from_the_end_to_the_first_turn() -> None:
+    """Q of the paid turn is 1; Q of the turn before it is the discounted mean over what follows, .9 * .5; others 0."""
+    q = q_of(learned(critic(steps=800)))
+    first = sorted((value for trail, value in q.items() if len(trail) == 1), reverse=True)
+    second = sorted((value for trail, value in q.items() if len(trail) == 2), reverse=True)
+    assert second == pytest.approx([1, 0, 0, 0], abs=0.05)
+    assert first == pytest.approx([0.45, 0], abs=0.08)
+    blind = q_of(learned(critic(steps=400, discount=0.0)))
+    assert max(value for trail, value in blind.items() if len(trail) == 1) == pytest.approx(0, abs=0.05)
+
+
+def test_the_critic_learns_once_and_from_its_data_alone() -> None:
+    state = critic()
+    before = q_of(learned(state))
+    flipped = replace(DATA, channels={"env": -DATA.channels["env"]})
+    (after,) = state.transform([flipped], 2)
+    assert q_of(after) == before
+    assert state.data == []
+
+
+def test_stored_trees_are_data(tmp_path: Path) -> None:
+    write_trees(tmp_path / "step_000001.safetensors", [DATA])
+    state = critic(warmup_steps=0, data=(str(tmp_path),))
+    assert state.ready
+    empty = replace(DATA, channels={"env": np.zeros(DATA.tree.nodes)})
+    (judged,) = state.transform([empty], 0)
+    assert max(q_of(judged).values()) > 0.9, "the batch itself pays nothing"
+    assert state.observe(lambda: 0.0)["frozen/turns"] == 6
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(StoreError, match="no files of trees"):
+        stored_trees(str(tmp_path / "empty"))
+    write_trees(tmp_path / "bare.safetensors", [DATA.tree])
+    with pytest.raises(StoreError, match="trees without rewards"):
+        stored_trees(str(tmp_path))
+
+
+def test_a_restored_critic_is_the_same() -> None:
+    one, other = critic(), critic()
+    one.transform([DATA], 0)
+    other.load_state(one.state())
+    assert q_of(learned_again(one)) == q_of(learned_again(other))
+    third = critic()
+    third.load_state(one.state())
+    assert q_of(third.transform([DATA], 3)[0]) == q_of(one.transform([DATA], 3)[0])
+
+
+def learned_again(state: FrozenCriticState) -> Rewarded:
+    state.observe(lambda: 0.0)
+    return state.transform([DATA], 1)[0]
+
+
+def test_features_are_the_last_hidden_states_of_a_model_that_stays_as_it_is() -> None:
+    """Against a pass for each text; an update of the policy does not change those of its copy."""
+    policy = Tiny(layers=2, width=16, heads=2, vocab_tokens=300).build(["some text to read, and more of it"])
+    frozen = policy.replica()
+    texts = [np.asarray(each, dtype=np.int32) for each in ([5, 6, 7], [5, 6], [9], [5, 6, 7, 8, 9])]
+    found = last_states(frozen, texts, 4)
+    alone = [
+        frozen.hidden(torch.tensor(text.tolist()), torch.arange(len(text)), RecordingAttention())[-1] for text in texts
+    ]
+    assert torch.allclose(found, torch.stack(alone), atol=1e-5)
+    with torch.no_grad():
+        for weight in policy.parameters().values():
+            weight.add_(1.0)
+    assert torch.equal(last_states(frozen, texts, 4), found)
+
+
+def test_the_best_candidate_of_a_state_is_imitated() -> None:
+    """Worked example: advantages .1, -.2, .3, .2 of four actions of one state."""
+    tree = branching({"a": 0.0, "b": 1.0, "c": 0.0, "d": 0.0}, tokens=1)
+    q = np.zeros(len(tree.tree.token), dtype=np.float32)
+    q[tree.tree.span[np.flatnonzero(tree.tree.kind == ACTION)]] = [0.6, 0.3, 0.8, 0.7]
+    half = np.full_like(q, 0.5)
+    judged = replace(tree, estimates={"q1": q, "q2": q + 0.1, "v1": half, "v2": half + 1})
+    for threshold, chosen in ((0.0, [0, 0, 1, 0]), (0.4, [0, 0, 0, 0])):
+        (credited,) = BestCandidate(threshold=threshold)([judged])
+        assert credited.path_advantage.tolist() == chosen, "whatever the returns"
+    even = replace(judged, estimates={**judged.estimates, "q1": half + 0.1, "q2": half + 0.1})
+    assert BestCandidate()([even])[0].path_advantage.tolist() == [1, 1, 1, 1]
+
+
+def test_settings() -> None:
+    run = digi_q(frozenlake(), collect=3)
+    assert run.world.schedule.steps == frozenlake().schedule.steps + 3
+    with pytest.raises(ValueError, match="warmup_steps=0 and no data"):
+        digi_q(frozenlake(), collect=0)
+    with pytest.raises(ValueError, match="discount=2"):
+        FrozenCritic(discount=2)
+    with pytest.raises(ValueError, match="threshold"):
+        BestCandidate(threshold=float("nan"))
+    cut = rewarded(
+        build(
+            N(parent=-1, kind=PROMPT),
+            N(parent=0, kind=ACTION, tokens=(4,), outcome=Outcome.TRUNCATED, truncated_by=TruncatedBy.STUB),
+        )
+    )
+    with pytest.raises(ValueError, match="no turn that was executed"):
+        learned(critic(), cut)
