@@ -35,6 +35,7 @@ from bough.search.log_ratio import LogRatio, PathRating, implicit_beam
 from bough.search.mcts import mcts, puct
 from bough.search.node import SearchNode
 from bough.search.pieces import Backup, Evaluate, Expand, Hint, Proposal, Prune, Rate, Score, Select
+from bough.search.plan_memory import PlanMemory
 from bough.search.prune import BackJump, BeamWidth, DedupeSimilar, DedupeStates, LimitRepeats, PruneBelow
 from bough.search.q_star import Likely, q_star
 from bough.search.rank import Pairwise, Ranked
@@ -44,6 +45,7 @@ from bough.search.rethink import Rethink, rethink
 from bough.search.score import AStarCost, Likelihood, NodeValue, Puct, QValue, RatedValue, Uct, VisitCount
 from bough.search.search import Search
 from bough.search.spar import spar
+from bough.search.tool_chain import PlanCost, tool_chain
 from bough.search.tree import SearchTree
 from bough.search.tree_planner import TreePlanner
 from bough.search.web_pilot import web_pilot
@@ -147,6 +149,9 @@ __all__ = [
     "LogRatio",
     "PathRating",
     "implicit_beam",
+    "PlanCost",
+    "PlanMemory",
+    "tool_chain",
 ]
 
 """An action, and its probability under the policy."""
