@@ -20,6 +20,7 @@ from bough.credit.masked import MaskedSpans
 from bough.credit.opmd import OpmdBaseline
 from bough.credit.poad import Poad, ntpo
 from bough.credit.process import Process
+from bough.credit.q_learning import QLearning
 from bough.credit.reinforce_pp import ReinforcePlusPlus, reinforce_pp_baseline
 from bough.credit.rest_mcts import RestMcts
 from bough.credit.salt import Salt
@@ -60,6 +61,7 @@ __all__ = [
     "OpmdBaseline",
     "Poad",
     "Process",
+    "QLearning",
     "ReinforcePlusPlus",
     "RestMcts",
     "Salt",

@@ -1,6 +1,6 @@
 """The agent and the limits of a rollout."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -8,8 +8,8 @@ from bough.context import Context, Parser, Renderer, conversation
 from bough.engine import Engine, Sampling
 from bough.tree.needs import POLICY
 
-Critic: TypeAlias = Callable[[tuple[int, ...]], Awaitable[float]]
-"""Estimates the value of a state from the tokens that the policy reads in it."""
+Critic: TypeAlias = Callable[[Sequence[tuple[int, ...]]], Awaitable[Sequence[float]]]
+"""Estimates the values of some states together, each from the tokens that the policy reads in it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

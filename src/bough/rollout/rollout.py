@@ -284,16 +284,26 @@ class Rollout:
             BudgetExceeded: when it does not fit the budget of calls.
             ValueError: when the agent has no critic.
         """
-        critic = self.writer(at).agent.critic
+        return (await self.value_each([at]))[0]
+
+    async def value_each(self, places: Sequence[Cursor | PendingAction]) -> Sequence[float]:
+        """`value` of several states or actions, at least one, in one call.
+
+        Raises:
+            BudgetExceeded: when it does not fit the budget of calls.
+            ValueError: when the agent has no critic.
+        """
+        first = places[0]
+        critic = self.writer(first).agent.critic
         if critic is None:
             raise ValueError("got an agent without a critic; need a policy with a value head, or another evaluator")
-        text = at.text if isinstance(at, Cursor) else (*at.cursor.text, *at.tokens[:-1])
+        texts = [at.text if isinstance(at, Cursor) else (*at.cursor.text, *at.tokens[:-1]) for at in places]
         async with self.budget.reserve(Usage(calls=1)) as cost:
             cost.calls = 1
             return await self.deadlines.until(
-                critic(text),
-                owner=self.writer(at).name(at.branches),
-                thing=f"value of {len(text)} tokens",
+                critic(texts),
+                owner=self.writer(first).name(first.branches),
+                thing=f"values of {len(texts)} states",
                 deadline_s=self.limits.engine_deadline_s,
             )
 

@@ -16,6 +16,7 @@ from bough.search.combine import Agreement, EnvReturn, ExecuteAndEvaluate, Mix
 from bough.search.commit import Commit
 from bough.search.commit_to_executed import CommitToExecuted
 from bough.search.cr_planner import cr_planner
+from bough.search.critic_rating import CriticRating
 from bough.search.critic_turns import CriticTurns
 from bough.search.descend import Descend
 from bough.search.dfsdt import dfsdt
@@ -63,6 +64,7 @@ __all__ = [
     "Bounded",
     "Commit",
     "Confidence",
+    "CriticRating",
     "CriticTurns",
     "CriticValue",
     "Critique",

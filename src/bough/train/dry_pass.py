@@ -147,9 +147,9 @@ async def _script(runtime: Runtime, task: Task) -> Callable[[Request], Sequence[
     return lambda request: replies[request.seed % len(replies)]
 
 
-async def _value(tokens: tuple[int, ...]) -> float:
+async def _value(texts: Sequence[tuple[int, ...]]) -> list[float]:
     """Replaces the critic, which would run the policy."""
-    return len(tokens) % 2 / 2
+    return [len(tokens) % 2 / 2 for tokens in texts]
 
 
 def _with_outcomes(tree: Tree, place: int) -> Tree:
