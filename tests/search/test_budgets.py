@@ -64,13 +64,17 @@ def grown(explorer: Explorer, env: Env, limits: Limits) -> tuple[Tree, Counted, 
         engine.calls += 1
         return [random.Random(len(tokens)).random() for tokens in texts]
 
+    async def embed(tokens: tuple[int, ...], count: int) -> list[float]:
+        engine.calls += 1
+        return [1.0, len(tokens) % 3, count % 2]
+
     async def main() -> tuple[Tree, Rollout]:
         place = runner(engine, InProcessHost(env=env), limits=limits)
         # It shares the engine, so that what it is asked is counted.
         reference = RoleModel(engine=engine, renderer=place.agent.renderer, name="reference")
         rollout = Rollout(
             TreeBuilder(Task(id="t")),
-            replace(place.agent, critic=critic, models={"reference": reference}),
+            replace(place.agent, critic=critic, embed=embed, models={"reference": reference}),
             place.host,
             instructions="go",
             limits=limits,

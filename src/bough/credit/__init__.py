@@ -16,6 +16,7 @@ from bough.credit.hae import Hae
 from bough.credit.hgpo import Hgpo
 from bough.credit.implicit_q import ImplicitQ
 from bough.credit.ipa import Ipa
+from bough.credit.kind_values import KindValues
 from bough.credit.masked import MaskedSpans
 from bough.credit.opmd import OpmdBaseline
 from bough.credit.poad import Poad, ntpo
@@ -57,6 +58,7 @@ __all__ = [
     "Hgpo",
     "ImplicitQ",
     "Ipa",
+    "KindValues",
     "MaskedSpans",
     "OpmdBaseline",
     "Poad",

@@ -21,6 +21,7 @@ from bough.search.critic_turns import CriticTurns
 from bough.search.descend import Descend
 from bough.search.dfsdt import dfsdt
 from bough.search.dts import dts
+from bough.search.embedded import Cosine, Embedded
 from bough.search.ets import RougeL, Similarity, Sparse, ets
 from bough.search.evaluate import ConstantValue, CriticValue, OracleValue, RolloutValue
 from bough.search.expand import Admissible, Sample
@@ -31,6 +32,7 @@ from bough.search.hybrid import Hybrid
 from bough.search.i_mcts import i_mcts
 from bough.search.imagine import Imagine, WebDreamer
 from bough.search.judge import Confidence, Judge, JudgeAction
+from bough.search.kinds import SampleKinds
 from bough.search.lats import lats
 from bough.search.log_ratio import LogRatio, PathRating, implicit_beam
 from bough.search.mcts import mcts, puct
@@ -151,6 +153,9 @@ __all__ = [
     "LogRatio",
     "PathRating",
     "implicit_beam",
+    "Cosine",
+    "Embedded",
+    "SampleKinds",
     "PlanCost",
     "PlanMemory",
     "tool_chain",

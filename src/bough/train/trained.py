@@ -11,6 +11,7 @@ from bough.context import conversation
 from bough.engine import Engine
 from bough.engine.gated import GatedEngine
 from bough.hooks.hook import Hooks
+from bough.learner.embeddings import Embeddings
 from bough.learner.estimates import add_estimates
 from bough.learner.learner import Learner
 from bough.learner.memory_budget import MemoryBudget
@@ -149,6 +150,7 @@ class TrainedPolicy:
             parser=world.parser,
             sampling=world.sampling,
             critic=self.valuer,
+            embed=Embeddings(self.policy, micro_tokens=world.optimizer.micro_tokens),
             models=models,
         )
 
