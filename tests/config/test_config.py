@@ -3,7 +3,7 @@ import itertools
 import json
 import pkgutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,6 +14,7 @@ import bough.recipes
 from bough.cli.find import find_run
 from bough.config import ConfigError, dump, load, override
 from bough.config.config import build
+from bough.config.override import interpret
 from bough.context import Tagged, Window
 from bough.credit import Grpo, dr_grpo, rloo
 from bough.env import FrozenLake, Replay
@@ -288,3 +289,10 @@ class Plain:
 def test_a_class_that_is_no_dataclass_is_named() -> None:
     with pytest.raises(ConfigError, match=r"env: got Plain, which is no dataclass; write @dataclass"):
         build(Plain, {}, "env")
+
+
+def test_lists_of_texts_need_no_quotes() -> None:
+    assert interpret(Sequence[Sequence[str]], '[[up, "a b"], [left]]', "x") == (("up", "a b"), ("left",))
+    assert interpret(Sequence[str], "[up, 1]", "x") == ("up", "1")
+    with pytest.raises(ConfigError, match=r"x.1: got 'b'; need a valid number"):
+        interpret(Sequence[float], "[1, b]", "x")

@@ -11,6 +11,11 @@ from bough.policy import Tiny, ValueHead
 from bough.policy.model import causal
 
 
+async def _one(valuer: StateValues, place: tuple[int, ...]) -> float:
+    (value,) = await valuer([place])
+    return value
+
+
 def test_values_do_not_depend_on_what_else_is_asked() -> None:
     policy = Tiny(layers=2, width=16, heads=2, vocab_tokens=260, context_tokens=64, dtype="float64").build(["a b"])
     critic = ValueHead(heads=("worth", "other")).build(16).double()
@@ -25,7 +30,7 @@ def test_values_do_not_depend_on_what_else_is_asked() -> None:
         return hidden(*arguments)  # type: ignore[arg-type]
 
     async def ask(valuer: StateValues) -> list[float]:
-        return list(await asyncio.gather(*(valuer(place) for place in places)))
+        return list(await asyncio.gather(*(_one(valuer, place) for place in places)))
 
     expected: list[float] = []
     for place in places:
@@ -44,6 +49,6 @@ def test_a_fault_reaches_everybody_who_asked() -> None:
     valuer = StateValues(policy, ValueHead().build(16), micro_tokens=100)
 
     async def main() -> list[object]:
-        return list(await asyncio.gather(valuer((10**6,)), valuer((1, 2)), return_exceptions=True))
+        return list(await asyncio.gather(valuer([(10**6,)]), valuer([(1, 2)]), return_exceptions=True))
 
     assert all(isinstance(answer, Exception) for answer in asyncio.run(main()))

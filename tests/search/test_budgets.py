@@ -4,6 +4,7 @@
 import asyncio
 import math
 import random
+from collections.abc import Sequence
 from dataclasses import replace
 from types import ModuleType
 from typing import Any, Literal
@@ -59,9 +60,13 @@ def grown(explorer: Explorer, env: Env, limits: Limits) -> tuple[Tree, Counted, 
     """A tree, and what engine and critic were asked for."""
     engine = Counted(inner=Scripted(script=script))
 
-    async def critic(tokens: tuple[int, ...]) -> float:
+    async def critic(texts: Sequence[tuple[int, ...]]) -> list[float]:
         engine.calls += 1
-        return random.Random(len(tokens)).random()
+        return [random.Random(len(tokens)).random() for tokens in texts]
+
+    async def embed(tokens: tuple[int, ...], count: int) -> list[float]:
+        engine.calls += 1
+        return [1.0, len(tokens) % 3, count % 2]
 
     async def main() -> tuple[Tree, Rollout]:
         place = runner(engine, InProcessHost(env=env), limits=limits)
@@ -69,7 +74,7 @@ def grown(explorer: Explorer, env: Env, limits: Limits) -> tuple[Tree, Counted, 
         reference = RoleModel(engine=engine, renderer=place.agent.renderer, name="reference")
         rollout = Rollout(
             TreeBuilder(Task(id="t")),
-            replace(place.agent, critic=critic, models={"reference": reference}),
+            replace(place.agent, critic=critic, embed=embed, models={"reference": reference}),
             place.host,
             instructions="go",
             limits=limits,
@@ -209,8 +214,8 @@ def test_q_star_rates_all_actions_of_a_place_by_one_call() -> None:
 def test_a_critic_chooses_among_paths(length: int) -> None:
     """Independent paths of random letters: the answer is one whose last letter the critic likes, not the first path."""
 
-    async def critic(tokens: tuple[int, ...]) -> float:
-        return 0.9 if tokens[-1] == ord("a") else 0.1
+    async def critic(texts: Sequence[tuple[int, ...]]) -> list[float]:
+        return [0.9 if tokens[-1] == ord("a") else 0.1 for tokens in texts]
 
     first = set[str]()
     for seed in range(4):
@@ -229,9 +234,9 @@ def test_a_critic_chooses_among_paths(length: int) -> None:
 def test_a_critic_reads_the_state_or_the_action(of: Literal["state", "action"], read: str) -> None:
     seen = set[str]()
 
-    async def critic(tokens: tuple[int, ...]) -> float:
-        seen.add(chr(tokens[-1]))
-        return 0.0
+    async def critic(texts: Sequence[tuple[int, ...]]) -> list[float]:
+        seen.update(chr(tokens[-1]) for tokens in texts)
+        return [0.0] * len(texts)
 
     place = runner(Scripted(script=lambda _: (ord("a"),)), InProcessHost(env=World(length=3)))
     place = replace(place, agent=replace(place.agent, critic=critic))

@@ -19,6 +19,7 @@ from bough.search import (
     AStarCost,
     DedupeStates,
     Descend,
+    Likely,
     MaxBackup,
     MeanBackup,
     OracleValue,
@@ -184,7 +185,7 @@ def test_q_star_carries_out_only_what_it_takes_up(env: Env, count: int) -> None:
 
 
 def test_q_star_asks_the_policy_once_for_each_place() -> None:
-    known, tree = search(replace(q_star(), rounds=3), Game(depth=4))
+    known, tree = search(replace(q_star(), rate=Likely(), rounds=3), Game(depth=4))
     rated = [node for node in known.nodes if not math.isnan(node.rating)]
     assert len(rated) == len(known.nodes) - 1 == 6
     assert tree.counts.calls == 3

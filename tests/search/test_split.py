@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings, strategies
 from tests.search.game import Game, Known, search, word
 
-from bough.search import BeamWidth, Level, Search, Sparse, ets, rebase
+from bough.search import BeamWidth, Level, RougeL, Search, Sparse, ets, rebase
 from bough.search.ets import choose, clusters
 from bough.search.expand import Admissible, Sample
 from bough.search.rebase import split
@@ -125,6 +125,8 @@ def test_rebase_gives_each_place_its_share_and_ends_shrink_the_width() -> None:
 
 def test_sparse_gives_up_what_is_like_the_others() -> None:
     how = replace(ets(width=4, spread=0.0), expand=Admissible(), merge=True, evaluate=Known(values=TABLE), rounds=1)
+    assert isinstance(how.prune[0], Sparse)
+    how = replace(how, prune=(replace(how.prune[0], alike=RougeL(), per="node"),))
     assert isinstance(how.prune[0], Sparse)
     known, _ = search(how, Game(depth=3, letters="abc"))
     assert {word(node) for node in known.root.children if not node.pruned} == {"a"}

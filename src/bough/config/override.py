@@ -204,10 +204,18 @@ def _default(each: "dataclasses.Field[Any]") -> Any:
 
 
 def interpret(annotation: Any, text: str, where: str) -> Any:
-    """A plain value from text: a literal if the field's type accepts it, else the text itself."""
+    """A plain value from text: a literal if the field's type accepts it, else a list of values, else the text itself.
+
+    The texts of a list need no quotes: [up, down], or [[up, up], [left]].
+    """
     try:
         return check(annotation, _literal(text), where)
     except ConfigError as error:
+        if SEVERAL.match(text) and (element := element_of(annotation)) is not None:
+            parts = enumerate(split_arguments(text[1:-1], where))
+            return check(
+                annotation, tuple(interpret(element, part.strip(), f"{where}.{at}") for at, part in parts), where
+            )
         # "none" is no value for a field with a fixed set of words, but may be one of the words.
         try:
             return check(annotation, text, where)

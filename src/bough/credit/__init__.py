@@ -20,12 +20,14 @@ from bough.credit.hgpo import Hgpo
 from bough.credit.igpo import Igpo
 from bough.credit.implicit_q import ImplicitQ
 from bough.credit.ipa import Ipa
+from bough.credit.kind_values import KindValues
 from bough.credit.masked import MaskedSpans
 from bough.credit.mixture import ConservativeMixture
 from bough.credit.opmd import OpmdBaseline
 from bough.credit.perplexity_band import PerplexityBand
 from bough.credit.poad import Poad, ntpo
 from bough.credit.process import Process
+from bough.credit.q_learning import QLearning
 from bough.credit.reinforce_pp import ReinforcePlusPlus, reinforce_pp_baseline
 from bough.credit.rest_mcts import RestMcts
 from bough.credit.salt import Salt
@@ -68,11 +70,13 @@ __all__ = [
     "Igpo",
     "ImplicitQ",
     "Ipa",
+    "KindValues",
     "MaskedSpans",
     "OpmdBaseline",
     "PerplexityBand",
     "Poad",
     "Process",
+    "QLearning",
     "ReinforcePlusPlus",
     "RestMcts",
     "Salt",

@@ -59,12 +59,12 @@ class Searched:
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credits every tree, in order."""
         view = path_view(rewarded)
-        score, before = self._score(view), self._before(view)
+        score, before = self.scores(view), self._before(view)
         value_targets = head_targets(self.head, self.target, view, before=before, after=score)
         return spread_turns(view, score - before if self.relative else score, value_targets)
 
-    def _score(self, view: PathView) -> Floats:
-        """[S]: the score of each turn."""
+    def scores(self, view: PathView) -> Floats:
+        """[S]: the score q of each turn."""
         value = join(view.rewarded, "value")[view.node]
         if self.rating_weight:
             rating = join(view.rewarded, "rating")[view.node]

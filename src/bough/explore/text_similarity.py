@@ -29,17 +29,22 @@ def suffix_match(one: Sequence[int], other: Sequence[int]) -> float:
     return max(_longest_suffix(one, other), _longest_suffix(other, one)) / max(len(one), len(other), 1)
 
 
-def rouge_l(one: Sequence[object], other: Sequence[object]) -> float:
-    """ROUGE-L (Lin 2004), F1: twice the longest common subsequence over the sum of the lengths; 1 for equal sequences.
-
-    The first token of five replaced is 0.8.
-    """
+def common_subsequence(one: Sequence[object], other: Sequence[object]) -> int:
+    """The length of the longest common subsequence: tokens in the same order in both, with any others between."""
     row = [0] * (len(other) + 1)
     for token in one:
         corner = 0
         for j, other_token in enumerate(other, start=1):
             corner, row[j] = row[j], corner + 1 if token == other_token else max(row[j], row[j - 1])
-    return 2 * row[-1] / max(len(one) + len(other), 1)
+    return row[-1]
+
+
+def rouge_l(one: Sequence[object], other: Sequence[object]) -> float:
+    """ROUGE-L (Lin 2004), F1: twice the longest common subsequence over the sum of the lengths; 1 for equal sequences.
+
+    The first token of five replaced is 0.8.
+    """
+    return 2 * common_subsequence(one, other) / max(len(one) + len(other), 1)
 
 
 def _longest_suffix(one: Sequence[int], other: Sequence[int]) -> int:

@@ -1,7 +1,8 @@
 """State values from a critic during search, in batched forward passes."""
 
 import asyncio
-from itertools import accumulate
+from collections.abc import Sequence
+from itertools import accumulate, islice
 
 import numpy as np
 
@@ -12,9 +13,10 @@ from bough.policy.policy import Policy
 
 
 class StateValues:
-    """Computes the value of a state with a value head, from the policy's hidden states.
+    """Computes values of states with a value head, from the policy's hidden states.
 
-    Concurrent requests share one forward pass.
+    The states of a request share one forward pass, in which equal beginnings are computed once; so do concurrent
+    requests.
     """
 
     def __init__(self, policy: Policy, critic: Critic, *, micro_tokens: int, alone: bool = False) -> None:
@@ -24,40 +26,41 @@ class StateValues:
             policy: Computes the hidden states.
             critic: The heads.
             micro_tokens: Maximum tokens of one pass.
-            alone: Whether every state has its own pass, so that no value depends on concurrent requests.
+            alone: Whether every request has its own pass, so that no value depends on concurrent requests.
         """
         self._policy = policy
         self._critic = critic
         self._head = critic.settings.heads[0]
         self._micro_tokens, self._alone = micro_tokens, alone
-        self._pending: list[tuple[tuple[int, ...], asyncio.Future[float]]] = []
+        self._pending: list[tuple[Sequence[tuple[int, ...]], asyncio.Future[list[float]]]] = []
 
-    async def __call__(self, tokens: tuple[int, ...]) -> float:
-        """The value of the state after `tokens`."""
+    async def __call__(self, texts: Sequence[tuple[int, ...]]) -> list[float]:
+        """The value of the state after each text [texts]."""
         loop = asyncio.get_running_loop()
-        result: asyncio.Future[float] = loop.create_future()
+        result: asyncio.Future[list[float]] = loop.create_future()
         if not self._pending:
             loop.call_soon(self._run)
-        self._pending.append((tokens, result))
+        self._pending.append((texts, result))
         return await result
 
     def _run(self) -> None:
         """Compute the values of all pending requests."""
         pending, self._pending = self._pending, []
         while pending:
-            ends = list(accumulate(len(tokens) for tokens, _ in pending))
+            ends = list(accumulate(sum(map(len, texts)) for texts, _ in pending))
             count = 1 if self._alone else max(1, sum(end <= self._micro_tokens for end in ends))
             some, pending = pending[:count], pending[count:]
             try:
-                values = self._values([tokens for tokens, _ in some])
+                values = iter(self._values([tokens for texts, _ in some for tokens in texts]))
             except Exception as error:
                 for _, result in some:
                     if not result.done():
                         result.set_exception(error)
                 continue
-            for (_, result), value in zip(some, values, strict=True):
+            for texts, result in some:
+                found = list(islice(values, len(texts)))
                 if not result.done():
-                    result.set_result(value)
+                    result.set_result(found)
 
     def _values(self, states: list[tuple[int, ...]]) -> list[float]:
         texts = [np.asarray(state, dtype=np.int64) for state in states]

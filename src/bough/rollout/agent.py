@@ -1,6 +1,6 @@
 """The agent and the limits of a rollout."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -8,8 +8,11 @@ from bough.context import Context, Parser, Renderer, conversation
 from bough.engine import Engine, Sampling
 from bough.tree.needs import POLICY
 
-Critic: TypeAlias = Callable[[tuple[int, ...]], Awaitable[float]]
-"""Estimates the value of a state from the tokens that the policy reads in it."""
+Critic: TypeAlias = Callable[[Sequence[tuple[int, ...]]], Awaitable[Sequence[float]]]
+"""Estimates the values of some states together, each from the tokens that the policy reads in it."""
+
+Embed: TypeAlias = Callable[[tuple[int, ...], int], Awaitable[Sequence[float]]]
+"""Embeds the last tokens of a text, given their number; [width]."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +45,7 @@ class Agent:
         parser: Extracts the action from the generated text.
         sampling: Settings of token sampling.
         critic: Estimates state values; None without a value head.
+        embed: Embeds actions by the policy's hidden states; None where the weights are not at hand.
         models: The models of other roles than the policy, by role.
     """
 
@@ -51,6 +55,7 @@ class Agent:
     parser: Parser
     sampling: Sampling
     critic: Critic | None = None
+    embed: Embed | None = None
     models: Mapping[str, RoleModel] = field(default_factory=dict[str, RoleModel])
 
     def model(self, role: str) -> RoleModel:

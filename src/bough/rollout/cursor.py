@@ -59,3 +59,11 @@ class PendingAction:
     parsed: Parsed
     branches: tuple[int, ...]
     top_probs: tuple[tuple[tuple[int, float], ...], ...] = ()
+
+    @property
+    def valued_text(self) -> tuple[int, ...]:
+        """The tokens after which a critic values the action.
+
+        They end before its last token, the stop token: the last one that is trained. An incomplete action has none yet.
+        """
+        return (*self.cursor.text, *(self.tokens[:-1] if self.complete else self.tokens))

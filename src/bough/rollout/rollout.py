@@ -276,24 +276,25 @@ class Rollout:
             return model.renderer.text(tokens)
 
     async def value(self, at: Cursor | PendingAction) -> float:
-        """The critic's value of a state, or of an action.
+        """The critic's value of a state or an action, as in `value_each`."""
+        return (await self.value_each([at]))[0]
 
-        That of an action is the value before its last token, the stop token: the last one that is trained.
+    async def value_each(self, places: Sequence[Cursor | PendingAction]) -> Sequence[float]:
+        """The critic's values of states or actions, at least one, in one call; see `PendingAction.valued_text`.
 
         Raises:
             BudgetExceeded: when it does not fit the budget of calls.
             ValueError: when the agent has no critic.
         """
-        critic = self.writer(at).agent.critic
-        if critic is None:
+        writer = self.writer(places[0])
+        if writer.agent.critic is None:
             raise ValueError("got an agent without a critic; need a policy with a value head, or another evaluator")
-        text = at.text if isinstance(at, Cursor) else (*at.cursor.text, *at.tokens[:-1])
         async with self.budget.reserve(Usage(calls=1)) as cost:
             cost.calls = 1
             return await self.deadlines.until(
-                critic(text),
-                owner=self.writer(at).name(at.branches),
-                thing=f"value of {len(text)} tokens",
+                writer.agent.critic([at.text if isinstance(at, Cursor) else at.valued_text for at in places]),
+                owner=writer.name(places[0].branches),
+                thing=f"values of {len(places)} states",
                 deadline_s=self.limits.engine_deadline_s,
             )
 

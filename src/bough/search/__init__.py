@@ -16,12 +16,14 @@ from bough.search.combine import Agreement, EnvReturn, ExecuteAndEvaluate, Mix
 from bough.search.commit import Commit
 from bough.search.commit_to_executed import CommitToExecuted
 from bough.search.cr_planner import cr_planner
+from bough.search.critic_rating import CriticRating
 from bough.search.critic_turns import CriticTurns
 from bough.search.descend import Descend
 from bough.search.dfsdt import dfsdt
 from bough.search.doraemon import doraemon
 from bough.search.draw_open import DrawOpen, UntilEnds
 from bough.search.dts import dts
+from bough.search.embedded import Cosine, Embedded
 from bough.search.env_info import EnvInfo
 from bough.search.ets import RougeL, Similarity, Sparse, ets
 from bough.search.evaluate import ConstantValue, CriticValue, OracleValue, RolloutValue
@@ -34,6 +36,7 @@ from bough.search.i_mcts import i_mcts
 from bough.search.ideas import Ideas
 from bough.search.imagine import Imagine, WebDreamer
 from bough.search.judge import Confidence, Judge, JudgeAction
+from bough.search.kinds import SampleKinds
 from bough.search.lats import lats
 from bough.search.learnat import learnat
 from bough.search.log_ratio import LogRatio, PathRating, implicit_beam
@@ -41,6 +44,7 @@ from bough.search.mcts import mcts, puct
 from bough.search.mps_prover import mps_prover
 from bough.search.node import SearchNode
 from bough.search.pieces import Backup, Evaluate, Expand, Hint, Proposal, Prune, Rate, Score, Select
+from bough.search.plan_memory import PlanMemory
 from bough.search.prune import BackJump, BeamWidth, DedupeSimilar, DedupeStates, LimitRepeats, PruneBelow
 from bough.search.q_star import Likely, q_star
 from bough.search.rank import Pairwise, Ranked
@@ -56,6 +60,7 @@ from bough.search.spar import spar
 from bough.search.step_info import InfoValue, PruneByInfo
 from bough.search.subgoal import SubgoalHint, SubgoalValue
 from bough.search.subgoals import Subgoals
+from bough.search.tool_chain import PlanCost, tool_chain
 from bough.search.tree import SearchTree
 from bough.search.tree_planner import TreePlanner
 from bough.search.vote import Vote
@@ -77,6 +82,8 @@ __all__ = [
     "CommitToExecuted",
     "Confidence",
     "ConstantValue",
+    "Cosine",
+    "CriticRating",
     "CriticTurns",
     "CriticValue",
     "Critique",
@@ -85,6 +92,7 @@ __all__ = [
     "DepthFirst",
     "Descend",
     "DrawOpen",
+    "Embedded",
     "EnvInfo",
     "EnvReturn",
     "Evaluate",
@@ -109,6 +117,7 @@ __all__ = [
     "Likely",
     "LimitRepeats",
     "LogRatio",
+    "LogRatio",
     "MaxBackup",
     "MeanBackup",
     "Mix",
@@ -116,6 +125,9 @@ __all__ = [
     "OracleValue",
     "Pairwise",
     "PathRating",
+    "PathRating",
+    "PlanCost",
+    "PlanMemory",
     "ProgramCritic",
     "Proposal",
     "Prune",
@@ -133,6 +145,7 @@ __all__ = [
     "RolloutValue",
     "RougeL",
     "Sample",
+    "SampleKinds",
     "Score",
     "Search",
     "SearchNode",
@@ -171,6 +184,7 @@ __all__ = [
     "ets",
     "i_mcts",
     "implicit_beam",
+    "implicit_beam",
     "lats",
     "learnat",
     "mcts",
@@ -181,6 +195,7 @@ __all__ = [
     "reex_sql",
     "rethink",
     "spar",
+    "tool_chain",
     "web_pilot",
 ]
 

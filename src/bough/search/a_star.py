@@ -36,15 +36,15 @@ class TurnsToGo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounded:
-    """Branch and bound: after a success, prunes nodes that can't lead to a shorter path by their estimate."""
+    """Branch and bound: after a success, prunes nodes that can't lead to a cheaper path by their estimate."""
 
     def __call__(self, tree: SearchTree, fresh: Sequence[SearchNode]) -> None:
-        """Prune the nodes whose bound is not below the shortest success."""
-        least: float = min([node.depth for node in fresh if node.success], default=math.inf)
+        """Prune the nodes whose bound is not below the cheapest success."""
+        least: float = min([node.path_cost for node in fresh if node.success], default=math.inf)
         least = tree.notes["Bounded"] = min(least, tree.notes.get("Bounded", math.inf))
         if least < math.inf:
             for node in tree.live():
-                if node.depth - known(node.value) >= least:
+                if node.path_cost - known(node.value) >= least:
                     tree.prune(node)
 
 
@@ -54,8 +54,8 @@ def a_star(width: int = 4, weight: float = 1.0) -> Search:
     All children of a node are executed and estimated. The node with the fewest turns so far plus turns to go is
     expanded next, ties go to the deepest. The search ends when no open node can lead to a shorter path. Textbook A*
     ends when a solution is selected for expansion; here the first success found is not always a shortest. The estimate
-    is the environment's oracle. ToolChain* (arXiv 2310.13227) builds one from stored plans and the model's
-    self-consistency; use any `evaluate` that returns minus the turns to go.
+    is the environment's oracle; use any `evaluate` that returns minus the turns to go. `tool_chain` has estimates and
+    costs from stored plans instead.
     """
     return Search(
         select=Best(by=AStarCost(weight=weight), deepest=True),

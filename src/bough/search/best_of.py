@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from bough.rollout.rollout import Rollout
+from bough.search.node import SearchNode
 from bough.search.pieces import Evaluate
 from bough.search.tree import SearchTree
 
@@ -11,18 +12,24 @@ from bough.search.tree import SearchTree
 class BestOf:
     """Best-of-n: a verifier selects the best of n independent paths; by default the environment verifies.
 
+    With `vote` the answer is the last action with the highest sum of values over the paths that end with it, by the
+    shortest of these paths: MedS3's PRM-guided Vote-Sum (arXiv 2501.12051), and with equal values self-consistency
+    (2203.11171). Paths that end a .6, b .4 and b .5 give b. The q of a path is that sum over the number of paths.
+
     It stops when a path with a value of at least `stop_value` is found, or when a budget of the tree is exceeded.
 
     Attributes:
         n: Maximum number of paths.
         at_once: Number of concurrent paths; 1 where the tree has a budget of its own.
         judge: Evaluates ended paths; None for 1 at the environment's success, else 0.
+        vote: Whether paths with the same last action vote together; for tasks whose last action is the answer.
         stop_value: A path with this value is the last; None for all n paths.
     """
 
     n: int = 8
     at_once: int = 8
     judge: Evaluate | None = None
+    vote: bool = False
     stop_value: float | None = 1.0
 
     def __post_init__(self) -> None:
@@ -44,8 +51,19 @@ class BestOf:
                     end.value = end.q = tree.failure_value if value is None else value
                     tree.rollout_ends.append(end)
                 if tree.spent or (
-                    self.stop_value is not None and any(end.q >= self.stop_value for end in tree.rollout_ends)
+                    self.stop_value is not None and any(end.value >= self.stop_value for end in tree.rollout_ends)
                 ):
                     break
         finally:
+            if self.vote:
+                _vote(tree.rollout_ends)
             tree.store_results()
+
+
+def _vote(ends: list[SearchNode]) -> None:
+    """Set the q of each end to the sum of values of the ends with its last action, over all ends."""
+    total: dict[str, float] = {}
+    for end in ends:
+        total[end.action] = total.get(end.action, 0.0) + end.value
+    for end in ends:
+        end.q = total[end.action] / len(ends)

@@ -41,4 +41,9 @@ class CriticTurns:
             BudgetExceeded: when it does not fit the budget of calls.
         """
         value = await tree.rollout.value(node.at) if isinstance(node.at, Cursor) else tree.failure_value
-        return -math.log(min(1.0, max(self.least, value))) / math.log(self.discount)
+        return -turns_to_go(value, self.discount, self.least)
+
+
+def turns_to_go(value: float, discount: float, least: float) -> float:
+    """The turns to a certain success that a discounted value implies; values below `least` count as `least`."""
+    return math.log(min(1.0, max(least, value))) / math.log(discount)

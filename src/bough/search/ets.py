@@ -1,11 +1,13 @@
 """Efficient tree search: keeps few, diverse nodes that share much of their paths."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from bough.explore.text_similarity import rouge_l
+from bough.rollout.cursor import Cursor
+from bough.search.embedded import Cosine, Embedded
 from bough.search.node import SearchNode
 from bough.search.pieces import Score
 from bough.search.rebase import rebase, split
@@ -16,15 +18,16 @@ from bough.search.tree import SearchTree
 Choice: TypeAlias = tuple[float, tuple[int, ...]]
 """The gain of a set of leaves, without the gain of its clusters, and the leaves."""
 
+Item = TypeVar("Item")
 MOST_CHOICES = 256
 
 
 @runtime_checkable
 class Similarity(Protocol):
-    """The similarity of two actions; a frozen dataclass, like every component."""
+    """The similarity of the actions of two nodes; a frozen dataclass, like every component."""
 
-    def __call__(self, one: Sequence[int], other: Sequence[int]) -> float:
-        """The similarity of two token sequences, at most 1; 1 when they are equal."""
+    def __call__(self, one: SearchNode, other: SearchNode) -> float:
+        """The similarity, at most 1; 1 when they are equal."""
         ...
 
 
@@ -32,9 +35,9 @@ class Similarity(Protocol):
 class RougeL:
     """ROUGE-L of the tokens of two actions (Lin 2004), F1."""
 
-    def __call__(self, one: Sequence[int], other: Sequence[int]) -> float:
+    def __call__(self, one: SearchNode, other: SearchNode) -> float:
         """The similarity."""
-        return rouge_l(one, other)
+        return rouge_l(*(node.draft.tokens if node.draft else () for node in (one, other)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,11 +46,13 @@ class Sparse:
 
     It keeps the set of open nodes that maximizes
 
-        sum of shares - cost * nodes kept / nodes + spread * clusters kept / clusters
+        sum of shares - cost * size kept / size + spread * clusters kept / clusters
 
-    shares: those of `RebaseAllocation`, over the width; nodes: the open ones and all their ancestors, counted once.
-    Clusters are formed by average linkage over the actions' similarity. With cost 1, values .9 and .88 under one node
-    and in one cluster, .5 under another: all three are kept with spread 1.4, the first two with 0.
+    shares: those of `RebaseAllocation`, over the width; size: of the open nodes and all their ancestors, counted once,
+    in tokens that the node adds to the context, which are what the engine's KV cache holds. With per="node" it is the
+    number of nodes, as in the paper, which stands for the cache.
+    Clusters are formed by average linkage over the actions' similarity. With nodes of one size, cost 1, values .9 and
+    .88 under one node and in one cluster, .5 under another: all three are kept with spread 1.4, the first two with 0.
 
     The result is exact: choices are combined from the leaves up, and one is dropped only where another is at least as
     good for every choice elsewhere. If a node has more than 256 such choices (it takes nine clusters below it), only
@@ -56,9 +61,11 @@ class Sparse:
     Attributes:
         width: Width of the shares.
         temperature: Temperature of the shares.
-        cost: Weight of the share of nodes kept, >= 0; 1 in the paper.
+        cost: Weight of the share of the size kept, >= 0; 1 in the paper.
+        per: What the size counts: "token" or "node".
         spread: Weight of the share of clusters kept, >= 0; 1.4 to 1.5 in the paper.
-        alike: Similarity of two actions. The paper uses the cosine of sentence embeddings.
+        alike: Similarity of two actions: `Cosine` of the policy's hidden states, or `RougeL` of tokens. The paper uses
+            the cosine of embeddings by a sentence model.
         cut: Largest average distance, 1 - similarity, within a cluster.
         by: Scores a node.
     """
@@ -67,7 +74,8 @@ class Sparse:
     temperature: float = 0.2
     cost: float = 1.0
     spread: float = 1.4
-    alike: Similarity = RougeL()
+    per: Literal["token", "node"] = "token"
+    alike: Similarity = Cosine()
     cut: float = 0.05
     by: Score = NodeValue()
 
@@ -79,28 +87,41 @@ class Sparse:
             )
 
     def __call__(self, tree: SearchTree, fresh: Sequence[SearchNode]) -> None:
-        """Prune the other open nodes."""
+        """Prune the other open nodes; none when the budget has run out, as some of them are not evaluated then."""
         del fresh
+        if tree.spent:
+            return
         leaves = sorted(tree.live(), key=lambda node: (-self.by(node), node.number))
         if len(leaves) < 2:
             return
         shares = split([self.by(node) for node in leaves], self.width, self.temperature)
+        walks = [leaf.path() for leaf in leaves]
+        size = {node.number: kv_tokens(node) if self.per == "token" else 1 for walk in walks for node in walk}
         kept = choose(
-            [[each.number for each in leaf.path()] for leaf in leaves],
+            [[node.number for node in walk] for walk in walks],
             [share / self.width for share in shares],
-            clusters([leaf.draft.tokens if leaf.draft else () for leaf in leaves], self.alike, self.cut),
+            clusters(leaves, self.alike, self.cut),
             cost=self.cost,
             spread=self.spread,
+            size=size,
         )
         for index, leaf in enumerate(leaves):
             if index not in kept:
                 tree.prune(leaf)
 
 
-def clusters(sequences: Sequence[Sequence[int]], alike: Similarity, cut: float) -> list[int]:
-    """The cluster of each sequence: the two nearest on average are merged while their distance is at most `cut`."""
-    groups = [[index] for index in range(len(sequences))]
-    distances = [[1 - alike(one, other) for other in sequences] for one in sequences]
+def kv_tokens(node: SearchNode) -> int:
+    """The tokens that a node adds to the context of its parent: its action, and the observation after it."""
+    before = 0 if node.draft is None else len(node.draft.cursor.text)
+    if isinstance(node.at, Cursor):
+        return max(1, len(node.at.text) - before)
+    return max(1, 0 if node.draft is None else len(node.draft.tokens))
+
+
+def clusters(items: Sequence[Item], alike: Callable[[Item, Item], float], cut: float) -> list[int]:
+    """The cluster of each item: the two nearest on average are merged while their distance is at most `cut`."""
+    groups = [[index] for index in range(len(items))]
+    distances = [[1 - alike(one, other) for other in items] for one in items]
 
     def distance(pair: tuple[int, int]) -> float:
         one, other = groups[pair[0]], groups[pair[1]]
@@ -112,7 +133,7 @@ def clusters(sequences: Sequence[Sequence[int]], alike: Similarity, cut: float) 
         if distance(nearest) > cut:
             break
         groups[nearest[0]] += groups.pop(nearest[1])
-    return [next(number for number, group in enumerate(groups) if index in group) for index in range(len(sequences))]
+    return [next(number for number, group in enumerate(groups) if index in group) for index in range(len(items))]
 
 
 def choose(
@@ -122,6 +143,7 @@ def choose(
     *,
     cost: float,
     spread: float,
+    size: Mapping[int, int] | None = None,
 ) -> set[int]:
     """The leaves of a tree, at least one, that maximize the sum in `Sparse`.
 
@@ -131,15 +153,17 @@ def choose(
         kinds: Cluster of each leaf, 0 to K - 1.
         cost: Weight of all nodes together.
         spread: Weight of all clusters together.
+        size: Size of each node; None for nodes of one size.
     """
-    each = cost / len({node for walk in walks for node in walk})
+    size = size or dict.fromkeys((node for walk in walks for node in walk), 1)
+    each = {node: cost * part / sum(size.values()) for node, part in size.items()}
     bonus = spread / len(set(kinds))
     # By node: its children, and the choices at and below it, by the clusters that they cover.
     below: dict[int, set[int]] = {}
     depth: dict[int, int] = {}
     found: dict[int, dict[frozenset[int], Choice]] = {}
     for leaf, walk in enumerate(walks):
-        found[walk[-1]] = {frozenset(): (0.0, ()), frozenset({kinds[leaf]}): (gains[leaf] - each, (leaf,))}
+        found[walk[-1]] = {frozenset(): (0.0, ()), frozenset({kinds[leaf]}): (gains[leaf] - each[walk[-1]], (leaf,))}
         depth |= {node: level for level, node in enumerate(walk)}
         for above, node in pairwise(walk):
             below.setdefault(above, set()).add(node)
@@ -148,7 +172,7 @@ def choose(
         for child in sorted(below[node]):
             choices = _undominated(_joined(choices, found.pop(child)), bonus)
         found[node] = {
-            covered: (gain - each if leaves else gain, leaves) for covered, (gain, leaves) in choices.items()
+            covered: (gain - each[node] if leaves else gain, leaves) for covered, (gain, leaves) in choices.items()
         }
     (top,) = found.values()
     some = [(covered, choice) for covered, choice in top.items() if covered]
@@ -183,7 +207,8 @@ def _undominated(choices: dict[frozenset[int], Choice], bonus: float) -> dict[fr
 def ets(width: int = 16, temperature: float = 0.2, cost: float = 1.0, spread: float = 1.4) -> Search:
     """ETS (arXiv 2502.13575): REBASE on diverse nodes that share much of their paths; needs a critic.
 
-    `Sparse` defines the nodes kept at each level; see `rebase` for the rest.
+    `Sparse` defines the nodes kept at each level; see `rebase` for the rest. Actions are embedded by the policy's own
+    hidden states, where the paper has a sentence model, and the cost is in tokens of the KV cache.
     """
     sparse = Sparse(width=width, temperature=temperature, cost=cost, spread=spread)
-    return replace(rebase(width=width, temperature=temperature), prune=(sparse,))
+    return replace(rebase(width=width, temperature=temperature), evaluate=Embedded(), prune=(sparse,))

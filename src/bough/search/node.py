@@ -23,6 +23,7 @@ class SearchNode:
         success: Whether the path ended with the task solved.
         prior: Probability of the action under the policy, as `Expand` computes it.
         rating: Rating of the action before it is executed; nan without a rating.
+        cost: Cost of the action, for `AStarCost`: 1, a turn, unless a rating sets another.
         copies: How often the same action was sampled here.
         value: Value of this node alone, by the evaluation; nan before it.
         q: Current value estimate from `value` and the values below; nan before the first visit.
@@ -44,6 +45,7 @@ class SearchNode:
     success: bool = False
     prior: float = 1.0
     rating: float = float("nan")
+    cost: float = 1.0
     copies: int = 1
     value: float = float("nan")
     q: float = float("nan")
@@ -64,6 +66,11 @@ class SearchNode:
     def ended(self) -> bool:
         """Whether the path ended here, other than by a fault."""
         return isinstance(self.at, Outcome) and self.at is not Outcome.FAILED
+
+    @property
+    def path_cost(self) -> float:
+        """The sum of the costs of the actions from the root: the depth, where no rating sets a cost."""
+        return sum(node.cost for node in self.path()[1:])
 
     @property
     def live(self) -> bool:

@@ -70,7 +70,7 @@ class Expand(Protocol):
 
 @runtime_checkable
 class Rate(Protocol):
-    """Rates actions before they are executed."""
+    """Rates actions before they are executed; it may also set `SearchNode.cost` of each."""
 
     async def __call__(self, tree: SearchTree, node: SearchNode, children: Sequence[SearchNode]) -> Sequence[float]:
         """The rating of each of some children of a node [children].

@@ -41,9 +41,9 @@ class BeamWidth:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DedupeStates:
-    """Keeps the shortest path to each state, ties to the first found; needs state keys.
+    """Keeps the cheapest path to each state, the shortest one by default, ties to the first found; needs state keys.
 
-    A later path that is not shorter is pruned; if it is shorter, the earlier node and its descendants are pruned. A
+    A later path that is not cheaper is pruned; if it is cheaper, the earlier node and its descendants are pruned. A
     node that another rule pruned before its expansion may be found again. Ends of paths are not compared: each of them
     counts. (BFS-Prover's heap keeps the earlier path even if it is longer.)
     """
@@ -60,7 +60,7 @@ class DedupeStates:
             other = first.setdefault(key, node)
             if other is node:
                 continue
-            if node.depth < other.depth:
+            if node.path_cost < other.path_cost:
                 self._remove(first, other)
                 first[key] = node
                 tree.prune(other)

@@ -131,10 +131,11 @@ class RatedValue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AStarCost:
-    """A*'s order: minus the turns so far, plus an evaluation or rating that estimates minus the turns to go.
+    """A*'s order: minus the cost so far, plus an evaluation or rating that estimates minus the cost to go.
 
-        -weight * depth + value          value: minus an estimate of the turns from here to success
+        -weight * cost + value          value: minus an estimate of the cost from here to success
 
+    Each action costs one turn unless a rating sets `SearchNode.cost`, as ToolChain*'s does.
     It needs an estimate that never exceeds the true turns to go, and one path kept to each state (`DedupeStates`). Then
     the first success is a shortest path where actions are rated before they are executed, and within `Bounded` where
     states are evaluated. Ties go to the first found; `Best(deepest=True)` takes the deepest, and evaluates fewer nodes.
@@ -154,7 +155,7 @@ class AStarCost:
     def __call__(self, node: SearchNode) -> float:
         """The score."""
         ahead = known(node.rating) if math.isnan(node.value) else node.value
-        return ahead - self.weight * node.depth
+        return ahead - self.weight * node.path_cost
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

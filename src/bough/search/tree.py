@@ -121,6 +121,14 @@ class SearchTree:
             raise ValueError(f"SearchTree.put: got {node}; need an executed node that is not an end")
         return self.rollout.force_action(node.at, action, branch=self._branch(node))
 
+    def begin_action(self, node: SearchNode, text: str) -> PendingAction:
+        """Add the beginning of an action without sampling, to be continued; costs nothing."""
+        if not isinstance(node.at, Cursor):
+            raise ValueError(f"SearchTree.begin_action: got {node}; need an executed node that is not an end")
+        renderer = self.rollout.writer(node.at).agent.renderer
+        tokens = [token for token in renderer.write(text) if token not in renderer.stop_tokens]
+        return self.rollout.force_tokens(node.at, tokens, branch=self._branch(node))
+
     def add(self, parent: SearchNode, draft: PendingAction, *, prior: float) -> SearchNode:
         """Add a child that is not executed yet, and reopen its closed ancestors, except the pruned ones."""
         depth, reward = parent.depth + 1, parent.reward

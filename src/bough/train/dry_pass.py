@@ -118,7 +118,13 @@ async def _grow(runtime: Runtime) -> Sequence[Tree]:
         tree_calls=min(run.world.limits.tree_calls or CALLS, CALLS),
     )
     models = dict.fromkeys(runner.agent.models, RoleModel(engine=engine, renderer=runner.agent.renderer))
-    agent = replace(runner.agent, engine=engine, critic=_value if runner.agent.critic else None, models=models)
+    agent = replace(
+        runner.agent,
+        engine=engine,
+        critic=_value if runner.agent.critic else None,
+        embed=_embed if runner.agent.embed else None,
+        models=models,
+    )
     seats = {
         name: replace(seat, agent=replace(agent, parser=seat.agent.parser)) if isinstance(seat.agent, Agent) else seat
         for name, seat in runner.seats.items()
@@ -148,9 +154,14 @@ async def _script(runtime: Runtime, task: Task) -> Callable[[Request], Sequence[
     return lambda request: replies[request.seed % len(replies)]
 
 
-async def _value(tokens: tuple[int, ...]) -> float:
+async def _value(texts: Sequence[tuple[int, ...]]) -> list[float]:
     """Replaces the critic, which would run the policy."""
-    return len(tokens) % 2 / 2
+    return [len(tokens) % 2 / 2 for tokens in texts]
+
+
+async def _embed(tokens: tuple[int, ...], count: int) -> list[float]:
+    """Replaces the embeddings, which would run the policy."""
+    return [1.0, len(tokens) % 2, count]
 
 
 def _with_outcomes(tree: Tree, place: int) -> Tree:

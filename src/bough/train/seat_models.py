@@ -27,7 +27,7 @@ def model_agent(agent: Agent, policy: SeatPolicy | None, model: RoleModel) -> Ag
         policy: The policy of the seat, which may have settings of its own.
         model: Its model.
     """
-    agent = replace(agent, engine=model.engine, renderer=model.renderer, critic=None)
+    agent = replace(agent, engine=model.engine, renderer=model.renderer, critic=None, embed=None)
     if not isinstance(policy, FrozenPolicy):
         return agent
     return replace(

@@ -15,6 +15,7 @@ from bough.engine import Engine
 from bough.engine.gated import GatedEngine
 from bough.hooks.hook import Hooks, PolicyAccess
 from bough.learner.attention_maps import attention_maps
+from bough.learner.embeddings import Embeddings
 from bough.learner.estimates import add_estimates
 from bough.learner.learner import Learner
 from bough.learner.memory_budget import MemoryBudget
@@ -172,6 +173,7 @@ class TrainedPolicy:
             parser=world.parser,
             sampling=world.sampling,
             critic=self.valuer,
+            embed=Embeddings(self.policy, micro_tokens=world.optimizer.micro_tokens),
             models=models,
         )
 

@@ -1,0 +1,63 @@
+"""Proposals of actions by kind, where a kind is how an action begins."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bough.rollout.cursor import PendingAction
+from bough.search.node import SearchNode
+from bough.search.pieces import Proposal
+from bough.search.tree import SearchTree
+from bough.tree.needs import CRITIC, ON_POLICY, Need
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SampleKinds:
+    """Samples of the policy that begin with given texts, the kinds of a step (CR-Planner, arXiv 2410.01428).
+
+    The beginning of an action is forced, and the policy samples the rest. Actions of one kind share the tokens of the
+    beginning, and the sampled tokens are trained.
+
+    Attributes:
+        kinds: The texts, in the form of the world's actions, such as "<think>", "<search>" and "<answer>".
+        width: Number of samples of each kind.
+        best: Whether only the kind of highest value is sampled: the critic's value after the text; one call rates all
+            kinds. Needs a critic, as `KindValues` trains it.
+    """
+
+    kinds: Sequence[str]
+    width: int = 3
+    best: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.kinds or not all(self.kinds) or len(set(self.kinds)) < len(self.kinds) or self.width < 1:
+            raise ValueError(
+                f"SampleKinds: got kinds={[*self.kinds]}, width={self.width}; need at least one text, each once and "
+                "not empty, and at least 1 sample"
+            )
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """A critic, to select a kind."""
+        return frozenset(
+            each.or_else("best=false, which samples all kinds") for each in (CRITIC, ON_POLICY) if self.best
+        )
+
+    async def __call__(self, tree: SearchTree, node: SearchNode, times: int) -> Sequence[Proposal]:
+        """Sample actions at a node."""
+        begun = [tree.begin_action(node, kind) for kind in self.kinds]
+        if self.best:
+            values = await tree.within_budget(tree.rollout.value_each(begun))
+            if values is None:
+                return []
+            begun = [max(zip(values, begun, strict=True), key=lambda pair: pair[0])[1]]
+        count = self.width * times
+        drafts = await tree.together(_continued(tree, each, branch) for each in begun for branch in range(count))
+        return [(draft, 1 / (count * len(begun))) for draft in drafts if draft is not None]
+
+
+async def _continued(tree: SearchTree, begun: PendingAction, branch: int) -> PendingAction | None:
+    """A sample that continues an action; the action itself where its beginning reached the token limit."""
+    if begun.complete:
+        return begun if branch == 0 else None
+    draft = await tree.within_budget(tree.rollout.sample(begun, branch=branch))
+    return draft if isinstance(draft, PendingAction) else None

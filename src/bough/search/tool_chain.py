@@ -1,0 +1,118 @@
+"""ToolChain*: A* whose costs come from stored plans, agreement of samples, and imagined plans."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bough.appraise.prompts import Text, check_places
+from bough.engine import Sampling
+from bough.search.expand import Sample
+from bough.search.frontier import Best
+from bough.search.node import SearchNode
+from bough.search.plan_memory import PlanMemory, position, similarity
+from bough.search.questions import asked, story
+from bough.search.score import AStarCost
+from bough.search.search import Search
+from bough.search.tree import SearchTree
+from bough.tree.needs import POLICY, Need, roles
+
+REST = (
+    "The agent was told:\n{instructions}\n\nWhat happened:\n{turns}\n{observation}\n\n"
+    "It does this next:\n{action}\n\nWhat must it do after that? Write one action in each line, and nothing else."
+)
+SYSTEM = "You plan for an agent."
+NO_PLANS = PlanMemory()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanCost:
+    """ToolChain*'s cost of an action, and its rating by the cost that is left (arXiv 2310.13227).
+
+        cost     (1 - similarity)^alpha * (1 - frequency)^(1 - alpha)
+        rating   -(1 - position)^beta * (1 - progress)^(1 - beta)
+
+    similarity: `plan_memory.similarity` of the actions so far, this one included. frequency: the share of the samples
+    at this node that are this action. position: `plan_memory.position` of the action. progress: the turns so far over
+    those of the whole plan, as the engine imagines it: one question for each action, 0 without an answer.
+
+    Example: similarity 1, whatever the frequency: cost 0. Frequency .75 without stored plans, alpha .5: cost .5.
+
+    Attributes:
+        memory: The stored plans.
+        alpha: Weight of the similarity against the frequency, in [0, 1].
+        beta: Weight of the position against the progress, in [0, 1]; 1 asks nothing.
+        prompt: The question for the rest of a plan, with the placeholders {instructions}, {turns}, {observation} and
+            {action}.
+        sampling: Sampling settings of the answer; None for the agent's.
+        role: The role whose model imagines plans.
+    """
+
+    memory: PlanMemory = NO_PLANS
+    alpha: float = 0.5
+    beta: float = 0.5
+    prompt: str = REST
+    sampling: Sampling | None = None
+    role: str = POLICY
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.alpha <= 1 or not 0 <= self.beta <= 1:
+            raise ValueError(f"PlanCost: got alpha={self.alpha}, beta={self.beta}; need numbers from 0 to 1")
+        check_places("PlanCost.prompt", self.prompt, "action")
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """A model for the role, if it is not the policy's."""
+        return roles(self.role)
+
+    async def __call__(self, tree: SearchTree, node: SearchNode, children: Sequence[SearchNode]) -> Sequence[float]:
+        """Set the cost of each child; returns their ratings [children].
+
+        Raises:
+            BudgetExceeded: when the questions do not all fit a budget.
+            StoreError: when the memory names no trees.
+        """
+        memory = self.memory.load()
+        past = [self._name(each) for each in node.path()[1:]]
+        samples = sum(child.copies for child in node.children)
+        progress = await tree.together(self._progress(tree, node, child) for child in children)
+        ratings: list[float] = []
+        for child, done in zip(children, progress, strict=True):
+            name = self._name(child)
+            child.cost = _left(similarity([*past, name], memory), child.copies / samples, self.alpha)
+            ratings.append(-_left(position(name, memory), done, self.beta))
+        return ratings
+
+    async def _progress(self, tree: SearchTree, node: SearchNode, child: SearchNode) -> float:
+        """The turns up to an action over those of the imagined plan, in [0, 1]."""
+        if self.beta == 1:
+            return 0.0
+        text = self.prompt.format_map(story(tree, node) | {"action": child.action})
+        rest = await asked(
+            tree, child, "rest", system=SYSTEM, text=text, read=Text(), sampling=self.sampling, role=self.role
+        )
+        if rest is None:
+            return 0.0
+        return child.depth / (child.depth + sum(bool(line.strip()) for line in rest.splitlines()))
+
+    def _name(self, node: SearchNode) -> str:
+        return "" if node.draft is None else self.memory.name(node.draft.parsed.action)
+
+
+def _left(one: float, other: float, weight: float) -> float:
+    """The weighted geometric mean of what two shares lack."""
+    return (1 - one) ** weight * (1 - other) ** (1 - weight)
+
+
+def tool_chain(width: int = 4, memory: PlanMemory = NO_PLANS, weight: float = 1.0) -> Search:
+    """ToolChain* (arXiv 2310.13227): A* over actions, with costs from stored plans and the engine's own agreement.
+
+    At a node `width` actions are sampled and rated; the open action of least cost so far plus cost to go is executed
+    next. `PlanCost` has both costs. The first success ends the search. The estimate is no lower bound, so the path
+    found need not be the cheapest, as in the paper. There the memory grows from task to task; here it is fixed for
+    a search, so that results do not depend on the order of the tasks: `memory=PlanMemory(trees=runs/found)` has the
+    plans of an earlier search with `--out runs/found`.
+    """
+    return Search(
+        select=Best(by=AStarCost(weight=weight), deepest=True),
+        expand=Sample(width=width),
+        rate=PlanCost(memory=memory),
+    )
