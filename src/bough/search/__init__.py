@@ -6,6 +6,7 @@ The package is also a function, `bough.search(run, "mcts()")`: see `bough.api`.
 from bough.lazy import make_callable
 from bough.search.a_star import Bounded, TurnsToGo, a_star
 from bough.search.agent_q import agent_q
+from bough.search.aries import Aries, Votes
 from bough.search.ats import ats
 from bough.search.backup import AdvantageBackup, MaxBackup, MeanBackup, SoftmaxBackup, SumBackup
 from bough.search.best_first import beam, best_first
@@ -52,6 +53,7 @@ __all__ = [
     "SumBackup",
     "Admissible",
     "Agreement",
+    "Aries",
     "DedupeSimilar",
     "BackJump",
     "Backup",
@@ -112,6 +114,7 @@ __all__ = [
     "DedupeStates",
     "Select",
     "UnionOf",
+    "Votes",
     "Siblings",
     "Similarity",
     "SoftmaxBackup",
