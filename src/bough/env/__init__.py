@@ -42,6 +42,7 @@ from bough.env.sql import Sql
 from bough.env.sql_memory import SqlMemory
 from bough.env.text_to_sql import BirdFolder, GeneratedQuestions, SpiderFolder
 from bough.env.textworld import TextWorld
+from bough.env.thought_graph import ScriptedSolver, ThoughtGraph
 from bough.env.tools import ToolsEnv, call, tools_env
 from bough.env.verifiers import Verifiers, verifiers_env
 from bough.env.workers import Workers
@@ -94,6 +95,7 @@ __all__ = [
     "Screens",
     "Script",
     "ScriptedSeats",
+    "ScriptedSolver",
     "ScriptedUser",
     "SearchQa",
     "Seated",
@@ -107,6 +109,7 @@ __all__ = [
     "State",
     "Step",
     "TextWorld",
+    "ThoughtGraph",
     "ToolError",
     "ToolsEnv",
     "TreeSearchPlay",

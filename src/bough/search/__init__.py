@@ -6,6 +6,7 @@ The package is also a function, `bough.search(run, "mcts()")`: see `bough.api`.
 from bough.lazy import make_callable
 from bough.search.a_star import Bounded, TurnsToGo, a_star
 from bough.search.agent_q import agent_q
+from bough.search.aries import Aries, Votes
 from bough.search.ats import ats
 from bough.search.backup import AdvantageBackup, MaxBackup, MeanBackup, SoftmaxBackup, SumBackup
 from bough.search.best_first import beam, best_first
@@ -72,6 +73,7 @@ __all__ = [
     "Admissible",
     "AdvantageBackup",
     "Agreement",
+    "Aries",
     "BackJump",
     "Backup",
     "BeamWidth",
@@ -87,6 +89,7 @@ __all__ = [
     "CriticTurns",
     "CriticValue",
     "Critique",
+    "DedupeSimilar",
     "DedupeSimilar",
     "DedupeStates",
     "DepthFirst",
@@ -165,9 +168,11 @@ __all__ = [
     "TurnsToGo",
     "Uct",
     "UnionOf",
+    "UnionOf",
     "UntilEnds",
     "VisitCount",
     "Vote",
+    "Votes",
     "WebDreamer",
     "a_star",
     "agent_q",
