@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bough.appraise import Critique
+from bough.appraise import PathCritique
 from bough.explore import Chains, Slate
 from bough.policy import FrozenCritic, Tiny, UtteranceCritic
 from bough.rollout import Explorer, PendingAction, Rollout
@@ -63,7 +63,7 @@ def small(run: Run) -> Run:
         policy=Tiny(layers=1, width=32, heads=2),
         explorer=_small(method.explorer),
         appraisers=tuple(
-            replace(each, read=Parity(), max_tokens=4) if isinstance(each, Critique) else each
+            replace(each, read=Parity(), max_tokens=4) if isinstance(each, PathCritique) else each
             for each in world.appraisers
         ),
         limits=replace(world.limits, turns=4, tree_turns=20 if searches else world.limits.tree_turns),

@@ -2,8 +2,8 @@
 
 from bough.appraise.appraise import Appraiser, appraise_trees
 from bough.appraise.ask import AskModels, Continuation, Question, Reply, Scoring, ask_votes
-from bough.appraise.critique import Critique
 from bough.appraise.judge import RubricJudge, step_critic
+from bough.appraise.path_critique import PathCritique
 from bough.appraise.probe import AnswerProbe
 from bough.appraise.prompts import LabelParser, NumberParser
 from bough.appraise.round_robin import RoundRobin
@@ -14,7 +14,7 @@ __all__ = [
     "Appraiser",
     "AskModels",
     "Continuation",
-    "Critique",
+    "PathCritique",
     "LabelParser",
     "NumberParser",
     "Question",

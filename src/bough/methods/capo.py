@@ -1,7 +1,7 @@
 """CAPO (arXiv 2508.02298)."""
 
-from bough.appraise import Critique
-from bough.appraise.critique import Vote
+from bough.appraise import PathCritique
+from bough.appraise.path_critique import Vote
 from bough.credit import Capo
 from bough.reward import Judged
 from bough.train import Run, World
@@ -15,7 +15,7 @@ def capo(world: World, *, role: str = POLICY, n: int = 4, vote: Vote = "majority
     step costs `wrong`: below the reward of a success, here 1, a success with mistakes stays above a failure without.
     """
     return world.run(
-        appraisers=(Critique(role=role, n=n, vote=vote),),
+        appraisers=(PathCritique(role=role, n=n, vote=vote),),
         rewards=(*world.rewards, Judged(column="critique", weight=-wrong)),
         credit=Capo(),
     )

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from tests.appraise.test_appraisers import appraised, asker, says, trees
 
-from bough.appraise import Critique
-from bough.appraise.critique import WrongSteps, combine
+from bough.appraise import PathCritique
+from bough.appraise.path_critique import WrongSteps, combine
 from bough.engine import Request
 from bough.engine.scripted import Reply
 from bough.reward import Judged, reward_trees
@@ -48,14 +48,14 @@ def test_what_is_a_list_of_wrong_steps(text: str, found: set[int] | None) -> Non
 
 def test_a_list_with_the_number_of_no_step_is_no_critique(tmp_path: Path) -> None:
     ask, _ = asker(lambda _: says("[1, 99]"), tmp_path)
-    (tree,) = appraised(trees(n=1), ask, Critique(role="judge", n=1))
+    (tree,) = appraised(trees(n=1), ask, PathCritique(role="judge", n=1))
     assert set(tree.appraisals["critique"].verdict[tree.kind == Kind.ACTION].tolist()) == {Verdict.UNPARSED}
 
 
 def test_one_question_reads_a_whole_path_and_marks_its_steps(tmp_path: Path) -> None:
     answers = iter(["[1]", "hm", "[1]"])
     ask, engine = asker(lambda _: says(next(answers)), tmp_path)
-    (tree,) = appraised(trees(n=1), ask, Critique(role="judge", n=3))
+    (tree,) = appraised(trees(n=1), ask, PathCritique(role="judge", n=3))
     (leaf,) = counted(tree).tolist()
     steps, column = steps_of(tree, leaf), tree.appraisals["critique"]
     assert len(engine.requests) == 3
@@ -68,7 +68,7 @@ def test_one_question_reads_a_whole_path_and_marks_its_steps(tmp_path: Path) -> 
 
 def test_a_path_without_a_critique_has_no_value(tmp_path: Path) -> None:
     ask, _ = asker(lambda _: says("fine"), tmp_path)
-    (tree,) = appraised(trees(n=2), ask, Critique(role="judge", n=2))
+    (tree,) = appraised(trees(n=2), ask, PathCritique(role="judge", n=2))
     acts = np.flatnonzero(tree.kind == Kind.ACTION)
     assert set(tree.appraisals["critique"].verdict[acts].tolist()) == {Verdict.UNPARSED}
 
@@ -85,7 +85,7 @@ def test_the_majority_of_noisy_critics_is_right_more_often(tmp_path: Path) -> No
         right: list[float] = []
         for number in range(150):
             # A prompt of its own, so that each has answers of its own.
-            (tree,) = appraised(trees(n=1), ask, Critique(role="judge", n=n, prompt=f"{number}: {{steps}}"))
+            (tree,) = appraised(trees(n=1), ask, PathCritique(role="judge", n=n, prompt=f"{number}: {{steps}}"))
             (leaf,) = counted(tree).tolist()
             right.append(float(tree.appraisals["critique"].value[steps_of(tree, leaf)[0]]))
         return float(np.mean(right))
@@ -97,7 +97,7 @@ def test_the_majority_of_noisy_critics_is_right_more_often(tmp_path: Path) -> No
 
 
 def test_a_prompt_with_an_unknown_placeholder_and_an_unknown_vote_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"Critique.prompt: got the placeholders \['step'\]"):
-        Critique(prompt="{step}")
-    with pytest.raises(ValueError, match=r"Critique.vote: got 'all'; need 'intersection'"):
-        Critique(vote="all")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"PathCritique.prompt: got the placeholders \['step'\]"):
+        PathCritique(prompt="{step}")
+    with pytest.raises(ValueError, match=r"PathCritique.vote: got 'all'; need 'intersection'"):
+        PathCritique(vote="all")  # type: ignore[arg-type]

@@ -37,7 +37,7 @@ Vote: TypeAlias = Literal["intersection", "majority", "union", "average"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Critique:
+class PathCritique:
     """CAPO's critique (arXiv 2508.02298): `n` times a model reads a whole path and lists its wrong steps.
 
     The value of a step, at its action, is 1 where it is wrong and 0 where it is not, by the votes of the critiques:
@@ -76,9 +76,11 @@ class Critique:
 
     def __post_init__(self) -> None:
         check_votes(self)
-        check_places("Critique.prompt", self.prompt, "steps", "answer")
+        check_places("PathCritique.prompt", self.prompt, "steps", "answer")
         if self.vote not in ("intersection", "majority", "union", "average"):
-            raise ValueError(f"Critique.vote: got {self.vote!r}; need 'intersection', 'majority', 'union' or 'average'")
+            raise ValueError(
+                f"PathCritique.vote: got {self.vote!r}; need 'intersection', 'majority', 'union' or 'average'"
+            )
 
     @property
     def needs(self) -> frozenset[Need]:
