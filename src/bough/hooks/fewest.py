@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from bough.reward.endings import last_action, solved
 from bough.tree import Bools, Floats, Ints, Rewarded, Tree, counted, groups, sum_to_root
+from bough.tree.endings import last_action, solved
 
 Count: TypeAlias = Callable[[Tree], Floats]
 """[N] float64: what is counted at each node; a path's count is the sum over its nodes."""

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bough.reward.endings import last_action, solved
 from bough.tree import Floats, Tree, leaves
+from bough.tree.endings import last_action, solved
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

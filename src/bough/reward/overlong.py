@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bough.reward.endings import last_action
 from bough.tree import Floats, Tree, counted, sum_to_root, token_node
+from bough.tree.endings import last_action
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

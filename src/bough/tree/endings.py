@@ -2,7 +2,9 @@
 
 import numpy as np
 
-from bough.tree import Bools, Ints, Kind, Ternary, Tree, leaves
+from bough.tree.marks import Kind, Ternary
+from bough.tree.tree import Bools, Ints, Tree
+from bough.tree.walk import leaves
 
 
 def solved(tree: Tree) -> Bools:
