@@ -1,16 +1,18 @@
 # ruff: noqa: ARG001
 """A planner over searches: subgoals in order, new plans after failures, and states that the searches share."""
 
+import asyncio
 import random
 from typing import Any
 
+import numpy as np
 import pytest
-from tests.explore.stage import World
+from tests.explore.stage import World, runner
 from tests.search.game import Game
 from tests.search.talk import ACTS, answer, questions, search, talk
 
 from bough.engine import Scripted
-from bough.env import InProcessHost
+from bough.env import FrozenLake, InProcessHost
 from bough.rollout import Limits
 from bough.search import (
     Best,
@@ -25,7 +27,7 @@ from bough.search import (
 )
 from bough.search.subgoal import REACHED, SubgoalValue
 from bough.search.tree import SearchTree
-from bough.tree import Kind, Tree
+from bough.tree import Kind, Ternary, Tree, path, plain_text
 
 
 def act(read: str, luck: random.Random) -> str:
@@ -184,3 +186,34 @@ def test_a_budget_ends_everything_and_settings_are_checked() -> None:
     with pytest.raises(ValueError, match=r"SubgoalHint\.text: got the placeholders \['goal'\]"):
         SubgoalHint(text="{goal}")
     assert SearchTree.restart.__doc__
+
+
+def test_the_path_across_a_lake_passes_the_waypoints_of_the_plan() -> None:
+    """FrozenLake, a policy of random moves, and a plan of two waypoints, in order, on the way to the goal."""
+    env: Any = FrozenLake(size=5, max_steps=30)
+    task = max(env.tasks("train", 40, 0), key=lambda task: len(env.plan(env.start(task))))
+    places = [env.start(task)]
+    for action in env.plan(places[0]):
+        places.append(env.step(places[-1], action).state)
+    boards = [plain_text(place.observation).replace("\n", "/") for place in places]
+    waypoints = "\n".join((boards[len(boards) // 3], boards[2 * len(boards) // 3]))
+
+    def answered(read: str) -> str:
+        if "up to" in read:
+            return waypoints
+        wanted = read.partition("present subgoal: ")[2].splitlines()[0]
+        here = read.partition("\n\nThe present")[0].rpartition("> ")[2].partition("\n")[2]
+        return "yes" if here.replace("\n", "/") == wanted else "no"
+
+    def moves(read: str, luck: random.Random) -> str:
+        return luck.choice(["up", "down", "left", "right"])
+
+    place = runner(
+        talk(moves, answered), InProcessHost(env=env), limits=Limits(turns=30, tree_turns=400), max_tokens=400
+    )
+    how = bfs_prover_v2(provers=2, width=16, alpha=0.0)
+    (tree,) = asyncio.run(place.run(how, [task], seed=0)).trees
+    (node,) = np.flatnonzero(tree.answer).tolist()
+    assert tree.success[node] == Ternary.YES
+    passed = [str(tree.info[step].get("text")).replace("\n", "/") for step in path(tree, node)]
+    assert [board for board in passed if board in waypoints.split("\n")] == waypoints.split("\n")
