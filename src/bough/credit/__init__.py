@@ -9,6 +9,7 @@ from bough.credit.empg import Empg
 from bough.credit.filtered import Filtered
 from bough.credit.flow_grpo import FlowGrpo
 from bough.credit.foresight import Foresight
+from bough.credit.fork_reward import ForkReward
 from bough.credit.gae import Gae
 from bough.credit.gigpo import Gigpo
 from bough.credit.grpo import Grpo, dr_grpo, lite_ppo, loop, opo, rec, rloo
@@ -38,8 +39,11 @@ from bough.credit.tree_rpo import TreeRpo
 from bough.credit.treepo import TreePo
 from bough.credit.treerl import TreeRl
 from bough.credit.turn_ppo import TurnPpo
+from bough.credit.with_targets import WithTargets
 
 __all__ = [
+    "ForkReward",
+    "WithTargets",
     "Archer",
     "Arpo",
     "Aspo",

@@ -9,13 +9,21 @@ from bough.explore.forks import Forks
 from bough.explore.full_tree import FullTree
 from bough.explore.guided import Guided
 from bough.explore.latr import Latr
+from bough.explore.poor_action import FirstPoorAction
 from bough.explore.program import Program
-from bough.explore.quality import EarlyAnswerBonus, FormatScore, LlmJudge, OracleMatch, Quality
+from bough.explore.quality import CriticQuality, EarlyAnswerBonus, FormatScore, LlmJudge, OracleMatch, Quality
+from bough.explore.quality_sum import QualitySum, slate_judge
+from bough.explore.roll_ins import RollIns
 from bough.explore.segments import Segments
 from bough.explore.slate import Slate
+from bough.explore.subgoals import Subgoals
 from bough.explore.world_model import Ask, DirectLlmCall, WorldModel
 
 __all__ = [
+    "RollIns",
+    "Subgoals",
+    "CriticQuality",
+    "FirstPoorAction",
     "OracleMatch",
     "DirectLlmCall",
     "Ask",
@@ -36,6 +44,8 @@ __all__ = [
     "Program",
     "FormatScore",
     "Quality",
+    "QualitySum",
+    "slate_judge",
     "Segments",
     "Slate",
     "EpTree",

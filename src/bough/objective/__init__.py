@@ -16,6 +16,7 @@ from bough.objective.inputs import LossInputs
 from bough.objective.kl import Kl
 from bough.objective.normalizer import Normalizer
 from bough.objective.objective import Loss, Objective
+from bough.objective.off_policy_clip import OffPolicyClip
 from bough.objective.opmd import Opmd
 from bough.objective.orpo import Orpo
 from bough.objective.pairs import Pairs
@@ -38,6 +39,7 @@ from bough.objective.wdpo import WDpo
 from bough.tree.needs import Need
 
 __all__ = [
+    "OffPolicyClip",
     "Aepo",
     "BradleyTerry",
     "Chord",

@@ -44,6 +44,7 @@ from bough.search.rethink import Rethink, rethink
 from bough.search.score import AStarCost, Likelihood, NodeValue, Puct, QValue, RatedValue, Uct, VisitCount
 from bough.search.search import Search
 from bough.search.spar import spar
+from bough.search.step_q import step_q
 from bough.search.tree import SearchTree
 from bough.search.tree_planner import TreePlanner
 from bough.search.web_pilot import web_pilot
@@ -143,6 +144,7 @@ __all__ = [
     "rebase",
     "rethink",
     "spar",
+    "step_q",
     "web_pilot",
     "LogRatio",
     "PathRating",

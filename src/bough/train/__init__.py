@@ -18,7 +18,9 @@ from bough.train.models import (
     StartingWeights,
 )
 from bough.train.recorder import read_heldout
+from bough.train.refined import Refined
 from bough.train.revise import Reader, Revise, RevisedPath
+from bough.train.reviser import Reviser
 from bough.train.run import Method, Run, World
 from bough.train.seat_policy import FrozenPolicy, OwnPolicy, SeatPolicy
 from bough.train.settings import (
@@ -61,8 +63,10 @@ __all__ = [
     "Optimizer",
     "PolicyRecipe",
     "Reader",
+    "Refined",
     "Revise",
     "RevisedPath",
+    "Reviser",
     "Run",
     "Schedule",
     "HeldoutResult",

@@ -2,11 +2,13 @@
 
 from bough.tree.actions import ActionCounts, count_actions
 from bough.tree.appraisal import Appraisal, Entry, Verdict
+from bough.tree.asked import Asked, asked_in, keep_asked
 from bough.tree.build import TreeNode, build
 from bough.tree.columns import UNKNOWN_VALUES, cut_tree, draft_columns, join_column, join_trees, rows_of, tree_record
 from bough.tree.counts import RolloutCounts
 from bough.tree.credited import Credited, included, join_advantages, token_advantages
 from bough.tree.group import groups
+from bough.tree.iteration import ITERATION, IterationStep, with_iteration, without_iteration
 from bough.tree.marks import COUNTED, Kind, Outcome, Source, Ternary, TruncatedBy
 from bough.tree.message import (
     Action,
@@ -50,6 +52,7 @@ from bough.tree.texts import (
     action_info,
     calls_in,
     fault_in,
+    hint_in,
     instructions_in,
     mark_in,
     messages_in,
@@ -86,12 +89,17 @@ from bough.tree.walk import (
 )
 
 __all__ = [
+    "ITERATION",
+    "IterationStep",
+    "with_iteration",
+    "without_iteration",
     "COUNTED",
     "DTYPES",
     "UNKNOWN_VALUES",
     "Action",
     "ActionCounts",
     "AgentAction",
+    "Asked",
     "BadCall",
     "Appraisal",
     "Entry",
@@ -152,6 +160,7 @@ __all__ = [
     "read_tool",
     "tool_record",
     "add_line",
+    "asked_in",
     "annotation_spans",
     "annotations",
     "begins_turn",
@@ -165,6 +174,7 @@ __all__ = [
     "describe",
     "draft_columns",
     "fault_in",
+    "hint_in",
     "groups",
     "included",
     "instructions_in",
@@ -174,6 +184,7 @@ __all__ = [
     "join_advantages",
     "join_column",
     "join_trees",
+    "keep_asked",
     "keep_paths",
     "leaves",
     "levels",
