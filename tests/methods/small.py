@@ -12,7 +12,7 @@ from bough.appraise import PathCritique
 from bough.explore import Chains, Slate
 from bough.policy import FrozenCritic, Tiny, UtteranceCritic
 from bough.rollout import Explorer, PendingAction, Rollout
-from bough.search import Search
+from bough.search import Judge, Search, SearchNode, SearchTree
 from bough.store import Checkpoints, read_metrics
 from bough.train import Checkpointing, Evaluation, Run, Tasks, Warmup, start
 from bough.tree import Floats, Kind, Tree, counted, path
@@ -55,6 +55,15 @@ class Toss:
         return sum(draft.tokens) % 3 / 2
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Depth:
+    """A judge of states that needs no model: it accepts the second action and those after it."""
+
+    async def __call__(self, tree: SearchTree, node: SearchNode) -> float:
+        del tree
+        return node.depth / 3
+
+
 def small(run: Run) -> Run:
     """The same pieces with less of everything. Searches get a warm-up on all tasks, so that they find successes."""
     searches = isinstance(run.method.explorer, Search)
@@ -89,6 +98,8 @@ def small(run: Run) -> Run:
 def _small(explorer: Explorer) -> Explorer:
     if isinstance(explorer, Slate):
         return replace(explorer, quality=Toss())
+    if isinstance(explorer, Search) and isinstance(explorer.evaluate, Judge):
+        return replace(explorer, evaluate=Depth())
     return replace(explorer, n=min(4, explorer.n)) if isinstance(explorer, Chains) else explorer
 
 

@@ -75,6 +75,7 @@ def grown(explorer: Explorer, env: Env, limits: Limits) -> tuple[Tree, Counted, 
         rollout = Rollout(
             TreeBuilder(Task(id="t")),
             replace(place.agent, critic=critic, embed=embed, models={"reference": reference}),
+            replace(place.agent, critic=critic, models={"reference": reference, "q": reference}),
             place.host,
             instructions="go",
             limits=limits,

@@ -127,7 +127,8 @@ class Batch:
     def minibatches(self, count: int, seed: int) -> "list[MiniBatch]":
         """Returns batches for `count` optimizer steps: trees shuffled, all rows of a tree together.
 
-        Fewer when there are fewer trees than `count`; none when there are no rows.
+        In a batch with paths the trees of a task stay together, since their paths may be compared. Fewer when there are
+        fewer trees or tasks than `count`; none when there are no rows.
 
         Raises:
             ValueError: when `count` is below 1.
@@ -136,7 +137,7 @@ class Batch:
             raise ValueError(f"Batch.minibatches: got count={count}; need at least 1")
         if count == 1 and self.rows:
             return [MiniBatch(batch=self, trained=torch.arange(len(self.at), device=self.at.device))]
-        tree = self.tree.cpu().numpy()
+        tree = self.tree.cpu().numpy() if self.path_index is None else self._by_task(self.path_index)
         dealt = np.random.default_rng(seed).permutation(np.unique(tree))
         hands = [hand for hand in np.array_split(dealt, count) if len(hand)]
         parts = [self.take(torch.as_tensor(np.flatnonzero(np.isin(tree, hand)))) for hand in hands]
@@ -146,6 +147,20 @@ class Batch:
             MiniBatch(batch=replace(part.batch, path_index=self.path_index.take(part.trained)), trained=part.trained)
             for part in parts
         ]
+
+    def _by_task(self, index: PathIndex) -> Ints:
+        """[R] int64: the first tree of each row's task."""
+        tree, row = self.tree.cpu().numpy(), self.row.cpu().numpy()
+        first_token = self.at[
+            index.trained[torch.searchsorted(index.path, torch.arange(len(index.task)).to(index.path))]
+        ]
+        of_path = tree[np.searchsorted(row, first_token.cpu().numpy(), side="right") - 1]
+        task = index.task.cpu().numpy()
+        first = np.full(int(task.max(initial=-1)) + 1, len(tree))
+        np.minimum.at(first, task, of_path)
+        leader = np.arange(int(tree.max(initial=-1)) + 1)
+        leader[of_path] = first[task]
+        return leader[tree]
 
     def take(self, rows: Int[Tensor, " r"]) -> "MiniBatch":
         """Returns the given rows, in the given order."""

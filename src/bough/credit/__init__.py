@@ -12,6 +12,7 @@ from bough.credit.empg import Empg
 from bough.credit.filtered import Filtered
 from bough.credit.flow_grpo import FlowGrpo
 from bough.credit.foresight import Foresight
+from bough.credit.fork_reward import ForkReward
 from bough.credit.gae import Gae
 from bough.credit.gigpo import Gigpo
 from bough.credit.grpo import Grpo, dr_grpo, lite_ppo, loop, opo, rec, rloo
@@ -47,6 +48,7 @@ from bough.credit.treepo import TreePo
 from bough.credit.treerl import TreeRl
 from bough.credit.turn_ppo import TurnPpo
 from bough.credit.useful_turns import UsefulTurns
+from bough.credit.with_targets import WithTargets
 
 __all__ = [
     "Archer",
@@ -62,6 +64,7 @@ __all__ = [
     "Filtered",
     "FlowGrpo",
     "Foresight",
+    "ForkReward",
     "Gae",
     "Gigpo",
     "Grpo",
@@ -96,6 +99,7 @@ __all__ = [
     "TreeRpo",
     "TurnPpo",
     "UsefulTurns",
+    "WithTargets",
     "compares_with",
     "compute_credit",
     "dr_grpo",

@@ -34,6 +34,7 @@ from bough.env.screens.screens import Screens
 from bough.env.script import RandomAction, Script
 from bough.env.scripted_seats import ScriptedSeats
 from bough.env.search_qa import SearchQa
+from bough.env.self_iteration import SelfIteration
 from bough.env.self_search import SelfSearch
 from bough.env.shop import Shop
 from bough.env.sokoban import Sokoban
@@ -99,6 +100,7 @@ __all__ = [
     "ScriptedUser",
     "SearchQa",
     "Seated",
+    "SelfIteration",
     "SelfSearch",
     "Shop",
     "Sokoban",

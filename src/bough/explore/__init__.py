@@ -9,10 +9,22 @@ from bough.explore.forks import Forks
 from bough.explore.full_tree import FullTree
 from bough.explore.guided import Guided
 from bough.explore.latr import Latr
+from bough.explore.poor_action import FirstPoorAction
 from bough.explore.program import Program
-from bough.explore.quality import EarlyAnswerBonus, EqualScore, FormatScore, LlmJudge, OracleMatch, Quality
+from bough.explore.quality import (
+    CriticQuality,
+    EarlyAnswerBonus,
+    EqualScore,
+    FormatScore,
+    LlmJudge,
+    OracleMatch,
+    Quality,
+)
+from bough.explore.quality_sum import QualitySum, slate_judge
+from bough.explore.roll_ins import RollIns
 from bough.explore.segments import Segments
 from bough.explore.slate import Slate
+from bough.explore.subgoals import Subgoals
 from bough.explore.world_model import Ask, DirectLlmCall, WorldModel
 
 __all__ = [
@@ -20,6 +32,7 @@ __all__ = [
     "Blame",
     "Chains",
     "Correct",
+    "CriticQuality",
     "Demonstration",
     "DirectLlmCall",
     "EarlyAnswerBonus",
@@ -28,6 +41,7 @@ __all__ = [
     "EqualScore",
     "FirstInvalid",
     "FirstOracleMistake",
+    "FirstPoorAction",
     "Forks",
     "FormatScore",
     "FullTree",
@@ -37,7 +51,11 @@ __all__ = [
     "OracleMatch",
     "Program",
     "Quality",
+    "QualitySum",
+    "RollIns",
     "Segments",
     "Slate",
+    "Subgoals",
     "WorldModel",
+    "slate_judge",
 ]

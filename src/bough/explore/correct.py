@@ -6,14 +6,14 @@ from typing import ClassVar, Protocol, runtime_checkable
 
 from bough.engine import EngineFault
 from bough.env import EnvFault
+from bough.explore.teach import teach, teacher_needs
 from bough.rollout.attempt import Attempt, attempt_with_retries
 from bough.rollout.budget import BudgetExceeded
 from bough.rollout.cursor import Cursor
-from bough.rollout.role_action import role_action
 from bough.rollout.rollout import Rollout
 from bough.rollout.together import together
-from bough.tree import AgentAction, Outcome, TruncatedBy
-from bough.tree.needs import FORKS, ORACLE, Need, roles
+from bough.tree import Outcome, TruncatedBy
+from bough.tree.needs import FORKS, ORACLE, Need
 
 
 @runtime_checkable
@@ -75,8 +75,8 @@ class Correct:
     The teacher's actions have no log-probabilities, so losses over samples skip them; `demonstrations.from_trees=true`
     imitates them, with an objective such as `SftMix`. Two failures with the same wrong state are corrected once.
 
-    Written from the abstract: there a process reward model finds the step and a stronger model continues
-    (`teacher="teacher"`); the weights of the two kinds of tokens are not known.
+    Written from the abstract: there a process reward model finds the step (`blame=FirstPoorAction(...)`) and a stronger
+    model continues (`teacher="teacher"`).
 
     Attributes:
         n: Number of chains.
@@ -101,7 +101,7 @@ class Correct:
     @property
     def needs(self) -> frozenset[Need]:
         """Forks, and the teacher."""
-        return frozenset({FORKS}) | (roles(self.teacher) if self.teacher else frozenset({ORACLE}))
+        return frozenset({FORKS}) | teacher_needs(self.teacher)
 
     async def __call__(self, rollout: Rollout) -> None:
         """Grow the tree."""
@@ -134,7 +134,7 @@ class Correct:
             branch, here = self.n * (self.retries + 1) + again, cursor
             while isinstance(here, Cursor):
                 try:
-                    plan = await self._teach(rollout, here)
+                    plan = await teach(rollout, here, self.teacher)
                 except BudgetExceeded as short:
                     return rollout.stop(here, short.budget)
                 except (EnvFault, EngineFault):
@@ -145,9 +145,3 @@ class Correct:
             if here is not Outcome.FAILED:
                 return None
         return None
-
-    async def _teach(self, rollout: Rollout, cursor: Cursor) -> Sequence[AgentAction] | None:
-        """The teacher's next actions; None without any."""
-        if not self.teacher:
-            return await rollout.plan(cursor)
-        return [await role_action(rollout, cursor, self.teacher)]

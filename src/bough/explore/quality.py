@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Protocol, runtime_checkable
 
 from bough.appraise.prompts import LabelParser, Reader, check_places, story
+from bough.context import Parsed
 from bough.engine import EngineFault
 from bough.env import EnvFault
 from bough.explore.turn_texts import turn_texts
@@ -11,7 +12,7 @@ from bough.rollout.budget import BudgetExceeded
 from bough.rollout.cursor import PendingAction
 from bough.rollout.rollout import Rollout
 from bough.tree import action_text, instructions_in, plain_text
-from bough.tree.needs import ORACLE, POLICY, Need, roles
+from bough.tree.needs import CRITIC, ON_POLICY, ORACLE, POLICY, Need, roles
 
 
 @runtime_checkable
@@ -76,7 +77,8 @@ class LlmJudge:
     Each action has one question, which costs tokens and a call. An answer that can't be parsed gives no score.
 
     Attributes:
-        prompt: The question. It may use the placeholders {instructions}, {turns}, {observation} and {action}.
+        prompt: The question. It may use the placeholders {instructions}, {turns}, {observation}, {action} and
+            {thought}, the text of the turn before the action.
         system: The system prompt.
         read: Converts an answer to a score: `LabelParser` of a table, or a `NumberParser` in a range.
         role: The role whose model answers.
@@ -91,7 +93,7 @@ class LlmJudge:
     role: str = POLICY
 
     def __post_init__(self) -> None:
-        check_places("LlmJudge.prompt", self.prompt, "action")
+        check_places("LlmJudge.prompt", self.prompt, "action", "thought")
 
     @property
     def needs(self) -> frozenset[Need]:
@@ -103,8 +105,23 @@ class LlmJudge:
         here = draft.cursor
         instructions = instructions_in(rollout.builder.nodes[0].info)
         fields = story(instructions, turn_texts(here.past), plain_text(here.state.observation))
-        text = self.prompt.format_map(fields | {"action": draft.parsed.text})
+        thought = _before_action(rollout.writer(here).agent.renderer.text(draft.tokens), draft.parsed)
+        text = self.prompt.format_map(fields | {"action": draft.parsed.text, "thought": thought})
         return self.read(await rollout.ask(self.system, text, "quality", *draft.branches, role=self.role))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CriticQuality:
+    """The value of an action by the agent's critic: a process reward model that the run trains. Needs a value head.
+
+    The head must value actions: `Process(head="value", target="action")`. One call of the critic for each action.
+    """
+
+    needs: ClassVar[frozenset[Need]] = frozenset({CRITIC, ON_POLICY})
+
+    async def __call__(self, rollout: Rollout, draft: PendingAction) -> float:
+        """The value."""
+        return await rollout.value(draft)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,6 +154,12 @@ class EarlyAnswerBonus:
             return found
         left = self.turns - 1 - len(draft.cursor.past)
         return found + self.weight * max(0, left) / self.turns
+
+
+def _before_action(text: str, parsed: Parsed) -> str:
+    """The text of a turn before its action: before the first part that the parser marked, else the action's text."""
+    begins = [begin for begin, _ in parsed.spans.values()] or [text.rfind(parsed.text)]
+    return text[: max(0, min(begins))].strip()
 
 
 async def rate(rollout: Rollout, quality: Quality, draft: PendingAction) -> float | None:

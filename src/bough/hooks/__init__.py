@@ -1,6 +1,7 @@
 """Hooks: stateful helpers that run between reward and credit, and resume bit for bit."""
 
 from bough.hooks.attention_reward import AttentionReward
+from bough.hooks.deficient import Deficient
 from bough.hooks.exit import ExIt
 from bough.hooks.fewest_calls import FewestCalls
 from bough.hooks.hook import HookRecipe
@@ -25,3 +26,4 @@ __all__ = [
     "Tracker",
     "WorstCases",
 ]
+__all__ = ["Deficient", "ExIt", "HookRecipe", "PickPaths", "SearchNoise", "Snapshots", "SuccessReplay", "Tracker"]

@@ -8,8 +8,21 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bough.tree import AgentAction, Kind, Rewarded, Task, Tree, counted, groups, path, text_in
-from bough.tree.needs import SEATS, Need
+from bough.tree import (
+    AgentAction,
+    Kind,
+    Rewarded,
+    Task,
+    Tree,
+    TruncatedBy,
+    counted,
+    groups,
+    path,
+    text_in,
+    with_iteration,
+    without_iteration,
+)
+from bough.tree.needs import SEATS, SELF_ITERATION, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,27 +41,40 @@ class ExIt:
     group; a history whose paths all have the same return is dropped. Histories can be extended further. When there are
     more than `keep`, the ones with the lowest priority are dropped, the oldest first.
 
-    Written from the abstract and summaries. The paper's turns are whole answers, each of which improves the previous
-    one or must differ from it ("self-divergence"); here a history is followed by the rest of an episode. The paper's
-    bonus for differing from the rest of the group is not implemented.
+    A path that `limits.turns` ended can also be stored whole. With `diverge` p a drawn history is followed by an
+    instruction of `SelfIteration`: with probability p to give a different answer, else to improve on the last. With
+    `limits.turns=1` an episode is one such step, as in the paper. Without `diverge` a history is followed by the rest
+    of an episode. The priority of a history is that of its newest group, whatever its instruction.
+
+    Written from the abstract and summaries; `Diversity` is the paper's bonus for differing from the rest of the group.
 
     Metrics: `exit/kept`, histories; `exit/used`, of this step's tasks; `exit/turns`, mean length of the stored ones.
 
     Attributes:
         keep: Maximum number of histories, >= 1.
         chance: Probability that a task is replaced, in [0, 1].
+        diverge: Probability that a history is followed by the instruction to give a different answer, in [0, 1]; None
+            for no instructions.
     """
 
     conflicts: ClassVar[frozenset[Need]] = frozenset({SEATS})
 
     keep: int = 256
     chance: float = 0.5
+    diverge: float | None = None
 
     def __post_init__(self) -> None:
         if self.keep < 1:
             raise ValueError(f"ExIt.keep: got {self.keep}; need at least 1")
         if not 0 <= self.chance <= 1:
             raise ValueError(f"ExIt.chance: got {self.chance}; need a number from 0 to 1")
+        if self.diverge is not None and not 0 <= self.diverge <= 1:
+            raise ValueError(f"ExIt.diverge: got {self.diverge}; need a number from 0 to 1, or None")
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """An environment with the instructions, where there are any."""
+        return frozenset() if self.diverge is None else frozenset({SELF_ITERATION})
 
     def build(self, *, vocab_tokens: int, device: str, seed: int) -> "ExItState":
         """Return a state without histories."""
@@ -80,8 +106,8 @@ class ExItState:
         if replaced:
             weight = np.asarray([priority for _, priority in known])
             drawn = rng.choice(len(known), len(replaced), replace=False, p=weight / weight.sum())
-            for place, at in zip(replaced, drawn.tolist(), strict=True):
-                begun[place] = known[at][0]
+            for place, at in zip(replaced, map(int, drawn), strict=True):
+                begun[place] = self._iterate(known[at][0], rng)
         self._used += len(replaced)
         return begun
 
@@ -121,9 +147,16 @@ class ExItState:
         tasks = [Task.read(row) for row in json.loads(state["tasks"].tobytes())]
         self.kept = {task.id: (task, at) for task, at in zip(tasks, state["priority"].tolist(), strict=True)}
 
+    def _iterate(self, history: Task, rng: np.random.Generator) -> Task:
+        """A history, with an instruction where there are any."""
+        diverge = self._settings.diverge
+        if diverge is None:
+            return history
+        return with_iteration(history, "diverge" if rng.random() < diverge else "improve")
+
     def _keep(self, group: Sequence[Rewarded], priority: float, rng: np.random.Generator) -> None:
         """Store or update the history of a group."""
-        task = group[0].tree.task
+        task = without_iteration(group[0].tree.task)
         self.kept.pop(task.id, None)
         if not priority:
             return
@@ -132,8 +165,9 @@ class ExItState:
         ends = [(each.tree, int(leaf)) for each in group for leaf in counted(each.tree)]
         tree, leaf = ends[int(rng.integers(len(ends)))]
         begun, done = len(task.start), _actions(tree, leaf)
-        if len(done) - begun > 1:
-            history = task.after(done[begun : begun + int(rng.integers(1, len(done) - begun))])
+        cuts = len(done) - begun - int(tree.truncated_by[leaf] != TruncatedBy.TURNS)
+        if cuts > 0:
+            history = task.after(done[begun : begun + int(rng.integers(1, cuts + 1))])
             self.kept[history.id] = (history, priority)
 
 

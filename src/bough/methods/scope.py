@@ -1,31 +1,69 @@
 """SCOPE (arXiv 2602.24110)."""
 
-from bough.explore import Correct, FirstInvalid, FirstOracleMistake
-from bough.objective import PpoClip, SftMix, add
+from bough.credit import WithTargets
+from bough.explore import Blame, Correct, CriticQuality, FirstInvalid, FirstOracleMistake, FirstPoorAction, LlmJudge
+from bough.objective import Objective, OffPolicyClip, PpoClip, Sum, ValueClip, add
+from bough.policy import ValueHead
 from bough.train import Demonstrations, Run, World
 
 
-def scope(world: World, *, n: int = 8, most: int = 2, invalid: bool = False, teacher: str = "") -> Run:
+def scope(
+    world: World,
+    *,
+    n: int = 8,
+    most: int = 2,
+    invalid: bool = False,
+    teacher: str = "",
+    judge: str = "",
+    critic: bool = False,
+    mu: float = 0.1,
+) -> Run:
     """SCOPE (arXiv 2602.24110): keeps a failed path up to its first wrong step, and a teacher completes it.
 
     Assumes an environment that can step a state twice, and an oracle or a model of the role `teacher`. Experimental:
-    written from the abstract. A step is wrong after which the oracle has no plan; with `invalid` also an invalid
-    action. The paper has a process reward model and a stronger model: with `teacher="teacher"` and `models.teacher=...`
-    that model completes the path, from the first invalid action or the last. GRPO compares failures with their
-    corrections. The teacher's actions are imitated with a weight of 0.1, as in Trinity-RFT's mixture. The world's
-    regularizers apply to sampled tokens only.
+    written from the abstract. The paper has a process reward model and a stronger model. Here the first wrong step is
+
+        judge="judge"     the first that the model `models.judge=...` calls bad
+        critic=true       the first with a value below 0.5 of the run's own value head, which learns whether a path
+                          after an action succeeds; untrained at first, so that whole paths are replaced
+        neither           the first after which the oracle has no plan, with `invalid` also an invalid action
+
+    With `teacher="teacher"` and `models.teacher=...` that model completes the path; without a judge or a critic it does
+    so from the first invalid action or the last. GRPO compares failures with their corrections. The teacher's tokens
+    have an off-policy ratio to the policy before the update and the clip of PPO, with a weight `mu`; the paper's own
+    ratio and weight are not known. The world's regularizers apply to sampled tokens only.
+
+    Try: `bough train 'scope(teacher=teacher,judge=judge)' --on sokoban
+    models='{teacher: FrozenCheckpoint(run=runs/grpo_sokoban), judge: CurrentPolicy}'`
 
     Args:
         world: With tasks that some paths fail.
         n: Paths of a task.
         most: Maximum number of corrected failures of a task.
-        invalid: Whether an invalid action is wrong.
+        invalid: Whether an invalid action is wrong, for the oracle.
         teacher: The role of the teacher; "" for the oracle.
+        judge: The role of the judge; "" for none.
+        critic: Whether a value head finds the step.
+        mu: Weight of the teacher's tokens.
     """
-    blame = FirstInvalid() if teacher else FirstOracleMistake(invalid=invalid)
-    return world.run(
+    if judge and critic:
+        raise ValueError(f"scope: got judge={judge!r} and critic=true; need one of them to find the first wrong step")
+    blame: Blame = FirstInvalid() if teacher else FirstOracleMistake(invalid=invalid)
+    if judge:
+        blame = FirstPoorAction(quality=LlmJudge(role=judge))
+    loss: Objective = OffPolicyClip(objective=add(PpoClip(), world.regularizers), mu=mu, other="before", shape=0.0)
+    run = world.run(
         explorer=Correct(n=n, most=most, blame=blame, teacher=teacher),
-        objective=SftMix(objective=add(PpoClip(), world.regularizers), mu=0.1),
+        objective=loss,
         regularizers=(),
         demonstrations=Demonstrations(from_trees=True),
+    )
+    if not critic:
+        return run
+    blame = FirstPoorAction(quality=CriticQuality(), below=0.5)
+    return run.replace(
+        explorer=Correct(n=n, most=most, blame=blame, teacher=teacher),
+        critic=ValueHead(detach=True),
+        credit=WithTargets(),
+        objective=Sum(terms=(loss, ValueClip(clip=None))),
     )

@@ -17,6 +17,7 @@ from bough.objective.kl import Kl
 from bough.objective.margin_dpo import MarginDpo
 from bough.objective.normalizer import Normalizer
 from bough.objective.objective import Loss, Objective
+from bough.objective.off_policy_clip import OffPolicyClip
 from bough.objective.opmd import Opmd
 from bough.objective.orpo import Orpo
 from bough.objective.pairs import Pairs
@@ -58,6 +59,7 @@ __all__ = [
     "Need",
     "Normalizer",
     "Objective",
+    "OffPolicyClip",
     "Opmd",
     "Orpo",
     "Pairs",

@@ -2,10 +2,11 @@
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
 from bough.objective.inputs import LossInputs
 from bough.objective.objective import Loss
-from bough.tree.needs import REVISED_PATHS, TEACHER_TURNS, Need
+from bough.tree.needs import DEMONSTRATIONS, REVISED_PATHS, TEACHER_TURNS, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,9 +19,11 @@ class Imitation:
 
     Attributes:
         coefficient: Factor on the loss, >= 0.
+        of: "all" tokens with a positive advantage, or those of "demonstrations" only.
     """
 
     coefficient: float = 1.0
+    of: Literal["all", "demonstrations"] = "all"
 
     def __post_init__(self) -> None:
         if not 0 <= self.coefficient < math.inf:
@@ -28,8 +31,8 @@ class Imitation:
 
     @property
     def needs(self) -> frozenset[Need]:
-        """No optional columns."""
-        return frozenset()
+        """Demonstrations, where only they are imitated."""
+        return frozenset({DEMONSTRATIONS} if self.of == "demonstrations" else ())
 
     @property
     def gives(self) -> frozenset[Need]:
@@ -37,6 +40,15 @@ class Imitation:
         return frozenset({TEACHER_TURNS, REVISED_PATHS})
 
     def __call__(self, columns: LossInputs) -> Loss:
-        """Computes the loss."""
-        total = -(columns.loss_weight * columns.positive * columns.logprob).sum()
+        """Computes the loss.
+
+        Raises:
+            ValueError: when only demonstrations are imitated and the columns do not mark them.
+        """
+        weight = columns.loss_weight * columns.positive
+        if self.of == "demonstrations":
+            if columns.expert is None:
+                raise ValueError("Imitation: got columns without `expert`; need demonstrations in the run, or of='all'")
+            weight = weight.where(columns.expert, 0.0)
+        total = -(weight * columns.logprob).sum()
         return Loss(value=self.coefficient * total, metrics={"imitation_nll": total.detach()})

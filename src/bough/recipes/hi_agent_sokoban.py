@@ -11,7 +11,7 @@ def hi_agent_sokoban(*, frozen: bool = False) -> Run:
     """Hi-Agent (arXiv 2510.14388) on Sokoban: a planner and an executor with weights of their own.
 
     Tuned: a warm-up after which a quarter of the rooms are solved, a larger learning rate and more steps than those of
-    the world, which has one policy.
+    the world, which has one policy. Whole paths are compared, since a room pays at its end only.
 
     Args:
         frozen: Whether the executor keeps its weights after the warm-up, for comparison.
@@ -23,4 +23,4 @@ def hi_agent_sokoban(*, frozen: bool = False) -> Run:
         evaluation=replace(world.evaluation, every=50),
         steps=200,
     )
-    return hi_agent(world, frozen=frozen).replace(name="hi_agent_sokoban")
+    return hi_agent(world, subgoals=0, frozen=frozen).replace(name="hi_agent_sokoban")

@@ -232,6 +232,10 @@ class Rollout:
         """
         return self.writer(at).force_tokens(at, tokens, branch=branch, source=Source.FORCED, whole=False)
 
+    def taken(self, cursor: Cursor, action: int) -> PendingAction:
+        """An action that was executed at a cursor, given by the builder index of its last piece, as a pending one."""
+        return self.writer(cursor).taken(cursor, action)
+
     def cut(self, draft: PendingAction, at: int) -> PendingAction:
         """The first `at` tokens of an action; start new branches there, with numbers other than 0.
 

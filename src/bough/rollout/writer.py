@@ -138,6 +138,13 @@ class Writer:
         self.record(draft, written if isinstance(written, str) else None)
         return draft
 
+    def taken(self, cursor: Cursor, number: int) -> PendingAction:
+        """An executed action; see `Rollout.taken`."""
+        nodes, here, branch = self.builder.nodes, number, 0
+        while here != cursor.node:
+            here, branch = nodes[here].parent, nodes[here].branch
+        return self._pending(cursor, number, (*cursor.branches, branch), whole=True)
+
     def cut(self, draft: PendingAction, at: int) -> PendingAction:
         """The first `at` tokens of an action; see `Rollout.cut`."""
         if not 0 < at < len(draft.tokens):

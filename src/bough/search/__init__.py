@@ -59,6 +59,7 @@ from bough.search.search import Search
 from bough.search.shared_states import KnownActions, ShareStates
 from bough.search.spar import spar
 from bough.search.step_info import InfoValue, PruneByInfo
+from bough.search.step_q import step_q
 from bough.search.subgoal import SubgoalHint, SubgoalValue
 from bough.search.subgoals import Subgoals
 from bough.search.tool_chain import PlanCost, tool_chain
@@ -195,6 +196,7 @@ __all__ = [
     "reex_sql",
     "rethink",
     "spar",
+    "step_q",
     "tool_chain",
     "web_pilot",
 ]

@@ -23,19 +23,24 @@ class Sample:
             AlphaMath, arXiv 2405.03553), its probability ("action"), or one over the number of samples ("even").
         hint: Text added to the observation; None for none. With a hint that depends on earlier samples, actions are
             sampled one after another.
+        root_width: Number of samples at the first node of the search; None for `width`.
     """
 
     width: int = 4
     prior: Literal["tokens", "action", "even"] = "tokens"
     hint: Hint | None = None
+    root_width: int | None = None
 
     def __post_init__(self) -> None:
         if self.width < 1:
             raise ValueError(f"Sample.width: got {self.width}; need at least 1")
+        if self.root_width is not None and self.root_width < 1:
+            raise ValueError(f"Sample.root_width: got {self.root_width}; need at least 1, or None")
 
     async def __call__(self, tree: SearchTree, node: SearchNode, times: int) -> Sequence[Proposal]:
         """Sample actions at a node."""
-        count = self.width * times
+        at_root = node.parent is None and self.root_width is not None
+        count = (self.root_width or self.width if at_root else self.width) * times
         if self.hint is None:
             drafts = await tree.together(tree.sample(node) for _ in range(count))
         elif self.hint.in_turn:

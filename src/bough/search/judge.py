@@ -40,6 +40,7 @@ class Judge:
         read: Converts an answer to a value: `LabelParser` of a table, or a `NumberParser` in a range.
         sampling: Sampling settings of the answers; None for the agent's.
         role: The role whose model answers.
+        keep: Whether the infos of the tree hold the questions and answers (`bough.tree.asked_in`), to train the judge.
     """
 
     n: int = 1
@@ -48,6 +49,7 @@ class Judge:
     read: Reader[float] = LabelParser()
     sampling: Sampling | None = None
     role: str = POLICY
+    keep: bool = False
 
     def __post_init__(self) -> None:
         if self.n < 1:
@@ -177,6 +179,7 @@ async def _mean(judge: Judge | JudgeAction, name: str, tree: SearchTree, node: S
             read=judge.read,
             sampling=judge.sampling,
             role=judge.role,
+            keep=isinstance(judge, Judge) and judge.keep,
         )
         for number in range(judge.n)
     )

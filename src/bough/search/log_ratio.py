@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from bough.rollout.cursor import PendingAction
 from bough.search.expand import Sample
 from bough.search.frontier import Level
 from bough.search.node import SearchNode
@@ -12,7 +13,7 @@ from bough.search.prune import BeamWidth, DedupeStates
 from bough.search.score import known
 from bough.search.search import Search
 from bough.search.tree import SearchTree
-from bough.tree.needs import Need, roles
+from bough.tree.needs import POLICY, Need, roles
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,16 +24,19 @@ class LogRatio:
     imply, in a process whose actions are tokens; an action's is the sum of its tokens'. Tokens of log-probability
     -.2 -.4 under the policy and -1.2 -.3 under the reference, beta .1: .1 * (1 - .1) = .09.
 
-    The reference is the model of a role, with the policy's tokenizer. One call for the actions of a state under the
-    policy, and one for each action under the reference.
+    The reference is the model of a role, with the policy's tokenizer. With a `model` that is another role's the
+    preferences are that model's (Step-level Q, 2409.09345). One call for the actions of a state under the policy, and
+    one for each action under a model of another role.
 
     Attributes:
         beta: The strength of the pull to the reference in DPO, > 0.
         role: The role whose model is the reference.
+        model: The role whose model DPO has trained.
     """
 
     beta: float = 0.1
     role: str = "reference"
+    model: str = POLICY
 
     def __post_init__(self) -> None:
         if not 0 < self.beta < math.inf:
@@ -40,20 +44,35 @@ class LogRatio:
 
     @property
     def needs(self) -> frozenset[Need]:
-        """A model for the role."""
-        return roles(self.role)
+        """A model for each role."""
+        return roles(self.role, self.model)
 
     async def __call__(self, tree: SearchTree, node: SearchNode, children: Sequence[SearchNode]) -> Sequence[float]:
         """The rating of each child [children].
 
         Raises:
             BudgetExceeded: when it does not fit the budget of calls.
+            ValueError: when a model has another tokenizer than the policy.
         """
         del node
         drafts = [child.draft for child in children if child.draft is not None]
-        own = await tree.rollout.score_each(drafts)
-        reference = await tree.together(tree.rollout.score(draft, role=self.role) for draft in drafts)
+        own, reference = [await self._scores(tree, drafts, role) for role in (self.model, self.role)]
         return [self.beta * (sum(one) - sum(other)) for one, other in zip(own, reference, strict=True)]
+
+    async def _scores(
+        self, tree: SearchTree, drafts: Sequence[PendingAction], role: str
+    ) -> Sequence[tuple[float, ...]]:
+        """The log-probabilities of the tokens of each action under the model of a role."""
+        if role == POLICY:
+            return await tree.rollout.score_each(drafts)
+        agent = tree.rollout.writer().agent
+        other = agent.model(role).renderer
+        if any(other.text(draft.tokens) != agent.renderer.text(draft.tokens) for draft in drafts):
+            raise ValueError(
+                f"LogRatio: got a model for the role {role!r} that reads the policy's tokens as other text; need a "
+                "model with the policy's tokenizer, such as a checkpoint of the same policy"
+            )
+        return await tree.together(tree.rollout.score(draft, role=role) for draft in drafts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,5 +1,6 @@
 """Prompts of a search to the agent's engine about its nodes."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -10,7 +11,7 @@ from bough.explore.turn_texts import turn_texts
 from bough.rollout.cursor import Cursor
 from bough.search.node import SearchNode
 from bough.search.tree import SearchTree
-from bough.tree import instructions_in, plain_text, text_in
+from bough.tree import Asked, instructions_in, keep_asked, plain_text, text_in
 from bough.tree.needs import POLICY
 
 Answer = TypeVar("Answer")
@@ -50,6 +51,7 @@ async def asked(
     read: Reader[Answer],
     sampling: Sampling | None = None,
     role: str = POLICY,
+    keep: bool = False,
 ) -> Answer | None:
     """Send a question about a node to the model of a role, with one retry on an engine fault or an unparsable answer.
 
@@ -62,6 +64,7 @@ async def asked(
         read: Parses the answer.
         sampling: Sampling settings of the answer; None for the agent's.
         role: The role whose model answers.
+        keep: Whether the info of the node's action holds the question and its answer (`bough.tree.Asked`).
 
     Returns:
         The parsed answer; None without one, which counts as `RolloutCounts.unanswered`.
@@ -77,9 +80,19 @@ async def asked(
             continue
         answer = read(generated)
         if answer is not None:
+            if keep:
+                value = answer if isinstance(answer, float) else None
+                _keep(tree, node, name, Asked(system=system, text=text, answer=generated, value=value))
             return answer
     unanswered(tree)
     return None
+
+
+def _keep(tree: SearchTree, node: SearchNode, name: Sequence[int | str], asked: Asked) -> None:
+    """Store a question and its answer in the info of the node's action; `name` is its kind, and a number if any."""
+    info = tree.rollout.builder.nodes[0 if node.draft is None else node.draft.node].info
+    number = name[1] if len(name) > 1 else 0
+    keep_asked(info, str(name[0]), int(number), asked)
 
 
 def unanswered(tree: SearchTree) -> None:

@@ -19,7 +19,9 @@ from bough.train.models import (
 )
 from bough.train.parallel_paths import ParallelPaths
 from bough.train.recorder import read_heldout
+from bough.train.refined import Refined
 from bough.train.revise import Reader, Revise, RevisedPath
+from bough.train.reviser import Reviser
 from bough.train.rewrite import PathRewriter
 from bough.train.run import Method, Run, World
 from bough.train.search_traces import SearchTraces
@@ -65,8 +67,10 @@ __all__ = [
     "PathRewriter",
     "PolicyRecipe",
     "Reader",
+    "Refined",
     "Revise",
     "RevisedPath",
+    "Reviser",
     "Run",
     "Runtime",
     "Schedule",

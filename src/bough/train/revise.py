@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 
@@ -31,7 +31,7 @@ from bough.tree import (
     plain_text,
     tools_at,
 )
-from bough.tree.needs import needs_of
+from bough.tree.needs import REVISED_PATHS, Need, needs_of
 
 Seen: TypeAlias = tuple[Observation, tuple[Tool, ...]]
 """An observation, and the tools with it."""
@@ -109,6 +109,13 @@ class Revise:
     gap: float = 0.0
     blame: Credit = field(default_factory=Searched)
     below: float = field(default=0.0, metadata=INFINITE)
+
+    needs: ClassVar[frozenset[Need]] = frozenset({REVISED_PATHS})
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The thought."""
+        return (self.thought,)
 
     def __post_init__(self) -> None:
         if not self.thought.strip():

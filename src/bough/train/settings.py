@@ -11,13 +11,13 @@ from bough.config.kinds import check_kinds
 from bough.engine import Engine, Local
 from bough.env import Split
 from bough.launch import Placement, ThisMachine
+from bough.train.reviser import Reviser
 from bough.train.rewrite import PathRewriter
 from bough.tree.needs import (
     DEMONSTRATIONS,
     IDLE_UPDATES,
     ON_POLICY,
     ORACLE,
-    REVISED_PATHS,
     SEPARATE_DEMONSTRATIONS,
     TEACHER_TURNS,
     Need,
@@ -102,6 +102,9 @@ class Warmup:
         shortcuts: Probability in [0, 1), at each turn of a demonstration, of taking the last action of the oracle's
             plan at once, such as an answer before the search. Most of these paths fail. They are imitated too, and
             reinforcement learning corrects them.
+        stages: Parts of the demonstrations, by difficulty: those with the fewest turns first, ties with the fewest
+            tokens. The epochs are divided among the parts, so `epochs` must be as many or more. 1 imitates all in every
+            epoch.
     """
 
     demonstrations: int = 0
@@ -110,6 +113,7 @@ class Warmup:
     batch_tokens: int = 8192
     file: str | None = None
     shortcuts: float = 0.0
+    stages: int = 1
 
     def __post_init__(self) -> None:
         if self.demonstrations < 0 or self.epochs < 1 or self.batch_tokens < 1 or not 0 < self.learning_rate < math.inf:
@@ -119,6 +123,10 @@ class Warmup:
             )
         if not 0 <= self.shortcuts < 1:
             raise ValueError(f"Warmup.shortcuts: got {self.shortcuts}; need at least 0 and less than 1")
+        if not 1 <= self.stages <= self.epochs:
+            raise ValueError(
+                f"Warmup.stages: got {self.stages} and epochs={self.epochs}; need at least 1 and at most the epochs"
+            )
 
     @property
     def imitates(self) -> bool:
@@ -182,6 +190,8 @@ class Demonstrations:
             with a teacher (`Guided`, `Correct`).
         revise: Makes demonstrations from the step's trees: recoveries from mistakes (`Revise`), search traces
             (`SearchTraces`), or parallel calls (`ParallelPaths`).
+        revise: Makes demonstrations from the step's trees: mistakes and recoveries from them (`Revise`), or refined
+            answers (`Refined`).
         file: JSON lines of conversations, as `Warmup.file`; their trees are demonstrations too.
     """
 
@@ -189,6 +199,7 @@ class Demonstrations:
     per_step: int = 8
     from_trees: bool = False
     revise: PathRewriter | None = None
+    revise: Reviser | None = None
     file: str | None = None
 
     def __post_init__(self) -> None:
@@ -199,9 +210,9 @@ class Demonstrations:
 
     @property
     def needs(self) -> frozenset[Need]:
-        """An objective for each used source of demonstrations, and an oracle for `count`."""
+        """An objective for each used source except `revise`, which has its own needs, and an oracle for `count`."""
         separate = self.count or self.file is not None
-        sources = {SEPARATE_DEMONSTRATIONS: separate, TEACHER_TURNS: self.from_trees, REVISED_PATHS: self.revise}
+        sources = {SEPARATE_DEMONSTRATIONS: separate, TEACHER_TURNS: self.from_trees}
         oracle = {ORACLE.or_else("demonstrations.count=0"): self.count}
         return frozenset(need for need, used in (sources | oracle).items() if used)
 

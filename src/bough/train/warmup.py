@@ -4,7 +4,10 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from bough.batch import pack_demonstrations
+from bough.batch.packed_tree import trained_nodes
 from bough.learner.learner import Learner
 from bough.objective import Imitation, Normalizer
 from bough.train.recorder import RunRecorder
@@ -12,7 +15,7 @@ from bough.train.runtime import Runtime
 from bough.train.settings import Warmup
 from bough.train.stopwatch import Stopwatch
 from bough.train.trained import TrainedPolicy
-from bough.tree import Tree, derive
+from bough.tree import Source, Tree, counted, derive
 
 
 async def warm_up(runtime: Runtime, recorder: RunRecorder) -> None:
@@ -38,7 +41,7 @@ async def warm_up(runtime: Runtime, recorder: RunRecorder) -> None:
                 # Ctrl-C is handled in the thread of the event loop.
                 await asyncio.sleep(0)
                 with watch("learn"):
-                    recorder.log(each.epoch(derive(run.seed, "warm-up", epoch)))
+                    recorder.log(each.epoch(epoch, derive(run.seed, "warm-up", epoch)))
             recorder.log(watch.metrics() | {"phase": "warmup"})
             if epoch < settings.epochs:
                 recorder.write_step(epoch)
@@ -61,8 +64,10 @@ class _Imitation:
                 f"warmup.demonstrations: got {len(trees)} demonstrations in which the seats {list(self.trainee.seats)} "
                 "do not act; need an oracle whose plans have actions of every seat"
             )
-        self.batch = pack_demonstrations(views).to(trained.policy.device)
-        minibatches = max(1, round(self.batch.tokens.numel() / settings.batch_tokens))
+        self.epochs = settings.epochs
+        self.parts = [pack_demonstrations(each).to(trained.policy.device) for each in by_difficulty(views, settings)]
+        tokens = sum(part.tokens.numel() for part in self.parts) / len(self.parts)
+        minibatches = max(1, round(tokens / settings.batch_tokens))
         optimizer = replace(
             trained.run.world.optimizer,
             learning_rate=settings.learning_rate,
@@ -75,8 +80,25 @@ class _Imitation:
         updates = settings.epochs * minibatches
         self.learner = Learner(trained.policy, optimizer, total_updates=updates, temperature=1.0, ranks=trained.ranks)
 
-    def epoch(self, seed: int) -> dict[str, float]:
-        """One pass over the demonstrations; returns its metrics."""
-        metrics = self.learner.learn(self.batch, Imitation(), Normalizer(), seed=self.trainee.seed(seed))
+    def epoch(self, number: int, seed: int) -> dict[str, float]:
+        """One pass over the demonstrations of a stage; returns its metrics.
+
+        Args:
+            number: Of the epoch, from 1.
+            seed: Of its order.
+        """
+        part = self.parts[(number - 1) * len(self.parts) // self.epochs]
+        metrics = self.learner.learn(part, Imitation(), Normalizer(), seed=self.trainee.seed(seed))
         metrics.pop("policy/gap")
         return {self.trainee.metric(name): value for name, value in metrics.items()}
+
+
+def by_difficulty(trees: Sequence[Tree], settings: Warmup) -> list[list[Tree]]:
+    """The demonstrations in `stages` parts of nearly equal size, easiest first; fewer when there are fewer trees."""
+    if settings.stages == 1:
+        return [list(trees)]
+    actions = [trained_nodes(tree, counted(tree), Source.TEACHER) for tree in trees]
+    size = [(int(acts.sum()), int(np.diff(tree.span)[acts].sum())) for tree, acts in zip(trees, actions, strict=True)]
+    order = sorted(range(len(trees)), key=lambda at: size[at])
+    parts = np.array_split(np.asarray(order), min(settings.stages, len(trees)))
+    return [[trees[at] for at in map(int, part)] for part in parts]

@@ -2,11 +2,13 @@
 
 from bough.tree.actions import ActionCounts, count_actions
 from bough.tree.appraisal import Appraisal, Entry, Verdict
+from bough.tree.asked import Asked, asked_in, keep_asked
 from bough.tree.build import TreeNode, build
 from bough.tree.columns import UNKNOWN_VALUES, cut_tree, draft_columns, join_column, join_trees, rows_of, tree_record
 from bough.tree.counts import RolloutCounts
 from bough.tree.credited import Credited, included, join_advantages, token_advantages
 from bough.tree.group import groups
+from bough.tree.iteration import ITERATION, IterationStep, with_iteration, without_iteration
 from bough.tree.marks import COUNTED, Kind, Outcome, Source, Ternary, TruncatedBy
 from bough.tree.message import (
     Action,
@@ -50,6 +52,7 @@ from bough.tree.texts import (
     action_info,
     calls_in,
     fault_in,
+    hint_in,
     instructions_in,
     mark_in,
     messages_in,
@@ -88,11 +91,13 @@ from bough.tree.walk import (
 __all__ = [
     "COUNTED",
     "DTYPES",
+    "ITERATION",
     "UNKNOWN_VALUES",
     "Action",
     "ActionCounts",
     "AgentAction",
     "Appraisal",
+    "Asked",
     "BadCall",
     "Bools",
     "Box",
@@ -101,6 +106,7 @@ __all__ = [
     "Floats",
     "Info",
     "Ints",
+    "IterationStep",
     "Kind",
     "Message",
     "Observation",
@@ -130,6 +136,7 @@ __all__ = [
     "add_line",
     "annotation_spans",
     "annotations",
+    "asked_in",
     "assistant_message",
     "begins_turn",
     "build",
@@ -147,6 +154,7 @@ __all__ = [
     "fail_unknown",
     "fault_in",
     "groups",
+    "hint_in",
     "included",
     "instructions_in",
     "is_column",
@@ -154,6 +162,7 @@ __all__ = [
     "join_advantages",
     "join_column",
     "join_trees",
+    "keep_asked",
     "keep_paths",
     "leaves",
     "levels",
@@ -202,5 +211,7 @@ __all__ = [
     "turns",
     "unknown_paths",
     "view_task_id",
+    "with_iteration",
+    "without_iteration",
     "written_in",
 ]

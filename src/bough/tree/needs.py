@@ -83,6 +83,11 @@ CALLS = Need("calls of tools in the agent's turns", "set parser=ToolCalls()", so
 CALLS_TAKEN = Need(
     "an environment that takes calls of tools", "take an environment with tools, or another parser", sources=("env",)
 )
+SELF_ITERATION = Need(
+    "an environment that asks for another answer after a history",
+    "set env=SelfIteration(env=...)",
+    sources=("env",),
+)
 SEATS = Need("an environment for several agents", "take one for a single agent", sources=("env",))
 ENTROPIES = Need("entropies of the sampled tokens", "set sampling.entropies=true", sources=("sampling.entropies",))
 MEAN_TURN_ENTROPY = Need(

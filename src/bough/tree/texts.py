@@ -25,6 +25,12 @@ def fault_in(info: Info) -> str | None:
     return fault if isinstance(fault, str) else None
 
 
+def hint_in(info: Info) -> str:
+    """Returns the hint with which an action was sampled; "" without one."""
+    hint = info.get("hint")
+    return hint if isinstance(hint, str) else ""
+
+
 def needed_tokens_in(info: Info) -> int:
     """Returns the length of the prompt that did not fit the model's context; 0 at other nodes."""
     needed = info.get("needed_tokens")

@@ -1,0 +1,90 @@
+"""Draws the tasks that the policy fails."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bough.tree import Floats, Rewarded, Ternary, counted, groups
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deficient:
+    """iTool's choice of tasks (arXiv 2501.09766): tasks that the policy fails are drawn more often.
+
+    With s the share of a task's paths that succeeded when it was last drawn, tasks are drawn, each at most once in a
+    batch, with weights
+
+        floor + (1 - floor) * (1 - s)        1 for a task that was not drawn yet
+
+        floor .05, s = 1 0 .5:    .05   1   .525
+
+    The paper runs its model on all data before each round and takes wrong answers; here a task that was never drawn
+    counts as failed, and later rounds use the paths of earlier ones.
+
+    Metrics: `deficient/known`, tasks drawn so far; `deficient/failed`, the mean of 1 - s over them.
+
+    Attributes:
+        floor: Weight of a task whose paths all succeed, in (0, 1].
+    """
+
+    floor: float = 0.05
+
+    def __post_init__(self) -> None:
+        if not 0 < self.floor <= 1:
+            raise ValueError(f"Deficient.floor: got {self.floor}; need a number above 0 and up to 1")
+
+    def build(self, *, vocab_tokens: int, device: str, seed: int) -> "DeficientState":
+        """Return a state without tasks."""
+        del vocab_tokens, device, seed
+        return DeficientState(self)
+
+
+class DeficientState:
+    """The share of successful paths of each task."""
+
+    ready: bool = True
+
+    def __init__(self, settings: Deficient) -> None:
+        self.success: dict[str, float] = {}
+        """By task id, when it was last drawn."""
+        self._settings = settings
+
+    def transform(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
+        """Record the batch's successes, and return the batch unchanged."""
+        del seed
+        for group in groups([each for each in rewarded if not each.tree.replayed]):
+            ends = [each.tree.success[counted(each.tree)] == Ternary.YES for each in group]
+            if any(map(len, ends)):
+                self.success[group[0].tree.task.id] = float(np.concatenate(ends).mean())
+        return list(rewarded)
+
+    def observe(self, moved: Callable[[], float]) -> Mapping[str, float]:
+        """Return the metrics of the step."""
+        del moved
+        known = list(self.success.values())
+        return {
+            "deficient/known": float(len(known)),
+            "deficient/failed": 1.0 - float(np.mean(known)) if known else 1.0,
+        }
+
+    def weigh(self, tasks: Sequence[str]) -> Floats:
+        """[n]: the sampling weight of each task."""
+        floor = self._settings.floor
+        return floor + (1 - floor) * (1.0 - np.asarray([self.success.get(task, 0.0) for task in tasks]))
+
+    def state(self) -> Mapping[str, NDArray[Any]]:
+        """All tasks, and their shares."""
+        names = json.dumps(list(self.success)).encode()
+        return {
+            "tasks": np.frombuffer(names, dtype=np.uint8),
+            "success": np.asarray(list(self.success.values()), dtype=np.float64),
+        }
+
+    def load_state(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Restore the result of `state`, bit for bit."""
+        names: list[str] = json.loads(state["tasks"].tobytes())
+        self.success = dict(zip(names, map(float, state["success"]), strict=True))

@@ -1,0 +1,42 @@
+"""SPaR (arXiv 2412.11605)."""
+
+from dataclasses import replace
+
+from bough.credit import Searched
+from bough.objective import Dpo, Imitation, Pairs, Sum
+from bough.search import spar as refining
+from bough.train import Demonstrations, Refined, Run, World
+
+
+def spar(world: World, *, rounds: int = 3, batch_tasks: int = 64, judge: str = "policy") -> Run:
+    """SPaR (arXiv 2412.11605): prefers the refined answer that a judge accepts to the first answer, by DPO.
+
+    Assumes an environment in which each action is a whole answer that the next may replace, and a model that can judge.
+    A step of the run is a round: a search refines a first answer of `batch_tasks` tasks, and a pass over the pairs
+    follows. The policy also imitates its accepted refinements and the judgements with the majority (`Refined`), so it
+    becomes a better refiner and judge for the next round. DPO with beta 0.1 and imitation with a weight of 0.1 are
+    those of the released code, which trains the refiner as a model of its own and mixes in other data.
+
+    Try: `bough train spar --on code env.attempts=4 limits.turns=4`
+
+    Args:
+        world: The world.
+        rounds: Number of rounds.
+        batch_tasks: Tasks of a round.
+        judge: The role whose model judges and criticises; with another than "policy" set `models`.
+    """
+    return world.run(
+        explorer=refining(first=1, depth=4, role=judge),
+        credit=Searched(),
+        objective=Sum(
+            terms=(Dpo(pairs=Pairs(unit="turn")), Imitation(coefficient=0.1, of="demonstrations")),
+        ),
+        demonstrations=Demonstrations(revise=Refined()),
+        filters=(),
+        regularizers=(),
+        optimizer=replace(world.optimizer, epochs=1, warmup_steps=0),
+        reference="step",
+        steps=rounds,
+        batch_tasks=batch_tasks,
+        evaluation=replace(world.evaluation, every=1),
+    )

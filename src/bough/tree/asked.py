@@ -1,0 +1,37 @@
+"""Questions about a node that a model answered, as the info of the node keeps them."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, cast
+
+from bough.tree.tree import Info
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A question and its answer.
+
+    Attributes:
+        system: The system prompt.
+        text: The question.
+        answer: The whole answer.
+        value: The number that the answer was parsed to; None for text.
+    """
+
+    system: str
+    text: str
+    answer: str
+    value: float | None = None
+
+
+def asked_in(info: Info, name: str) -> list[Asked]:
+    """Returns the kept questions of one kind, such as "judge", in the order of their numbers."""
+    kept = cast("Mapping[str, Mapping[str, Any]]", info.get("asked", {}))
+    names = [each for each in kept if each.rpartition(" ")[0] == name]
+    return [Asked(**kept[each]) for each in sorted(names, key=lambda each: int(each.rpartition(" ")[2]))]
+
+
+def keep_asked(info: dict[str, object], name: str, number: int, asked: Asked) -> None:
+    """Add a question of a kind to the info of a node."""
+    kept = cast("Mapping[str, object]", info.get("asked", {}))
+    info["asked"] = {**kept, f"{name} {number}": asdict(asked)}

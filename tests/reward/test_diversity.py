@@ -1,0 +1,49 @@
+"""A bonus for what differs and is rewarded."""
+
+import numpy as np
+import pytest
+from tests.trees import ACTION, PROMPT, N, build
+
+from bough.reward import Diversity
+from bough.reward.diversity import distances
+from bough.tree import Outcome, Source, Tree
+
+
+def group(*paths: tuple[str, float], start: str = "") -> Tree:
+    """A tree of one-action paths with these texts and rewards, after a replayed action if there is one."""
+    nodes, parent = [N(parent=-1, kind=PROMPT)], 0
+    if start:
+        nodes.append(N(parent=0, kind=ACTION, tokens=(1,), source=Source.REPLAYED, info={"text": start}))
+        parent = 1
+    for text, reward in paths:
+        done = Outcome.TERMINATED
+        nodes.append(N(parent=parent, kind=ACTION, tokens=(1,), outcome=done, env_reward=reward, info={"text": text}))
+    return build(*nodes)
+
+
+def test_the_worked_example() -> None:
+    assert distances(["aaaa", "aaaa", "bbbb"]) == pytest.approx([0.10557, 0.10557, 0.55279], abs=1e-5)
+    (paid,) = Diversity(weight=1.0)([group(("aaaa", 1.0), ("aaaa", 0.0), ("bbbb", 1.0))])
+    assert paid["diversity"] == pytest.approx([0.0, 0.19098, 0.0, 1.0], abs=1e-5)
+
+
+def test_equal_texts_and_failures_get_nothing() -> None:
+    (paid,) = Diversity()([group(("aaaa", 1.0), ("aaaa", 1.0))])
+    assert not paid["diversity"].any()
+    (paid,) = Diversity()([group(("aaaa", 0.0), ("bbbb", -1.0))])
+    assert not paid["diversity"].any()
+    (paid,) = Diversity()([group()])
+    assert not paid["diversity"].any()
+
+
+def test_the_history_is_not_compared() -> None:
+    plain, later = (Diversity()([group(("ab", 1.0), ("cd", 0.5), start=start)])[0] for start in ("", "abcdefg"))
+    assert later["diversity"][2:] == pytest.approx(plain["diversity"][1:])
+
+
+def test_paths_of_all_trees_of_a_task_are_one_group() -> None:
+    whole = Diversity()([group(("aaaa", 1.0), ("aaaa", 1.0), ("bbbb", 1.0))])[0]["diversity"]
+    parts = Diversity()([group(("aaaa", 1.0), ("aaaa", 1.0)), group(("bbbb", 1.0))])
+    assert np.concatenate([each["diversity"][1:] for each in parts]) == pytest.approx(whole[1:])
+    with pytest.raises(ValueError, match=r"Diversity.weight: got -1; need 0 or more"):
+        Diversity(weight=-1)

@@ -1,0 +1,123 @@
+"""Refined answers at the first prompt, and what judge and refiner learn from."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.explore.stage import Letters
+from tests.search.talk import search, talk
+from tests.search.test_questions import FAR
+from tests.small import world as small
+
+from bough.batch import pack
+from bough.context import Full, Plain
+from bough.credit import Searched
+from bough.engine import Scripted
+from bough.learner.loss_inputs import NO_CONTEXT, before_forward, by_path, loss_weights
+from bough.methods.spar import spar as method
+from bough.objective import Dpo, Normalizer, Pairs
+from bough.search import Search, SearchNode, SearchTree, spar
+from bough.store import read_metrics
+from bough.train import Reader, Refined, Warmup, start
+from bough.tree import Rewarded, Source, Tree
+
+READER = Reader(renderer=Letters(), context=Full(), parser=Plain())
+
+
+def talks(values: dict[str, float], *, first: str = "b") -> Scripted:
+    """Answers `first`, then any letter; `values` are the shares of positive judgements."""
+    asked: dict[str, int] = {}
+
+    def say(read: str) -> str:
+        if "what is wrong" in read:
+            return "refine it"
+        past = "".join(line[2] for line in read.splitlines() if line.startswith("> "))
+        asked[past] = asked.get(past, 0) + 1
+        return "yes" if asked[past] <= round(5 * values.get(past, 0.0)) else "no"
+
+    return talk(lambda read, luck: luck.choice("abc") if "refine it" in read else first, say)
+
+
+def refined(engine: Scripted, rule: Refined | None = None, reader: Reader = READER) -> tuple[Tree, list[Tree]]:
+    tree = search(engine, spar(width=8, first=1), host=FAR)
+    rewarded = Rewarded(tree=tree, channels={})
+    return tree, [each.tree for each in (rule or Refined())([rewarded], reader)]
+
+
+def reads(tree: Tree) -> str:
+    """All that is read before what is learned, `|`, and what is learned."""
+    (learned,) = np.flatnonzero(tree.source == Source.TEACHER)
+    before, after = np.split(tree.token, [tree.span[learned]])
+    return f"{Letters().text(before.tolist())}|{Letters().text(after.tolist())}"
+
+
+def test_the_refined_answer_is_moved_to_the_first_prompt() -> None:
+    tree, (pair, refiner, yes, no) = refined(talks({"b": 0.4, "ba": 0.6, "bb": 0.2}))
+    assert reads(pair) == "{go: }{.}|a"
+    assert pair.tokens_of(0).tolist() == tree.tokens_of(0).tolist()
+    assert reads(refiner) == "{go: }{.}b{b\nrefine it}|a"
+    assert reads(yes).endswith("|yes")
+    assert "> b\nb\n> a\n" in reads(yes)
+    assert reads(no).endswith("|no")
+    assert len({each.task.id for each in (pair, refiner, yes, no)}) == 4, "only the pair is compared"
+    assert pair.task == tree.task
+
+
+def test_an_answer_of_two_refinements_is_compared_with_the_first() -> None:
+    tree, made = refined(talks({"b": 0.2, "ba": 0.4, "bb": 0.0, "bc": 0.0, "bac": 0.8}), Refined(judge=False))
+    assert reads(made[0]) == "{go: }{.}|c"
+    assert reads(made[1]).startswith("{go: }{.}b{b}a{ba\nrefine it}|c")
+    found = Refined(judge=False)([Rewarded(tree=tree, channels={})], READER)
+    assert found[0].gap == pytest.approx(0.8 - float(tree.value[1]))
+
+
+@pytest.mark.parametrize("values", [{"b": 1.0}, {"b": 0.4}])
+def test_without_an_accepted_refinement_there_is_no_pair(values: dict[str, float]) -> None:
+    _, made = refined(talks(values), Refined(judge=False))
+    assert made == []
+
+
+def test_a_tie_of_judgements_is_no_example() -> None:
+    engine = talk(lambda *_: "b", lambda read: "refine it" if "what is wrong" in read else "maybe")
+    assert refined(engine)[1] == []
+
+
+def test_what_exceeds_the_context_is_left_out() -> None:
+    _, made = refined(talks({"b": 0.4, "ba": 0.6}), reader=replace(READER, room=14))
+    assert [reads(each) for each in made] == ["{go: }{.}|a"]
+
+
+def test_the_pair_of_dpo_is_the_refined_answer_over_the_first() -> None:
+    tree, made = refined(talks({"b": 0.4, "ba": 0.6}))
+    (credited,) = Searched()([Rewarded(tree=tree, channels={})])
+    batch = pack([credited], paths=True, experts=made)
+    weight = loss_weights(batch, Normalizer())
+    columns = by_path(before_forward(batch, Dpo().needs, NO_CONTEXT, loss_weight=weight), batch, Normalizer())
+    pairs = Pairs(unit="turn")(columns, "test")
+    assert len(pairs.won) == 1
+    assert batch.path_index is not None
+    assert columns.path_ids is not None
+    token, turn = batch.target[batch.path_index.trained], columns.path_ids.turn
+    won, lost = (Letters().text(token[turn == side.turn[0]].tolist()) for side in (pairs.winner, pairs.loser))
+    assert (won, lost) == ("a", "b")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ByLength:
+    """A judge that needs no model: an answer is the better, the more it refines, and the second is accepted."""
+
+    async def __call__(self, tree: SearchTree, node: SearchNode) -> float:
+        del tree
+        return node.depth / 3
+
+
+def test_a_run_learns_from_the_pairs_and_the_refinements(tmp_path: Path) -> None:
+    run = method(small().replace(warmup=Warmup()), rounds=1, batch_tasks=4)
+    assert isinstance(run.method.explorer, Search)
+    run = run.replace(explorer=replace(run.method.explorer, evaluate=ByLength()))
+    rows = read_metrics(start(run, tmp_path, terminal=False).metrics)
+    (row,) = [each for each in rows if "policy/pairs" in each]
+    assert row["policy/pairs"] == 2, "a mean of two optimizer steps, which get four pairs whole"
+    assert row["train/revisions"] == 8, "a pair and an example of the refiner a task"
+    assert float(row["optimizer/gradient_norm"]) > 0
