@@ -39,6 +39,7 @@ from bough.env.shop import Shop
 from bough.env.sokoban import Sokoban
 from bough.env.spiel_scripts import EquilibriumPlay, PerfectPlay, TreeSearchPlay
 from bough.env.sql import Sql
+from bough.env.story import Story
 from bough.env.text_to_sql import BirdFolder, GeneratedQuestions, SpiderFolder
 from bough.env.textworld import TextWorld
 from bough.env.tools import ToolsEnv, call, tools_env
@@ -83,6 +84,7 @@ __all__ = [
     "PlannerExecutor",
     "ProgramTasks",
     "Quiz",
+    "Story",
     "RandomAction",
     "ReasoningGym",
     "Replay",

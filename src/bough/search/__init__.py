@@ -18,6 +18,7 @@ from bough.search.commit_to_executed import CommitToExecuted
 from bough.search.cr_planner import cr_planner
 from bough.search.critic_rating import CriticRating
 from bough.search.critic_turns import CriticTurns
+from bough.search.curiosity import Curiosity, cosmos
 from bough.search.descend import Descend
 from bough.search.dfsdt import dfsdt
 from bough.search.dts import dts
@@ -31,6 +32,7 @@ from bough.search.hints import FixedHint, Hints, KindHint, Siblings
 from bough.search.hybrid import Hybrid
 from bough.search.i_mcts import i_mcts
 from bough.search.imagine import Imagine, WebDreamer
+from bough.search.introspect import Introspect
 from bough.search.judge import Confidence, Judge, JudgeAction
 from bough.search.kinds import SampleKinds
 from bough.search.lats import lats
@@ -155,6 +157,9 @@ __all__ = [
     "implicit_beam",
     "Cosine",
     "Embedded",
+    "Introspect",
+    "Curiosity",
+    "cosmos",
     "SampleKinds",
     "PlanCost",
     "PlanMemory",
