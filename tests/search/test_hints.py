@@ -66,6 +66,13 @@ def test_siblings_that_were_carried_out_say_what_came_of_it() -> None:
 
 
 @pytest.mark.parametrize("how", [i_mcts(width=3, rounds=1), web_pilot(width=3, rounds=3).search])
+@pytest.mark.parametrize(
+    "how",
+    [
+        replace(i_mcts(rounds=1), expand=Sample(width=3, hint=Siblings(carry_out=True))),
+        replace(web_pilot(width=3), rounds=1),
+    ],
+)
 def test_siblings_are_told_with_what_came_of_them(how: Search) -> None:
     """Each action is carried out once, before the next is written; the last one when the search gets there."""
     engine = talk(different, lambda _: "5")

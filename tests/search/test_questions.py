@@ -4,6 +4,7 @@
 import asyncio
 import math
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +13,20 @@ from tests.search.talk import actions, answer, letter, questions, search, talk
 
 from bough.env import InProcessHost
 from bough.rollout import Limits
-from bough.search import Hybrid, SearchNode, agent_q, ats, code_tree, cr_planner, i_mcts, spar, web_pilot
+from bough.search import (
+    Hybrid,
+    JudgeAction,
+    KindHint,
+    Sample,
+    SearchNode,
+    agent_q,
+    ats,
+    code_tree,
+    cr_planner,
+    i_mcts,
+    spar,
+    web_pilot,
+)
 from bough.tree import Task
 
 FAR = InProcessHost(env=World(length=9))
@@ -112,8 +126,8 @@ def test_spar_answers_with_the_best_place_when_none_is_good_enough() -> None:
 
 
 @pytest.mark.parametrize(("kind", "liked"), [("1", "a"), ("4", "b")])
-def test_cr_planner_takes_one_path_with_two_critics(kind: str, liked: str) -> None:
-    """The first critic chooses the kind of step, which changes what the policy writes; the second chooses among it."""
+def test_one_path_where_the_engine_selects_the_kind_and_the_step(kind: str, liked: str) -> None:
+    """The first answer is the kind of step, which changes what the policy writes; the second rates what it wrote."""
 
     def act(read: str, luck: random.Random) -> str:
         return luck.choice("ax" if "step: reason" in read else "bx")
@@ -122,7 +136,8 @@ def test_cr_planner_takes_one_path_with_two_critics(kind: str, liked: str) -> No
         return kind if "its number" in read else "no" if "next:\nx\n" in read else "yes"
 
     engine = talk(act, critic)
-    tree = search(engine, cr_planner(samples=6))
+    how = replace(cr_planner(kinds=("a",)), expand=Sample(width=6, hint=KindHint()), rate=JudgeAction())
+    tree = search(engine, how)
     assert answer(tree) == liked * 3
     assert tree.counts.turns == 3
 
@@ -134,9 +149,7 @@ def test_a_written_search_is_one_path() -> None:
     assert (len(actions(tree)), questions(engine)) == (3, [])
 
 
-@pytest.mark.parametrize(
-    "make", [agent_q, code_tree, i_mcts, web_pilot, spar, cr_planner, ats], ids=lambda make: make.__name__
-)
+@pytest.mark.parametrize("make", [agent_q, code_tree, i_mcts, web_pilot, spar, ats], ids=lambda make: make.__name__)
 def test_budgets_are_exact(make: object) -> None:
     for calls in (1, 2, 3, 5, 8, 13, 21):
         engine = talk(letter, lambda _: "1, 2 yes")

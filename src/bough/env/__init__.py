@@ -41,6 +41,7 @@ from bough.env.sokoban import Sokoban
 from bough.env.spiel_scripts import EquilibriumPlay, PerfectPlay, TreeSearchPlay
 from bough.env.sql import Sql
 from bough.env.sql_memory import SqlMemory
+from bough.env.story import Story
 from bough.env.text_to_sql import BirdFolder, GeneratedQuestions, SpiderFolder
 from bough.env.textworld import TextWorld
 from bough.env.thought_graph import ScriptedSolver, ThoughtGraph
@@ -110,6 +111,7 @@ __all__ = [
     "SqlMemory",
     "State",
     "Step",
+    "Story",
     "TextWorld",
     "ThoughtGraph",
     "ToolError",

@@ -19,6 +19,7 @@ from bough.search.commit_to_executed import CommitToExecuted
 from bough.search.cr_planner import cr_planner
 from bough.search.critic_rating import CriticRating
 from bough.search.critic_turns import CriticTurns
+from bough.search.curiosity import Curiosity, cosmos
 from bough.search.descend import Descend
 from bough.search.dfsdt import dfsdt
 from bough.search.doraemon import doraemon
@@ -36,6 +37,7 @@ from bough.search.hybrid import Hybrid
 from bough.search.i_mcts import i_mcts
 from bough.search.ideas import Ideas
 from bough.search.imagine import Imagine, WebDreamer
+from bough.search.introspect import Introspect
 from bough.search.judge import Confidence, Judge, JudgeAction
 from bough.search.kinds import SampleKinds
 from bough.search.lats import lats
@@ -90,6 +92,7 @@ __all__ = [
     "CriticTurns",
     "CriticValue",
     "Critique",
+    "Curiosity",
     "DedupeSimilar",
     "DedupeStates",
     "DepthFirst",
@@ -111,6 +114,7 @@ __all__ = [
     "Ideas",
     "Imagine",
     "InfoValue",
+    "Introspect",
     "Judge",
     "JudgeAction",
     "KindHint",
@@ -179,6 +183,7 @@ __all__ = [
     "bfs_prover",
     "bfs_prover_v2",
     "code_tree",
+    "cosmos",
     "cr_planner",
     "dfsdt",
     "doraemon",

@@ -76,10 +76,10 @@ class Siblings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KindHint:
-    """Experimental: the kind of the next step, which the engine selects first (CR-Planner, arXiv 2410.01428).
+    """The kind of the next step, which the engine selects first: one request for each node.
 
-    Written from a summary of the paper. There a trained critic selects; here the agent's engine gets one request for
-    each node. Without an answer the hint is empty.
+    Without an answer the hint is empty. CR-Planner (arXiv 2410.01428) has a trained critic in place of the engine:
+    `SampleKinds(best=True)`.
 
     Attributes:
         kinds: At least two.

@@ -1,0 +1,90 @@
+"""COS(M+O)S: tree search by curiosity, which is highest at a moderate surprisal."""
+
+import math
+from dataclasses import dataclass
+
+from bough.search.backup import MeanBackup
+from bough.search.descend import Descend
+from bough.search.expand import Sample
+from bough.search.node import SearchNode
+from bough.search.score import Uct
+from bough.search.search import Search
+from bough.search.tree import SearchTree
+from bough.tree.needs import POLICY, Need, roles
+
+NOTE = "Curiosity"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Curiosity:
+    """The curiosity of a story (COS(M+O)S, arXiv 2501.17104): an inverted U of the mean surprisal of its steps.
+
+        value = mean over the actions of the path of exp(-((s - peak) / spread)^2 / 2)
+
+    s is the mean of -log p over the tokens of an action, nats, under the model of a role: one call for a node. With
+    peak 1.5 and spread .75, s of 0, 1.5 and 3 give .1353, 1 and .1353: what is expected and what is incoherent are
+    worth the same. It also evaluates the ends of paths, in a search with `success_value=None`.
+
+    Experimental: the paper mixes such an index with learned features in a value model; its numbers could not be
+    checked.
+
+    Attributes:
+        peak: The surprisal of highest value, nats per token.
+        spread: The distance from it at which a value is exp(-1/2) = .6065, > 0.
+        role: The role whose model is surprised. A frozen one keeps the measure, while training moves the policy.
+    """
+
+    peak: float = 1.5
+    spread: float = 0.75
+    role: str = POLICY
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.peak < math.inf or not 0 < self.spread < math.inf:
+            raise ValueError(
+                f"Curiosity: got peak={self.peak}, spread={self.spread}; need 0 or more, and a number above 0"
+            )
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """A model for the role, if it is not the policy's."""
+        return roles(self.role)
+
+    async def __call__(self, tree: SearchTree, node: SearchNode) -> float:
+        """The value; nan at the root, where nothing is written.
+
+        Raises:
+            BudgetExceeded: when it does not fit the budget of calls.
+        """
+        if node.draft is None:
+            return math.nan
+        logprobs = await tree.rollout.score(node.draft, role=self.role)
+        surprisal = -sum(logprobs) / max(1, len(logprobs))
+        node.notes[NOTE] = self.index(surprisal)
+        steps = [each.notes[NOTE] for each in node.path() if NOTE in each.notes]
+        return math.fsum(step for step in steps if isinstance(step, float)) / len(steps)
+
+    def index(self, surprisal: float) -> float:
+        """The value of one action by its mean surprisal, nats."""
+        return math.exp(-(((surprisal - self.peak) / self.spread) ** 2) / 2)
+
+
+def cosmos(
+    width: int = 4, simulations: int = 40, c: float = 1.0, peak: float = 1.5, spread: float = 0.75, role: str = POLICY
+) -> Search:
+    """COS(M+O)S (arXiv 2501.17104): Monte-Carlo tree search over plot steps by `Curiosity`; needs forks.
+
+    Each round descends by UCT to a step without a value, evaluates it, and samples `width` next steps. The success of
+    the environment counts nothing; the answer is the finished story of highest curiosity. Use it on the world `story`,
+    or any environment of free text.
+
+    Try: `bough search runs/cosmos_story 'cosmos(simulations=20)'`
+    """
+    return Search(
+        select=Descend(by=Uct(c=c), revisit=False),
+        expand=Sample(width=width),
+        evaluate=Curiosity(peak=peak, spread=spread, role=role),
+        backup=MeanBackup(),
+        success_value=None,
+        stop_value=None,
+        rounds=simulations,
+    )

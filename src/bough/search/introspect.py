@@ -1,0 +1,86 @@
+"""Introspection: a hint from an analysis of the parent's result and those of the siblings."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bough.appraise.prompts import Text, check_places
+from bough.engine import Sampling
+from bough.rollout.cursor import PendingAction
+from bough.search.node import SearchNode
+from bough.search.questions import asked, story
+from bough.search.tree import SearchTree
+from bough.tree.needs import POLICY, Need, roles
+
+ANALYSE = (
+    "The agent was told:\n{instructions}\n\nWhat it did so far:\n{turns}\nThe result:\n{observation}\n\n"
+    "What it tried next from here, with the results:\n{actions}\n\n"
+    "Which of this worked, which did not, and why? Say in a few sentences what to do next that is different and better."
+)
+SYSTEM = "You analyse what an agent did."
+NOTHING = "(nothing yet)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Introspect:
+    """I-MCTS's introspective expansion (arXiv 2502.14693): an analysis of earlier results, before an action is sampled.
+
+    The engine reads the parent's action with its result, and the siblings sampled so far with theirs: each is executed
+    before the next is analysed, and the search does not execute it again. Its analysis is added to the prompt of the
+    next action. One question for each action, and none at the root before its first child. Without an answer the hint
+    is the list of siblings alone.
+
+    Attributes:
+        prompt: The question; it may use the placeholders {instructions}, {turns} (the last one is the parent's action),
+            {observation} (its result) and {actions} (the siblings).
+        text: The hint, with the placeholder {analysis}.
+        system: The system prompt.
+        sampling: Sampling settings of the analysis; None for the agent's.
+        role: The role whose model analyses.
+    """
+
+    prompt: str = ANALYSE
+    text: str = "From what was tried before:\n{analysis}"
+    system: str = SYSTEM
+    sampling: Sampling | None = None
+    role: str = POLICY
+
+    def __post_init__(self) -> None:
+        check_places("Introspect.prompt", self.prompt, "actions")
+        check_places("Introspect.text", self.text, "analysis")
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """A model for the role, if it is not the policy's."""
+        return roles(self.role)
+
+    @property
+    def in_turn(self) -> bool:
+        """See `Hint`."""
+        return True
+
+    async def __call__(self, tree: SearchTree, node: SearchNode, earlier: Sequence[PendingAction]) -> str:
+        """The hint.
+
+        Raises:
+            BudgetExceeded: when the question does not fit a budget.
+        """
+        if node.parent is None and not earlier:
+            return ""
+        tried: dict[str, str] = {}
+        for draft in earlier:
+            await tree.execute_action(draft)
+            tried.setdefault(draft.parsed.text, tree.observation(draft) or "(it failed)")
+        siblings = "\n".join(f"- {action} -> {result}" for action, result in tried.items())
+        fields = story(tree, node) | {"actions": siblings or NOTHING}
+        analysis = await asked(
+            tree,
+            node,
+            "introspect",
+            len(earlier),
+            system=self.system,
+            text=self.prompt.format_map(fields),
+            read=Text(),
+            sampling=self.sampling,
+            role=self.role,
+        )
+        return self.text.format_map(fields | {"analysis": siblings if analysis is None else analysis})
