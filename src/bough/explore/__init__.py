@@ -9,6 +9,7 @@ from bough.explore.forks import Forks
 from bough.explore.full_tree import FullTree
 from bough.explore.guided import Guided
 from bough.explore.latr import Latr
+from bough.explore.on_topic import OnTopic
 from bough.explore.program import Program
 from bough.explore.quality import EarlyAnswerBonus, FormatScore, LlmJudge, OracleMatch, Quality
 from bough.explore.segments import Segments
@@ -33,6 +34,7 @@ __all__ = [
     "Guided",
     "FullTree",
     "Latr",
+    "OnTopic",
     "Program",
     "FormatScore",
     "Quality",

@@ -6,12 +6,14 @@ The package is also a function, `bough.search(run, "mcts()")`: see `bough.api`.
 from bough.lazy import make_callable
 from bough.search.a_star import Bounded, TurnsToGo, a_star
 from bough.search.agent_q import agent_q
+from bough.search.agent_swift import EachKind, GuidedDescend, UncertainUct, agent_swift
 from bough.search.aries import Aries, Votes
 from bough.search.ats import ats
-from bough.search.backup import AdvantageBackup, MaxBackup, MeanBackup, SoftmaxBackup, SumBackup
+from bough.search.backup import AdvantageBackup, MaxBackup, MeanBackup, NegamaxBackup, SoftmaxBackup, SumBackup
 from bough.search.best_first import beam, best_first
 from bough.search.best_of import BestOf
 from bough.search.bfs_prover import bfs_prover
+from bough.search.board_games import PayoffValue, board_games
 from bough.search.code_tree import PruneRegressions, code_tree
 from bough.search.combine import Agreement, EnvReturn, ExecuteAndEvaluate, Mix
 from bough.search.commit import Commit
@@ -45,7 +47,10 @@ from bough.search.rethink import Rethink, rethink
 from bough.search.score import AStarCost, Likelihood, NodeValue, Puct, QValue, RatedValue, Uct, VisitCount
 from bough.search.search import Search
 from bough.search.spar import spar
+from bough.search.star_wm import Foresee, StarWm
+from bough.search.surrogate import Surrogate
 from bough.search.tree import SearchTree
+from bough.search.tree_instruct import TreeInstruct
 from bough.search.tree_planner import TreePlanner
 from bough.search.web_pilot import web_pilot
 
@@ -70,11 +75,14 @@ __all__ = [
     "DepthFirst",
     "Descend",
     "WebDreamer",
+    "EachKind",
     "Evaluate",
     "Expand",
+    "Foresee",
     "QValue",
     "AdvantageBackup",
     "RatedValue",
+    "GuidedDescend",
     "Hint",
     "Hints",
     "Hybrid",
@@ -113,26 +121,34 @@ __all__ = [
     "SearchTree",
     "DedupeStates",
     "Select",
+    "UncertainUct",
     "UnionOf",
     "Votes",
     "Siblings",
     "Similarity",
     "SoftmaxBackup",
     "Sparse",
+    "StarWm",
+    "Surrogate",
+    "TreeInstruct",
     "TreePlanner",
     "TurnsToGo",
     "Uct",
     "VisitCount",
     "AStarCost",
     "PruneRegressions",
+    "NegamaxBackup",
     "NodeValue",
+    "PayoffValue",
     "Proposal",
     "a_star",
     "agent_q",
+    "agent_swift",
     "ats",
     "beam",
     "best_first",
     "bfs_prover",
+    "board_games",
     "code_tree",
     "cr_planner",
     "dfsdt",

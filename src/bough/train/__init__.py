@@ -17,8 +17,9 @@ from bough.train.models import (
     ModelSource,
     StartingWeights,
 )
+from bough.train.predict_observations import PredictObservations
 from bough.train.recorder import read_heldout
-from bough.train.revise import Reader, Revise, RevisedPath
+from bough.train.revise import PathRule, Reader, Revise, RevisedPath
 from bough.train.run import Method, Run, World
 from bough.train.seat_policy import FrozenPolicy, OwnPolicy, SeatPolicy
 from bough.train.settings import (
@@ -61,6 +62,8 @@ __all__ = [
     "Optimizer",
     "PolicyRecipe",
     "Reader",
+    "PathRule",
+    "PredictObservations",
     "Revise",
     "RevisedPath",
     "Run",

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
@@ -70,6 +70,20 @@ class RevisedPath:
     gap: float
 
 
+@runtime_checkable
+class PathRule(Protocol):
+    """Makes demonstrations from the trees of a step: `Revise` or `PredictObservations`; a frozen dataclass."""
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Fixed texts of its demonstrations, for a tokenizer that is made for the run."""
+        ...
+
+    def __call__(self, rewarded: Sequence[Rewarded], reader: Reader) -> list[RevisedPath]:
+        """The demonstrations, each a tree of one path with trained tokens from `TEACHER`."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Revise:
     """Agent-R (arXiv 2501.11425): a bad path up to its first wrong step, a thought, then a good path; needs forks.
@@ -122,6 +136,11 @@ class Revise:
                 f"Revise.blame: got {type(self.blame).__name__}, which needs {', '.join(sorted(texts))}; need a rule "
                 "that does with rewards and paths, such as Searched() or Process()"
             )
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The thought."""
+        return (self.thought,)
 
     def __call__(self, rewarded: Sequence[Rewarded], reader: Reader) -> list[RevisedPath]:
         """Make all revised paths, each a separate tree.

@@ -11,7 +11,7 @@ from bough.config.kinds import check_kinds
 from bough.engine import Engine, Local
 from bough.env import Split
 from bough.launch import Placement, ThisMachine
-from bough.train.revise import Revise
+from bough.train.revise import PathRule
 from bough.tree.needs import (
     DEMONSTRATIONS,
     IDLE_UPDATES,
@@ -180,14 +180,15 @@ class Demonstrations:
         per_step: Number of them in each batch.
         from_trees: Whether successful turns of a teacher in the step's trees are demonstrations too, for explorers
             with a teacher (`Guided`, `Correct`).
-        revise: Makes demonstrations from the step's trees: mistakes, and recoveries from them.
+        revise: Makes demonstrations from the step's trees: mistakes and recoveries from them (`Revise`), or the
+            observations (`PredictObservations`).
         file: JSON lines of conversations, as `Warmup.file`; their trees are demonstrations too.
     """
 
     count: int = 0
     per_step: int = 8
     from_trees: bool = False
-    revise: Revise | None = None
+    revise: PathRule | None = None
     file: str | None = None
 
     def __post_init__(self) -> None:
