@@ -1,5 +1,6 @@
 """Environments: states and steps as plain values, and the protocols of environments and their hosts."""
 
+from bough.env.agent_design import AgentDesign, TableBenchmark
 from bough.env.alfworld import AlfWorld
 from bough.env.bfcl import Bfcl
 from bough.env.check_call import check_call
@@ -7,6 +8,7 @@ from bough.env.code_tasks import CodeTasks
 from bough.env.code_tools import CodeTools
 from bough.env.database import Database
 from bough.env.dialogue import Dialogue, ScriptedUser
+from bough.env.dialogue_graph import DialogueGraph
 from bough.env.env import Branching, Closing, Env, EnvFault, Oracle, Seated, Split, State, Step, UserCodeError, seats_of
 from bough.env.frozenlake import FrozenLake
 from bough.env.function_tool import ToolError, stateless
@@ -15,6 +17,7 @@ from bough.env.host import EnvHost, Host
 from bough.env.http_env import HttpEnv
 from bough.env.inline import InProcessHost
 from bough.env.joint import ParallelCalls
+from bough.env.linear_search import LinearSearch
 from bough.env.mcp import McpHttp, McpStdio
 from bough.env.miniwob import MiniWob
 from bough.env.openenv import OpenEnv, openenv_env
@@ -26,8 +29,10 @@ from bough.env.program_tasks import ProgramTasks
 from bough.env.python_tool import python, run_python
 from bough.env.quiz import Quiz
 from bough.env.reasoning import ReasoningGym
+from bough.env.red_team import RedTeam, ScriptedClassifier, ScriptedTarget
 from bough.env.replay import Replay
 from bough.env.retrieval import Bm25s, CorpusFiles, Fts5, KnowledgeGraph
+from bough.env.routed_search import RoutedSearch
 from bough.env.sandbox import Ending, Sandbox, SandboxError, SandboxResult
 from bough.env.scienceworld import ScienceWorld
 from bough.env.screens.screens import Screens
@@ -37,6 +42,7 @@ from bough.env.search_qa import SearchQa
 from bough.env.self_iteration import SelfIteration
 from bough.env.self_search import SelfSearch
 from bough.env.shop import Shop
+from bough.env.socratic import ScriptedStudent, Socratic
 from bough.env.sokoban import Sokoban
 from bough.env.spiel_scripts import EquilibriumPlay, PerfectPlay, TreeSearchPlay
 from bough.env.sql import Sql
@@ -50,6 +56,7 @@ from bough.env.verifiers import Verifiers, verifiers_env
 from bough.env.workers import Workers
 
 __all__ = [
+    "AgentDesign",
     "AlfWorld",
     "Bfcl",
     "BirdFolder",
@@ -61,6 +68,7 @@ __all__ = [
     "CorpusFiles",
     "Database",
     "Dialogue",
+    "DialogueGraph",
     "Ending",
     "Env",
     "EnvFault",
@@ -74,6 +82,7 @@ __all__ = [
     "HttpEnv",
     "InProcessHost",
     "KnowledgeGraph",
+    "LinearSearch",
     "McpHttp",
     "McpStdio",
     "MiniWob",
@@ -89,21 +98,27 @@ __all__ = [
     "Quiz",
     "RandomAction",
     "ReasoningGym",
+    "RedTeam",
     "Replay",
+    "RoutedSearch",
     "Sandbox",
     "SandboxError",
     "SandboxResult",
     "ScienceWorld",
     "Screens",
     "Script",
+    "ScriptedClassifier",
     "ScriptedSeats",
     "ScriptedSolver",
+    "ScriptedStudent",
+    "ScriptedTarget",
     "ScriptedUser",
     "SearchQa",
     "Seated",
     "SelfIteration",
     "SelfSearch",
     "Shop",
+    "Socratic",
     "Sokoban",
     "SpiderFolder",
     "Split",
@@ -112,6 +127,7 @@ __all__ = [
     "State",
     "Step",
     "Story",
+    "TableBenchmark",
     "TextWorld",
     "ThoughtGraph",
     "ToolError",

@@ -150,6 +150,11 @@ class SearchQa:
         return "Search the corpus and read documents. Then answer the question with the answer alone."
 
     @property
+    def tools(self) -> tuple[Tool, ...]:
+        """The tools."""
+        return TOOLS
+
+    @property
     def data_hash(self) -> str:
         """SHA-256 of the corpus, or of the settings that generate it."""
         return self.source.data_hash
@@ -228,25 +233,35 @@ class SearchQa:
             return None
         ready = [index for index in missing if {*current.evidence[index].after} <= {*current.seen}]
         fact = current.evidence[(ready or missing)[0]]
-        if fact.document not in current.listed and fact.document in self._search(current.task, fact.query):
-            return ToolCall(name="search", arguments={"query": fact.query})
+        call = self.search_call(fact)
+        if fact.document not in current.listed and fact.document in self.search(current.task, call):
+            return call
         return ToolCall(name="read", arguments={"doc": fact.document})
 
-    def _search(self, task: Task, query: str) -> list[int]:
+    def search_call(self, fact: Evidence) -> ToolCall:
+        """The oracle's search for a fact."""
+        return ToolCall(name="search", arguments={"query": fact.query})
+
+    def search(self, task: Task, call: ToolCall) -> list[int]:
+        """The numbers of the documents that a search finds."""
+        return self.ranked(task, str(call.arguments["query"]), self.top)
+
+    def ranked(self, task: Task, query: str, top: int) -> list[int]:
+        """The first documents of the index for a query, degraded by the noise."""
         given = task.data.get("noise", self.noise)
         noise = float(given) if isinstance(given, int | float) else self.noise
-        return degraded_search(self._collection.index, query, top=self.top, noise=noise, seed=task.seed)
+        return degraded_search(self._collection.index, query, top=top, noise=noise, seed=task.seed)
 
     def _call(self, current: SearchState, call: ToolCall | BadCall) -> tuple[SearchState, str, float]:
         """The state after a call, the text of its result, and its cost."""
-        problem = check_call(call, TOOLS)
+        problem = check_call(call, self.tools)
         return self._refused(current, problem) if problem or isinstance(call, BadCall) else self._execute(current, call)
 
     def _execute(self, current: SearchState, call: ToolCall) -> tuple[SearchState, str, float]:
         """The same, of a call that fits its schema."""
         documents = self._collection.documents
         if call.name == "search":
-            found = self._search(current.task, str(call.arguments["query"]))
+            found = self.search(current.task, call)
             lines = [f"{number} {documents[number].title}{self._snippet(number)}" for number in found]
             after = replace(current, calls=current.calls + 1, listed=_with(current.listed, found))
             text = "\n".join(lines) or "no results"
@@ -285,7 +300,7 @@ class SearchQa:
         listed, opened = (",".join(map(str, each)) for each in (current.listed, current.opened))
         ending = "" if current.outcome is Outcome.OPEN else f" {current.outcome.name.lower()} {current.solved}"
         key = f"{current.task.id} listed {listed} read {opened}{ending}"
-        return State(observation=observation, key=key, value=current, tools=TOOLS)
+        return State(observation=observation, key=key, value=current, tools=self.tools)
 
 
 def _with(numbers: tuple[int, ...], more: list[int]) -> tuple[int, ...]:

@@ -183,8 +183,8 @@ class ThoughtGraph:
     def plan(self, state: State) -> tuple[str, ...] | None:
         """Returns the controller's next move, or the right answer where the solver acts; None when there is none.
 
-        The move follows one schedule: split lists longer than `reach`, solve, merge, and submit. An answer with errors
-        is solved again when its list is short, else its parts are merged again.
+        The move follows one schedule: split lists longer than `reach`, solve the parts, refine answers with errors,
+        merge, and submit.
         """
         current = graph_state(state)
         if current.move:
@@ -194,12 +194,14 @@ class ThoughtGraph:
 
     def _schedule(self, current: ThoughtGraphState, span: tuple[int, int]) -> str:
         """The next move toward a right answer for a part of the list."""
-        for number, thought in enumerate(current.thoughts):
-            if thought.span == span and thought.answer is not None and not _errors(current, thought):
-                return f"submit {number}"
-        own = next(number for number, each in enumerate(current.thoughts) if each.span == span and each.answer is None)
+        there = {number: each for number, each in enumerate(current.thoughts) if each.span == span}
+        answers = {number: _errors(current, each) for number, each in there.items() if each.answer is not None}
+        best = min(answers, key=lambda number: (answers[number], number), default=None)
+        if best is not None and not answers[best]:
+            return f"submit {best}"
+        own = next(number for number, each in there.items() if each.answer is None)
         if span[1] - span[0] <= self.reach:
-            return f"solve {own}"
+            return f"solve {own}" if best is None else f"refine {best}"
         parts = [each.span for each in current.thoughts if each.move == f"split {own}"]
         if not parts:
             return f"split {own}"
@@ -227,24 +229,27 @@ class ThoughtGraph:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScriptedSolver:
-    """A solver that is right on short lists, merges without errors, and corrects one error at a time.
+    """A solver that is mostly right on short lists, merges without errors, and corrects one error at a time.
 
     When it solves a list longer than `reach`, each number beyond the reach changes places with its neighbour with
-    probability `slip`.
+    probability `slip`. In a shorter one two neighbours change places with probability `short_slip`.
 
     Attributes:
-        reach: Length of the longest list that it sorts without errors, at least 1.
+        reach: Length of the longest list that it mostly sorts without errors, at least 1.
         slip: Probability of an error for each number beyond, in [0, 1].
+        short_slip: Probability of an error in a list within the reach, in [0, 1].
     """
 
     reach: int = 4
     slip: float = 0.9
+    short_slip: float = 0.25
 
     def __post_init__(self) -> None:
         check_settings(self)
-        if self.reach < 1 or not 0 <= self.slip <= 1:
+        if self.reach < 1 or not (0 <= self.slip <= 1 and 0 <= self.short_slip <= 1):
             raise ValueError(
-                f"ScriptedSolver: got reach={self.reach}, slip={self.slip}; need at least 1, and a number from 0 to 1"
+                f"ScriptedSolver: got reach={self.reach}, slip={self.slip}, short_slip={self.short_slip}; need at "
+                "least 1, and two numbers from 0 to 1"
             )
 
     def act(self, state: State, seed: int) -> str:
@@ -259,9 +264,11 @@ class ScriptedSolver:
         kind, *names = current.move.split()
         found = sorted(_wanted(current))
         if kind == "solve":
-            for place in range(self.reach, len(found)):
-                if rng.random() < self.slip:
-                    found[place - 1], found[place] = found[place], found[place - 1]
+            places = [place for place in range(self.reach, len(found)) if rng.random() < self.slip]
+            if 1 < len(found) <= self.reach and rng.random() < self.short_slip:
+                places = [rng.randrange(1, len(found))]
+            for place in places:
+                found[place - 1], found[place] = found[place], found[place - 1]
         if kind == "merge":
             found = sorted(number for name in names for number in current.thoughts[int(name)].answer or ())
         if kind == "refine":

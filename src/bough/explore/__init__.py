@@ -9,6 +9,7 @@ from bough.explore.forks import Forks
 from bough.explore.full_tree import FullTree
 from bough.explore.guided import Guided
 from bough.explore.latr import Latr
+from bough.explore.on_topic import OnTopic
 from bough.explore.poor_action import FirstPoorAction
 from bough.explore.program import Program
 from bough.explore.quality import (
@@ -48,6 +49,7 @@ __all__ = [
     "Guided",
     "Latr",
     "LlmJudge",
+    "OnTopic",
     "OracleMatch",
     "Program",
     "Quality",

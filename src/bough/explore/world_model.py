@@ -1,6 +1,7 @@
 """A world model: an environment that an engine imagines."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -16,6 +17,32 @@ SYSTEM = (
 )
 FIRST = "{task}\n\nThe episode begins. What does the agent read first?"
 NEXT = "{instructions}\n\nWhat happened:\n{turns}\n\nWhat does the agent read now?"
+
+
+OVER, SOLVED = "[over]", "[solved]"
+"""Marks of the end of an episode, without and with success."""
+
+
+def system_text(*, over: str = OVER, solved: str = SOLVED) -> str:
+    """The system prompt of a world model."""
+    return SYSTEM.format(over=over, solved=solved)
+
+
+def world_question(instructions: str, past: Sequence[tuple[str, str]]) -> str:
+    """The question for the observation after some turns.
+
+    Args:
+        instructions: The agent's instructions.
+        past: Pairs of observation and action so far, the last action included.
+    """
+    turns = "\n".join(f"{read}\n> {done}" for read, done in past)
+    return NEXT.format(instructions=instructions, turns=turns)
+
+
+def observed_text(observation: str, *, over: bool, solved: bool) -> str:
+    """The answer that stands for an observation: with its mark at the end of an episode."""
+    mark = SOLVED if solved else OVER if over else ""
+    return f"{observation}\n{mark}".strip() if mark else observation.strip()
 
 
 @runtime_checkable
@@ -107,8 +134,8 @@ class WorldModel:
 
     ask: Ask
     system: str = SYSTEM
-    over: str = "[over]"
-    solved: str = "[solved]"
+    over: str = OVER
+    solved: str = SOLVED
     branching: Branching = Branching.COPY
 
     async def start(self, task: Task) -> State:
@@ -131,10 +158,8 @@ class WorldModel:
         if not isinstance(before, ImaginedEpisode):
             raise EnvFault(f"got a state with the value {before!r}; need an imagined one")
         past = (*before.past, (plain_text(state.observation), action_text(action)))
-        turns = "\n".join(f"{read}\n> {done}" for read, done in past)
-        answer = await self._generate(
-            NEXT.format(instructions=before.instructions, turns=turns), "dream", before.run, *_flat(past)
-        )
+        question = world_question(before.instructions, past)
+        answer = await self._generate(question, "dream", before.run, *_flat(past))
         solved = self.solved in answer
         observation = answer.replace(self.solved, "").replace(self.over, "").strip()
         return Step(

@@ -4,6 +4,7 @@ from bough.hooks.attention_reward import AttentionReward
 from bough.hooks.deficient import Deficient
 from bough.hooks.exit import ExIt
 from bough.hooks.fewest_calls import FewestCalls
+from bough.hooks.hindsight import Hindsight
 from bough.hooks.hook import HookRecipe
 from bough.hooks.length_history import LengthHistory
 from bough.hooks.pick_paths import PickPaths
@@ -27,3 +28,4 @@ __all__ = [
     "WorstCases",
 ]
 __all__ = ["Deficient", "ExIt", "HookRecipe", "PickPaths", "SearchNoise", "Snapshots", "SuccessReplay", "Tracker"]
+__all__ = ["ExIt", "Hindsight", "HookRecipe", "PickPaths", "SearchNoise", "Snapshots", "SuccessReplay", "Tracker"]

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from bough.policy.replay_buffer import ReplayBuffer, Turn, turns_of
 from bough.policy.seeding import seeded
 from bough.policy.utterance import UtteranceCritic
-from bough.tree import Floats, Rewarded
+from bough.tree import Floats, Rewarded, Source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,9 +108,15 @@ class UtteranceCriticState:
         limit = self._settings.context_tokens
         turns = [[(node, turn.shortened(limit)) for node, turn in turns_of(each)] for each in rewarded]
         new = [turn for each, mine in zip(rewarded, turns, strict=True) if not each.tree.replayed for _, turn in mine]
-        if new:
-            self.buffer.add(new)
-            self.learn(new, np.random.default_rng(seed))
+        own = [
+            turn
+            for each, mine in zip(rewarded, turns, strict=True)
+            for node, turn in mine
+            if not each.tree.replayed and each.tree.source[node] == Source.SAMPLED
+        ]
+        self.buffer.add(new)
+        if own:
+            self.learn(own, np.random.default_rng(seed))
         outputs = self.judge([turn for mine in turns for _, turn in mine])
         if len(outputs):
             lesser = np.minimum(outputs[:, 0::2], outputs[:, 1::2]).mean(0).tolist()
@@ -125,7 +131,7 @@ class UtteranceCriticState:
         """Run the gradient steps of one training step.
 
         Args:
-            new: Turns of the current policy.
+            new: Turns whose actions the current policy sampled.
             generator: Samples the turns.
         """
         count, losses = self._settings.batch_turns, np.zeros(2)

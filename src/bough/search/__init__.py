@@ -6,12 +6,14 @@ The package is also a function, `bough.search(run, "mcts()")`: see `bough.api`.
 from bough.lazy import make_callable
 from bough.search.a_star import Bounded, TurnsToGo, a_star
 from bough.search.agent_q import agent_q
+from bough.search.agent_swift import EachKind, GuidedDescend, UncertainUct, agent_swift
 from bough.search.aries import Aries, Votes
 from bough.search.ats import ats
-from bough.search.backup import AdvantageBackup, MaxBackup, MeanBackup, SoftmaxBackup, SumBackup
+from bough.search.backup import AdvantageBackup, MaxBackup, MeanBackup, NegamaxBackup, SoftmaxBackup, SumBackup
 from bough.search.best_first import beam, best_first
 from bough.search.best_of import BestOf
 from bough.search.bfs_prover import bfs_prover, bfs_prover_v2
+from bough.search.board_games import PayoffValue, board_games
 from bough.search.code_tree import ProgramCritic, PruneRegressions, code_tree
 from bough.search.combine import Agreement, EnvReturn, ExecuteAndEvaluate, Mix
 from bough.search.commit import Commit
@@ -60,12 +62,15 @@ from bough.search.score import AStarCost, Likelihood, NodeValue, Puct, QValue, R
 from bough.search.search import Search
 from bough.search.shared_states import KnownActions, ShareStates
 from bough.search.spar import spar
+from bough.search.star_wm import Foresee, StarWm
 from bough.search.step_info import InfoValue, PruneByInfo
 from bough.search.step_q import step_q
 from bough.search.subgoal import SubgoalHint, SubgoalValue
 from bough.search.subgoals import Subgoals
+from bough.search.surrogate import Surrogate
 from bough.search.tool_chain import PlanCost, tool_chain
 from bough.search.tree import SearchTree
+from bough.search.tree_instruct import TreeInstruct
 from bough.search.tree_planner import TreePlanner
 from bough.search.vote import Vote
 from bough.search.web_pilot import web_pilot
@@ -98,6 +103,7 @@ __all__ = [
     "DepthFirst",
     "Descend",
     "DrawOpen",
+    "EachKind",
     "Embedded",
     "EnvInfo",
     "EnvReturn",
@@ -107,7 +113,9 @@ __all__ = [
     "FewestMatches",
     "FinishPathFirst",
     "FixedHint",
+    "Foresee",
     "ForkAfterValid",
+    "GuidedDescend",
     "Hint",
     "Hints",
     "Hybrid",
@@ -127,10 +135,12 @@ __all__ = [
     "MaxBackup",
     "MeanBackup",
     "Mix",
+    "NegamaxBackup",
     "NodeValue",
     "OracleValue",
     "Pairwise",
     "PathRating",
+    "PayoffValue",
     "PlanCost",
     "PlanMemory",
     "ProgramCritic",
@@ -162,13 +172,17 @@ __all__ = [
     "Similarity",
     "SoftmaxBackup",
     "Sparse",
+    "StarWm",
     "SubgoalHint",
     "SubgoalValue",
     "Subgoals",
     "SumBackup",
+    "Surrogate",
+    "TreeInstruct",
     "TreePlanner",
     "TurnsToGo",
     "Uct",
+    "UncertainUct",
     "UnionOf",
     "UntilEnds",
     "VisitCount",
@@ -177,11 +191,13 @@ __all__ = [
     "WebDreamer",
     "a_star",
     "agent_q",
+    "agent_swift",
     "ats",
     "beam",
     "best_first",
     "bfs_prover",
     "bfs_prover_v2",
+    "board_games",
     "code_tree",
     "cosmos",
     "cr_planner",

@@ -59,6 +59,26 @@ class MeanBackup:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NegamaxBackup:
+    """The mean of all values at and below a node, for the seat whose action led there: zero-sum games of two seats.
+
+    Values are those of the seat that the search is for; at the actions of the other seat they count negatively:
+
+        q += (value - q) / visits    at an action of the own seat        q += (-value - q) / visits    at any other
+
+    So the selection of the best child, for example by PUCT, takes the best action for each seat in turn. With one agent
+    it is `MeanBackup`.
+    """
+
+    def __call__(self, node: SearchNode) -> None:
+        """Count the node's value."""
+        for here in reversed(node.path()):
+            value = node.value if here.own else -node.value
+            here.visits += 1
+            here.q = value if here.visits == 1 else here.q + (value - here.q) / here.visits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MaxBackup:
     """The best value found below a node: the return of a greedy agent, exact where the values are exact.
 

@@ -20,7 +20,8 @@ class Commit:
     Needs forks. One search has the `rounds` of its settings. Then the path to the best node is fixed, ended paths
     first, and all its siblings are pruned. With to="action" only the first action is fixed (MCTS-DPO, 2405.00451), the
     best child by a score. Estimates below are kept; the paper starts from an empty tree. The search ends when an ended
-    path is fixed, nothing is open, a budget runs out, or after `moves`. The answer is on the fixed path.
+    path is fixed, nothing is open, a budget runs out, or after `moves`. After the budget, to="action" follows the best
+    children that are known. The answer is on the fixed path.
 
     Try: `bough search runs/alpha_math_sokoban 'Commit()'`
 
@@ -58,12 +59,13 @@ class Commit:
     async def go(self, tree: SearchTree) -> None:
         """Search below the root of a tree, and move the root down after each search."""
         for _ in range(self.moves):
-            await self.search.go(tree)
+            if not tree.spent:
+                await self.search.go(tree)
             there = self._next(tree)
             if there is None:
                 break
             tree.commit_to(there)
-            if there.closed or tree.spent:
+            if there.closed or (tree.spent and self.to == "way"):
                 break
 
     def _next(self, tree: SearchTree) -> SearchNode | None:

@@ -21,6 +21,7 @@ class SearchNode:
         depth: Turns from the root.
         reward: Sum of the environment's rewards from the root to here.
         success: Whether the path ended with the task solved.
+        own: Whether the action is one of the seat that the search is for; False for those of other seats.
         prior: Probability of the action under the policy, as `Expand` computes it.
         rating: Rating of the action before it is executed; nan without a rating.
         cost: Cost of the action, for `AStarCost`: 1, a turn, unless a rating sets another.
@@ -43,6 +44,7 @@ class SearchNode:
     depth: int = 0
     reward: float = 0.0
     success: bool = False
+    own: bool = True
     prior: float = 1.0
     rating: float = float("nan")
     cost: float = 1.0

@@ -71,6 +71,10 @@ class SearchTree:
             return max(some, key=lambda node: node.value, default=self.root)
         return best(ends) or best(inner) or next(iter(ends), self.root)
 
+    def acts(self, node: SearchNode) -> bool:
+        """Whether the seat that the search is for acts at a node; True at the end of a path, and for one agent."""
+        return not isinstance(node.at, Cursor) or node.at.state.seat in ("", self.rollout.builder.seat)
+
     def end_value(self, node: SearchNode) -> float | None:
         """The value of an ended path; None where it must be evaluated."""
         return (
@@ -133,6 +137,7 @@ class SearchTree:
         """Add a child that is not executed yet, and reopen its closed ancestors, except the pruned ones."""
         depth, reward = parent.depth + 1, parent.reward
         node = SearchNode(number=len(self.nodes), parent=parent, draft=draft, depth=depth, reward=reward, prior=prior)
+        node.own = self.acts(parent)
         self.nodes.append(node)
         self._open[node.number] = node
         parent.children.append(node)

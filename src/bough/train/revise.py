@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, TypeAlias
+from typing import ClassVar, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
@@ -68,6 +68,20 @@ class RevisedPath:
 
     tree: Tree
     gap: float
+
+
+@runtime_checkable
+class PathRule(Protocol):
+    """Makes demonstrations from the trees of a step: `Revise` or `PredictObservations`; a frozen dataclass."""
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Fixed texts of its demonstrations, for a tokenizer that is made for the run."""
+        ...
+
+    def __call__(self, rewarded: Sequence[Rewarded], reader: Reader) -> list[RevisedPath]:
+        """The demonstrations, each a tree of one path with trained tokens from `TEACHER`."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

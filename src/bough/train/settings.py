@@ -11,6 +11,7 @@ from bough.config.kinds import check_kinds
 from bough.engine import Engine, Local
 from bough.env import Split
 from bough.launch import Placement, ThisMachine
+from bough.train.revise import PathRule
 from bough.train.reviser import Reviser
 from bough.train.rewrite import PathRewriter
 from bough.tree.needs import (
@@ -192,6 +193,8 @@ class Demonstrations:
             (`SearchTraces`), or parallel calls (`ParallelPaths`).
         revise: Makes demonstrations from the step's trees: mistakes and recoveries from them (`Revise`), or refined
             answers (`Refined`).
+        revise: Makes demonstrations from the step's trees: mistakes and recoveries from them (`Revise`), or the
+            observations (`PredictObservations`).
         file: JSON lines of conversations, as `Warmup.file`; their trees are demonstrations too.
     """
 
@@ -200,6 +203,7 @@ class Demonstrations:
     from_trees: bool = False
     revise: PathRewriter | None = None
     revise: Reviser | None = None
+    revise: PathRule | None = None
     file: str | None = None
 
     def __post_init__(self) -> None:

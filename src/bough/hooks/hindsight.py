@@ -1,0 +1,149 @@
+"""Hindsight: a path that missed its goal, with the goal that it reached."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bough.tree import Ints, Kind, Outcome, Rewarded, Source, Ternary, Tree, counted, keep_paths, step_info_in
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hindsight:
+    """Hindsight experience replay (arXiv 1707.01495): paths to another goal, relabelled with that goal.
+
+    It works in environments whose goal stands in the first prompt alone, and whose last `Step.info` has
+
+        "goal"       the goal of the task
+        "hindsight"  {"goal": the goal that this path has reached, "reward": the reward of its last action for it}
+
+    A path without success gets the first prompt of an earlier path with the reached goal, one of the newest `keep` at
+    random, and is a success with that reward. It is added to the batch beside the path itself. Its actions count as
+    forced: they are in no loss of the policy, but train an off-policy critic such as `UtteranceCritic` that stands
+    after this hook. A path whose reached goal has had no prompt yet is not relabelled.
+
+        wanted oslo, reached rome  ->  wanted oslo, failed; and: wanted rome, reached rome, reward 1
+
+    Metric: `hindsight/relabelled`, paths of this step.
+
+    Attributes:
+        keep: Most prompts stored for each goal, at least 1.
+        channel: The reward channel of the environment.
+    """
+
+    keep: int = 8
+    channel: str = "env"
+
+    def __post_init__(self) -> None:
+        if self.keep < 1:
+            raise ValueError(f"Hindsight.keep: got {self.keep}; need at least 1")
+
+    def build(self, *, vocab_tokens: int, device: str, seed: int) -> "HindsightState":
+        """Return a state without prompts."""
+        del vocab_tokens, device, seed
+        return HindsightState(self)
+
+
+class HindsightState:
+    """The prompts of each goal, oldest first."""
+
+    ready: bool = True
+
+    def __init__(self, settings: Hindsight) -> None:
+        self.prompts: dict[str, list[Ints]] = {}
+        self._settings = settings
+        self._relabelled = 0
+
+    def transform(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
+        """Store the prompts of the batch, then add the relabelled paths."""
+        generator = np.random.default_rng(seed)
+        for each in rewarded:
+            self._store(each.tree)
+        made = [found for each in rewarded if not each.tree.replayed for found in self._relabel(each, generator)]
+        self._relabelled += len(made)
+        return [*rewarded, *made]
+
+    def observe(self, moved: Callable[[], float]) -> Mapping[str, float]:
+        """Return the metrics of the step."""
+        del moved
+        count, self._relabelled = self._relabelled, 0
+        return {"hindsight/relabelled": float(count)}
+
+    def state(self) -> Mapping[str, NDArray[Any]]:
+        """The prompts as columns."""
+        goals = [goal for goal, prompts in self.prompts.items() for _ in prompts]
+        tokens = [prompt for prompts in self.prompts.values() for prompt in prompts]
+        return {
+            "goals": np.frombuffer("\n".join(goals).encode(), dtype=np.uint8),
+            "tokens": np.concatenate([np.zeros(0, dtype=np.int32), *tokens]),
+            "lengths": np.asarray([len(prompt) for prompt in tokens], dtype=np.int64),
+        }
+
+    def load_state(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Restore the result of `state`, bit for bit."""
+        ends = np.cumsum(state["lengths"])
+        goals = state["goals"].tobytes().decode().split("\n") if len(ends) else []
+        self.prompts = {}
+        for goal, prompt in zip(goals, np.split(state["tokens"], ends)[:-1], strict=True):
+            self.prompts.setdefault(goal, []).append(prompt.astype(np.int32))
+
+    def _store(self, tree: Tree) -> None:
+        """Store the prompt of a tree, once for each text."""
+        goal = next(
+            (found for leaf in counted(tree).tolist() if (found := step_info_in(tree.info[int(leaf)]).get("goal"))),
+            None,
+        )
+        if not isinstance(goal, str):
+            return
+        known = self.prompts.setdefault(goal, [])
+        prompt = tree.tokens_of(0).astype(np.int32)
+        if not any(np.array_equal(prompt, each) for each in known):
+            known.append(prompt)
+            del known[: -self._settings.keep]
+
+    def _relabel(self, rewarded: Rewarded, generator: np.random.Generator) -> list[Rewarded]:
+        """The relabelled paths of a tree."""
+        made: list[Rewarded] = []
+        for leaf in counted(rewarded.tree).tolist():
+            found = step_info_in(rewarded.tree.info[int(leaf)]).get("hindsight")
+            if rewarded.tree.success[leaf] == Ternary.YES or not isinstance(found, dict):
+                continue
+            reached = cast("Mapping[str, Any]", found)
+            prompts = self.prompts.get(str(reached.get("goal")))
+            if prompts:
+                prompt = prompts[int(generator.integers(len(prompts)))]
+                path = keep_paths(rewarded, np.asarray([leaf]))
+                made.append(self._with_goal(path, prompt, float(reached["reward"])))
+        return made
+
+    def _with_goal(self, path: Rewarded, prompt: Ints, reward: float) -> Rewarded:
+        """A tree of one path with another prompt, as a forced success."""
+        tree = path.tree
+        acts = np.flatnonzero(tree.kind == Kind.ACTION)
+        lengths = np.diff(tree.span)
+        old, lengths[0] = int(lengths[0]), len(prompt)
+        fill = np.full(len(prompt), np.nan, dtype=np.float32)
+        tokens = np.repeat(np.isin(np.arange(tree.nodes), acts), lengths)
+        logprob = np.where(tokens, np.nan, np.concatenate([fill, tree.logprob[old:]])).astype(tree.logprob.dtype)
+        entropy = np.where(tokens, np.nan, np.concatenate([fill, tree.entropy[old:]])).astype(tree.entropy.dtype)
+        source, version, success = tree.source.copy(), tree.policy_version.copy(), tree.success.copy()
+        source[acts], version[acts], success[tree.outcome != Outcome.OPEN] = Source.FORCED, -1, Ternary.YES
+        paid = tree.env_reward.copy()
+        channels = {name: each.copy() for name, each in path.channels.items()}
+        paid[acts[-1]] = reward
+        if self._settings.channel in channels:
+            channels[self._settings.channel][acts[-1]] = reward
+        relabelled = replace(
+            tree,
+            span=np.concatenate([[0], np.cumsum(lengths)]).astype(tree.span.dtype),
+            token=np.concatenate([prompt, tree.token[old:]]).astype(tree.token.dtype),
+            logprob=logprob,
+            entropy=entropy,
+            source=source,
+            policy_version=version,
+            success=success,
+            env_reward=paid,
+        )
+        return Rewarded(tree=relabelled, channels=channels)

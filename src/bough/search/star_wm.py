@@ -1,0 +1,109 @@
+"""StarWM's decision loop: propose an action, simulate it in a world model, and refine it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from bough.appraise.prompts import check_places
+from bough.env import EnvFault
+from bough.explore.turn_texts import turn_texts
+from bough.explore.world_model import ImaginedEpisode, WorldModel
+from bough.rollout.cursor import Cursor, PendingAction
+from bough.rollout.rollout import Rollout
+from bough.search.commit_to_executed import CommitToExecuted
+from bough.search.frontier import Level
+from bough.search.node import SearchNode
+from bough.search.pieces import Proposal
+from bough.search.questions import unanswered
+from bough.search.search import Search
+from bough.search.tree import SearchTree
+from bough.tree import instructions_in, plain_text
+from bough.tree.needs import POLICY, Need, roles
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Foresee:
+    """Proposes one action, refined after a simulation of it (StarWM, arXiv 2602.14857).
+
+    The policy samples an action; the world model predicts the observation after it; the policy samples again with both
+    in a hint, and the new action is the proposal. With several `rounds` the new action is simulated in turn. A
+    simulation without an answer keeps the action, and counts as `RolloutCounts.unanswered`. Actions before the last one
+    stay in the tree as samples that are not executed.
+
+    Attributes:
+        rounds: Simulations before an action is executed, at least 1.
+        text: The hint; it may use the placeholders {action} and {observation}.
+        role: The role whose model is the world model; see `PredictObservations`.
+        max_tokens: Maximum length of a predicted observation.
+    """
+
+    rounds: int = 1
+    text: str = "You consider this: {action}\nIt would probably lead to:\n{observation}\nDo it, or something better."
+    role: str = POLICY
+    max_tokens: int = 256
+
+    def __post_init__(self) -> None:
+        if self.rounds < 1 or self.max_tokens < 1:
+            raise ValueError(f"Foresee: got rounds={self.rounds}, max_tokens={self.max_tokens}; need at least 1")
+        check_places("Foresee.text", self.text, "action", "observation")
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """A model for the role, if it is not the policy's."""
+        return roles(self.role)
+
+    async def __call__(self, tree: SearchTree, node: SearchNode, times: int) -> Sequence[Proposal]:
+        """Sample, simulate, and sample again."""
+        found = [await self._refined(tree, node) for _ in range(times)]
+        return [(draft, 1.0) for draft in found if draft is not None]
+
+    async def _refined(self, tree: SearchTree, node: SearchNode) -> PendingAction | None:
+        draft = await tree.sample(node)
+        for _ in range(self.rounds):
+            if draft is None:
+                return None
+            seen = await tree.within_budget(self._simulate(tree, draft))
+            if seen is None:
+                return draft
+            hint = self.text.format_map({"action": draft.parsed.text, "observation": seen})
+            again = await tree.sample(node, hint=hint)
+            draft = again or draft
+        return draft
+
+    async def _simulate(self, tree: SearchTree, draft: PendingAction) -> str | None:
+        """The predicted observation after an action; None without an answer."""
+        at: Cursor = draft.cursor
+        sampling = replace(tree.rollout.sampling, max_tokens=self.max_tokens)
+        model = WorldModel(ask=partial(tree.rollout.ask, role=self.role, sampling=sampling))
+        instructions = instructions_in(tree.rollout.builder.nodes[0].info)
+        # Each branch has a simulation of its own.
+        episode = ImaginedEpisode(instructions=instructions, past=tuple(turn_texts(at.past)), run=draft.node)
+        try:
+            step = await model.step(model.state(plain_text(at.state.observation), episode), draft.parsed.text)
+        except EnvFault:
+            unanswered(tree)
+            return None
+        end = "\n(solved)" if step.success else "\n(the end)" if step.outcome.value else ""
+        return f"{plain_text(step.state.observation)}{end}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StarWm:
+    """StarWM (arXiv 2602.14857): generate, simulate, refine: a world model's prediction corrects each action.
+
+    It follows one path in the real environment and needs no forks. The world model is the model of `foresee.role`; the
+    method `starwm` trains it. The paper's world model is a separate 8B model that predicts the game five seconds ahead
+    from observations in five sections; here it predicts the next observation of any environment of texts.
+
+    Try: `bough search runs/grpo_sokoban 'StarWm()'`
+
+    Attributes:
+        foresee: Proposes the actions.
+    """
+
+    foresee: Foresee = Foresee()
+
+    async def __call__(self, rollout: Rollout) -> None:
+        """Grow the tree."""
+        search = Search(select=Level(), expand=self.foresee, prune=(CommitToExecuted(),), eager=True, max_evaluated=1)
+        await search(rollout)

@@ -1,0 +1,55 @@
+"""An action is refined after a simulation of it."""
+
+import random
+
+import pytest
+from tests.explore.stage import World
+from tests.search.talk import answer, questions, search, talk
+
+from bough.engine import InjectedFault
+from bough.env import Branching, InProcessHost
+from bough.search import Foresee, StarWm
+from bough.tree.needs import FORKS, needs_of
+
+ONCE = InProcessHost(env=World(branching=Branching.NONE))
+
+
+def act(read: str, luck: random.Random) -> str:
+    """Wants b; does a after reading that b would lead into mud."""
+    del luck
+    return "a" if "It would probably lead to:\nmud" in read else "b"
+
+
+def world(read: str) -> str:
+    return "mud" if read.rpartition("> ")[2].startswith("b") else "gold"
+
+
+def test_the_prediction_changes_what_is_done() -> None:
+    engine = talk(act, world)
+    tree = search(engine, StarWm(), host=ONCE)
+    assert answer(tree) == "aaa"
+    assert len(questions(engine)) == 3, "one simulation a turn"
+    assert tree.counts.turns == 3
+    careless = search(talk(act, lambda _: "gold"), StarWm(), host=ONCE)
+    assert answer(careless) == "bbb"
+
+
+def test_a_refined_action_is_simulated_in_turn() -> None:
+    engine = talk(act, world)
+    search(engine, StarWm(foresee=Foresee(rounds=2)), host=ONCE)
+    assert [read.rpartition("> ")[2][0] for read in questions(engine)[:2]] == ["b", "a"]
+
+
+def test_without_a_prediction_the_proposal_is_done() -> None:
+    tree = search(talk(act, lambda _: InjectedFault.FAULT), StarWm(), host=ONCE)
+    assert answer(tree) == "bbb"
+    assert tree.counts.unanswered == 3
+
+
+def test_needs_and_mistakes() -> None:
+    assert FORKS not in needs_of(StarWm())
+    assert needs_of(StarWm(foresee=Foresee(role="world"))) != needs_of(StarWm())
+    with pytest.raises(ValueError, match="rounds=0"):
+        Foresee(rounds=0)
+    with pytest.raises(ValueError, match=r"Foresee\.text"):
+        Foresee(text="{nothing}")
