@@ -2,6 +2,7 @@
 """What the policy is told besides the observation."""
 
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest

@@ -16,8 +16,10 @@ from bough.hooks.worst_cases import WorstCases
 
 __all__ = [
     "AttentionReward",
+    "Deficient",
     "ExIt",
     "FewestCalls",
+    "Hindsight",
     "HookRecipe",
     "LengthHistory",
     "PickPaths",
@@ -27,5 +29,3 @@ __all__ = [
     "Tracker",
     "WorstCases",
 ]
-__all__ = ["Deficient", "ExIt", "HookRecipe", "PickPaths", "SearchNoise", "Snapshots", "SuccessReplay", "Tracker"]
-__all__ = ["ExIt", "Hindsight", "HookRecipe", "PickPaths", "SearchNoise", "Snapshots", "SuccessReplay", "Tracker"]

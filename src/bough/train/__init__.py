@@ -21,8 +21,7 @@ from bough.train.parallel_paths import ParallelPaths
 from bough.train.predict_observations import PredictObservations
 from bough.train.recorder import read_heldout
 from bough.train.refined import Refined
-from bough.train.revise import PathRule, Reader, Revise, RevisedPath
-from bough.train.reviser import Reviser
+from bough.train.revise import Reader, Revise, RevisedPath
 from bough.train.rewrite import PathRewriter
 from bough.train.run import Method, Run, World
 from bough.train.search_traces import SearchTraces
@@ -66,14 +65,12 @@ __all__ = [
     "OwnPolicy",
     "ParallelPaths",
     "PathRewriter",
-    "PathRule",
     "PolicyRecipe",
     "PredictObservations",
     "Reader",
     "Refined",
     "Revise",
     "RevisedPath",
-    "Reviser",
     "Run",
     "Runtime",
     "Schedule",

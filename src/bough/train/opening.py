@@ -137,7 +137,6 @@ async def open_run(run: Run, host: TimedHost) -> Opening:
     texts, left_out = await _texts(run, train_tasks[:TEXT_TASKS], host)
     texts += [each.content for rows in conversations.values() for row in rows for each in row.messages]
     texts += run.method.demonstrations.revise.texts if run.method.demonstrations.revise else ()
-    texts += [*run.method.demonstrations.revise.texts] if run.method.demonstrations.revise else []
     return Opening(
         train_tasks=train_tasks,
         heldout_tasks=heldout_tasks,

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import ClassVar, cast
 
 from bough.context import CallParser
 from bough.train.rewrite import Reader, RecordedTurn, RevisedPath, Seen, best_success, recorded_turns, rewritten_path
@@ -20,6 +20,7 @@ from bough.tree import (
     plain_text,
     tools_at,
 )
+from bough.tree.needs import REVISED_PATHS, Need
 
 WORD = re.compile(r"[^\W_]+(?:[.'_-][^\W_]+)*")
 
@@ -49,6 +50,8 @@ class ParallelPaths:
         alone: Names of tools, or first words of text actions, that are never in parallel with others, such as tools
             that change what others return: all later turns depend on them, and they on all earlier ones.
     """
+
+    needs: ClassVar[frozenset[Need]] = frozenset({REVISED_PATHS})
 
     most: int = 8
     least: int = 2

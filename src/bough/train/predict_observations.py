@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
+from typing import ClassVar
 
 from bough.context import Full
 from bough.explore.world_model import observed_text, system_text, world_question
 from bough.train.revise import PathBuilder, Reader, RevisedPath
 from bough.tree import Kind, Outcome, Rewarded, Source, Ternary, Tree, counted, instructions_in, path, text_in
+from bough.tree.needs import REVISED_PATHS, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +27,8 @@ class PredictObservations:
     Attributes:
         per_tree: Most transitions of a tree, chosen by a hash of their texts; at least 1.
     """
+
+    needs: ClassVar[frozenset[Need]] = frozenset({REVISED_PATHS})
 
     per_tree: int = 4
 

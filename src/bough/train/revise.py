@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Protocol, TypeAlias, runtime_checkable
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 
@@ -70,20 +70,6 @@ class RevisedPath:
     gap: float
 
 
-@runtime_checkable
-class PathRule(Protocol):
-    """Makes demonstrations from the trees of a step: `Revise` or `PredictObservations`; a frozen dataclass."""
-
-    @property
-    def texts(self) -> tuple[str, ...]:
-        """Fixed texts of its demonstrations, for a tokenizer that is made for the run."""
-        ...
-
-    def __call__(self, rewarded: Sequence[Rewarded], reader: Reader) -> list[RevisedPath]:
-        """The demonstrations, each a tree of one path with trained tokens from `TEACHER`."""
-        ...
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Revise:
     """Agent-R (arXiv 2501.11425): a bad path up to its first wrong step, a thought, then a good path; needs forks.
@@ -125,11 +111,6 @@ class Revise:
     below: float = field(default=0.0, metadata=INFINITE)
 
     needs: ClassVar[frozenset[Need]] = frozenset({REVISED_PATHS})
-
-    @property
-    def texts(self) -> tuple[str, ...]:
-        """The thought."""
-        return (self.thought,)
 
     def __post_init__(self) -> None:
         if not self.thought.strip():

@@ -29,7 +29,10 @@ from bough.tree import (
 
 @runtime_checkable
 class PathRewriter(Protocol):
-    """Makes demonstrations from trees, such as `Revise`."""
+    """Makes demonstrations from trees, such as `Revise`: a frozen dataclass.
+
+    It declares in `needs` which losses learn from its paths: `REVISED_PATHS` or `TEACHER_TURNS`.
+    """
 
     @property
     def texts(self) -> tuple[str, ...]:

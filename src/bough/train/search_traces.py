@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 from bough.train.rewrite import Reader, RevisedPath, Seen, action_of, best_success, recorded_turns, rewritten_path
 from bough.train.rewrite import written as written_action
@@ -17,6 +17,7 @@ from bough.tree import (
     plain_text,
     tools_at,
 )
+from bough.tree.needs import REVISED_PATHS, Need
 
 Below: TypeAlias = dict[int, list[tuple[int, int]]]
 """By the node of a state, its executed actions: the last node of each, and the node of the state after it."""
@@ -49,6 +50,8 @@ class SearchTraces:
         back: The line after a failed action.
         solved: The observation of the end of the path.
     """
+
+    needs: ClassVar[frozenset[Need]] = frozenset({REVISED_PATHS})
 
     characters: int = 60
     most: int = 30

@@ -11,8 +11,6 @@ from bough.config.kinds import check_kinds
 from bough.engine import Engine, Local
 from bough.env import Split
 from bough.launch import Placement, ThisMachine
-from bough.train.revise import PathRule
-from bough.train.reviser import Reviser
 from bough.train.rewrite import PathRewriter
 from bough.tree.needs import (
     DEMONSTRATIONS,
@@ -189,12 +187,9 @@ class Demonstrations:
         per_step: Number of them in each batch.
         from_trees: Whether successful turns of a teacher in the step's trees are demonstrations too, for explorers
             with a teacher (`Guided`, `Correct`).
-        revise: Makes demonstrations from the step's trees: recoveries from mistakes (`Revise`), search traces
-            (`SearchTraces`), or parallel calls (`ParallelPaths`).
-        revise: Makes demonstrations from the step's trees: mistakes and recoveries from them (`Revise`), or refined
-            answers (`Refined`).
-        revise: Makes demonstrations from the step's trees: mistakes and recoveries from them (`Revise`), or the
-            observations (`PredictObservations`).
+        revise: Makes demonstrations from the step's trees: recoveries from mistakes (`Revise`), refined answers
+            (`Refined`), search traces (`SearchTraces`), parallel calls (`ParallelPaths`), or observations
+            (`PredictObservations`).
         file: JSON lines of conversations, as `Warmup.file`; their trees are demonstrations too.
     """
 
@@ -202,8 +197,6 @@ class Demonstrations:
     per_step: int = 8
     from_trees: bool = False
     revise: PathRewriter | None = None
-    revise: Reviser | None = None
-    revise: PathRule | None = None
     file: str | None = None
 
     def __post_init__(self) -> None:
