@@ -12,7 +12,7 @@ from bough.train import Run, World
 def itool(
     world: World, *, simulations: int = 24, rounds: int = 3, batch_tasks: int = 64, gap: float = 0.2, stages: int = 3
 ) -> Run:
-    """ITool (arXiv 2501.09766): a warm-up from easy to hard, then rounds of search on tasks that the policy fails.
+    """iTool (arXiv 2501.09766): a warm-up from easy to hard, then rounds of search on tasks that the policy fails.
 
     Assumes an environment that can step a state twice. The warm-up's demonstrations are imitated in `stages`, the
     shortest first. A step of the run is a round: a search of `batch_tasks` tasks, drawn by the share of their paths
@@ -30,7 +30,7 @@ def itool(
         batch_tasks: Tasks of a round.
         gap: Least difference of the values of a pair.
         stages: Parts of the warm-up.
-    """
+    """  # noqa: D403 - the name of the paper
     return world.run(
         explorer=mcts(width=3, simulations=simulations),
         hooks=(Deficient(),),
