@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bough.reward.endings import last_action
 from bough.tree import Floats, Kind, Source, Tree, counted, path, sum_to_root, text_in
+from bough.tree.endings import last_action
 
 DIMENSIONS = 512
 """Length of the vector of a text."""
