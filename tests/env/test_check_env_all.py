@@ -11,7 +11,13 @@ LONGER = {"alfworld_long", "search_long"}
 WORLDS = sorted(set(names("worlds")) - LONGER)
 SMALL = CheckSizes(tasks=3, walks=3, steps=8, episodes=10, seconds=4, processes=1)
 KNOWN = {
+    "agent_design": {"oracle": "it makes the best edit at each step, which need not reach the target"},
+    "board_games": {
+        "oracle": "perfect play of both seats ends in a draw",
+        "oracle after random actions": "perfect play of both seats ends in a draw",
+    },
     "quiz": {"state keys": "a key names the question, and leaves out how many are left"},
+    "socratic": {"garbage texts": "any text is a question to the student; the listed ones are those of the oracle"},
     "scienceworld": {"state keys": "a key has what the agent can see, and the simulator has hidden processes"},
 }
 """The checks that a world fails by its design, each with the reason."""

@@ -1,5 +1,6 @@
 """The first wrong step, by a judge with an engine of its own or by the run's critic."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,9 +25,9 @@ def blamed(text: str, rule: FirstPoorAction, judge: Scripted, limits: Limits | N
     """The step that a rule blames on a path of these letters; states are worth the share of `a`."""
     found: list[int | None] = []
 
-    async def critic(tokens: tuple[int, ...]) -> float:
-        read = "".join(chr(token) for token in tokens if token != STOP).rpartition("}")[2]
-        return 1.0 if read == "a" else 0.0
+    async def critic(contexts: Sequence[tuple[int, ...]]) -> list[float]:
+        read = ["".join(chr(token) for token in each if token != STOP).rpartition("}")[2] for each in contexts]
+        return [1.0 if each == "a" else 0.0 for each in read]
 
     async def script(rollout: Rollout) -> None:
         found.append(await rule(rollout, await attempt(rollout, await rollout.root(), branch=0)))

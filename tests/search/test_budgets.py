@@ -74,8 +74,7 @@ def grown(explorer: Explorer, env: Env, limits: Limits) -> tuple[Tree, Counted, 
         reference = RoleModel(engine=engine, renderer=place.agent.renderer, name="reference")
         rollout = Rollout(
             TreeBuilder(Task(id="t")),
-            replace(place.agent, critic=critic, embed=embed, models={"reference": reference}),
-            replace(place.agent, critic=critic, models={"reference": reference, "q": reference}),
+            replace(place.agent, critic=critic, embed=embed, models={"reference": reference, "q": reference}),
             place.host,
             instructions="go",
             limits=limits,

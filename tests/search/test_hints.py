@@ -66,12 +66,11 @@ def test_siblings_that_were_carried_out_say_what_came_of_it() -> None:
     assert answer(tree) == "a"
 
 
-@pytest.mark.parametrize("how", [i_mcts(width=3, rounds=1), web_pilot(width=3, rounds=3).search])
 @pytest.mark.parametrize(
     "how",
     [
         replace(i_mcts(rounds=1), expand=Sample(width=3, hint=Siblings(carry_out=True))),
-        replace(web_pilot(width=3), rounds=1),
+        web_pilot(width=3, rounds=3).search,
     ],
 )
 def test_siblings_are_told_with_what_came_of_them(how: Search) -> None:

@@ -1,6 +1,7 @@
 """MPS-Prover: heaps by a critic and by rules over the same open nodes."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -42,8 +43,8 @@ def test_each_rule_and_the_critic_expand_their_own_node() -> None:
 
 
 def test_the_critic_is_the_agents() -> None:
-    async def critic(tokens: tuple[int, ...]) -> float:
-        return float("b" in "".join(map(chr, tokens)).rpartition("{")[2])
+    async def critic(contexts: Sequence[tuple[int, ...]]) -> list[float]:
+        return [float("b" in "".join(map(chr, each)).rpartition("{")[2]) for each in contexts]
 
     engine = Scripted(script=lambda request: (ord("ab"[request.seed % 2]),))
     place = runner(engine, InProcessHost(env=Game(depth=3, pays={"bbb": 1.0})))

@@ -8,6 +8,7 @@ import numpy as np
 
 from bough.credit.credit import Credit
 from bough.credit.filtered import Filtered
+from bough.credit.states import path_key
 from bough.tree import Bools, Credited, PathView, Rewarded, included, join_advantages, path_view
 
 
@@ -19,7 +20,7 @@ class UsefulTurns:
 
         detours     the turns between two visits of one state, so also a turn that does not change the state
         easy        all turns of a path with fewer than `least_turns` turns that are not on detours
-        repeated    a turn with the state and the tokens of `most` earlier turns of the batch
+        repeated    a turn with the state and the tokens of `most` others of the batch that stay
 
     A path through the states A B C B D has a detour of two turns, from B to C and back: the turns from A and from the
     second B stay. A turn that paths share stays if it is useful on one of them. Value targets stay.
@@ -82,7 +83,9 @@ class UsefulTurns:
         bounds = np.searchsorted(view.path_tokens.step, np.arange(len(view.path) + 1))
         seen: dict[tuple[int, bytes], list[int]] = {}
         repeated = np.zeros(len(view.path), dtype=np.bool_)
-        for turn in np.flatnonzero(learned & (view.key != 0)).tolist():
+        # In an order that does not depend on that of the paths.
+        order = np.lexsort((view.turn, path_key(view)[view.path]))
+        for turn in order[(learned & (view.key != 0))[order]].tolist():
             text = tokens[view.path_tokens.token[bounds[turn] : bounds[turn + 1]]].tobytes()
             nodes = seen.setdefault((int(view.key[turn]), text), [])
             if int(view.node[turn]) not in nodes:

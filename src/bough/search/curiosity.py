@@ -77,7 +77,7 @@ def cosmos(
     the environment counts nothing; the answer is the finished story of highest curiosity. Use it on the world `story`,
     or any environment of free text.
 
-    Try: `bough search runs/cosmos_story 'cosmos(simulations=20)'`
+    Try: `bough search runs/grpo_story 'cosmos(simulations=20)'`
     """
     return Search(
         select=Descend(by=Uct(c=c), revisit=False),
