@@ -3,6 +3,7 @@
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -17,6 +18,7 @@ from bough.policy.seeding import seeded
 from bough.tree import Floats, Rewarded, Tree, TruncatedBy
 
 HiddenStates: TypeAlias = Callable[[Sequence[NDArray[np.int32]]], Tensor]
+"""[n, W]: the last hidden states of n texts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +61,7 @@ class FrozenCriticState:
         """The turns of the steps so far; empty once the critic is trained."""
         self._settings, self._device, self._seed = settings, device, seed
         self._states: HiddenStates | None = None
-        self._stored: Callable[[str], list[Rewarded]] | None = None
+        self._stored: Callable[[Path], list[Rewarded]] | None = None
         self._observed = 0
         self._metrics: dict[str, float] = {}
 
@@ -88,7 +90,8 @@ class FrozenCriticState:
             ValueError: when no turn was executed.
         """
         assert self._stored is not None
-        parts = [*self.data, *self._transitions([each for path in self._settings.data for each in self._stored(path)])]
+        stored = [each for path in self._settings.data for each in self._stored(Path(path))]
+        parts = [*self.data, *self._transitions(stored)]
         if not parts:
             raise ValueError("FrozenCritic: got no turn that was executed; need more data or warmup_steps")
         columns = {each.name: torch.cat([getattr(part, each.name) for part in parts]) for each in fields(Transitions)}
