@@ -68,8 +68,8 @@ def similarity(plan: Sequence[str], memory: Plans) -> float:
 def position(action: str, memory: Plans) -> float:
     """How late an action comes in the plans of a memory, in (0, 1], on average; 0 without plans.
 
-    The last action of a plan is at 1, and the second of four at .5. Plans without the action don't count. An action of
-    no plan counts as the one with the most similar text.
+    The last action of a plan is at 1, and the second of four at .5. Plans without the action don't count. An action
+    that no plan has counts as the one with the most similar text.
     """
     known = {each for plan in memory for each in plan}
     if not known:

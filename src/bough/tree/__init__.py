@@ -1,8 +1,8 @@
 """The trajectory tree: tasks, trees, and the stages of a tree. Imports numpy only."""
 
 from bough.tree.actions import ActionCounts, count_actions
+from bough.tree.answered_question import AnsweredQuestion, answered_questions_in, store_question
 from bough.tree.appraisal import Appraisal, Entry, Verdict
-from bough.tree.asked import Asked, asked_in, keep_asked
 from bough.tree.build import TreeNode, build
 from bough.tree.columns import UNKNOWN_VALUES, cut_tree, draft_columns, join_column, join_trees, rows_of, tree_record
 from bough.tree.counts import RolloutCounts
@@ -98,7 +98,7 @@ __all__ = [
     "ActionCounts",
     "AgentAction",
     "Appraisal",
-    "Asked",
+    "AnsweredQuestion",
     "BadCall",
     "Bools",
     "Box",
@@ -137,7 +137,7 @@ __all__ = [
     "add_line",
     "annotation_spans",
     "annotations",
-    "asked_in",
+    "answered_questions_in",
     "assistant_message",
     "begins_turn",
     "build",
@@ -163,7 +163,7 @@ __all__ = [
     "join_advantages",
     "join_column",
     "join_trees",
-    "keep_asked",
+    "store_question",
     "keep_paths",
     "leaves",
     "levels",
