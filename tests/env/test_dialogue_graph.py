@@ -4,7 +4,7 @@ import pytest
 from play import follow
 
 from bough.env import DialogueGraph, State, Step
-from bough.env.dialogue_graph import PHRASES, graph_state
+from bough.env.dialogue_graph import PHRASES, dialogue_state
 from bough.tree import Outcome
 
 ENV = DialogueGraph(branching_factor=2, depth=2)
@@ -40,7 +40,7 @@ def test_moves_are_edges_and_the_answer_is_a_node() -> None:
 def test_the_user_names_the_edge_toward_its_goal_and_that_costs_twice_as_much() -> None:
     state = begin(3)
     step = do(state, "ask")
-    assert graph_state(step.state).at == NODES["start"].children[1]
+    assert dialogue_state(step.state).at == NODES["start"].children[1]
     assert str(step.state.observation).startswith(f"user: {NODES['start'].children[1]}\n")
     assert step.reward == -2 / 8
     assert do(state, "ask", "ask", "answer").success

@@ -5,7 +5,7 @@ import pickle
 import pytest
 
 from bough.env import Branching, EnvFault, ScriptedSeats, ScriptedSolver, State, Step, ThoughtGraph
-from bough.env.thought_graph import graph_state, sort_errors
+from bough.env.thought_graph import sort_errors, thought_state
 from bough.tree import Outcome, Task
 
 TASK = Task(id="a", data={"numbers": [5, 3, 9, 1, 0, 2]})
@@ -96,10 +96,10 @@ def test_a_model_may_be_the_solver_and_its_last_line_of_numbers_counts() -> None
     assert env.plan(asked.state) == ("0 1 2 3 5 9",)
     told = env.step(asked.state, "First 0, then 1.\nSo: [0, 1, 2, 3, 5, 9]\nDone.")
     assert told.state.seat == "controller"
-    assert graph_state(told.state).thoughts[1].answer == (0, 1, 2, 3, 5, 9)
+    assert thought_state(told.state).thoughts[1].answer == (0, 1, 2, 3, 5, 9)
     silent = env.step(asked.state, "I do not know.")
     assert not silent.valid
-    assert graph_state(silent.state).thoughts[1].answer == ()
+    assert thought_state(silent.state).thoughts[1].answer == ()
     refine = env.step(env.step(asked.state, "0 1 2").state, "refine 1").state
     assert refine.observation == "Sorted in ascending order, 5 3 9 1 0 2 is not quite: 0 1 2\nCorrect it."
 

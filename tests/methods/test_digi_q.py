@@ -18,7 +18,7 @@ from bough.learner.token_outputs import last_states
 from bough.methods.digi_q import digi_q
 from bough.policy import FrozenCritic, Tiny
 from bough.policy.frozen_critic_state import FrozenCriticState
-from bough.store import StoreError, stored_trees, write_trees
+from bough.store import StoreError, stored_rewarded, write_trees
 from bough.tree import Outcome, Rewarded, TruncatedBy
 from bough.worlds.frozenlake import frozenlake
 
@@ -55,7 +55,7 @@ def features(texts: Sequence[NDArray[np.int32]]) -> torch.Tensor:
 def critic(**settings: object) -> FrozenCriticState:
     made = FrozenCritic(**{"warmup_steps": 1, "steps": 600, "width": 32, "learning_rate": 0.01, **settings})  # type: ignore[arg-type]
     state = made.build(vocab_tokens=8, device="cpu", seed=0)
-    state.attach(SimpleNamespace(reference_states=features, stored_trees=stored_trees))
+    state.attach(SimpleNamespace(reference_states=features, stored_trees=stored_rewarded))
     return state
 
 
@@ -111,10 +111,10 @@ def test_stored_trees_are_data(tmp_path: Path) -> None:
     assert state.observe(lambda: 0.0)["frozen/turns"] == 6
     (tmp_path / "empty").mkdir()
     with pytest.raises(StoreError, match="no files of trees"):
-        stored_trees(str(tmp_path / "empty"))
+        stored_rewarded(tmp_path / "empty")
     write_trees(tmp_path / "bare.safetensors", [DATA.tree])
     with pytest.raises(StoreError, match="trees without rewards"):
-        stored_trees(str(tmp_path))
+        stored_rewarded(tmp_path)
 
 
 def test_a_restored_critic_is_the_same() -> None:

@@ -37,10 +37,10 @@ def test_shaping_gives_unlikely_tokens_more_gradient() -> None:
 
 def test_the_clip_ends_the_gradient_of_a_token_that_became_likely() -> None:
     """Ratios .9 / .5 and .4 / .5 to the policy before the update."""
-    before = OffPolicyClip(mu=1.0, other="before", shape=0.0)
+    before = OffPolicyClip(mu=1.0, denominator="old", shape=0.0)
     assert slopes(before, shown(old=0.5)) == pytest.approx([0.0, 0.8])
     assert float(before(shown(old=0.5)).metrics["expert_clip"]) > 0
-    assert slopes(OffPolicyClip(mu=1.0, other="before", shape=0.0, high=1.0), shown(old=0.5)) == pytest.approx(
+    assert slopes(OffPolicyClip(mu=1.0, denominator="old", shape=0.0, high=1.0), shown(old=0.5)) == pytest.approx(
         [1.8, 0.8]
     )
     assert OLD_LOGPROBS in before.needs
@@ -54,7 +54,7 @@ def test_sampled_tokens_have_their_own_loss_and_weight() -> None:
 
 def test_mistakes_are_named() -> None:
     with pytest.raises(ValueError, match="got columns without `old`"):
-        OffPolicyClip(other="before")(shown())
+        OffPolicyClip(denominator="old")(shown())
     with pytest.raises(ValueError, match="got columns without `expert`"):
         OffPolicyClip()(example())
     with pytest.raises(ValueError, match=r"OffPolicyClip.shape: got -1; need 0 or more"):

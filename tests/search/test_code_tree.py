@@ -16,7 +16,7 @@ from tests.search.talk import actions, answer, questions, search, talk
 from bough.engine import Scripted
 from bough.env import Branching, CodeTasks, InProcessHost, Sandbox, Split, State, Step
 from bough.rollout import Limits
-from bough.search import EnvInfo, Ideas, ProgramCritic, code_tree
+from bough.search import Ideas, ProgramCritic, code_tree
 from bough.tree import Task, Ternary, Tree
 
 FAR = InProcessHost(env=World(length=9))
@@ -179,4 +179,3 @@ def test_settings_are_checked() -> None:
         Ideas(text="{thought}")
     with pytest.raises(ValueError, match=r"ProgramCritic\.rate: got the placeholders"):
         ProgramCritic(rate="{review}")
-    assert EnvInfo().name == "visible"

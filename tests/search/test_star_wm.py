@@ -8,7 +8,7 @@ from tests.search.talk import answer, questions, search, talk
 
 from bough.engine import InjectedFault
 from bough.env import Branching, InProcessHost
-from bough.search import Foresee, StarWm
+from bough.search import SimulateAndRefine, StarWm
 from bough.tree.needs import FORKS, needs_of
 
 ONCE = InProcessHost(env=World(branching=Branching.NONE))
@@ -36,7 +36,7 @@ def test_the_prediction_changes_what_is_done() -> None:
 
 def test_a_refined_action_is_simulated_in_turn() -> None:
     engine = talk(act, world)
-    search(engine, StarWm(foresee=Foresee(rounds=2)), host=ONCE)
+    search(engine, StarWm(expand=SimulateAndRefine(rounds=2)), host=ONCE)
     assert [read.rpartition("> ")[2][0] for read in questions(engine)[:2]] == ["b", "a"]
 
 
@@ -48,8 +48,8 @@ def test_without_a_prediction_the_proposal_is_done() -> None:
 
 def test_needs_and_mistakes() -> None:
     assert FORKS not in needs_of(StarWm())
-    assert needs_of(StarWm(foresee=Foresee(role="world"))) != needs_of(StarWm())
+    assert needs_of(StarWm(expand=SimulateAndRefine(role="world"))) != needs_of(StarWm())
     with pytest.raises(ValueError, match="rounds=0"):
-        Foresee(rounds=0)
-    with pytest.raises(ValueError, match=r"Foresee\.text"):
-        Foresee(text="{nothing}")
+        SimulateAndRefine(rounds=0)
+    with pytest.raises(ValueError, match=r"SimulateAndRefine\.text"):
+        SimulateAndRefine(text="{nothing}")

@@ -8,7 +8,7 @@ from tests.small import run as small
 from tests.trees import ACTION, OBSERVATION, PROMPT, N, build
 
 from bough.batch import Batch
-from bough.hooks import Deficient
+from bough.hooks import FailureSampling
 from bough.learner.learner import Learner
 from bough.methods.itool import itool
 from bough.train import Warmup, start
@@ -53,6 +53,6 @@ def test_each_epoch_imitates_the_demonstrations_of_its_stage(tmp_path: Path, mon
 
 def test_the_method_selects_what_it_fails_and_warms_up_in_stages() -> None:
     run = itool(small().world)
-    assert run.method.hooks == (Deficient(),)
+    assert run.method.hooks == (FailureSampling(),)
     assert run.world.warmup.stages == 3
     assert run.world.warmup.demonstrations == small().world.warmup.demonstrations

@@ -45,8 +45,8 @@ class PathCritique:
         critiques {2}, {2, 3}, {} of four steps      intersection {}    majority {2}    union {2, 3}
                                                      average 0, .667, .333, 0
 
-    A step on several paths is wrong by the votes of all their critiques. An answer without a list, or with the number
-    of no step, is no critique: it does not count as one that found nothing. A step without any critique has no value.
+    A step on several paths is wrong by the votes of all their critiques. An answer without a list, or with a number
+    that no step has, is ignored. A step without any critique has no value.
 
     Cost: `n` questions for each path.
 
@@ -138,7 +138,7 @@ class PathCritique:
 
 
 def combine(votes: Sequence[bool], vote: Vote) -> float:
-    """What critiques say of one step: 1 wrong, 0 right, or the share of them.
+    """The value of one step by its critiques: 1 wrong, 0 right, or the share of critiques that find it wrong.
 
     Args:
         votes: For each critique whether the step is wrong; one or more.

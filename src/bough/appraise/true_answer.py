@@ -10,8 +10,8 @@ from bough.tree import Task, Ternary, Tree, counted
 def true_answer(trees: Sequence[Tree], field: str) -> str | None:
     """The true answer of the task of these trees.
 
-    It is the field of the task's data; of a list, also of lists, the first. A task without it has the last action of
-    its first successful path; None without one.
+    It is the field `field` of the task's data, the first element of a list or of nested lists. For a task without the
+    field it is the last action of its first successful path; None without one.
     """
     if not trees:
         return None

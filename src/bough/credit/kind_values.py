@@ -17,14 +17,14 @@ class KindValues:
     """CR-Planner's critics (arXiv 2410.01428): values of a search for each action, and for the kind of each action.
 
     The target at the last token of an action is its q, as in `Searched(target="action")`. An action whose beginning was
-    forced has a kind (`SampleKinds`): the target at its first sampled token, where the beginning has been read, is the
-    mean q of the actions with this beginning, weighted by their visits. One after another with q .8 after 3 visits and
-    .2 after 1: .65. Where the two tokens are the same, the action's q stays.
+    forced has a kind (`SampleKinds`): the target at its first sampled token, after the beginning, is the mean q of
+    the actions with this beginning, weighted by their visits: q .8 with 3 visits and .2 with 1 give .65.
+    Where the two tokens are the same, the action's q stays.
 
     Advantages are those of `Searched`.
 
     Attributes:
-        head: Name of the value head, as `SampleKinds(best=True)` and `CriticRating` read it.
+        head: Name of the value head, as `SampleKinds(best=True)` and `CriticRating` use it.
     """
 
     head: str = "value"

@@ -27,7 +27,7 @@ class QLearning:
     Actions that were not executed, or after which nothing was rated, have no target. A turn's advantage is its target.
 
     Attributes:
-        head: Name of the value head, read by `CriticRating(discount=...)`.
+        head: Name of the value head, used by `CriticRating(discount=...)`.
         discount: Discount of a turn, in (0, 1).
     """
 

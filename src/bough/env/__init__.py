@@ -16,8 +16,8 @@ from bough.env.gymnasium import Gymnasium, gymnasium_env
 from bough.env.host import EnvHost, Host
 from bough.env.http_env import HttpEnv
 from bough.env.inline import InProcessHost
+from bough.env.internal_search import InternalSearch
 from bough.env.joint import ParallelCalls
-from bough.env.linear_search import LinearSearch
 from bough.env.mcp import McpHttp, McpStdio
 from bough.env.miniwob import MiniWob
 from bough.env.openenv import OpenEnv, openenv_env
@@ -82,7 +82,7 @@ __all__ = [
     "HttpEnv",
     "InProcessHost",
     "KnowledgeGraph",
-    "LinearSearch",
+    "InternalSearch",
     "McpHttp",
     "McpStdio",
     "MiniWob",

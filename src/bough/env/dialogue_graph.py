@@ -166,7 +166,7 @@ class DialogueGraph:
 
     def step(self, state: State, action: str) -> Step:
         """Makes a move. Any other text is not valid and costs a turn."""
-        current, move = graph_state(state), action.strip().lower()
+        current, move = dialogue_state(state), action.strip().lower()
         if current.over:
             return Step(state=state, outcome=Outcome.TERMINATED, valid=False)
         node, cost = self.nodes[current.at], 1 / (4 * self.depth)
@@ -186,7 +186,7 @@ class DialogueGraph:
 
     def plan(self, state: State) -> tuple[str, ...] | None:
         """Returns the edges to the goal and the answer; None where the goal is not below, or after the end."""
-        current = graph_state(state)
+        current = dialogue_state(state)
         moves: list[str] = []
         at = current.at
         while at != current.goal:
@@ -252,7 +252,7 @@ def make_graph(branching_factor: int, depth: int, seed: int) -> Mapping[str, Gra
     return made
 
 
-def graph_state(state: State) -> DialogueGraphState:
+def dialogue_state(state: State) -> DialogueGraphState:
     """The value of a state of `DialogueGraph`.
 
     Raises:

@@ -50,7 +50,7 @@ BUGS: Mapping[str, Bug] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class QuestionNode:
     """A node of the question tree.
 
     Attributes:
@@ -84,7 +84,7 @@ class SocraticState:
     """
 
     bugs: tuple[str, ...]
-    questions: tuple[Question, ...] = ()
+    questions: tuple[QuestionNode, ...] = ()
     bug: int = 0
     level: int = 0
     failed: int = 0
@@ -217,7 +217,7 @@ class Socratic:
 
     def _noted(self, current: SocraticState, text: str, reply: str, understood: bool) -> Step:
         """A question or a lesson, as a node of the tree."""
-        node = Question(bug=current.bug, level=current.level, text=text, reply=reply, understood=understood)
+        node = QuestionNode(bug=current.bug, level=current.level, text=text, reply=reply, understood=understood)
         after = replace(current, questions=(*current.questions, node))
         cost = self.teach_cost if text == TEACH else self.question_cost
         if not understood:

@@ -41,7 +41,7 @@ LINE = re.compile(r"\s*([\w][\w .-]{0,40}?)\s*[:=]\s*(\S.*?)\s*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Remembered:
+class SqlMemoryState:
     """The value of a state of `SqlMemory`.
 
     Attributes:
@@ -112,11 +112,11 @@ class SqlMemory:
     def start(self, task: Task) -> State:
         """Returns the first state of a task."""
         inner = self.env.start(task)
-        return _outer(Remembered(inner=inner, rows=(("", _text(inner.observation)),)))
+        return _outer(SqlMemoryState(inner=inner, rows=(("", _text(inner.observation)),)))
 
     def step(self, state: State, action: AgentAction) -> Step:
         """Executes the calls of the inner environment, then the queries."""
-        before = _remembered(state)
+        before = _memory(state)
         queries, rest = _split(action)
         step, after = Step(state=before.inner), replace(before, recalled="")
         if rest is not None:
@@ -137,9 +137,9 @@ class SqlMemory:
 
     def plan(self, state: State) -> tuple[AgentAction, ...] | None:
         """Returns the inner oracle's plan; None too when the inner environment is no `Oracle`."""
-        return self.env.plan(_remembered(state).inner) if isinstance(self.env, Oracle) else None
+        return self.env.plan(_memory(state).inner) if isinstance(self.env, Oracle) else None
 
-    def _answer(self, memory: Remembered, query: ToolCall | str) -> tuple[Message, bool]:
+    def _answer(self, memory: SqlMemoryState, query: ToolCall | str) -> tuple[Message, bool]:
         """The answer to a query, and whether the query was understood."""
         call_id = "" if isinstance(query, str) else query.call_id
         if not isinstance(query, str):
@@ -215,7 +215,7 @@ def _text(observation: Observation) -> str:
     return "\n".join(each.content for each in messages_of(observation))
 
 
-def _outer(memory: Remembered) -> State:
+def _outer(memory: SqlMemoryState) -> State:
     """The state of the agent: the inner observation, and the tool beside the inner tools."""
     inner = memory.inner
     key = content_hash(f"{inner.key}\n{memory.rows}\n{memory.recalled}") if inner.key else ""
@@ -223,8 +223,8 @@ def _outer(memory: Remembered) -> State:
     return replace(inner, key=key, value=memory, tools=tools)
 
 
-def _remembered(state: State) -> Remembered:
-    if not isinstance(state.value, Remembered):
+def _memory(state: State) -> SqlMemoryState:
+    if not isinstance(state.value, SqlMemoryState):
         raise TypeError(
             f"SqlMemory: got a state with a value of type {type(state.value).__name__}; need one of its own"
         )

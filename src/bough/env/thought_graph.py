@@ -154,7 +154,7 @@ class ThoughtGraph:
 
     def step(self, state: State, action: str) -> Step:
         """Executes a transformation of the controller, or takes an answer of the solver."""
-        current = graph_state(state)
+        current = thought_state(state)
         if current.over:
             return Step(state=state, outcome=Outcome.TERMINATED, valid=False)
         if current.move:
@@ -186,7 +186,7 @@ class ThoughtGraph:
         The move follows one schedule: split lists longer than `reach`, solve the parts, refine answers with errors,
         merge, and submit.
         """
-        current = graph_state(state)
+        current = thought_state(state)
         if current.move:
             return (_text(sorted(_wanted(current))),)
         found = None if current.over else self._schedule(current, (0, len(current.numbers)))
@@ -309,7 +309,7 @@ def sort_errors(answer: Sequence[int], numbers: Sequence[int]) -> int:
     return wrong + (have - need).total() + (need - have).total()
 
 
-def graph_state(state: State) -> ThoughtGraphState:
+def thought_state(state: State) -> ThoughtGraphState:
     """The value of a state of `ThoughtGraph`.
 
     Raises:

@@ -7,10 +7,10 @@ from pathlib import Path
 from bough.env import Closing, seats_of
 from bough.evaluate.baselines import oracle_return, random_return
 from bough.evaluate.dataset import DatasetMeasures, measure
-from bough.store import RunDirectory, StoreError, read_trees
+from bough.store import RunDirectory, stored_trees
 from bough.train.run import Run
 from bough.train.start import load_run
-from bough.tree import Credited, Task, Tree
+from bough.tree import Task
 
 LONGEST = 1000
 """Maximum number of actions of an episode where the run has no limit of turns."""
@@ -43,7 +43,7 @@ def measure_run(
     """
     directory = RunDirectory.open(target)
     found = stored_trees(trees or directory.trees)
-    others = stored_trees(_trees_of(reference)) if reference is not None else []
+    others = stored_trees(reference) if reference is not None else []
     if random is None or best is None:
         with directory.in_its_folder() as there:
             run = load_run(there)
@@ -52,24 +52,6 @@ def measure_run(
         random = played_random if random is None else random
         best = played_best if best is None else best
     return measure(found, random_return=random, best_return=best, reference=others)
-
-
-def stored_trees(place: Path) -> list[Tree]:
-    """The trees of a file, or of all files of a folder.
-
-    Raises:
-        StoreError: when there are none.
-    """
-    files = sorted(place.glob("*.safetensors")) if place.is_dir() else [place]
-    if not files or not place.exists():
-        raise StoreError(
-            f"{place}: got no files of trees; set checkpointing.trees_every in the run, or name other trees"
-        )
-    return [
-        each.rewarded.tree if isinstance(each, Credited) else each if isinstance(each, Tree) else each.tree
-        for file in files
-        for each in read_trees(file)
-    ]
 
 
 def sentences(found: DatasetMeasures) -> list[str]:
@@ -93,11 +75,6 @@ def sentences(found: DatasetMeasures) -> list[str]:
     else:
         lines.append("state-action coverage: needs a reference data set")
     return lines
-
-
-def _trees_of(place: Path) -> Path:
-    """The folder of trees of a run directory; any other path is that of trees."""
-    return RunDirectory.open(place).trees if (place / "config.json").is_file() else place
 
 
 def _baselines(run: Run, tasks: Sequence[Task], seed: int) -> tuple[float, float]:

@@ -16,12 +16,12 @@ from bough.config.override import override
 from bough.credit import compute_credit
 from bough.export.conversations import conversations
 from bough.export.pair_filter import ANY, PairFilter
-from bough.export.sources import of_seats, policy_renderer, rewarded_trees, tree_files
+from bough.export.sources import of_seats, policy_renderer, rewarded_trees
 from bough.export.transcriber import NotRepresentable, Transcriber
 from bough.lazy import torch
 from bough.objective import LossInputs, Normalizer, Pairs
 from bough.objective.pairs import PreferencePairs, TurnSets
-from bough.store import RunDirectory
+from bough.store import RunDirectory, tree_files
 from bough.store.atomic import write_bytes
 from bough.train.revise import Reader, Revise, RevisedPath
 from bough.train.run import Run

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bough.policy.chat import ChatRenderer
-from bough.store import RunDirectory, StoreError, read_conversations, read_trees
+from bough.store import RunDirectory, read_conversations, read_trees
 from bough.train.message_trees import message_trees
 from bough.train.revise import Reader
 from bough.train.run import Run
@@ -13,21 +13,6 @@ from bough.train.start import load_run
 from bough.tree import Credited, Rewarded, Tree, seat_of_task_id
 
 TREES = ".safetensors"
-
-
-def tree_files(place: Path) -> list[Path]:
-    """The files of trees at a path.
-
-    Raises:
-        StoreError: when there are none.
-    """
-    place = place.absolute()
-    found = sorted(place.glob(f"*{TREES}")) if place.is_dir() else [place]
-    if not found or not place.exists():
-        raise StoreError(
-            f"{place}: got no files of trees; set checkpointing.trees_every in the run, or name other trees by --trees"
-        )
-    return found
 
 
 def rewarded_trees(run: Run, file: Path, renderer: ChatRenderer) -> list[Rewarded]:

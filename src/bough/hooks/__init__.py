@@ -1,8 +1,8 @@
 """Hooks: stateful helpers that run between reward and credit, and resume bit for bit."""
 
 from bough.hooks.attention_reward import AttentionReward
-from bough.hooks.deficient import Deficient
 from bough.hooks.exit import ExIt
+from bough.hooks.failure_sampling import FailureSampling
 from bough.hooks.fewest_calls import FewestCalls
 from bough.hooks.hindsight import Hindsight
 from bough.hooks.hook import HookRecipe
@@ -16,7 +16,7 @@ from bough.hooks.worst_cases import WorstCases
 
 __all__ = [
     "AttentionReward",
-    "Deficient",
+    "FailureSampling",
     "ExIt",
     "FewestCalls",
     "Hindsight",

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol, TypeAlias, TypeVar, cast, runtime_checkable
 
 import numpy as np
@@ -88,13 +89,13 @@ class PolicyAccess:
             first batch, and for recipes that need `REFERENCE`.
         attention: By text, [t, t] of its t tokens: the present policy's attention, the mean over layers and heads.
         text: The text of tokens.
-        stored_trees: The rewarded trees of a file, or of all files of a folder.
+        stored_trees: The rewarded trees of a file, or of all files of a folder or of the directory of a run.
     """
 
     reference_states: Callable[[Texts], Tensor]
     attention: Callable[[Texts], list[NDArray[np.float32]]]
     text: Callable[[Sequence[int]], str]
-    stored_trees: Callable[[str], list[Rewarded]]
+    stored_trees: Callable[[Path], list[Rewarded]]
 
 
 @runtime_checkable

@@ -6,7 +6,7 @@ from typing import Literal
 import numpy as np
 
 from bough.hooks.fewest import FewestState
-from bough.tree import Bools, Floats, Tree, token_node
+from bough.tree import Bools, Floats, sampled_tokens
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,8 +65,3 @@ class LengthHistory:
         over = np.minimum(0.0, -(tokens - 1.1 * fewest) / fewest)
         short = np.maximum(0.0, 1.0 - tokens / fewest)
         return self.weight * np.where(success, short + np.maximum(-0.7, over), np.maximum(-1.0, over))
-
-
-def sampled_tokens(tree: Tree) -> Floats:
-    """[N]: the sampled tokens of each node."""
-    return np.bincount(token_node(tree), tree.sampled, minlength=tree.nodes).astype(np.float64)

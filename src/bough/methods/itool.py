@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from bough.credit import Searched
-from bough.hooks import Deficient
+from bough.hooks import FailureSampling
 from bough.objective import Pairs, SimPo
 from bough.search import mcts
 from bough.train import Run, World
@@ -16,8 +16,8 @@ def itool(
 
     Assumes an environment that can step a state twice. The warm-up's demonstrations are imitated in `stages`, the
     shortest first. A step of the run is a round: a search of `batch_tasks` tasks, drawn by the share of their paths
-    that failed (`Deficient`), then passes of SimPO over pairs of actions at one node, the best value over the worst,
-    that differ by `gap` or more. Beta 2.5, gamma 0.5 and three actions a node are the paper's.
+    that failed (`FailureSampling`), then passes of SimPO over pairs of actions at one node. A pair is the best value
+    over the worst, `gap` or more apart. Beta 2.5, gamma 0.5 and three actions a node are the paper's.
 
     The paper searches fragments of one tool call, five iterations deep at most three, values them by overlap with the
     reference or by the model's own judgement, and drops pairs with similar texts; here a node is a turn, its value the
@@ -33,7 +33,7 @@ def itool(
     """  # noqa: D403 - the name of the paper
     return world.run(
         explorer=mcts(width=3, simulations=simulations),
-        hooks=(Deficient(),),
+        hooks=(FailureSampling(),),
         credit=Searched(),
         objective=SimPo(pairs=Pairs(unit="turn", gap=gap)),
         regularizers=(),

@@ -51,7 +51,7 @@ def scope(
     blame: Blame = FirstInvalid() if teacher else FirstOracleMistake(invalid=invalid)
     if judge:
         blame = FirstPoorAction(quality=LlmJudge(role=judge))
-    loss: Objective = OffPolicyClip(objective=add(PpoClip(), world.regularizers), mu=mu, other="before", shape=0.0)
+    loss: Objective = OffPolicyClip(objective=add(PpoClip(), world.regularizers), mu=mu, denominator="old", shape=0.0)
     run = world.run(
         explorer=Correct(n=n, most=most, blame=blame, teacher=teacher),
         objective=loss,

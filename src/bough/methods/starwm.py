@@ -13,7 +13,7 @@ def starwm(world: World, *, mu: float = 0.5, per_tree: int = 4) -> Run:
     policy is not trained. `StarWm` then searches with it: generate, simulate, refine.
 
     Try: `bough train starwm --on sokoban`
-    Try: `bough search runs/grpo_sokoban 'StarWm(foresee=Foresee(role=world))'
+    Try: `bough search runs/grpo_sokoban 'StarWm(expand=SimulateAndRefine(role=world))'
     models.world='FrozenCheckpoint(run=runs/starwm_sokoban)'`
 
     Args:

@@ -23,12 +23,12 @@ from bough.tree.needs import (
 class OffPolicyClip:
     """A teacher's tokens with an off-policy ratio and a clip (as LUFFY, arXiv 2504.14945); needs demonstrations.
 
-    With r the ratio of the trained policy's probability p of a demonstrated token to another's:
+    With r the ratio of the trained policy's probability p of a demonstrated token to a denominator:
 
         loss = (1 - mu) * objective of sampled tokens - mu * mean over demonstrated tokens of min(f(r), 1 + high)
 
-        other="certain"   r = p, as if the teacher had been certain of its token; never clipped
-        other="before"    r = p / p before the update; the gradient ends when the step has made the token likely enough
+        denominator="one"   r = p, as if the teacher had been certain of its token; never clipped
+        denominator="old"   r = p / p before the update; no gradient once r exceeds 1 + high
 
     f(r) = r / (r + shape) with a `shape` above 0, else r. Shaping gives unlikely tokens more gradient. With p = .02 and
     shape = .1 f is .1667, and its gradient with respect to log p is .1389; without shape both are .02. The advantage
@@ -41,14 +41,14 @@ class OffPolicyClip:
     Attributes:
         objective: The loss on sampled tokens.
         mu: Weight of the demonstrated tokens, in [0, 1].
-        other: The denominator of the ratio.
+        denominator: The denominator of the ratio.
         shape: Constant of the shaping, >= 0; 0 for no shaping.
         high: Distance of the upper bound above 1, >= 0.
     """
 
     objective: Objective = PpoClip()
     mu: float = 0.5
-    other: Literal["certain", "before"] = "certain"
+    denominator: Literal["one", "old"] = "one"
     shape: float = 0.1
     high: float = 0.2
 
@@ -61,8 +61,8 @@ class OffPolicyClip:
 
     @property
     def needs(self) -> frozenset[Need]:
-        """Demonstrations, and the log-probabilities before the update for other="before"."""
-        return frozenset({DEMONSTRATIONS} | ({OLD_LOGPROBS} if self.other == "before" else set[Need]()))
+        """Demonstrations, and the log-probabilities before the update for denominator="old"."""
+        return frozenset({DEMONSTRATIONS} | ({OLD_LOGPROBS} if self.denominator == "old" else set[Need]()))
 
     @property
     def gives(self) -> frozenset[Need]:
@@ -73,15 +73,15 @@ class OffPolicyClip:
         """Computes the loss.
 
         Raises:
-            ValueError: when the columns lack `expert`, or `old` for other="before".
+            ValueError: when the columns lack `expert`, or `old` for denominator="old".
         """
-        if columns.expert is None or (columns.old is None and self.other == "before"):
+        if columns.expert is None or (columns.old is None and self.denominator == "old"):
             missing = "expert" if columns.expert is None else "old"
             raise ValueError(f"OffPolicyClip: got columns without `{missing}`; need demonstrations in the run")
         sampled = self.objective(take(columns, ~columns.expert))
         expert = columns.select(columns.expert)
-        other = torch.zeros_like(expert.logprob) if self.other == "certain" or expert.old is None else expert.old
-        ratio = (expert.logprob - other).clamp(max=math.log1p(self.high) + 1.0).exp()
+        old = torch.zeros_like(expert.logprob) if self.denominator == "one" or expert.old is None else expert.old
+        ratio = (expert.logprob - old).clamp(max=math.log1p(self.high) + 1.0).exp()
         shaped = ratio / (ratio + self.shape) if self.shape else ratio
         value = (expert.loss_weight * shaped.clamp(max=1 + self.high)).sum()
         metrics = {

@@ -18,9 +18,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any, cast
 
-from bough.evaluate.measure_run import stored_trees
 from bough.plan.workload import TreeWork, tree_work
-from bough.store import RunDirectory, StoreError, read_metrics
+from bough.store import RunDirectory, StoreError, read_metrics, stored_trees
 
 MAX_TREES = 256
 """Maximum number of stored trees that a plan draws from."""

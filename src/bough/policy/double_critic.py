@@ -69,7 +69,7 @@ class DoubleCritic(nn.Module):
         row = torch.arange(len(turns), device=device)
         before = hidden[row, torch.tensor([turn.read for turn in turns], device=device) - 1]
         end = hidden[row, torch.as_tensor(lengths, device=device) - 1]
-        return TurnValues(q=both(self.q, end), v=both(self.v, before), after=both(self.v, end))
+        return TurnValues(q=head_values(self.q, end), v=head_values(self.v, before), after=head_values(self.v, end))
 
 
 def mlp_head(width: int, inputs: int | None = None) -> nn.Module:
@@ -80,7 +80,7 @@ def mlp_head(width: int, inputs: int | None = None) -> nn.Module:
     return nn.Sequential(nn.Linear(inputs or width, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU(), last)
 
 
-def both(heads: nn.ModuleList, hidden: Tensor) -> Tensor:
+def head_values(heads: nn.ModuleList, hidden: Tensor) -> Tensor:
     """[n, 2]: the values of two heads at hidden states [n, W]."""
     return torch.cat([head(hidden) for head in heads], dim=-1)
 

@@ -3,6 +3,7 @@
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -10,13 +11,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from bough.policy.double_critic import both, mlp_head, with_values
+from bough.policy.double_critic import head_values, mlp_head, with_values
 from bough.policy.frozen_critic import FrozenCritic
 from bough.policy.replay_buffer import Turn, turns_of
 from bough.policy.seeding import seeded
 from bough.tree import Floats, Rewarded, Tree, TruncatedBy
 
 HiddenStates: TypeAlias = Callable[[Sequence[NDArray[np.int32]]], Tensor]
+"""[n, W]: the last hidden states of n texts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +61,7 @@ class FrozenCriticState:
         """The turns of the steps so far; empty once the critic is trained."""
         self._settings, self._device, self._seed = settings, device, seed
         self._states: HiddenStates | None = None
-        self._stored: Callable[[str], list[Rewarded]] | None = None
+        self._stored: Callable[[Path], list[Rewarded]] | None = None
         self._observed = 0
         self._metrics: dict[str, float] = {}
 
@@ -88,7 +90,8 @@ class FrozenCriticState:
             ValueError: when no turn was executed.
         """
         assert self._stored is not None
-        parts = [*self.data, *self._transitions([each for path in self._settings.data for each in self._stored(path)])]
+        stored = [each for path in self._settings.data for each in self._stored(Path(path))]
+        parts = [*self.data, *self._transitions(stored)]
         if not parts:
             raise ValueError("FrozenCritic: got no turn that was executed; need more data or warmup_steps")
         columns = {each.name: torch.cat([getattr(part, each.name) for part in parts]) for each in fields(Transitions)}
@@ -154,7 +157,7 @@ class FrozenCriticState:
         values: Floats = np.zeros((len(turns), 4), dtype=np.float32)
         if self.heads is not None and turns:
             state, action = self._of_turns([turn for _, turn in turns])
-            found = torch.cat([both(self.heads.q, action), both(self.heads.v, state)], dim=1)
+            found = torch.cat([head_values(self.heads.q, action), head_values(self.heads.v, state)], dim=1)
             values = found.cpu().numpy()
             self._metrics["frozen/q"] = float(values[:, :2].min(axis=1).mean())
         return with_values(rewarded, [node for node, _ in turns], values)
@@ -177,10 +180,10 @@ def fit(data: Transitions, settings: FrozenCritic, seed: int, metrics: dict[str,
         rows = torch.as_tensor(generator.integers(count, size=min(count, settings.batch_turns)))
         some = data[rows.to(data.reward.device)]
         with torch.no_grad():
-            ahead = some.goes_on[:, None] * both(slow.v, some.after)
-            q_target, v_target = some.reward[:, None] + settings.discount * ahead, both(slow.q, some.action)
-        q_loss = (both(heads.q, some.action) - q_target).square().sum(1).mean()
-        v_loss = (both(heads.v, some.state) - v_target).square().sum(1).mean()
+            ahead = some.goes_on[:, None] * head_values(slow.v, some.after)
+            q_target, v_target = some.reward[:, None] + settings.discount * ahead, head_values(slow.q, some.action)
+        q_loss = (head_values(heads.q, some.action) - q_target).square().sum(1).mean()
+        v_loss = (head_values(heads.v, some.state) - v_target).square().sum(1).mean()
         adam.zero_grad(set_to_none=True)
         (q_loss + v_loss).backward()  # pyright: ignore[reportUnknownMemberType]
         adam.step()  # pyright: ignore[reportUnknownMemberType]

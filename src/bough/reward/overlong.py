@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bough.tree import Floats, Tree, counted, sum_to_root, token_node
+from bough.tree import Floats, Tree, counted, sampled_tokens, sum_to_root
 from bough.tree.endings import last_action
 
 
@@ -54,8 +54,7 @@ class Overlong:
         last = last_action(tree)[ends]
         if len(np.unique(last)) < len(last):
             raise ValueError(f"Overlong: got an action of task {tree.task.id} that ends several paths; need one each")
-        sampled = np.bincount(token_node(tree), tree.sampled, minlength=tree.nodes).astype(np.float64)
-        over = sum_to_root(tree, sampled)[ends] - (self.limit_tokens - self.buffer_tokens)
+        over = sum_to_root(tree, sampled_tokens(tree))[ends] - (self.limit_tokens - self.buffer_tokens)
         paid = np.zeros(tree.nodes, dtype=np.float64)
         paid[last] = 0.0 - self.factor * np.clip(over / self.buffer_tokens, 0.0, 1.0 if self.capped else None)
         return paid

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bough.tree import Bools, Floats, Kind, Outcome, StageError, Tree, Verdict, leaves
+from bough.tree import Bools, Floats, Kind, Outcome, StageError, Tree, Verdict, begins_turn, leaves, turn_start
 from bough.tree.needs import Need, appraised
 
 
@@ -55,7 +55,7 @@ class PotentialShaping:
 
     def _pay(self, tree: Tree) -> Floats:
         value, known = state_potentials(tree, self.column)
-        begins = turn_begins(tree)
+        begins = begins_turn(tree)
         paid = np.zeros(tree.nodes)
         paid[begins] = -value[tree.parent[begins]]
         inner = known & (np.arange(tree.nodes) > 0)
@@ -109,12 +109,6 @@ class PotentialGain:
         return paid
 
 
-def turn_begins(tree: Tree) -> Bools:
-    """[N] bool: the first `ACTION` node of each turn."""
-    acts = tree.kind == Kind.ACTION
-    return acts & ~acts[tree.parent]
-
-
 def state_potentials(tree: Tree, column: str) -> tuple[Floats, Bools]:
     """[N] float64 and [N] bool: the potential of the state at each node that a turn begins from, and where it is known.
 
@@ -130,11 +124,8 @@ def state_potentials(tree: Tree, column: str) -> tuple[Floats, Bools]:
             f"column: got {column!r} and a tree with the columns {sorted(tree.appraisals)} (task {tree.task.id}); need "
             "a tree that has been appraised"
         )
-    place = np.arange(tree.nodes)
-    acts, begins = tree.kind == Kind.ACTION, turn_begins(tree)
-    for node in np.flatnonzero(acts).tolist():
-        place[node] = tree.parent[node] if begins[node] else place[tree.parent[node]]
-    rated = acts & (appraisal.verdict == Verdict.OK)
+    place = tree.parent[turn_start(tree)]
+    rated = (tree.kind == Kind.ACTION) & (appraisal.verdict == Verdict.OK)
     count = np.bincount(place[rated], minlength=tree.nodes)
     total = np.bincount(place[rated], appraisal.value[rated], minlength=tree.nodes)
     return total / np.maximum(count, 1), count > 0

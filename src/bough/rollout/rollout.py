@@ -28,7 +28,6 @@ class Rollout:
     """The operations of an explorer: `root` once, then `advance` from any cursor, any number of times and concurrently.
 
     A turn can also be split: `sample` samples an action or a piece of one, and `execute` executes it, later or never.
-
     A fault of the environment or the engine ends a path as `FAILED`, with the fault in the leaf's info; the explorer
     may retry. Where a budget of the tree is exceeded, `advance` truncates the path, and other operations with a cost
     raise `BudgetExceeded` before they change anything.

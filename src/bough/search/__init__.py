@@ -7,7 +7,7 @@ from bough.lazy import make_callable
 from bough.search.a_star import Bounded, TurnsToGo, a_star
 from bough.search.agent_q import agent_q
 from bough.search.agent_swift import EachKind, GuidedDescend, UncertainUct, agent_swift
-from bough.search.aries import Aries, Votes
+from bough.search.aries import Aries, SampleCount
 from bough.search.ats import ats
 from bough.search.backup import AdvantageBackup, MaxBackup, MeanBackup, NegamaxBackup, SoftmaxBackup, SumBackup
 from bough.search.best_first import beam, best_first
@@ -28,7 +28,6 @@ from bough.search.doraemon import doraemon
 from bough.search.draw_open import DrawOpen, UntilEnds
 from bough.search.dts import dts
 from bough.search.embedded import Cosine, Embedded
-from bough.search.env_info import EnvInfo
 from bough.search.ets import RougeL, Similarity, Sparse, ets
 from bough.search.evaluate import ConstantValue, CriticValue, OracleValue, RolloutValue
 from bough.search.expand import Admissible, Sample
@@ -62,11 +61,11 @@ from bough.search.score import AStarCost, Likelihood, NodeValue, Puct, QValue, R
 from bough.search.search import Search
 from bough.search.shared_states import KnownActions, ShareStates
 from bough.search.spar import spar
-from bough.search.star_wm import Foresee, StarWm
+from bough.search.star_wm import SimulateAndRefine, StarWm
 from bough.search.step_info import InfoValue, PruneByInfo
 from bough.search.step_q import step_q
 from bough.search.subgoal import SubgoalHint, SubgoalValue
-from bough.search.subgoals import Subgoals
+from bough.search.subgoal_search import SubgoalSearch
 from bough.search.surrogate import Surrogate
 from bough.search.tool_chain import PlanCost, tool_chain
 from bough.search.tree import SearchTree
@@ -105,7 +104,6 @@ __all__ = [
     "DrawOpen",
     "EachKind",
     "Embedded",
-    "EnvInfo",
     "EnvReturn",
     "Evaluate",
     "ExecuteAndEvaluate",
@@ -113,7 +111,7 @@ __all__ = [
     "FewestMatches",
     "FinishPathFirst",
     "FixedHint",
-    "Foresee",
+    "SimulateAndRefine",
     "ForkAfterValid",
     "GuidedDescend",
     "Hint",
@@ -175,7 +173,7 @@ __all__ = [
     "StarWm",
     "SubgoalHint",
     "SubgoalValue",
-    "Subgoals",
+    "SubgoalSearch",
     "SumBackup",
     "Surrogate",
     "TreeInstruct",
@@ -187,7 +185,7 @@ __all__ = [
     "UntilEnds",
     "VisitCount",
     "Vote",
-    "Votes",
+    "SampleCount",
     "WebDreamer",
     "a_star",
     "agent_q",

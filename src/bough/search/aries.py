@@ -13,7 +13,7 @@ from bough.search.tree import SearchTree
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Votes:
+class SampleCount:
     """Rates an action by the number of samples that are equal to it."""
 
     async def __call__(self, tree: SearchTree, node: SearchNode, children: Sequence[SearchNode]) -> Sequence[float]:
@@ -49,7 +49,7 @@ class Aries:
         search = Search(
             select=Level(),
             expand=Sample(width=self.votes),
-            rate=Votes(),
+            rate=SampleCount(),
             prune=(CommitToExecuted(),),
             eager=True,
             max_evaluated=1,

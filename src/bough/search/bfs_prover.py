@@ -9,7 +9,7 @@ from bough.search.score import Likelihood
 from bough.search.search import Search
 from bough.search.shared_states import KnownActions, ShareStates
 from bough.search.subgoal import REACHED, SubgoalHint, SubgoalValue
-from bough.search.subgoals import Subgoals
+from bough.search.subgoal_search import SubgoalSearch
 
 
 def bfs_prover(width: int = 4, alpha: float = 1.0) -> Search:
@@ -27,7 +27,7 @@ def bfs_prover(width: int = 4, alpha: float = 1.0) -> Search:
 
 def bfs_prover_v2(
     provers: int = 4, width: int = 4, alpha: float = 2.0, expansions: int = 100, revisions: int = 2, attempts: int = 2
-) -> Subgoals:
+) -> SubgoalSearch:
     """BFS-Prover-V2 (arXiv 2509.06493): a planner's subgoals, provers that share states, likelihood; needs forks.
 
     Needs state keys, and an engine that scores tokens. A planner divides the task into subgoals. For each one a search
@@ -40,7 +40,7 @@ def bfs_prover_v2(
     The likelihood is that of the action without the hint, normalised by the depth from the start of the task. The
     method `bfs_prover_v2` trains the prover.
     """
-    return Subgoals(
+    return SubgoalSearch(
         search=Search(
             select=Best(by=PathRating(alpha=alpha), width=provers),
             expand=KnownActions(expand=Sample(width=width, hint=SubgoalHint())),

@@ -56,7 +56,7 @@ def board_games(width: int = 4, simulations: int = 64, c: float = 1.5, moves: in
 
     The paper's model also predicts the states, the legal actions and the values. Here the environment gives the states,
     the policy plays games to the end for the values, and `PayoffValue(evaluate=CriticValue())` takes a critic. The
-    internal search of the paper is an environment, `LinearSearch`, in the world `board_games`.
+    internal search of the paper is an environment, `InternalSearch`, in the world `board_games`.
 
     Try: `bough train grpo --on board_games`
     Try: `bough search grpo 'board_games()' --on board_games

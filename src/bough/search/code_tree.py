@@ -1,17 +1,18 @@
 """CodeTree: strategies, programs and repairs in one tree, guided by tests and by a critic that accepts or rejects."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from bough.appraise.prompts import LabelParser, NumberParser, Reader, check_places
 from bough.engine import Sampling
-from bough.search.env_info import EnvInfo
+from bough.search.combine import EnvReturn
 from bough.search.frontier import DepthFirst
 from bough.search.ideas import Ideas
 from bough.search.node import SearchNode
 from bough.search.pieces import Evaluate
 from bough.search.questions import asked, story
 from bough.search.search import Search
+from bough.search.step_info import InfoValue
 from bough.search.tree import SearchTree
 from bough.tree.needs import POLICY, Need, roles
 
@@ -38,6 +39,8 @@ ACCEPTED = 2.0
 """Value of a program that passes all visible tests and that the critic accepts."""
 RATED = 1 / 3
 """Largest share of the critic's rating in a value."""
+VISIBLE_TESTS = InfoValue(name="visible", success=None, otherwise=EnvReturn(last=True))
+"""The share of the visible tests that the last program passes; without it the last reward."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +92,7 @@ class ProgramCritic:
         role: The role whose model is the critic.
     """
 
-    tests: Evaluate = field(default_factory=EnvInfo)
+    tests: Evaluate = VISIBLE_TESTS
     rate: str = RATE
     verify: str = VERIFY
     sampling: Sampling | None = None
@@ -141,8 +144,8 @@ def code_tree(width: int = 3, programs: int = 20) -> Search:
     program that passes all. An accepted program ends the search. The thinker then lists repairs from the results of the
     tests and the critic's text; a program with a lower value than the one it repairs is not repaired further. The
     hidden tests have no influence where a task has visible ones; without them the reward is the share of tests.
-    `limits.turns` is the depth (3 in the paper), and `programs` the maximum number of
-    programs. The answer is the program of the highest value.
+    `limits.turns` is the depth (3 in the paper), `programs` the maximum number of programs. The answer is the program
+    of the highest value.
 
     The released code also prunes a program of equal value that lies deeper than its rating, and accepts a program at
     the last depth whose parent passed the visible tests, too. Without an accepted program its answer is the last one

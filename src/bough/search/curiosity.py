@@ -22,8 +22,8 @@ class Curiosity:
         value = mean over the actions of the path of exp(-((s - peak) / spread)^2 / 2)
 
     s is the mean of -log p over the tokens of an action, nats, under the model of a role: one call for a node. With
-    peak 1.5 and spread .75, s of 0, 1.5 and 3 give .1353, 1 and .1353: what is expected and what is incoherent are
-    worth the same. It also evaluates the ends of paths, in a search with `success_value=None`.
+    peak 1.5 and spread .75, s of 0, 1.5 and 3 give .1353, 1 and .1353: expected and incoherent steps have one value.
+    It also evaluates the ends of paths, in a search with `success_value=None`.
 
     Experimental: the paper mixes such an index with learned features in a value model; its numbers could not be
     checked.

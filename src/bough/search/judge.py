@@ -40,7 +40,8 @@ class Judge:
         read: Converts an answer to a value: `LabelParser` of a table, or a `NumberParser` in a range.
         sampling: Sampling settings of the answers; None for the agent's.
         role: The role whose model answers.
-        keep: Whether the infos of the tree hold the questions and answers (`bough.tree.asked_in`), to train the judge.
+        keep: Whether the infos of the tree hold the questions and answers (`bough.tree.AnsweredQuestion`), to train the
+            judge.
     """
 
     n: int = 1

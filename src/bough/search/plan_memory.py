@@ -7,13 +7,11 @@ from pathlib import Path
 from typing import TypeAlias
 
 from bough.explore.text_similarity import common_subsequence, rouge_l
-from bough.store import StoreError, read_trees
+from bough.store import stored_trees
 from bough.tree import (
     Action,
     AgentAction,
-    Credited,
     Kind,
-    Rewarded,
     Ternary,
     ToolCall,
     Tree,
@@ -24,6 +22,7 @@ from bough.tree import (
 )
 
 Plans: TypeAlias = Sequence[Sequence[str]]
+"""Plans, each the texts of its actions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,8 +68,8 @@ def similarity(plan: Sequence[str], memory: Plans) -> float:
 def position(action: str, memory: Plans) -> float:
     """How late an action comes in the plans of a memory, in (0, 1], on average; 0 without plans.
 
-    The last action of a plan is at 1, and the second of four at .5. Plans without the action don't count. An action of
-    no plan counts as the one with the most similar text.
+    The last action of a plan is at 1, and the second of four at .5. Plans without the action don't count. An action
+    that no plan has counts as the one with the most similar text.
     """
     known = {each for plan in memory for each in plan}
     if not known:
@@ -84,19 +83,7 @@ def position(action: str, memory: Plans) -> float:
 @cache
 def _stored(place: Path, arguments: bool) -> tuple[tuple[str, ...], ...]:
     """The plans of the trees at a path, in the order of the files."""
-    folder = place / "trees" if (place / "trees").is_dir() else place
-    files = sorted(folder.glob("*.safetensors")) if folder.is_dir() else [folder]
-    if not files or not folder.exists():
-        raise StoreError(
-            f"PlanMemory.trees: got {place}, without files of trees; need the directory of a search with --out, or of "
-            "a run with checkpointing.trees_every"
-        )
-    return tuple(plan for file in files for each in read_trees(file) for plan in _solved(_tree(each), arguments))
-
-
-def _tree(each: Tree | Rewarded | Credited) -> Tree:
-    rewarded = each.rewarded if isinstance(each, Credited) else each
-    return rewarded if isinstance(rewarded, Tree) else rewarded.tree
+    return tuple(plan for tree in stored_trees(place) for plan in _solved(tree, arguments))
 
 
 def _solved(tree: Tree, arguments: bool) -> Iterator[tuple[str, ...]]:

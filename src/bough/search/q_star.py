@@ -46,7 +46,8 @@ def q_star(weight: float = 1.0, width: int | None = None, discount: float = 0.9,
     step and one pass for a node, where A* has one of each for every child. Needs state keys.
 
     The method `q_star` trains the critic. In the paper the network has one output for each action of a fixed set;
-    here the actions are texts after a shared state, and the pass reads the state once. `rate=Likely()` needs no critic.
+    here the actions are texts after a shared state, and the pass computes the state once. `rate=Likely()` needs
+    no critic.
 
     Args:
         weight: Weight of the turns so far, from 0 to 1.

@@ -11,7 +11,7 @@ from bough.explore.turn_texts import turn_texts
 from bough.rollout.cursor import Cursor
 from bough.search.node import SearchNode
 from bough.search.tree import SearchTree
-from bough.tree import Asked, instructions_in, keep_asked, plain_text, text_in
+from bough.tree import AnsweredQuestion, instructions_in, plain_text, store_question, text_in
 from bough.tree.needs import POLICY
 
 Answer = TypeVar("Answer")
@@ -64,7 +64,7 @@ async def asked(
         read: Parses the answer.
         sampling: Sampling settings of the answer; None for the agent's.
         role: The role whose model answers.
-        keep: Whether the info of the node's action holds the question and its answer (`bough.tree.Asked`).
+        keep: Whether the info of the node's action holds the question and its answer (`bough.tree.AnsweredQuestion`).
 
     Returns:
         The parsed answer; None without one, which counts as `RolloutCounts.unanswered`.
@@ -82,17 +82,17 @@ async def asked(
         if answer is not None:
             if keep:
                 value = answer if isinstance(answer, float) else None
-                _keep(tree, node, name, Asked(system=system, text=text, answer=generated, value=value))
+                _keep(tree, node, name, AnsweredQuestion(system=system, text=text, answer=generated, value=value))
             return answer
     unanswered(tree)
     return None
 
 
-def _keep(tree: SearchTree, node: SearchNode, name: Sequence[int | str], asked: Asked) -> None:
+def _keep(tree: SearchTree, node: SearchNode, name: Sequence[int | str], question: AnsweredQuestion) -> None:
     """Store a question and its answer in the info of the node's action; `name` is its kind, and a number if any."""
     info = tree.rollout.builder.nodes[0 if node.draft is None else node.draft.node].info
     number = name[1] if len(name) > 1 else 0
-    keep_asked(info, str(name[0]), int(number), asked)
+    store_question(info, str(name[0]), int(number), question)
 
 
 def unanswered(tree: SearchTree) -> None:

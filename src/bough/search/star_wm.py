@@ -22,7 +22,7 @@ from bough.tree.needs import POLICY, Need, roles
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Foresee:
+class SimulateAndRefine:
     """Proposes one action, refined after a simulation of it (StarWM, arXiv 2602.14857).
 
     The policy samples an action; the world model predicts the observation after it; the policy samples again with both
@@ -44,8 +44,10 @@ class Foresee:
 
     def __post_init__(self) -> None:
         if self.rounds < 1 or self.max_tokens < 1:
-            raise ValueError(f"Foresee: got rounds={self.rounds}, max_tokens={self.max_tokens}; need at least 1")
-        check_places("Foresee.text", self.text, "action", "observation")
+            raise ValueError(
+                f"SimulateAndRefine: got rounds={self.rounds}, max_tokens={self.max_tokens}; need 1 or more"
+            )
+        check_places("SimulateAndRefine.text", self.text, "action", "observation")
 
     @property
     def needs(self) -> frozenset[Need]:
@@ -91,19 +93,19 @@ class Foresee:
 class StarWm:
     """StarWM (arXiv 2602.14857): generate, simulate, refine: a world model's prediction corrects each action.
 
-    It follows one path in the real environment and needs no forks. The world model is the model of `foresee.role`; the
+    It follows one path in the real environment and needs no forks. The world model is the model of `expand.role`; the
     method `starwm` trains it. The paper's world model is a separate 8B model that predicts the game five seconds ahead
     from observations in five sections; here it predicts the next observation of any environment of texts.
 
     Try: `bough search runs/grpo_sokoban 'StarWm()'`
 
     Attributes:
-        foresee: Proposes the actions.
+        expand: Proposes the actions.
     """
 
-    foresee: Foresee = Foresee()
+    expand: SimulateAndRefine = SimulateAndRefine()
 
     async def __call__(self, rollout: Rollout) -> None:
         """Grow the tree."""
-        search = Search(select=Level(), expand=self.foresee, prune=(CommitToExecuted(),), eager=True, max_evaluated=1)
+        search = Search(select=Level(), expand=self.expand, prune=(CommitToExecuted(),), eager=True, max_evaluated=1)
         await search(rollout)

@@ -3,22 +3,27 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from bough.search.combine import EnvReturn
 from bough.search.node import SearchNode
+from bough.search.pieces import Evaluate
 from bough.search.tree import SearchTree
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InfoValue:
-    """A number in the info of the environment's last step, such as the similarity of a query to the gold query.
+    """A number in `Step.info` of the last action, such as the share of the visible tests that a program passes.
 
-    A step without it has the environment's return of the path. In a search with `success_value=None` it also evaluates
-    the ends of paths, where a success has the value 1.
+    In a search with `success_value=None` it also evaluates the ends of paths.
 
     Attributes:
-        name: The name of the number in `Step.info`.
+        name: The name of the number; True counts as 1.
+        success: The value of a successful end; None for the number there, too.
+        otherwise: Evaluates a state without the number.
     """
 
-    name: str = "similarity"
+    name: str
+    success: float | None = 1.0
+    otherwise: Evaluate = EnvReturn()
 
     async def __call__(self, tree: SearchTree, node: SearchNode) -> float:
         """The value.
@@ -26,11 +31,13 @@ class InfoValue:
         Raises:
             ValueError: when what has the name is no number.
         """
-        if node.ended and node.success:
-            return 1.0
-        found = tree.env_info(node).get(self.name, node.reward)
+        if self.success is not None and node.ended and node.success:
+            return self.success
+        found = tree.env_info(node).get(self.name)
+        if found is None:
+            return await self.otherwise(tree, node)
         if not isinstance(found, int | float):
-            raise ValueError(f"InfoValue: got {self.name}={found!r} in the info of a step; need a number")
+            raise ValueError(f"InfoValue.name={self.name!r}: got {found!r} in Step.info; need the name of a number")
         return float(found)
 
 

@@ -78,7 +78,8 @@ class SubgoalValue:
     """2 in a state that reaches the present subgoal, else another value, up to 1.
 
     The role's model answers whether the state reaches it. Without a subgoal there is no question, and only the
-    environment's success counts. For searches in `Subgoals`, with `success_value` and `stop_value` 2 and `anywhere`.
+    environment's success counts. For searches in `SubgoalSearch`, with `anywhere`, and 2 for `success_value` and
+    `stop_value`.
 
     Attributes:
         value: The value of other states.

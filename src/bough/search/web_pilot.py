@@ -10,7 +10,7 @@ from bough.search.reflect import Critique, Reflections
 from bough.search.score import Puct
 from bough.search.search import Search
 from bough.search.subgoal import REACHED, SubgoalHint, SubgoalValue
-from bough.search.subgoals import Subgoals
+from bough.search.subgoal_search import SubgoalSearch
 
 EFFECT = (
     "The agent was told:\n{instructions}\n\nWhat happened:\n{turns}\n{observation}\n\n"
@@ -22,7 +22,7 @@ AFTER = (
 )
 
 
-def web_pilot(width: int = 3, c: float = 1.0, rounds: int = 10, revisions: int = 2) -> Subgoals:
+def web_pilot(width: int = 3, c: float = 1.0, rounds: int = 10, revisions: int = 2) -> SubgoalSearch:
     """WebPilot (arXiv 2408.15978): plans subtasks, searches each with reflections and maxima; needs forks.
 
     Globally, a planner divides the task into subtasks, and revises the rest of its plan after each one that is reached,
@@ -51,4 +51,4 @@ def web_pilot(width: int = 3, c: float = 1.0, rounds: int = 10, revisions: int =
         anywhere=True,
         rounds=rounds,
     )
-    return Subgoals(search=local, revisions=revisions, reflect=True)
+    return SubgoalSearch(search=local, revisions=revisions, reflect=True)

@@ -9,7 +9,7 @@ from bough.store.metrics import Metrics, read_metrics
 from bough.store.partial_trees import PartialTrees
 from bough.store.rundir import RunDirectory
 from bough.store.tasks import digest_tasks, read_tasks, write_tasks
-from bough.store.trees import read_trees, stored_trees, write_trees
+from bough.store.trees import read_trees, stored_rewarded, stored_trees, tree_files, write_trees
 
 __all__ = [
     "Checkpoint",
@@ -28,7 +28,9 @@ __all__ = [
     "read_metrics",
     "read_tasks",
     "read_trees",
+    "stored_rewarded",
     "stored_trees",
+    "tree_files",
     "write_json",
     "write_tasks",
     "write_trees",

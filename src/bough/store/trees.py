@@ -103,18 +103,42 @@ def read_trees(path: Path, stage: type[Tree] | type[Rewarded] | type[Credited] |
     return [_staged(about["stage"], columns, line, at) for at, line in enumerate(lines)]
 
 
-def stored_trees(place: str) -> list[Rewarded]:
-    """The rewarded trees of a file, or of all files of a folder, such as `trees` of a run's directory.
+def tree_files(place: Path) -> list[Path]:
+    """The files of trees at a path, by name: one file, those of a folder, or those of the directory of a run or search.
+
+    Raises:
+        StoreError: when there are none.
+    """
+    place = place.absolute()
+    folder = place / "trees" if (place / "trees").is_dir() else place
+    found = sorted(folder.glob("*.safetensors")) if folder.is_dir() else [folder]
+    if not found or not folder.exists():
+        raise StoreError(
+            f"{place}: got no files of trees; set checkpointing.trees_every in the run, search with --out, or name "
+            "other trees"
+        )
+    return found
+
+
+def stored_trees(place: Path) -> list[Tree]:
+    """The trees of `tree_files`, of any stage, without rewards and credit.
+
+    Raises:
+        StoreError: when there are none.
+    """
+    stages = [each for file in tree_files(place) for each in read_trees(file)]
+    scored = [each.rewarded if isinstance(each, Credited) else each for each in stages]
+    return [each if isinstance(each, Tree) else each.tree for each in scored]
+
+
+def stored_rewarded(place: Path) -> list[Rewarded]:
+    """The rewarded trees of `tree_files`, without credit.
 
     Raises:
         StoreError: when there are none, or a file's trees have no rewards.
     """
-    path = Path(place)
-    files = sorted(path.glob("*.safetensors")) if path.is_dir() else [path]
-    if not files:
-        raise StoreError(f"{place}: got no files of trees; set checkpointing.trees_every in the run that writes them")
     found: list[Rewarded] = []
-    for file in files:
+    for file in tree_files(place):
         for each in read_trees(file):
             if isinstance(each, Tree):
                 raise StoreError(f"{file}: got trees without rewards; need those of a run's training steps")

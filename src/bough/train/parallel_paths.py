@@ -6,8 +6,16 @@ from dataclasses import dataclass
 from typing import ClassVar, cast
 
 from bough.context import CallParser
-from bough.train.rewrite import Reader, RecordedTurn, RevisedPath, Seen, best_success, recorded_turns, rewritten_path
-from bough.train.rewrite import written as written_action
+from bough.train.rewrite import (
+    Reader,
+    RecordedTurn,
+    RevisedPath,
+    Seen,
+    best_success,
+    recorded_turns,
+    rewritten_path,
+    written_action,
+)
 from bough.tree import (
     Action,
     Message,

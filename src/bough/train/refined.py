@@ -9,7 +9,7 @@ import numpy as np
 from bough.context import conversation
 from bough.train.revise import PathBuilder, Reader, RevisedPath, Seen
 from bough.tree import (
-    Asked,
+    AnsweredQuestion,
     Ints,
     Kind,
     Outcome,
@@ -18,7 +18,7 @@ from bough.tree import (
     Task,
     Tree,
     add_line,
-    asked_in,
+    answered_questions_in,
     hint_in,
     instructions_in,
     observation_in,
@@ -84,10 +84,10 @@ class Refined:
             if self.refiner and hint:
                 yield _finished(_on_path(tree, acts, hint, reader, _other(tree.task, "refiner")), gap)
         for accepted in (True, False) if self.judge else ():
-            found = (_of_majority(asked_in(info, "judge"), accepted) for info in tree.info)
-            asked = next((each for each in found if each is not None), None)
-            if asked is not None:
-                yield _finished(_judged(tree, asked, reader, f"judge {accepted}"), 0.0)
+            found = (_of_majority(answered_questions_in(info, "judge"), accepted) for info in tree.info)
+            question = next((each for each in found if each is not None), None)
+            if question is not None:
+                yield _finished(_judged(tree, question, reader, f"judge {accepted}"), 0.0)
 
 
 def _on_path(tree: Tree, acts: Sequence[int], hint: str, reader: Reader, task: Task) -> PathBuilder:
@@ -103,21 +103,21 @@ def _on_path(tree: Tree, acts: Sequence[int], hint: str, reader: Reader, task: T
     return made
 
 
-def _judged(tree: Tree, asked: Asked, reader: Reader, name: str) -> PathBuilder:
+def _judged(tree: Tree, question: AnsweredQuestion, reader: Reader, name: str) -> PathBuilder:
     """A question, and a judgement, which is learned."""
-    prompt = reader.renderer.render(conversation(asked.system, (), asked.text))
-    made = PathBuilder(_other(tree.task, name), asked.system, (asked.text, ()), reader, prompt)
-    made.turn((asked.text, ()), reader.renderer.write(asked.answer), Source.TEACHER)
+    prompt = reader.renderer.render(conversation(question.system, (), question.text))
+    made = PathBuilder(_other(tree.task, name), question.system, (question.text, ()), reader, prompt)
+    made.turn((question.text, ()), reader.renderer.write(question.answer), Source.TEACHER)
     return made
 
 
-def _of_majority(judgements: Sequence[Asked], accepted: bool) -> Asked | None:
+def _of_majority(judgements: Sequence[AnsweredQuestion], accepted: bool) -> AnsweredQuestion | None:
     """The first judgement that agrees with most others, if most accept the answer, or reject it; None otherwise."""
     sides = {side: [each for each in judgements if _accepts(each) is side] for side in (True, False)}
     return sides[accepted][0] if len(sides[accepted]) > len(sides[not accepted]) else None
 
 
-def _accepts(judgement: Asked) -> bool | None:
+def _accepts(judgement: AnsweredQuestion) -> bool | None:
     """Whether a judgement accepts the answer; None when it does neither."""
     value = judgement.value
     return None if value is None or value == 0.5 else value > 0.5

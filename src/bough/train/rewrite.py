@@ -112,7 +112,7 @@ def best_success(rewarded: Rewarded) -> int | None:
     return min(found)[-1] if found else None
 
 
-def written(reader: Reader, action: AgentAction, before: str = "") -> tuple[int, ...]:
+def written_action(reader: Reader, action: AgentAction, before: str = "") -> tuple[int, ...]:
     """The tokens of an action in the parser's form, after other text.
 
     Raises:

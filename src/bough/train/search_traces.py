@@ -4,8 +4,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
-from bough.train.rewrite import Reader, RevisedPath, Seen, action_of, best_success, recorded_turns, rewritten_path
-from bough.train.rewrite import written as written_action
+from bough.train.rewrite import (
+    Reader,
+    RevisedPath,
+    Seen,
+    action_of,
+    best_success,
+    recorded_turns,
+    rewritten_path,
+    written_action,
+)
 from bough.tree import (
     Kind,
     Rewarded,

@@ -25,7 +25,7 @@ from bough.learner.state_values import StateValues
 from bough.learner.token_outputs import last_states
 from bough.policy.policy import Policy
 from bough.rollout import Agent, Deadlines, RoleModel
-from bough.store import Checkpoint, stored_trees
+from bough.store import Checkpoint, stored_rewarded
 from bough.store.atomic import explain_full_disk
 from bough.train.canary import Canary
 from bough.train.checkpointable import Checkpointable
@@ -147,7 +147,7 @@ class TrainedPolicy:
             reference_states=self._reference_states,
             attention=partial(attention_maps, self.policy),
             text=self.policy.renderer.text,
-            stored_trees=stored_trees,
+            stored_trees=stored_rewarded,
         )
         self.hooks.attach(access)
         self.canary = self._canary(opening)

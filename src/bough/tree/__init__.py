@@ -1,8 +1,8 @@
 """The trajectory tree: tasks, trees, and the stages of a tree. Imports numpy only."""
 
 from bough.tree.actions import ActionCounts, count_actions
+from bough.tree.answered_question import AnsweredQuestion, answered_questions_in, store_question
 from bough.tree.appraisal import Appraisal, Entry, Verdict
-from bough.tree.asked import Asked, asked_in, keep_asked
 from bough.tree.build import TreeNode, build
 from bough.tree.columns import UNKNOWN_VALUES, cut_tree, draft_columns, join_column, join_trees, rows_of, tree_record
 from bough.tree.counts import RolloutCounts
@@ -77,6 +77,7 @@ from bough.tree.walk import (
     levels,
     path,
     paths_through,
+    sampled_tokens,
     sum_at,
     sum_of_subtree,
     sum_to_root,
@@ -97,7 +98,7 @@ __all__ = [
     "ActionCounts",
     "AgentAction",
     "Appraisal",
-    "Asked",
+    "AnsweredQuestion",
     "BadCall",
     "Bools",
     "Box",
@@ -136,7 +137,7 @@ __all__ = [
     "add_line",
     "annotation_spans",
     "annotations",
-    "asked_in",
+    "answered_questions_in",
     "assistant_message",
     "begins_turn",
     "build",
@@ -162,7 +163,7 @@ __all__ = [
     "join_advantages",
     "join_column",
     "join_trees",
-    "keep_asked",
+    "store_question",
     "keep_paths",
     "leaves",
     "levels",
@@ -187,6 +188,7 @@ __all__ = [
     "read_openai_message",
     "read_tool",
     "rows_of",
+    "sampled_tokens",
     "seat_of_task_id",
     "seat_view",
     "spread_nodes",

@@ -127,6 +127,11 @@ def token_node(tree: Tree) -> Ints:
     return np.repeat(np.arange(tree.nodes, dtype=np.int64), np.diff(tree.span))
 
 
+def sampled_tokens(tree: Tree) -> Floats:
+    """[N] float64: number of sampled tokens of each node."""
+    return np.bincount(token_node(tree), tree.sampled, minlength=tree.nodes).astype(np.float64)
+
+
 def trained(tree: Tree) -> Bools:
     """[T] bool: sampled tokens on at least one counted path, the tokens of the policy loss."""
     return tree.sampled & (paths_through(tree)[token_node(tree)] > 0)

@@ -2,7 +2,7 @@
 
 from bough.context import Window
 from bough.engine import Sampling
-from bough.env import LinearSearch, OpenSpiel
+from bough.env import InternalSearch, OpenSpiel
 from bough.learner import Optimizer
 from bough.policy import Tiny
 from bough.rollout import Limits
@@ -23,7 +23,7 @@ def board_games(game: str = "tic_tac_toe", depth: int = 2, width: int = 2, tree_
     """
     return World(
         name="board_games",
-        env=LinearSearch(env=OpenSpiel(game=game, spaced=True), depth=depth, width=width),
+        env=InternalSearch(env=OpenSpiel(game=game, spaced=True), depth=depth, width=width),
         policy=Tiny(layers=2, width=64, heads=4, context_tokens=512),
         context=Window(turns=1),
         limits=Limits(turns=16),

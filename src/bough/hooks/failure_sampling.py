@@ -12,7 +12,7 @@ from bough.tree import Floats, Rewarded, Ternary, counted, groups
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Deficient:
+class FailureSampling:
     """iTool's choice of tasks (arXiv 2501.09766): tasks that the policy fails are drawn more often.
 
     With s the share of a task's paths that succeeded when it was last drawn, tasks are drawn, each at most once in a
@@ -25,7 +25,7 @@ class Deficient:
     The paper runs its model on all data before each round and takes wrong answers; here a task that was never drawn
     counts as failed, and later rounds use the paths of earlier ones.
 
-    Metrics: `deficient/known`, tasks drawn so far; `deficient/failed`, the mean of 1 - s over them.
+    Metrics: `failures/known`, tasks drawn so far; `failures/rate`, the mean of 1 - s over them.
 
     Attributes:
         floor: Weight of a task whose paths all succeed, in (0, 1].
@@ -35,20 +35,20 @@ class Deficient:
 
     def __post_init__(self) -> None:
         if not 0 < self.floor <= 1:
-            raise ValueError(f"Deficient.floor: got {self.floor}; need a number above 0 and up to 1")
+            raise ValueError(f"FailureSampling.floor: got {self.floor}; need a number above 0 and up to 1")
 
-    def build(self, *, vocab_tokens: int, device: str, seed: int) -> "DeficientState":
+    def build(self, *, vocab_tokens: int, device: str, seed: int) -> "FailureSamplingState":
         """Return a state without tasks."""
         del vocab_tokens, device, seed
-        return DeficientState(self)
+        return FailureSamplingState(self)
 
 
-class DeficientState:
+class FailureSamplingState:
     """The share of successful paths of each task."""
 
     ready: bool = True
 
-    def __init__(self, settings: Deficient) -> None:
+    def __init__(self, settings: FailureSampling) -> None:
         self.success: dict[str, float] = {}
         """By task id, when it was last drawn."""
         self._settings = settings
@@ -67,8 +67,8 @@ class DeficientState:
         del moved
         known = list(self.success.values())
         return {
-            "deficient/known": float(len(known)),
-            "deficient/failed": 1.0 - float(np.mean(known)) if known else 1.0,
+            "failures/known": float(len(known)),
+            "failures/rate": 1.0 - float(np.mean(known)) if known else 1.0,
         }
 
     def weigh(self, tasks: Sequence[str]) -> Floats:

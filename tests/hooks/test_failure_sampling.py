@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from tests.trees import chains, rewarded
 
-from bough.hooks import Deficient
-from bough.hooks.deficient import DeficientState
+from bough.hooks import FailureSampling
+from bough.hooks.failure_sampling import FailureSamplingState
 from bough.tree import Rewarded, leaves
 from trees import as_replayed
 
 
-def fresh(floor: float = 0.05) -> DeficientState:
-    return Deficient(floor=floor).build(vocab_tokens=10, device="cpu", seed=0)
+def fresh(floor: float = 0.05) -> FailureSamplingState:
+    return FailureSampling(floor=floor).build(vocab_tokens=10, device="cpu", seed=0)
 
 
 def group(*success: bool, task: str) -> Rewarded:
@@ -27,7 +27,7 @@ def test_weights_follow_the_share_of_failures() -> None:
     one = fresh()
     one.transform([group(True, True, task="a"), group(False, False, task="b"), group(True, False, task="c")], 0)
     assert one.weigh(["a", "b", "c", "new"]) == pytest.approx([0.05, 1.0, 0.525, 1.0])
-    assert one.observe(lambda: 0.0) == pytest.approx({"deficient/known": 3.0, "deficient/failed": 0.5})
+    assert one.observe(lambda: 0.0) == pytest.approx({"failures/known": 3.0, "failures/rate": 0.5})
 
 
 def test_the_last_visit_counts_and_replayed_paths_do_not() -> None:
@@ -44,5 +44,5 @@ def test_the_state_is_restored() -> None:
     one.transform([group(True, False, task="a"), group(True, task="ä")], 0)
     other.load_state({name: np.array(each) for name, each in one.state().items()})
     assert other.success == one.success
-    with pytest.raises(ValueError, match=r"Deficient.floor: got 0; need a number above 0 and up to 1"):
-        Deficient(floor=0)
+    with pytest.raises(ValueError, match=r"FailureSampling.floor: got 0; need a number above 0 and up to 1"):
+        FailureSampling(floor=0)

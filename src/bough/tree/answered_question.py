@@ -8,7 +8,7 @@ from bough.tree.tree import Info
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class AnsweredQuestion:
     """A question and its answer.
 
     Attributes:
@@ -24,14 +24,14 @@ class Asked:
     value: float | None = None
 
 
-def asked_in(info: Info, name: str) -> list[Asked]:
+def answered_questions_in(info: Info, name: str) -> list[AnsweredQuestion]:
     """Returns the kept questions of one kind, such as "judge", in the order of their numbers."""
     kept = cast("Mapping[str, Mapping[str, Any]]", info.get("asked", {}))
     names = [each for each in kept if each.rpartition(" ")[0] == name]
-    return [Asked(**kept[each]) for each in sorted(names, key=lambda each: int(each.rpartition(" ")[2]))]
+    return [AnsweredQuestion(**kept[each]) for each in sorted(names, key=lambda each: int(each.rpartition(" ")[2]))]
 
 
-def keep_asked(info: dict[str, object], name: str, number: int, asked: Asked) -> None:
+def store_question(info: dict[str, object], name: str, number: int, question: AnsweredQuestion) -> None:
     """Add a question of a kind to the info of a node."""
     kept = cast("Mapping[str, object]", info.get("asked", {}))
-    info["asked"] = {**kept, f"{name} {number}": asdict(asked)}
+    info["asked"] = {**kept, f"{name} {number}": asdict(question)}

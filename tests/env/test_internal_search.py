@@ -3,8 +3,8 @@
 import pytest
 from nim import Nim
 
-from bough.env import LinearSearch, OpenSpiel, PerfectPlay, ScriptedSeats, Sokoban, State, Step
-from bough.env.linear_search import MOVE
+from bough.env import InternalSearch, OpenSpiel, PerfectPlay, ScriptedSeats, Sokoban, State, Step
+from bough.env.internal_search import MOVE
 from bough.tree import Outcome, Task
 
 pyspiel = pytest.importorskip("pyspiel")
@@ -17,16 +17,16 @@ def heap(left: int, seat: str = "first") -> State:
 
 def test_the_tree_has_the_values_of_the_seat_that_writes_it() -> None:
     """From 2 the second seat would take both: to take 1 of 3 loses as well as to take 2."""
-    env = LinearSearch(env=Nim(), depth=2)
+    env = InternalSearch(env=Nim(), depth=2)
     assert env.plan(heap(4)) == ("1 [1 1, 2 1] 1, 2 [1 1, 2 -1] -1 move: 1",)
     assert env.plan(heap(4, "second")) == ("1 [1 1, 2 1] 1, 2 [1 1, 2 -1] -1 move: 1",)
-    assert LinearSearch(env=Nim(), depth=1).plan(heap(5)) == ("1 -1, 2 1 move: 2",)
-    assert LinearSearch(env=Nim(), depth=1, width=1).plan(heap(5)) == ("2 1 move: 2",)
-    assert LinearSearch(env=Nim(), depth=3).plan(heap(2)) == ("1 [1 -1] -1, 2 1 move: 2",)
+    assert InternalSearch(env=Nim(), depth=1).plan(heap(5)) == ("1 -1, 2 1 move: 2",)
+    assert InternalSearch(env=Nim(), depth=1, width=1).plan(heap(5)) == ("2 1 move: 2",)
+    assert InternalSearch(env=Nim(), depth=3).plan(heap(2)) == ("1 [1 -1] -1, 2 1 move: 2",)
 
 
 def test_the_last_move_of_a_text_is_made_whatever_the_tree_says() -> None:
-    env = LinearSearch(env=Nim())
+    env = InternalSearch(env=Nim())
     plain = env.step(heap(5), "2")
     written = env.step(heap(5), f"1 [1 1] 1 {MOVE} 1, no: 2 1 {MOVE} 2")
     assert written.state == plain.state
@@ -36,7 +36,7 @@ def test_the_last_move_of_a_text_is_made_whatever_the_tree_says() -> None:
 
 
 def test_written_searches_play_tic_tac_toe_perfectly() -> None:
-    env = LinearSearch(env=OpenSpiel(game="tic_tac_toe"))
+    env = InternalSearch(env=OpenSpiel(game="tic_tac_toe"))
     alone = ScriptedSeats(env=env, scripts={"player_1": PerfectPlay()})
     for task in alone.tasks("train", 4, 0):
         step = Step(state=alone.start(task))
@@ -55,9 +55,9 @@ def test_an_environment_without_a_list_of_moves_is_refused() -> None:
             found = super().start(task)
             return State(observation=found.observation, key=found.key, value=found.value)
 
-    env = LinearSearch(env=Unlisted())
+    env = InternalSearch(env=Unlisted())
     (task,) = env.tasks("train", 1, 0)
-    with pytest.raises(ValueError, match="need an environment that lists admissible actions"):
+    with pytest.raises(ValueError, match="need one that lists admissible actions"):
         env.plan(env.start(task))
     with pytest.raises(ValueError, match="depth=0"):
-        LinearSearch(env=Nim(), depth=0)
+        InternalSearch(env=Nim(), depth=0)

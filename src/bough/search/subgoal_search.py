@@ -49,7 +49,7 @@ def _subgoal_search() -> Search:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Subgoals:
+class SubgoalSearch:
     """A search for each subgoal of a plan, in order; needs forks.
 
     The role's model divides the task into subgoals. The search runs for the first one, the path to the state that
@@ -87,17 +87,17 @@ class Subgoals:
     def __post_init__(self) -> None:
         if self.most < 1 or self.revisions < 0 or self.attempts < 1:
             raise ValueError(
-                f"Subgoals: got most={self.most}, revisions={self.revisions}, attempts={self.attempts}; need at least "
-                "1, 0 and 1"
+                f"SubgoalSearch: got most={self.most}, revisions={self.revisions}, attempts={self.attempts}; need at "
+                "least 1, 0 and 1"
             )
         if self.search.stop_value is None or not self.search.anywhere:
             raise ValueError(
-                f"Subgoals.search: got stop_value={self.search.stop_value}, anywhere={self.search.anywhere}; need the "
-                "value of a reached subgoal, and anywhere=True"
+                f"SubgoalSearch.search: got stop_value={self.search.stop_value}, anywhere={self.search.anywhere}; need "
+                "the value of a reached subgoal, and anywhere=True"
             )
-        check_places("Subgoals.plan", self.plan, "count")
-        check_places("Subgoals.revise", self.revise, "count", "done", "plan", "failed")
-        check_places("Subgoals.why", self.why, "subgoal")
+        check_places("SubgoalSearch.plan", self.plan, "count")
+        check_places("SubgoalSearch.revise", self.revise, "count", "done", "plan", "failed")
+        check_places("SubgoalSearch.why", self.why, "subgoal")
 
     @property
     def needs(self) -> frozenset[Need]:

@@ -21,7 +21,7 @@ from bough.search import (
     Search,
     ShareStates,
     SubgoalHint,
-    Subgoals,
+    SubgoalSearch,
     bfs_prover_v2,
     web_pilot,
 )
@@ -66,7 +66,7 @@ def game(*, wins: str = "aacc", **fields: Any) -> Any:
     return InProcessHost(env=Game(depth=len(wins), letters="abc", pays={wins: 1.0}, **fields))
 
 
-def small(**fields: Any) -> Subgoals:
+def small(**fields: Any) -> SubgoalSearch:
     how = Search(
         select=Best(),
         expand=KnownActions(expand=Sample(width=1, hint=SubgoalHint())),
@@ -78,7 +78,7 @@ def small(**fields: Any) -> Subgoals:
         anywhere=True,
         rounds=2,
     )
-    return Subgoals(search=how, **fields)
+    return SubgoalSearch(search=how, **fields)
 
 
 def test_each_subgoal_has_a_search_that_begins_where_the_last_one_ended() -> None:
@@ -140,7 +140,7 @@ def test_equal_states_are_expanded_once_and_states_tried_in_vain_never_again() -
             anywhere=True,
         )
         host = game(wins="ccccc", keys=sort)
-        tree = search(engine, Subgoals(search=how, revisions=1), host=host, limits=Limits(turns=3))
+        tree = search(engine, SubgoalSearch(search=how, revisions=1), host=host, limits=Limits(turns=3))
         counts[shared] = len(texts(tree))
     # One search of 3 turns: 2 + 4 + 6 steps, with shared states; the second search of the subgoal prunes at once.
     assert counts == {True: 2 + 4 + 6 + 2, False: 2 * (2 + 4 + 8)}
@@ -179,10 +179,10 @@ def test_a_budget_ends_everything_and_settings_are_checked() -> None:
         tree = search(engine, small(), host=InProcessHost(env=World(length=9)), limits=Limits(tree_calls=calls))
         assert len(engine.requests) <= calls
         assert tree.answer.sum() == 1
-    with pytest.raises(ValueError, match=r"Subgoals\.search: got stop_value=1\.0, anywhere=False"):
-        Subgoals(search=Search(select=Best()))
-    with pytest.raises(ValueError, match=r"Subgoals: got most=0"):
-        Subgoals(most=0)
+    with pytest.raises(ValueError, match=r"SubgoalSearch\.search: got stop_value=1\.0, anywhere=False"):
+        SubgoalSearch(search=Search(select=Best()))
+    with pytest.raises(ValueError, match=r"SubgoalSearch: got most=0"):
+        SubgoalSearch(most=0)
     with pytest.raises(ValueError, match=r"SubgoalHint\.text: got the placeholders \['goal'\]"):
         SubgoalHint(text="{goal}")
     assert SearchTree.restart.__doc__

@@ -15,7 +15,7 @@ MOST_TURNS = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LinearSearch:
+class InternalSearch:
     """Board games by internal search (arXiv 2412.12119): an action is a game tree in one line, then the move.
 
     The text after the last "move:" is the action of the inner environment; a text without it is the whole action. What
@@ -45,7 +45,7 @@ class LinearSearch:
     def __post_init__(self) -> None:
         check_settings(self)
         if self.depth < 1 or self.width < 1:
-            raise ValueError(f"LinearSearch: got depth={self.depth}, width={self.width}; need at least 1 of each")
+            raise ValueError(f"InternalSearch: got depth={self.depth}, width={self.width}; need at least 1 of each")
 
     @property
     def branching(self) -> Branching:
@@ -104,7 +104,7 @@ class LinearSearch:
     def _children(self, state: State, seat: str, depth: int) -> list[tuple[str, str, float]]:
         """The best actions of a state: each with the tree below it in one line, and its value for a seat."""
         if state.admissible is None:
-            raise ValueError(f"LinearSearch: got {self.env!r:.200}; need an environment that lists admissible actions")
+            raise ValueError(f"InternalSearch: got {self.env!r:.200}; need one that lists admissible actions")
         steps = {move: self.env.step(state, move) for move in state.admissible}
         sign = 1 if state.seat == seat else -1
         guess = {move: _payoff(step, seat) + self._played_out(step, seat) for move, step in steps.items()}
