@@ -86,7 +86,7 @@ def small(run: Run) -> Run:
         ),
         warmup=SHOWN if searches else replace(world.warmup, demonstrations=4, epochs=2),
         demonstrations=replace(method.demonstrations, count=min(4, method.demonstrations.count), per_step=2),
-        steps=3,
+        steps=2,
         batch_tasks=4,
         max_sampling_rounds=min(2, method.max_sampling_rounds),
         tasks=Tasks(split="train", count=6),
@@ -104,13 +104,13 @@ def _small(explorer: Explorer) -> Explorer:
 
 
 def train_small(run: Run, out: Path) -> None:
-    """Train three small steps, and check that they have a finite loss, a gradient, a report and a checkpoint."""
+    """Train two small steps, and check that they have a finite loss, a gradient, a report and a checkpoint."""
     directory = start(small(run), out, terminal=False)
     assert directory.report.is_file()
     assert (directory.final / "model.safetensors").is_file()
     assert Checkpoints(directory=directory.checkpoints).latest().checkpoint is not None
     rows = [row for row in read_metrics(directory.metrics) if "reward/mean" in row]
-    assert len(rows) == 3
+    assert len(rows) == 2
     learned = [row for row in rows if "loss/total" in row]
     assert learned, "no step had a batch"
     assert all(math.isfinite(float(row["loss/total"])) for row in learned)

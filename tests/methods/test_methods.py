@@ -1,4 +1,4 @@
-"""Every method: built or refused on every world, trained three steps on one, with its paper in the docstring."""
+"""Every method: built or refused on every world, trained two steps on one, with its paper in the docstring."""
 
 import asyncio
 import importlib

@@ -76,8 +76,6 @@ def cosmos(
     Each round descends by UCT to a step without a value, evaluates it, and samples `width` next steps. The success of
     the environment counts nothing; the answer is the finished story of highest curiosity. Use it on the world `story`,
     or any environment of free text.
-
-    Try: `bough search runs/grpo_story 'cosmos(simulations=20)'`
     """
     return Search(
         select=Descend(by=Uct(c=c), revisit=False),
