@@ -38,7 +38,11 @@ def test_easy_paths_are_not_imitated() -> None:
 
 def test_equal_turns_of_the_batch_count_as_often_as_allowed() -> None:
     one, other, different = path("ABCE", "xyz"), path("ABDE", "xuv"), path("ABE", "wy")
-    assert kept(UsefulTurns(), one, other, different) == [[1, 1, 1], [0, 1, 1], [1, 0]]
+    found = kept(UsefulTurns(), one, other, different)
+    assert found[0][0] + found[1][0] == 1, "x from A, in two paths"
+    assert found[0][1] + found[2][1] == 1, "y from B, in two paths"
+    assert sum(map(sum, found)) == 6
+    assert kept(UsefulTurns(), different, other, one) == found[::-1], "whatever the order of the paths"
     assert kept(UsefulTurns(most=2), one, other, different) == [[1, 1, 1], [1, 1, 1], [1, 1]]
     assert kept(UsefulTurns(most=None), one, one) == [[1, 1, 1], [1, 1, 1]]
 

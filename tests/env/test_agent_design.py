@@ -76,3 +76,8 @@ def test_mistakes_are_named() -> None:
         AgentDesign(target=2.0)
     with pytest.raises(ValueError, match="got the benchmark None"):
         ENV.start(Task(id="b"))
+
+
+def test_garbage_is_no_success_where_the_first_design_is_good() -> None:
+    step = AgentDesign().step(AgentDesign().start(Task(id="t", data={"benchmark": 129})), "garbage")
+    assert (step.success, step.valid) == (False, False)

@@ -79,3 +79,10 @@ def test_mistakes_are_named() -> None:
     (task,) = DialogueGraph(graph=1).tasks("train", 1, 0)
     with pytest.raises(ValueError, match="need a node of the graph"):
         ENV.start(task)
+
+
+def test_garbage_is_not_valid_on_the_last_turn_either() -> None:
+    env = DialogueGraph(max_turns=1)
+    (task,) = env.tasks("train", 1, 0)
+    step = env.step(env.start(task), "garbage")
+    assert (step.outcome, step.valid) == (Outcome.TRUNCATED, False)

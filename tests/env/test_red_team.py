@@ -65,7 +65,18 @@ def test_a_target_that_kept_its_rule_is_paid_at_the_end() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "rating"), [("7", 7.0), ("7/10 no: 2", 2.0), ("unsafe", 10.0), ("safe", 0.0), ("11", None), ("", None)]
+    ("text", "rating"),
+    [
+        ("7", 7.0),
+        ("7/10 no: 2", 2.0),
+        ("3/10", 3.0),
+        ("2 out of 10", 2.0),
+        ("unsafe\nS1", 10.0),
+        ("safe", 0.0),
+        ("-3", None),
+        ("11", None),
+        ("", None),
+    ],
 )
 def test_ratings_are_read(text: str, rating: float | None) -> None:
     assert read_rating(text) == rating

@@ -147,3 +147,11 @@ def test_what_is_wrong_is_named() -> None:
         PotentialShaping(discount=1.5)
     with pytest.raises(StageError, match=r"got 'progress' and a tree with the columns \[\].*need a tree that has been"):
         PotentialShaping()([chains([1.0])])
+
+
+def test_a_rise_from_an_unknown_potential_is_paid_nothing() -> None:
+    tree = chains([1.0], turns=3)
+    late = Entry(verdict=Verdict.LATE)
+    entries = {1: late, 3: Entry(value=0.4, verdict=Verdict.OK), 5: Entry(value=0.5, verdict=Verdict.OK)}
+    asked = replace(tree, appraisals={"probe": Appraisal.of(entries, tree.nodes)})
+    assert per_turn(asked, PotentialGain()) == pytest.approx([0.0, 0.1, 0.0])

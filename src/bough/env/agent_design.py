@@ -158,7 +158,7 @@ class AgentDesign:
         after = replace(current, edits=current.edits + 1)
         if design is not None:
             after = replace(after, design=design, score=self.benchmark.score(design, current.seed))
-        success, out = after.score >= self.target, after.edits >= self.max_edits
+        success, out = design is not None and after.score >= self.target, after.edits >= self.max_edits
         after = replace(after, over=success or out)
         return Step(
             state=_state(after),

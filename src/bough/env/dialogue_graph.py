@@ -181,7 +181,8 @@ class DialogueGraph:
             at = move
         after = replace(current, at=at, turns=current.turns + 1, replies=replies)
         if after.turns >= self.max_turns:
-            return self._ended(after, outcome=Outcome.TRUNCATED, reward=-cost)
+            ended = self._ended(after, outcome=Outcome.TRUNCATED, reward=-cost)
+            return replace(ended, valid=move in (state.admissible or ()))
         return Step(state=self._state(after), reward=-cost, valid=move in (state.admissible or ()))
 
     def plan(self, state: State) -> tuple[str, ...] | None:

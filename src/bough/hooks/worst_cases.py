@@ -3,12 +3,13 @@
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bough.tree import Floats, Rewarded, Task
+from bough.tree.needs import ON_POLICY, Need
 
 CHOSEN, IN_SET, OTHER = 1.0, 1e-4, 1e-8
 """Sampling weights of a task: of the variant whose turn it is, of another variant of the set, of any other."""
@@ -35,6 +36,8 @@ class WorstCases:
     optimization; here they are measured. Where tasks are the variants, a batch is the task whose turn it is, the other
     members, and tasks drawn uniformly. A task that is played with another value has an id of its own.
 
+    A probe judges the variants of its own step, so it needs rollouts of the current weights.
+
     Metrics: `worst/set`, the number of members; `worst/return`, the lowest mean of the last probe; `worst/mean`, the
     mean over its variants.
 
@@ -44,6 +47,8 @@ class WorstCases:
         probe_steps: Steps of a probe.
         train_steps: Steps of training between probes.
     """
+
+    needs: ClassVar[frozenset[Need]] = frozenset({ON_POLICY})
 
     key: str = ""
     values: Sequence[float | str] = ()

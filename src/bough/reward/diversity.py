@@ -63,7 +63,7 @@ def _vector(text: str) -> Floats:
     """[DIMENSIONS], of length 1: the hashed groups of three characters; a shorter text is one group."""
     counts = np.zeros(DIMENSIONS)
     for begin in range(max(1, len(text) - 2)):
-        counts[zlib.crc32(text[begin : begin + 3].encode()) % DIMENSIONS] += 1.0
+        counts[zlib.crc32(text[begin : begin + 3].encode(errors="surrogatepass")) % DIMENSIONS] += 1.0
     return counts / np.linalg.norm(counts)
 
 

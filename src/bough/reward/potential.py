@@ -101,11 +101,12 @@ class PotentialGain:
 
     def _pay(self, tree: Tree) -> Floats:
         value, known = state_potentials(tree, self.column)
-        before, paid = np.zeros(tree.nodes), np.zeros(tree.nodes)
+        # A rise from an unknown potential is not known.
+        before, paid = np.full(tree.nodes, np.nan), np.zeros(tree.nodes)
         for node in range(1, tree.nodes):
             parent = tree.parent[node]
             before[node] = value[parent] if known[parent] else before[parent]
-            paid[node] = value[node] - before[node] if known[node] else 0.0
+            paid[node] = np.nan_to_num(value[node] - before[node]) if known[node] else 0.0
         return paid
 
 

@@ -56,7 +56,9 @@ class PredictObservations:
         found: dict[str, str] = {}
         for leaf in counted(tree).tolist():
             found |= dict(_transitions(tree, leaf))
-        chosen = sorted(found, key=lambda question: blake2b(question.encode(), digest_size=8).digest())
+        chosen = sorted(
+            found, key=lambda question: blake2b(question.encode(errors="surrogatepass"), digest_size=8).digest()
+        )
         made: list[RevisedPath] = []
         for question in chosen[: self.per_tree]:
             one = PathBuilder(tree.task, system_text(), (question, ()), reader)
