@@ -54,6 +54,8 @@ def test_the_end_has_the_goal_that_was_reached_if_the_replies_fit_it() -> None:
     assert do(state, "ask", sister, "answer").info["hindsight"] == {"goal": sister, "reward": 1 - 1 / 8}
     away = do(state, first, "ask", "answer")
     assert away.success
+    child = NODES[second].children[0]
+    assert "hindsight" not in do(state, second, "ask", child, "answer").info, "for that goal the user would name it"
     assert "hindsight" not in do(state, "answer").info, "the start is no goal"
     assert "hindsight" not in do(state, *["hop"] * 6).info
 

@@ -56,7 +56,7 @@ class DialogueGraphState:
         goal: The name of the node with the user's answer.
         at: The name of the present node.
         turns: Number of turns so far.
-        replies: The nodes that the user named.
+        replies: The node at each question to the user, and the node that it named: an edge, or the same where none fits.
         over: Whether the episode is over.
     """
 
@@ -64,7 +64,7 @@ class DialogueGraphState:
     goal: str
     at: str = ROOT
     turns: int = 0
-    replies: tuple[str, ...] = ()
+    replies: tuple[tuple[str, str], ...] = ()
     over: bool = False
 
 
@@ -176,7 +176,7 @@ class DialogueGraph:
         at, replies = current.at, current.replies
         if move == ASK and node.children:
             at = self._toward(node.name, current.goal) or current.at
-            replies, cost = (*replies, at), 2 * cost
+            replies, cost = (*replies, (node.name, at)), 2 * cost
         elif move in node.children:
             at = move
         after = replace(current, at=at, turns=current.turns + 1, replies=replies)
@@ -216,7 +216,8 @@ class DialogueGraph:
         after = DialogueGraphState(
             question=current.question, goal=current.goal, at=current.at, replies=current.replies, over=True
         )
-        fits = all(self._toward(self.nodes[each].parent, current.at) == each for each in current.replies)
+        # The user would have given the same replies, also where it named no edge.
+        fits = all((self._toward(asked, current.at) or asked) == reply for asked, reply in current.replies)
         info: dict[str, object] = {}
         if outcome is Outcome.TERMINATED and self.nodes[current.at].words and fits:
             info["hindsight"] = {"goal": current.at, "reward": 1 - 1 / (4 * self.depth)}
@@ -226,7 +227,7 @@ class DialogueGraph:
     def _state(self, current: DialogueGraphState) -> State:
         node = self.nodes[current.at]
         edges = " ".join(node.children) or "none"
-        told = f"user: {current.replies[-1]}\n" if current.replies and current.replies[-1] == current.at else ""
+        told = f"user: {current.replies[-1][1]}\n" if current.replies and current.replies[-1][1] == current.at else ""
         text = f"node: {node.name}\nedges: {edges}"
         shown = f"question: {current.question}\n{text}" if not current.turns else f"{told}{text}"
         moves = (*node.children, *((ASK,) if node.children else ()), ANSWER)

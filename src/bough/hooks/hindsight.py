@@ -1,5 +1,6 @@
 """Hindsight: a path that missed its goal, with the goal that it reached."""
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
@@ -76,7 +77,7 @@ class HindsightState:
         goals = [goal for goal, prompts in self.prompts.items() for _ in prompts]
         tokens = [prompt for prompts in self.prompts.values() for prompt in prompts]
         return {
-            "goals": np.frombuffer("\n".join(goals).encode(), dtype=np.uint8),
+            "goals": np.frombuffer(json.dumps(goals).encode(), dtype=np.uint8),
             "tokens": np.concatenate([np.zeros(0, dtype=np.int32), *tokens]),
             "lengths": np.asarray([len(prompt) for prompt in tokens], dtype=np.int64),
         }
@@ -84,7 +85,7 @@ class HindsightState:
     def load_state(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Restore the result of `state`, bit for bit."""
         ends = np.cumsum(state["lengths"])
-        goals = state["goals"].tobytes().decode().split("\n") if len(ends) else []
+        goals: list[str] = json.loads(state["goals"].tobytes())
         self.prompts = {}
         for goal, prompt in zip(goals, np.split(state["tokens"], ends)[:-1], strict=True):
             self.prompts.setdefault(goal, []).append(prompt.astype(np.int32))

@@ -133,7 +133,7 @@ class SubgoalSearch:
             found = await self._reach(tree, left[0], done, advice)
             if found is not None:
                 tree.commit_to(found)
-                if found.ended:
+                if found.ended or not left[0]:
                     return True
                 done, left, advice = (*done, left[0]), left[1:], ""
                 if self.reflect and left[0]:

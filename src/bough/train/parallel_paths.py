@@ -12,6 +12,7 @@ from bough.train.rewrite import (
     RevisedPath,
     Seen,
     best_success,
+    read_back,
     recorded_turns,
     rewritten_path,
     written_action,
@@ -75,7 +76,7 @@ class ParallelPaths:
         return ("\n".join(f"{number}: " for number in range(1, self.most + 1)),)
 
     def __call__(self, rewarded: Sequence[Rewarded], reader: Reader) -> list[RevisedPath]:
-        """Make a demonstration of each tree with a success.
+        """Make a demonstration of each tree with a success, if the parser reads each of its actions back.
 
         Raises:
             ValueError: when the parser does not accept actions of several lines.
@@ -85,10 +86,10 @@ class ParallelPaths:
             leaf = best_success(each)
             turns = [] if leaf is None else recorded_turns(each.tree, leaf)
             turns = [turn for turn in turns if turn.valid or turn is turns[-1]]
-            if leaf is None or not turns:
+            if leaf is None or not turns or not read_back(reader, turns):
                 continue
             levels = self.levels(each.tree, turns)
-            seen: Seen = turns[0].seen
+            seen: Seen = observation_in(each.tree.info[0]), tools_at(each.tree, 0)
             spoken: list[tuple[Seen, tuple[int, ...]]] = []
             for level in levels:
                 some = [turns[at] for at in level]
@@ -101,7 +102,7 @@ class ParallelPaths:
 
     def levels(self, tree: Tree, turns: Sequence[RecordedTurn]) -> list[list[int]]:
         """The turns of each level, by place in the path: a turn comes after the turns that it depends on."""
-        known = set(_words(plain_text(turns[0].seen[0]), self.least))
+        known = set(_words(plain_text(observation_in(tree.info[0])), self.least))
         found_in: dict[str, int] = {}
         level: list[int] = []
         for at, turn in enumerate(turns):
@@ -131,8 +132,8 @@ class ParallelPaths:
             return written_action(reader, turns[0].action)
         if isinstance(reader.parser, CallParser):
             calls = tuple(call for turn in turns if isinstance(turn.action, Action) for call in turn.action.calls)
-            said = "\n".join(turn.text for turn in turns if turn.text)
-            return written_action(reader, Action(text=said, calls=calls))
+            text = "\n".join(turn.text for turn in turns if turn.text)
+            return written_action(reader, Action(text=text, calls=calls))
         lines = (f"{number}: {turn.text}" for number, turn in enumerate(turns, start=1))
         return written_action(reader, "\n".join(lines))
 

@@ -133,6 +133,16 @@ def written_action(reader: Reader, action: AgentAction, before: str = "") -> tup
     return tokens
 
 
+def read_back(reader: Reader, turns: Sequence[RecordedTurn]) -> bool:
+    """Whether the parser finds each action in its own text; not in a malformed one that holds a part in its form."""
+    try:
+        for turn in turns:
+            written_action(reader, turn.action)
+    except ValueError:
+        return False
+    return True
+
+
 def rewritten_path(
     rewarded: Rewarded,
     leaf: int,

@@ -10,6 +10,7 @@ from bough.train.rewrite import (
     Seen,
     action_of,
     best_success,
+    read_back,
     recorded_turns,
     rewritten_path,
     written_action,
@@ -79,7 +80,7 @@ class SearchTraces:
         return (f" a: {self.solved}\n {self.back}\n",)
 
     def __call__(self, rewarded: Sequence[Rewarded], reader: Reader) -> list[RevisedPath]:
-        """Make a demonstration of each tree with a success.
+        """Make a demonstration of each tree with a success, if the parser reads each of its actions back.
 
         Raises:
             ValueError: when the parser does not find the action after the trace.
@@ -88,7 +89,7 @@ class SearchTraces:
         for each in rewarded:
             leaf = best_success(each)
             turns = [] if leaf is None else recorded_turns(each.tree, leaf)
-            if leaf is None or not turns:
+            if leaf is None or not turns or not read_back(reader, turns):
                 continue
             good = set(path(each.tree, leaf).tolist())
             below = _executed(each.tree)
