@@ -56,7 +56,8 @@ class DialogueGraphState:
         goal: The name of the node with the user's answer.
         at: The name of the present node.
         turns: Number of turns so far.
-        replies: The node at each question to the user, and the node that it named: an edge, or the same where none fits.
+        replies: The node at each question to the user, and the node that was named: an edge, or the same without a
+            fitting one.
         over: Whether the episode is over.
     """
 
