@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from tests.trees import ACTION, PROMPT, N, build
+from tests.trees import ACTION, OBSERVATION, PROMPT, N, build
 
 from bough.reward import Diversity
 from bough.reward.diversity import distances
@@ -47,3 +47,16 @@ def test_paths_of_all_trees_of_a_task_are_one_group() -> None:
     assert np.concatenate([each["diversity"][1:] for each in parts]) == pytest.approx(whole[1:])
     with pytest.raises(ValueError, match=r"Diversity.weight: got -1; need 0 or more"):
         Diversity(weight=-1)
+
+
+def test_an_action_that_ends_two_paths_is_paid_their_mean() -> None:
+    done = Outcome.TERMINATED
+    tree = build(
+        N(parent=-1, kind=PROMPT),
+        N(parent=0, kind=ACTION, tokens=(1,), env_reward=1.0, info={"text": "aaaa"}),
+        N(parent=1, kind=OBSERVATION, outcome=done),
+        N(parent=1, kind=OBSERVATION, outcome=done),
+        N(parent=0, kind=ACTION, tokens=(2,), outcome=done, env_reward=1.0, info={"text": "bbbb"}),
+    )
+    (paid,) = Diversity(weight=1.0)([tree])
+    assert paid["diversity"] == pytest.approx([0.0, 0.19098, 0.0, 0.0, 1.0], abs=1e-5)

@@ -1,5 +1,6 @@
 """A warm-up from easy to hard."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,9 +9,11 @@ from tests.small import run as small
 from tests.trees import ACTION, OBSERVATION, PROMPT, N, build
 
 from bough.batch import Batch
+from bough.env import FrozenLake
 from bough.hooks import FailureSampling
 from bough.learner.learner import Learner
 from bough.methods.itool import itool
+from bough.rollout import Limits
 from bough.train import Warmup, start
 from bough.train.warmup import by_difficulty
 from bough.tree import Outcome, Source, Tree
@@ -56,3 +59,20 @@ def test_the_method_selects_what_it_fails_and_warms_up_in_stages() -> None:
     assert run.method.hooks == (FailureSampling(),)
     assert run.world.warmup.stages == 3
     assert run.world.warmup.demonstrations == small().world.warmup.demonstrations
+
+
+def test_demonstrations_come_from_an_easier_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    turns: list[int] = []
+    learn = Learner.learn
+
+    def watched(self: Learner, batch: Batch, *rest: object, **more: object) -> dict[str, float]:
+        turns.append(int(batch.turn.max()) + 1)
+        return learn(self, batch, *rest, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Learner, "learn", watched)
+    shown = Warmup(demonstrations=4, epochs=1, env=FrozenLake(size=2, least_moves=1))
+    hard = small().replace(env=FrozenLake(size=4, least_moves=4), limits=Limits(turns=8), warmup=shown, steps=0)
+    start(hard, tmp_path / "easier", terminal=False)
+    start(hard.replace(warmup=replace(shown, env=None)), tmp_path / "own", terminal=False)
+    assert turns[0] <= 2
+    assert turns[1] >= 4

@@ -21,9 +21,10 @@ class Hindsight:
         "hindsight"  {"goal": the goal that this path has reached, "reward": the reward of its last action for it}
 
     A path without success gets the first prompt of an earlier path with the reached goal, one of the newest `keep` at
-    random, and is a success with that reward. It is added to the batch beside the path itself. Its actions count as
-    forced: they are in no loss of the policy, but train an off-policy critic such as `UtteranceCritic` that stands
-    after this hook. A path whose reached goal has had no prompt yet is not relabelled.
+    random, and is a success with that reward. It is added to the batch as a path of another task, whose id has the
+    goal, so it is in no statistic of its own task. Its actions count as forced: they are in no loss of the policy, but
+    train an off-policy critic such as `UtteranceCritic` that stands after this hook. A path whose reached goal has had
+    no prompt yet is not relabelled.
 
         wanted oslo, reached rome  ->  wanted oslo, failed; and: wanted rome, reached rome, reward 1
 
@@ -112,14 +113,14 @@ class HindsightState:
             if rewarded.tree.success[leaf] == Ternary.YES or not isinstance(found, dict):
                 continue
             reached = cast("Mapping[str, Any]", found)
-            prompts = self.prompts.get(str(reached.get("goal")))
-            if prompts:
+            goal = str(reached.get("goal"))
+            if prompts := self.prompts.get(goal):
                 prompt = prompts[int(generator.integers(len(prompts)))]
                 path = keep_paths(rewarded, np.asarray([leaf]))
-                made.append(self._with_goal(path, prompt, float(reached["reward"])))
+                made.append(self._with_goal(path, goal, prompt, float(reached["reward"])))
         return made
 
-    def _with_goal(self, path: Rewarded, prompt: Ints, reward: float) -> Rewarded:
+    def _with_goal(self, path: Rewarded, goal: str, prompt: Ints, reward: float) -> Rewarded:
         """A tree of one path with another prompt, as a forced success."""
         tree = path.tree
         acts = np.flatnonzero(tree.kind == Kind.ACTION)
@@ -138,6 +139,7 @@ class HindsightState:
             channels[self._settings.channel][acts[-1]] = reward
         relabelled = replace(
             tree,
+            task=replace(tree.task, id=f"{tree.task.id} for {goal}"),
             span=np.concatenate([[0], np.cumsum(lengths)]).astype(tree.span.dtype),
             token=np.concatenate([prompt, tree.token[old:]]).astype(tree.token.dtype),
             logprob=logprob,

@@ -25,7 +25,8 @@ class Diversity:
     The texts aaaa, aaaa, bbbb with returns 1, 0, 1 have the distances .106, .106, .553 and, with weight 1, the bonuses
     .191, 0, 1. A path without a positive return gets none, and neither does a group of equal texts. Text is the agent's
     own actions, without those of `Task.start`. A vector counts the groups of three characters of the text, hashed to
-    512 numbers; the paper has an embedding model, and its scale could not be checked. It is paid at the last action.
+    512 numbers; the paper has an embedding model, and its scale could not be checked. It is paid at the last action; one
+    that ends several paths is paid their mean.
 
     Attributes:
         weight: The bonus of the most distant path, as a fraction of its return, >= 0.
@@ -43,10 +44,12 @@ class Diversity:
         paid = [np.zeros(tree.nodes) for tree in group]
         far = distances([_text(group[at], leaf) for at, leaf in ends])
         most = far.max(initial=0.0)
+        ended = [np.bincount(last_action(tree)[counted(tree)], minlength=tree.nodes) for tree in group]
         for (at, leaf), distance in zip(ends, far.tolist(), strict=True):
             earned = float(sum_to_root(group[at], group[at].env_reward)[leaf])
             if most > 0 and earned > 0:
-                paid[at][last_action(group[at])[leaf]] += self.weight * earned * distance / most
+                action = last_action(group[at])[leaf]
+                paid[at][action] += self.weight * earned * distance / most / ended[at][action]
         return [{"diversity": each} for each in paid]
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import torch
 from bough.engine import Engine, Remote
 from bough.engine.engine import Replacing, Sleeping
 from bough.engine.gated import GatedEngine
-from bough.env import EnvFault, seats_of
+from bough.env import Env, EnvFault, seats_of
 from bough.env.script import Script
 from bough.env.workers import to_stderr
 from bough.explore import Demonstration
@@ -26,7 +27,7 @@ from bough.train.event_loop import run_coroutine
 from bough.train.health import check_paths, count_solved
 from bough.train.message_trees import message_trees
 from bough.train.models import EarlierVersion, role_model
-from bough.train.opening import TimedHost, open_run
+from bough.train.opening import TimedHost, draw_tasks, open_run
 from bough.train.processes import leading_rank, make_host
 from bough.train.run import Run
 from bough.train.seat_models import model_agent, seat_sources
@@ -243,10 +244,31 @@ class Runtime:
         """
         if count > len(self.train_tasks):
             raise ValueError(f"{field}: got {count}; need at most tasks.count, which is {len(self.train_tasks)}")
-        seed = derive(self.run.seed, "demonstrations")
-        grown = await self._runner(demonstrates=True).run(
-            Demonstration(shortcuts=shortcuts), self.train_tasks[:count], seed=seed
-        )
+        return await self._demonstrate(self._runner(demonstrates=True), self.train_tasks[:count], field, shortcuts)
+
+    async def demonstrate_in(self, env: Env, count: int, field: str, shortcuts: float = 0.0) -> list[Tree]:
+        """As `demonstrate`, on tasks of the same split of another environment.
+
+        Raises:
+            ConfigError: when some of them are held-out tasks.
+            EnvFault: when no tasks can be drawn.
+        """
+        run = self.run.replace(env=env, tasks=replace(self.run.world.tasks, count=count, file=None))
+        host = make_host(run, self.notify)
+        try:
+            timed = TimedHost(host=host, deadlines=self.deadlines, deadline_s=run.world.limits.env_deadline_s)
+            tasks = await draw_tasks(run, run.world.tasks, timed)
+            refuse_overlap(tasks, self.heldout_tasks)
+            runner = replace(self._runner(demonstrates=True), host=host, instructions=env.instructions)
+            return await self._demonstrate(runner, tasks, field, shortcuts)
+        finally:
+            await host.close()
+
+    async def _demonstrate(
+        self, runner: RolloutRunner, tasks: Sequence[Task], field: str, shortcuts: float
+    ) -> list[Tree]:
+        count, seed = len(tasks), derive(self.run.seed, "demonstrations")
+        grown = await runner.run(Demonstration(shortcuts=shortcuts), tasks, seed=seed)
         check_paths(grown.trees, grown.unstarted)
         if lost := list(grown.unstarted.values()):
             self.notify(f"{field}: {len(lost)} of {count} failed and are left out. The last fault: {lost[-1]}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 from bough.config.finite import INFINITE
 from bough.config.kinds import check_kinds
 from bough.engine import Engine, Local
-from bough.env import Split
+from bough.env import Env, Split
 from bough.launch import Placement, ThisMachine
 from bough.train.rewrite import PathRewriter
 from bough.tree.needs import (
@@ -104,6 +104,8 @@ class Warmup:
         stages: Parts of the demonstrations, by difficulty: those with the fewest turns first, ties with the fewest
             tokens. The epochs are divided among the parts, so `epochs` must be as many or more. 1 imitates all in every
             epoch.
+        env: The environment of the demonstrations, such as the world's with easier tasks, whose training split they are
+            from. It needs the same seats. None for the world's own.
     """
 
     demonstrations: int = 0
@@ -113,6 +115,7 @@ class Warmup:
     file: str | None = None
     shortcuts: float = 0.0
     stages: int = 1
+    env: Env | None = None
 
     def __post_init__(self) -> None:
         if self.demonstrations < 0 or self.epochs < 1 or self.batch_tokens < 1 or not 0 < self.learning_rate < math.inf:

@@ -31,9 +31,7 @@ async def warm_up(runtime: Runtime, recorder: RunRecorder) -> None:
     run, watch = runtime.run, Stopwatch()
     settings = run.world.warmup
     with watch("grow"):
-        count = settings.demonstrations
-        trees = await runtime.demonstrate(count, "warmup.demonstrations", settings.shortcuts) if count else []
-        trees += runtime.logged("warmup.file")
+        trees = [*await _demonstrations(runtime, settings), *runtime.logged("warmup.file")]
     lessons = [_Imitation(each, trees, settings) for each in runtime.trained]
     with runtime.asleep():
         for epoch in range(1, settings.epochs + 1):
@@ -46,6 +44,16 @@ async def warm_up(runtime: Runtime, recorder: RunRecorder) -> None:
             if epoch < settings.epochs:
                 recorder.write_step(epoch)
             watch = Stopwatch()
+
+
+async def _demonstrations(runtime: Runtime, settings: Warmup) -> list[Tree]:
+    """The oracle's demonstrations, in the warm-up's own environment where it has one."""
+    count, field = settings.demonstrations, "warmup.demonstrations"
+    if not count:
+        return []
+    if settings.env is None:
+        return await runtime.demonstrate(count, field, settings.shortcuts)
+    return await runtime.demonstrate_in(settings.env, count, field, settings.shortcuts)
 
 
 class _Imitation:
