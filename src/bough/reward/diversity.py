@@ -25,8 +25,8 @@ class Diversity:
     The texts aaaa, aaaa, bbbb with returns 1, 0, 1 have the distances .106, .106, .553 and, with weight 1, the bonuses
     .191, 0, 1. A path without a positive return gets none, and neither does a group of equal texts. Text is the agent's
     own actions, without those of `Task.start`. A vector counts the groups of three characters of the text, hashed to
-    512 numbers; the paper has an embedding model, and its scale could not be checked. It is paid at the last action; one
-    that ends several paths is paid their mean.
+    512 numbers; the paper has an embedding model, and its scale could not be checked. It is paid at the last action;
+    one that ends several paths is paid their mean.
 
     Attributes:
         weight: The bonus of the most distant path, as a fraction of its return, >= 0.
