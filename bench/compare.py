@@ -6,7 +6,8 @@
     python bench/compare.py staleness steps=60 --seeds 3 --jobs 2
     python bench/compare.py processes steps=60 policy.heads=2 --seeds 3
 
-All methods of a seed start from the same weights: the policy after the base recipe's warm-up. Each then trains for the
+All methods of a seed start from the same weights: the policy after the base recipe's warm-up, or with `--start` that of
+one folder for all seeds. Each then trains for the
 same number of steps with the base recipe's settings and its own credit rule (and critic, or explorer, where it has
 one). Trees grow as in the methods of the same names, each with the credit of its paper. Methods sample
 unlike numbers of tokens in a step, so each is read off where it had sampled as many as the thriftiest run in all,
@@ -180,7 +181,8 @@ def main() -> None:
     seeds = range(arguments.seeds)
     methods = {name: change for name, change in METHODS[arguments.what].items() if name in arguments.methods}
     with ThreadPoolExecutor(arguments.jobs) as pool:
-        list(pool.map(lambda seed: _process(arguments, "warmup", seed), seeds))
+        if not arguments.start:
+            list(pool.map(lambda seed: _process(arguments, "warmup", seed), seeds))
         todo = [(method, seed) for seed in seeds for method in methods]
         list(pool.map(lambda each: _process(arguments, *each), todo))
     curves = {each: _curve(_directory(arguments, *each)) for each in todo}
@@ -218,6 +220,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("changes", nargs="*", help="fields of the base recipe to change, as for `bough train`")
     parser.add_argument("--recipe", default="grpo_sokoban", help="the base recipe, or a method with --on")
     parser.add_argument("--on", help="a world")
+    parser.add_argument("--start", type=Path, help="the folder of the policy that all runs start from")
     parser.add_argument("--methods", nargs="+", metavar="METHOD", help="all, or some; GRPO is always among them")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--jobs", type=int, default=1, help="runs at the same time")
@@ -249,6 +252,7 @@ def _process(arguments: argparse.Namespace, method: str, seed: int) -> None:
         f"--recipe={arguments.recipe}",
         f"--out={arguments.out}",
         *([f"--on={arguments.on}"] if arguments.on else []),
+        *([f"--start={arguments.start}"] if arguments.start else []),
     ]
     begin = time.perf_counter()
     # One thread each: two processes that share two cores must not have four.
@@ -263,7 +267,7 @@ def _train(arguments: argparse.Namespace, method: str, seed: str) -> None:
     if method == "warmup":
         run = run.replace(steps=0)
     else:
-        warm = _directory(arguments, "warmup", seed).final
+        warm = arguments.start or _directory(arguments, "warmup", seed).final
         run = METHODS[arguments.what][method](run.replace(policy=Pretrained(path=str(warm)), warmup=Warmup()))
     if arguments.what == "staleness":
         GrowingBatches.take = _take_oldest

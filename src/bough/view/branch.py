@@ -60,6 +60,9 @@ class Turn:
         negative: Mean negative advantage of the trained tokens, <= 0.
         logprob: Log-probability of the action, nats; None without sampled tokens.
         entropy: Mean over the sampled tokens, nats; None when it was not recorded.
+        visits: Visits of the state after the action in a search; 0 without a search.
+        value: The final value of a search for the state after the action; None without one.
+        rating: The rating of the action before its execution; None without one.
     """
 
     action: str | None
@@ -76,6 +79,9 @@ class Turn:
     negative: float
     logprob: float | None
     entropy: float | None
+    visits: int
+    value: float | None
+    rating: float | None
 
     @property
     def label(self) -> str:
@@ -221,4 +227,11 @@ def _turn(credited: Credited, nodes: list[int], learn: Bools, sides: _Sides) -> 
         negative=negative,
         logprob=float(tree.logprob[tokens][sampled].sum()) if sampled.any() else None,
         entropy=float(entropy.mean()) if len(entropy) else None,
+        visits=int(tree.visits[last]),
+        value=_known(tree.value[last]),
+        rating=_known(tree.rating[last]),
     )
+
+
+def _known(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)
