@@ -12,7 +12,7 @@ ACTION_LETTERS = 48
 def show_tree(group: Group) -> str:
     """The trees of one task as text: the prompt, then each branch, one line a turn with advantage and reward.
 
-    Turns of a search also have their visits, the value of the state after them, and the rating of the action.
+    Turns of a search have their visits, the value of the state after them, and the rating of the action.
 
     frozenlake-7: 2 paths, 1 solved, mean return 0.5
     | You are at S. Reach G.
@@ -45,7 +45,9 @@ def _forest(grown: list[Branch]) -> Iterator[str]:
 def _turn(turn: Turn) -> str:
     action = "..." if turn.action is None else turn.label
     clipped = action if len(action) <= ACTION_LETTERS else f"{action[: ACTION_LETTERS - 3]}..."
-    found = [f"{clipped:20}  {signed(turn.advantage):>5}"]
+    searched = turn.visits > 0 or turn.value is not None or turn.rating is not None
+    found = [f"{clipped:20}"]
+    found += [f"{signed(turn.advantage):>5}"] if turn.advantage or not searched else []
     found += [f"visits {turn.visits}"] if turn.visits else []
     found += [
         f"{name} {short(each)}" for name, each in (("value", turn.value), ("rating", turn.rating)) if each is not None

@@ -41,7 +41,7 @@ def chain_question(found: RetrievableFacts, walk: Sequence[int], *, forward: boo
     start = graph.entities[facts[0].subject].name
     relations = [fact.relation for fact in facts]
     backward = " of ".join([*(f"the {each}" for each in reversed(relations)), start])
-    text = f"Who is reached from {start} by {', '.join(relations)}?" if forward else f"Name {backward}."
+    text = f"Who is reached from {start} by {' '.join(relations)}?" if forward else f"Name {backward}."
     mentions = [start, *(fact.mention for fact in facts)]
     evidence = tuple(
         Evidence(
