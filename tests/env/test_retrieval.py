@@ -87,7 +87,7 @@ def test_a_long_chain_of_people_in_the_order_of_the_search_has_each_relation_onc
     for question in source.questions("train", 20, 0, index, 2):
         found = re.fullmatch(r"Who is reached from (\w+ \w+) by (.+)\?", question.text)
         assert found
-        relations = found[2].split(", ")
+        relations = found[2].split(" ")
         assert [each.query.split(" of ")[0] for each in question.evidence] == relations
         assert question.evidence[0].query.endswith(found[1])
         assert len({*relations}) == len(relations)

@@ -45,7 +45,7 @@ class KnowledgeGraph:
         people: Whether all entities are people, who have up to 24 relations.
         hops: Minimum and maximum number of facts of a chain, >= 1.
         forward: Whether a chain's question has its relations in the order of the search: "Who is reached from Bak Lum
-            by mentor, boss?"
+            by mentor boss?"
         shapes: The shapes, drawn uniformly.
         set_size: Minimum and maximum size of a set, >= 1; for "among", of the list, one of which is the answer.
         distractors: Number of documents for each fact that share a word of a name and the relation, >= 0.
