@@ -31,6 +31,7 @@ from bough.credit.process import Process
 from bough.credit.q_learning import QLearning
 from bough.credit.reinforce_pp import ReinforcePlusPlus, reinforce_pp_baseline
 from bough.credit.rest_mcts import RestMcts
+from bough.credit.rlvmr import Rlvmr
 from bough.credit.salt import Salt
 from bough.credit.searched import Searched
 from bough.credit.segment_po import SegmentPo
@@ -82,6 +83,7 @@ __all__ = [
     "QLearning",
     "ReinforcePlusPlus",
     "RestMcts",
+    "Rlvmr",
     "Salt",
     "Searched",
     "SegmentPo",
