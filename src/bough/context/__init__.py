@@ -7,6 +7,7 @@ from bough.context.parser import CallParser, Parsed, Parser, PromptedParser, ful
 from bough.context.plan import PlanAct, Planned
 from bough.context.search_blocks import SearchBlocks
 from bough.context.tagged_thinking import TaggedThinking
+from bough.context.thinking_calls import ThinkingCalls
 from bough.context.tool_calls import ToolCalls
 from bough.context.window import Window
 
@@ -25,6 +26,7 @@ __all__ = [
     "SearchBlocks",
     "Tagged",
     "TaggedThinking",
+    "ThinkingCalls",
     "ToolCalls",
     "Turn",
     "Window",
