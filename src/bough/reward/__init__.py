@@ -6,6 +6,7 @@ from bough.reward.format import Format
 from bough.reward.invalid import InvalidAction
 from bough.reward.judged import Judged
 from bough.reward.length import Length
+from bough.reward.length_budget import LengthBudget
 from bough.reward.mark import MarkReward
 from bough.reward.meta_reasoning import MetaReasoning
 from bough.reward.outcome import EnvReward, Success
@@ -23,6 +24,7 @@ __all__ = [
     "InvalidAction",
     "Judged",
     "Length",
+    "LengthBudget",
     "MarkReward",
     "MetaReasoning",
     "Overlong",
