@@ -11,7 +11,7 @@ from bough.env.env import Branching, Split, State, Step
 from bough.env.match_calls import Reference, match_calls
 from bough.env.multiturn.functions import json_schema
 from bough.env.rows import RowSource, RowTasks, place_of
-from bough.tree import Action, Message, Outcome, Task, Tool, ToolCall
+from bough.tree import Action, BadCall, Message, Outcome, Task, Tool, ToolCall, action_text
 from bough.tree.needs import CALLS, Need
 
 END = "</think>"
@@ -32,7 +32,7 @@ class FunctionCalls:
     it can be left out, as BFCL's answers do. Without calls the right action is a text.
 
     Every reference call must fit the schema of its function: the second stage of the paper's filter of data. The first
-    stage, a model that judges each row, is left to whoever writes the rows.
+    stage, a model that judges each row, is not here: leave refused rows out of the file.
 
     Attributes:
         rows: A path to JSON lines, the address of a function that returns rows, or JSON lines. `function_calls_env`
@@ -111,12 +111,17 @@ class FunctionCalls:
         before, closed, _ = given.text.partition(END)
         thought = not self.thinking or (closed and before.replace("<think>", "").strip() != "")
         right = bool(thought) and match_calls(given.calls, _references(task))
-        after = State(observation="", key=f"{task.id} {'right' if right else 'wrong'}", value=task, tools=state.tools)
+        answers = tuple(
+            Message(role="tool", content="not executed", call_id="" if isinstance(call, BadCall) else call.call_id)
+            for call in given.calls
+        )
+        key = f"{task.id} {'right' if right else 'wrong'}"
+        after = State(observation=answers or "", key=key, value=task, tools=state.tools)
         return Step(
             state=after,
             reward=float(right),
             outcome=Outcome.TERMINATED,
-            valid=not any(check_call(call, state.tools) for call in given.calls),
+            valid=action_text(given).strip() != "" and not any(check_call(call, state.tools) for call in given.calls),
             success=right,
         )
 
