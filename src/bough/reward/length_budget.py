@@ -18,36 +18,38 @@ class LengthBudget:
 
         budget = p * (mean L of successes) + (1 - p) * (largest L)          x = (L - budget) / budget
 
-        success    max(slope x + base, least)          failure    min(0.9 x - 0.1, -least)
+        success    max(factor x + base, least)          failure    min(0.9 x - 0.1, -least)
 
     Four paths, the third of which fails, with a budget of 55:
 
         L           20       60      100       40
         reward    .818     .455      -.1     .636
 
-    Easy tasks have a small budget. By design a failure that is longer than the budget is punished least, so a policy
-    thinks longer where it fails. Whether a path succeeds is the environment's verdict: it does not depend on the
+    Easy tasks have a small budget. By design a failure that is longer than the budget is punished least, so answers
+    become longer where they fail. Whether a path succeeds is the environment's verdict: it does not depend on the
     weights of other rewards. The reward is at the leaf. Paths without sampled tokens get nothing where the budget is 0.
 
     Try: `bough train grpo --on screens rewards='[EnvReward(), LengthBudget(weight=0.1)]'`
 
     Attributes:
         weight: Factor, >= 0.
-        slope: Of the reward of a success, <= 0.
+        factor: Of the length in the reward of a success, <= 0.
         base: The reward of a success as long as the budget.
         least: The smallest reward of a success, and the smallest cost of a failure, > 0.
     """
 
     weight: float = 1.0
-    slope: float = -0.5
+    factor: float = -0.5
     base: float = 0.5
     least: float = 0.1
 
     def __post_init__(self) -> None:
         if not self.weight >= 0:
             raise ValueError(f"LengthBudget.weight: got {self.weight}; need 0 or more")
-        if not self.slope <= 0:
-            raise ValueError(f"LengthBudget.slope: got {self.slope}; need 0 or less, so that short successes earn more")
+        if not self.factor <= 0:
+            raise ValueError(
+                f"LengthBudget.factor: got {self.factor}; need 0 or less, so that short successes earn more"
+            )
         if not self.least > 0:
             raise ValueError(f"LengthBudget.least: got {self.least}; need a number above 0")
 
@@ -71,6 +73,6 @@ class LengthBudget:
         of_right = float(length[right].mean()) if right.any() else 0.0
         budget = share * of_right + (1 - share) * float(length.max())
         over = (length - budget) / budget
-        good = np.maximum(self.slope * over + self.base, self.least)
+        good = np.maximum(self.factor * over + self.base, self.least)
         bad = np.minimum(0.9 * over - 0.1, -self.least)
         return np.asarray(np.where(right, good, bad), dtype=np.float64)
