@@ -6,6 +6,8 @@ from bough.context.parse import Plain, Tagged
 from bough.context.parser import CallParser, Parsed, Parser, PromptedParser, full_instructions, parse_tokens
 from bough.context.plan import PlanAct, Planned
 from bough.context.search_blocks import SearchBlocks
+from bough.context.tagged_thinking import TaggedThinking
+from bough.context.thinking_calls import ThinkingCalls
 from bough.context.tool_calls import ToolCalls
 from bough.context.window import Window
 
@@ -23,6 +25,8 @@ __all__ = [
     "Renderer",
     "SearchBlocks",
     "Tagged",
+    "TaggedThinking",
+    "ThinkingCalls",
     "ToolCalls",
     "Turn",
     "Window",

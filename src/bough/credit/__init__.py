@@ -8,6 +8,7 @@ from bough.credit.best_candidate import BestCandidate
 from bough.credit.capo import Capo
 from bough.credit.conservative import ConservativeBellman
 from bough.credit.credit import Credit, compares_with, compute_credit
+from bough.credit.egpo import Egpo
 from bough.credit.empg import Empg
 from bough.credit.filtered import Filtered
 from bough.credit.flow_grpo import FlowGrpo
@@ -31,6 +32,7 @@ from bough.credit.process import Process
 from bough.credit.q_learning import QLearning
 from bough.credit.reinforce_pp import ReinforcePlusPlus, reinforce_pp_baseline
 from bough.credit.rest_mcts import RestMcts
+from bough.credit.rlvmr import Rlvmr
 from bough.credit.salt import Salt
 from bough.credit.searched import Searched
 from bough.credit.segment_po import SegmentPo
@@ -60,6 +62,7 @@ __all__ = [
     "ConservativeBellman",
     "ConservativeMixture",
     "Credit",
+    "Egpo",
     "Empg",
     "Filtered",
     "FlowGrpo",
@@ -82,6 +85,7 @@ __all__ = [
     "QLearning",
     "ReinforcePlusPlus",
     "RestMcts",
+    "Rlvmr",
     "Salt",
     "Searched",
     "SegmentPo",

@@ -11,6 +11,7 @@ from bough.env.dialogue import Dialogue, ScriptedUser
 from bough.env.dialogue_graph import DialogueGraph
 from bough.env.env import Branching, Closing, Env, EnvFault, Oracle, Seated, Split, State, Step, UserCodeError, seats_of
 from bough.env.frozenlake import FrozenLake
+from bough.env.function_calls import FunctionCalls, function_calls_env
 from bough.env.function_tool import ToolError, stateless
 from bough.env.gymnasium import Gymnasium, gymnasium_env
 from bough.env.host import EnvHost, Host
@@ -75,6 +76,7 @@ __all__ = [
     "EnvHost",
     "EquilibriumPlay",
     "FrozenLake",
+    "FunctionCalls",
     "Fts5",
     "GeneratedQuestions",
     "Gymnasium",
@@ -138,6 +140,7 @@ __all__ = [
     "Workers",
     "call",
     "check_call",
+    "function_calls_env",
     "gymnasium_env",
     "openenv_env",
     "pettingzoo_env",

@@ -6,7 +6,9 @@ from bough.reward.format import Format
 from bough.reward.invalid import InvalidAction
 from bough.reward.judged import Judged
 from bough.reward.length import Length
+from bough.reward.length_budget import LengthBudget
 from bough.reward.mark import MarkReward
+from bough.reward.meta_reasoning import MetaReasoning
 from bough.reward.outcome import EnvReward, Success
 from bough.reward.overlong import Overlong
 from bough.reward.point_in_box import PointInBox
@@ -22,7 +24,9 @@ __all__ = [
     "InvalidAction",
     "Judged",
     "Length",
+    "LengthBudget",
     "MarkReward",
+    "MetaReasoning",
     "Overlong",
     "PointInBox",
     "PotentialGain",

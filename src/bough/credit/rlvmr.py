@@ -1,0 +1,105 @@
+"""Advantages from the outcome of a path, and from rewards of turns with the same kind of thought."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from bough.credit.keys import group_by
+from bough.credit.normalize import normalize
+from bough.tree import Credited, Floats, Ints, PathView, Rewarded, StageError, annotations, path_view, spread_turns
+from bough.tree.needs import Need, annotation, channel
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rlvmr:
+    """RLVMR (arXiv 2507.22844): outcomes of a task, and rewards of turns with one tag; needs a channel and a tag.
+
+    With R the path's return without the channel `step`, r that channel's reward of the turn, and z the difference to
+    the group's mean over its standard deviation (ddof 1):
+
+        A = blend * z(R; task) + (1 - blend) * z(r; task, tag)
+
+    Two paths: planning 1, explore 1, reflection 0 with R = 10, and planning 0, explore 1 with R = 0:
+
+        Rlvmr()                     0.707   0.354   0.354  -0.707  -0.354
+        Rlvmr(as_released=True)     4.5     4.0     4.0    -6.5    -6.0
+
+    The mean of R is over paths, that of r over turns. A turn alone in its tag, or without a tag, gets 0 from the second
+    part. A penalty for the format belongs into a channel of its own, and so into R: among turns without a tag it would
+    be the same for all.
+
+    The released code adds the two parts with weight 1, and subtracts means without a division. Its mean of R is over
+    turns, so long paths weigh more: 6 in place of 5 above. The only turn of a tag keeps its reward, and turns without a
+    tag are a group.
+
+    Attributes:
+        step: The channel of the rewards of thoughts.
+        mark: The parser's annotation with the kind of thought.
+        blend: Weight of the outcome, in [0, 1]; alpha of the paper.
+        std: The standard deviation to divide by: of the group, or none.
+        epsilon: Added to the standard deviation, > 0.
+        as_released: The released code's form, without `blend` and `std`.
+    """
+
+    compares: ClassVar[Literal["nothing"]] = "nothing"
+
+    step: str = "meta_reasoning"
+    mark: str = "thought"
+    blend: float = 0.5
+    std: Literal["group", "none"] = "group"
+    epsilon: float = 1e-6
+    as_released: bool = False
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.blend <= 1:
+            raise ValueError(f"Rlvmr.blend: got {self.blend}; need a number from 0 to 1")
+        if not self.epsilon > 0:
+            raise ValueError(f"Rlvmr.epsilon: got {self.epsilon}; need a number above 0")
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """The channel and the annotation."""
+        return frozenset({channel(self.step), annotation(self.mark)})
+
+    def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
+        """Credits every tree, in order.
+
+        Raises:
+            StageError: when a tree lacks the channel `step`.
+        """
+        for each in rewarded:
+            if self.step not in each.channels:
+                raise StageError(
+                    f"Rlvmr.step: got {self.step!r} and the channels {sorted(each.channels)} (task "
+                    f"{each.tree.task.id}); need a reward that pays this channel for thoughts, such as MetaReasoning()"
+                )
+        own = [replace(each, channels={self.step: each.channels[self.step]}) for each in rewarded]
+        view, thoughts = path_view(rewarded), path_view(own)
+        outcome = view.returns - thoughts.returns
+        tag = _tags(view, self.mark)
+        # A turn without a tag is its own group.
+        alone = np.where(tag == 0, np.arange(len(tag)) + 1, 0)
+        if self.as_released:
+            alone = np.zeros_like(tag)
+        same = group_by(view.task[view.path], tag, alone)
+        return spread_turns(view, self._advantage(view, outcome, thoughts.reward, same))
+
+    def _advantage(self, view: PathView, outcome: Floats, reward: Floats, same: Ints) -> Floats:
+        """[S] float64: the advantage of each turn, by the outcome of each path [P] and the turn's reward [S]."""
+        if self.as_released:
+            task = view.task[view.path]
+            by_path = normalize(outcome[view.path], task, std="none", singleton="raw")
+            return by_path + normalize(reward, same, std="none", singleton="raw")
+        by_path = normalize(outcome, view.task, std=self.std, epsilon=self.epsilon)[view.path]
+        by_tag = normalize(reward, same, std=self.std, epsilon=self.epsilon)
+        return self.blend * by_path + (1.0 - self.blend) * by_tag
+
+
+def _tags(view: PathView, mark: str) -> Ints:
+    """[S] int64: the number of each turn's tag, from 1 in the order of names; 0 without one."""
+    found, which = annotations(view, mark)
+    named = [each if isinstance(each, str) else "" for each in found]
+    numbers = {name: number for number, name in enumerate(sorted({"", *named}))}
+    return np.asarray([numbers[name] for name in named], dtype=np.int64)[which]
