@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from bough.appraise import Appraiser, PathCritique, ToolJudge
+from bough.appraise import Appraiser, HopProgress, PathCritique
 from bough.explore import Chains, Slate
 from bough.policy import FrozenCritic, Tiny, UtteranceCritic
 from bough.rollout import Explorer, PendingAction, Rollout
@@ -52,6 +53,9 @@ class Thirds:
 
     def __call__(self, text: str) -> float:
         return len(text) % 3 / 2
+class Fifth:
+    """Reads any text as a hop: the more letters, up to four, the nearer."""
+        return len(text) % 5 / 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +109,7 @@ def _readable(appraiser: Appraiser) -> Appraiser:
     if isinstance(appraiser, PathCritique):
         return replace(appraiser, read=Parity(), max_tokens=4)
     return replace(appraiser, read=Thirds(), max_tokens=4) if isinstance(appraiser, ToolJudge) else appraiser
+    return replace(appraiser, read=Fifth(), max_tokens=4) if isinstance(appraiser, HopProgress) else appraiser
 
 
 def _small(explorer: Explorer) -> Explorer:

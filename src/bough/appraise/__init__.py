@@ -2,11 +2,13 @@
 
 from bough.appraise.appraise import Appraiser, appraise_trees
 from bough.appraise.ask import AskModels, Continuation, Question, Reply, Scoring, ask_votes
+from bough.appraise.hop_progress import HopProgress
 from bough.appraise.judge import RubricJudge, step_critic
 from bough.appraise.path_critique import PathCritique
 from bough.appraise.probe import AnswerProbe
 from bough.appraise.prompts import LabelParser, NumberParser
 from bough.appraise.round_robin import RoundRobin
+from bough.appraise.state_progress import StateProgress
 from bough.appraise.step_potential import StepPotential
 from bough.appraise.tool_judge import ToolJudge
 
@@ -15,6 +17,7 @@ __all__ = [
     "Appraiser",
     "AskModels",
     "Continuation",
+    "HopProgress",
     "LabelParser",
     "NumberParser",
     "PathCritique",
@@ -23,6 +26,7 @@ __all__ = [
     "RoundRobin",
     "RubricJudge",
     "Scoring",
+    "StateProgress",
     "StepPotential",
     "ToolJudge",
     "appraise_trees",

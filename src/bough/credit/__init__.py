@@ -18,6 +18,7 @@ from bough.credit.gae import Gae
 from bough.credit.gigpo import Gigpo
 from bough.credit.grpo import Grpo, dr_grpo, lite_ppo, loop, opo, rec, rloo
 from bough.credit.hae import Hae
+from bough.credit.hbpo import Hbpo
 from bough.credit.hgpo import Hgpo
 from bough.credit.igpo import Igpo
 from bough.credit.implicit_q import ImplicitQ
@@ -72,6 +73,7 @@ __all__ = [
     "Gigpo",
     "Grpo",
     "Hae",
+    "Hbpo",
     "Hgpo",
     "Igpo",
     "ImplicitQ",

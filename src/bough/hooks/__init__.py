@@ -16,8 +16,8 @@ from bough.hooks.worst_cases import WorstCases
 
 __all__ = [
     "AttentionReward",
-    "FailureSampling",
     "ExIt",
+    "FailureSampling",
     "FewestCalls",
     "Hindsight",
     "HookRecipe",

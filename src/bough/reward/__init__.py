@@ -1,6 +1,7 @@
 """Rewards: named channels of numbers at the nodes of trees."""
 
 from bough.reward.box_score import BoxScore
+from bough.reward.budget_reward import BudgetReward
 from bough.reward.diversity import Diversity
 from bough.reward.format import Format
 from bough.reward.invalid import InvalidAction
@@ -18,6 +19,7 @@ from bough.reward.reward import Reward, compute_rewards, reward_trees
 
 __all__ = [
     "BoxScore",
+    "BudgetReward",
     "Diversity",
     "EnvReward",
     "Format",

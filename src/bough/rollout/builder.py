@@ -146,7 +146,7 @@ class TreeBuilder:
             "entropy": _per_token(nodes, [node.entropies for node in nodes]),
             "outcome": [node.outcome for node in nodes],
             "env_reward": [node.env_reward for node in nodes],
-            "state_key": [_hash(node.state) for node in nodes],
+            "state_key": [hash_key(node.state) for node in nodes],
             "source": [node.source for node in nodes],
             "policy_version": [node.policy_version for node in nodes],
             **draft_columns(nodes),
@@ -195,6 +195,6 @@ def _payoff(node: NodeDraft, seat: str) -> float:
     return node.payoffs.get(seat, 0.0) if node.payoffs else node.env_reward
 
 
-def _hash(key: str) -> int:
+def hash_key(key: str) -> int:
     """64-bit signed hash of a state key; 0 for an unknown one."""
     return int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest(), "big", signed=True) if key else 0

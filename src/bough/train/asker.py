@@ -9,9 +9,11 @@ from dataclasses import asdict, dataclass, field, replace
 
 from bough.appraise import Appraiser, Continuation, Question, Reply, Scoring, appraise_trees
 from bough.engine import Completion, EngineFault, FinishReason, Request, Sampling
+from bough.env import State
 from bough.rollout import Agent, Deadlines, RoleModel
 from bough.store.answers import Answers
-from bough.tree import Tree, Verdict, derive, fail_unknown
+from bough.train.replayed_states import ReplayedStates
+from bough.tree import AgentAction, StageError, Tree, Verdict, derive, fail_unknown
 from bough.tree.needs import POLICY, Appraised, Need, names_of, needs_of
 
 GRACE_S = 5.0
@@ -32,6 +34,7 @@ class Asker:
         deadlines: The run's register of pending awaits.
         seed: Seed of the run.
         step: The step of the questions.
+        replay: Replays actions in the environment; None without an environment.
         pending: The questions that wait for an answer, by key; equal ones are sent once.
     """
 
@@ -40,6 +43,7 @@ class Asker:
     deadlines: Deadlines
     seed: int
     step: int
+    replay: ReplayedStates | None = None
     pending: dict[str, "asyncio.Task[Reply]"] = field(default_factory=dict[str, "asyncio.Task[Reply]"])
 
     async def __call__(self, question: Question) -> Reply:
@@ -96,6 +100,19 @@ class Asker:
             return replace(_reply(completion, model), entropy=sum(nats) / max(1, len(nats)))
 
         return await self._once(key, generate, continuation.deadline_s, f"continuation of {len(prompt)} tokens")
+
+    async def states(self, tree: Tree) -> dict[int, State]:
+        """The environment's states by node, of the nodes that a turn begins from."""
+        return await self._environment().states(tree)
+
+    async def plan(self, state: State) -> Sequence[AgentAction] | None:
+        """The oracle's actions from a state to success; None where there are none, or the environment broke."""
+        return await self._environment().plan(state)
+
+    def _environment(self) -> ReplayedStates:
+        if self.replay is None:
+            raise StageError("Asker.replay: got None; need an environment for an appraiser of states")
+        return self.replay
 
     async def _once(self, key: str, get: Callable[[], Awaitable[Reply]], deadline_s: float, thing: str) -> Reply:
         """The stored reply, or the reply of `get`; concurrent equal questions share one call."""

@@ -15,6 +15,7 @@ import numpy as np
 from bough.batch import Batch, pack
 from bough.engine import EngineFault
 from bough.env import EnvFault
+from bough.env.env import env_gives
 from bough.learner.learner import Diverged
 from bough.learner.loss_inputs import ObjectiveContext
 from bough.rollout import Agent, DeadlineExceeded, Rollouts
@@ -25,6 +26,7 @@ from bough.train.growing import GrowingBatch, GrowingBatches
 from bough.train.health import NoLearningSignal, check_gap, check_paths, check_signal, is_flat, next_health
 from bough.train.in_thread import in_thread
 from bough.train.recorder import RunRecorder, TrainState
+from bough.train.replayed_states import ReplayedStates
 from bough.train.runtime import Runtime
 from bough.train.step_data import StepData
 from bough.train.stopwatch import Stopwatch
@@ -33,7 +35,7 @@ from bough.train.teacher_paths import teacher_paths
 from bough.train.turn_entropy import add_entropies, mean_turn_entropies
 from bough.train.warmup import warm_up
 from bough.tree import Credited, Tree, derive, groups
-from bough.tree.needs import PATHS, needs_of
+from bough.tree.needs import CALLS_TAKEN, PATHS, needs_of
 
 STOPS = (NoLearningSignal, Diverged, DeadlineExceeded, EnvFault, EngineFault)
 """Errors after which the state in memory is consistent, so that a checkpoint is written."""
@@ -224,8 +226,19 @@ class _Loop:
 
     def appraise_stage(self, step: int, agent: Agent) -> AppraiseStage:
         """The stage that appraises the trees of a task as soon as they are complete."""
+        replay = ReplayedStates(
+            host=self.runtime.host,
+            calls=CALLS_TAKEN in env_gives(self.world.env),
+            deadlines=self.runtime.deadlines,
+            deadline_s=self.world.limits.env_deadline_s,
+        )
         ask = Asker(
-            agent=agent, answers=self.answers, deadlines=self.runtime.deadlines, seed=self.settings.seed, step=step
+            agent=agent,
+            answers=self.answers,
+            deadlines=self.runtime.deadlines,
+            seed=self.settings.seed,
+            step=step,
+            replay=replay,
         )
         return AppraiseStage(
             appraisers=self.world.appraisers, required=required_columns(self.world.rewards, self.method), ask=ask

@@ -1,0 +1,98 @@
+"""Advantages of paths with budgets: against all paths of the task, and against the promise of their own budget."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from bough.credit.keys import group_by
+from bough.credit.normalize import normalize
+from bough.tree import Credited, Floats, Ints, PathView, Rewarded, StageError, path_view, spread_turns, sum_to_root
+from bough.tree.budgeted import allowance, path_budgets
+from bough.tree.needs import Need, channel
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hbpo:
+    """HBPO (arXiv 2507.15844): paths of a task over all budgets, and the mean of each budget; needs `BudgetReward`.
+
+    With R the reward of a path in the channel `channel`, b its budget, and z the z-score (ddof 1) over the paths of the
+    task, whatever their budgets:
+
+        A = z(R) + [mean of R over the task's paths with budget b  -  c cos(pi b / 2L)]
+
+    The bracket compares a budget with the most that keeping it can earn. It is one number for all paths of the budget,
+    so it moves a whole budget up or down, also where all rewards of a task are equal. A path without a budget has no
+    bracket. Rewards of other channels have no effect. L 4096, c 4:
+
+        b                512     512    2560    2560
+        R                3.5       0     3.0     2.0
+        z              0.888  -1.373   0.565  -0.081
+        A             -1.285  -3.546   0.843   0.197
+        as_released   -3.458  -5.719   1.121   0.475
+
+    A path alone in its task has z 0; the released code fails at it.
+
+    Attributes:
+        channel: The channel of the rewards.
+        longest_tokens: L, as in `BudgetReward`.
+        scale: c, as in `BudgetReward`.
+        epsilon: Added to the standard deviation, > 0.
+        as_released: The bracket counts twice, as in the released code (HBPO, `compute_grpo_outcome_advantage`).
+    """
+
+    compares: ClassVar[Literal["nothing"]] = "nothing"
+
+    channel: str = "budget"
+    longest_tokens: int = 4096
+    scale: float = 4.0
+    epsilon: float = 1e-6
+    as_released: bool = False
+
+    def __post_init__(self) -> None:
+        if self.longest_tokens < 1:
+            raise ValueError(f"Hbpo.longest_tokens: got {self.longest_tokens}; need at least 1")
+        if not self.scale > 0:
+            raise ValueError(f"Hbpo.scale: got {self.scale}; need a number above 0")
+        if not self.epsilon > 0:
+            raise ValueError(f"Hbpo.epsilon: got {self.epsilon}; need a number above 0")
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """The channel of the rewards."""
+        return frozenset({channel(self.channel)})
+
+    def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
+        """Credits every tree, in order.
+
+        Raises:
+            StageError: when a tree lacks the channel.
+        """
+        view = path_view(rewarded)
+        paid = [sum_to_root(each.tree, self._channel(each)) for each in rewarded]
+        budgets = [path_budgets(each.tree) for each in rewarded]
+        found = self.advantages(_at_leaves(view, paid), view.task, _at_leaves(view, budgets))
+        return spread_turns(view, found[view.path])
+
+    def advantages(self, rewards: Floats, task: Ints, budget: Floats) -> Floats:
+        """[n] float64: the advantages of n paths with these rewards, tasks and budgets; nan is no budget."""
+        shared = normalize(rewards, task, std="group", epsilon=self.epsilon)
+        told = ~np.isnan(budget)
+        own = group_by(task, np.where(told, budget, -1).astype(np.int64))
+        mean = (np.bincount(own, rewards) / np.maximum(np.bincount(own), 1))[own]
+        bracket = np.where(told, mean - allowance(budget, self.longest_tokens, self.scale), 0.0)
+        return shared + (2.0 if self.as_released else 1.0) * bracket
+
+    def _channel(self, rewarded: Rewarded) -> Floats:
+        if self.channel not in rewarded.channels:
+            raise StageError(
+                f"Hbpo.channel: got {self.channel!r} and the channels {sorted(rewarded.channels)} (task "
+                f"{rewarded.tree.task.id}); need a reward that pays it, such as BudgetReward()"
+            )
+        return rewarded.channels[self.channel]
+
+
+def _at_leaves(view: PathView, columns: Sequence[Floats]) -> Floats:
+    """[P]: the values of the columns, one for each tree, at the leaves of the paths."""
+    return np.concatenate([np.zeros(0), *columns])[view.leaf]

@@ -1,0 +1,74 @@
+"""Chains with budgets: each path is told how many tokens it may use."""
+
+from dataclasses import dataclass
+
+from bough.rollout.add_message import add_message
+from bough.rollout.cursor import Cursor
+from bough.rollout.rollout import Rollout
+from bough.rollout.together import together
+from bough.tree import Message, Outcome
+from bough.tree.budgeted import BUDGET
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BudgetedChains:
+    """HBPO's groups (arXiv 2507.15844): the chains of a task, in equal parts, read one of several budgets.
+
+    A budget is announced by a message after the task's prompt, in a node of its own below the root that the chains of
+    this budget share. All chains of the task are one group; those of a budget are its subgroup. The authors' code
+    begins the model's answer with a sentence about the budget; a message in the prompt does not take tokens from the
+    answer, and fits any parser. Evaluation has no budgets.
+
+    Four chains with the budgets 512 and 2048:
+
+        root -- "at most 512" -- chains 0 and 2
+             -- "at most 2048" -- chains 1 and 3
+
+    Attributes:
+        budgets: Tokens of a path, ascending.
+        n: Number of chains, a multiple of the number of budgets.
+        announce: The message, with the placeholder {budget}.
+        retries: How often a chain that fails by a fault is retried.
+    """
+
+    budgets: tuple[int, ...] = (512, 1024, 2048, 2560)
+    n: int = 16
+    announce: str = "Use at most {budget} tokens."
+    retries: int = 2
+
+    def __post_init__(self) -> None:
+        if not self.budgets or self.budgets[0] < 1 or list(self.budgets) != sorted(set(self.budgets)):
+            raise ValueError(
+                f"BudgetedChains.budgets: got {self.budgets}; need ascending numbers of tokens, at least 1"
+            )
+        if self.n < 1 or self.n % len(self.budgets):
+            raise ValueError(
+                f"BudgetedChains.n: got {self.n}; need a multiple of {len(self.budgets)}, the number of budgets"
+            )
+        if "{budget}" not in self.announce:
+            raise ValueError(f"BudgetedChains.announce: got {self.announce!r}; need the placeholder {{budget}} in it")
+        if self.retries < 0:
+            raise ValueError(f"BudgetedChains.retries: got {self.retries}; need 0 or more")
+
+    @property
+    def paths(self) -> int:
+        """The number of paths of a tree."""
+        return self.n
+
+    async def __call__(self, rollout: Rollout) -> None:
+        """Grow the tree."""
+        root = await rollout.root()
+        told = [self._told(rollout, root, number, budget) for number, budget in enumerate(self.budgets)]
+        await together(rollout, (self._chain(rollout, told[at % len(told)], at) for at in range(self.n)))
+
+    def _told(self, rollout: Rollout, root: Cursor, number: int, budget: int) -> Cursor:
+        """The prompt with a budget."""
+        message = Message(role="user", content=self.announce.replace("{budget}", str(budget)))
+        cursor = add_message(rollout, root, message, branch=number)
+        rollout.builder.nodes[cursor.node].info[BUDGET] = budget
+        return cursor
+
+    async def _chain(self, rollout: Rollout, told: Cursor, chain: int) -> None:
+        for attempt in range(self.retries + 1):
+            if await rollout.roll_out(told, branch=chain + attempt * self.n) is not Outcome.FAILED:
+                return
