@@ -53,9 +53,6 @@ class Thirds:
 
     def __call__(self, text: str) -> float:
         return len(text) % 3 / 2
-class Fifth:
-    """Reads any text as a hop: the more letters, up to four, the nearer."""
-        return len(text) % 5 / 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,8 +105,9 @@ def _readable(appraiser: Appraiser) -> Appraiser:
     """The appraiser with short answers, each of which is one."""
     if isinstance(appraiser, PathCritique):
         return replace(appraiser, read=Parity(), max_tokens=4)
-    return replace(appraiser, read=Thirds(), max_tokens=4) if isinstance(appraiser, ToolJudge) else appraiser
-    return replace(appraiser, read=Fifth(), max_tokens=4) if isinstance(appraiser, HopProgress) else appraiser
+    if isinstance(appraiser, ToolJudge | HopProgress):
+        return replace(appraiser, read=Thirds(), max_tokens=4)
+    return appraiser
 
 
 def _small(explorer: Explorer) -> Explorer:
