@@ -1,11 +1,13 @@
 """A bonus for what differs and is rewarded."""
 
+import zlib
+
 import numpy as np
 import pytest
 from tests.trees import ACTION, PROMPT, N, build
 
 from bough.reward import Diversity
-from bough.reward.diversity import distances
+from bough.reward.diversity import DIMENSIONS, _vectors, distances
 from bough.tree import Outcome, Source, Tree
 
 
@@ -47,3 +49,12 @@ def test_paths_of_all_trees_of_a_task_are_one_group() -> None:
     assert np.concatenate([each["diversity"][1:] for each in parts]) == pytest.approx(whole[1:])
     with pytest.raises(ValueError, match=r"Diversity.weight: got -1; need 0 or more"):
         Diversity(weight=-1)
+
+
+def test_the_groups_of_three_characters_are_hashed_as_crc32() -> None:
+    """All texts at once, with short ones, empty ones and others than ASCII, as group by group."""
+    texts = ["left\nright", "", "ab", "abc", "h\u00f6he", "abcdabcd", "\u4e2d\u6587 text", "xyz" * 50]
+    for text, vector in zip(texts, _vectors(texts), strict=True):
+        groups = [text[begin : begin + 3] for begin in range(max(1, len(text) - 2))]
+        counts = np.bincount([zlib.crc32(group.encode()) % DIMENSIONS for group in groups], minlength=DIMENSIONS)
+        assert vector == pytest.approx(counts / np.linalg.norm(counts), abs=1e-15)

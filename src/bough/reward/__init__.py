@@ -7,6 +7,7 @@ from bough.reward.invalid import InvalidAction
 from bough.reward.judged import Judged
 from bough.reward.length import Length
 from bough.reward.mark import MarkReward
+from bough.reward.observation_value import ObservationValue
 from bough.reward.outcome import EnvReward, Success
 from bough.reward.overlong import Overlong
 from bough.reward.point_in_box import PointInBox
@@ -23,6 +24,7 @@ __all__ = [
     "Judged",
     "Length",
     "MarkReward",
+    "ObservationValue",
     "Overlong",
     "PointInBox",
     "PotentialGain",
