@@ -54,6 +54,7 @@ bench: $(STAMP)  ## All that docs/performance.md says, measured and written ther
 	$(BIN)/python bench/generation.py --threads 1 --size small --write
 	$(BIN)/python bench/smollm2.py --write
 	$(BIN)/python bench/credit.py --write
+	$(BIN)/python bench/rewards.py --write
 	$(BIN)/python bench/overlap.py --write
 	$(BIN)/python bench/stages.py --write
 

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bough.appraise import Appraiser, PathCritique, ToolJudge
-from bough.appraise import Appraiser, HopProgress, PathCritique
+from bough.appraise import Appraiser, HopProgress, PathCritique, ToolJudge
 from bough.explore import Chains, Slate
 from bough.policy import FrozenCritic, Tiny, UtteranceCritic
 from bough.rollout import Explorer, PendingAction, Rollout

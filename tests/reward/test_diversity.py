@@ -1,11 +1,13 @@
 """A bonus for what differs and is rewarded."""
 
+import zlib
+
 import numpy as np
 import pytest
 from tests.trees import ACTION, OBSERVATION, PROMPT, N, build
 
 from bough.reward import Diversity
-from bough.reward.diversity import distances
+from bough.reward.diversity import DIMENSIONS, _vectors, distances
 from bough.tree import Outcome, Source, Tree
 
 
@@ -60,3 +62,12 @@ def test_an_action_that_ends_two_paths_is_paid_their_mean() -> None:
     )
     (paid,) = Diversity(weight=1.0)([tree])
     assert paid["diversity"] == pytest.approx([0.0, 0.19098, 0.0, 0.0, 1.0], abs=1e-5)
+
+
+def test_the_groups_of_three_characters_are_hashed_as_crc32() -> None:
+    """All texts at once, with short ones, empty ones and others than ASCII, as group by group."""
+    texts = ["left\nright", "", "ab", "abc", "h\u00f6he", "abcdabcd", "\u4e2d\u6587 text", "xyz" * 50]
+    for text, vector in zip(texts, _vectors(texts), strict=True):
+        groups = [text[begin : begin + 3] for begin in range(max(1, len(text) - 2))]
+        counts = np.bincount([zlib.crc32(group.encode()) % DIMENSIONS for group in groups], minlength=DIMENSIONS)
+        assert vector == pytest.approx(counts / np.linalg.norm(counts), abs=1e-15)

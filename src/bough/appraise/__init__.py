@@ -1,9 +1,10 @@
 """Appraisers: judges, comparisons and probes of grown trees; prompts and the parsers of answers."""
 
 from bough.appraise.appraise import Appraiser, appraise_trees
-from bough.appraise.ask import AskModels, Continuation, Question, Reply, Scoring, ask_votes
+from bough.appraise.ask import AskModels, Continuation, Masked, Question, Reply, Scoring, ask_votes
 from bough.appraise.hop_progress import HopProgress
 from bough.appraise.judge import RubricJudge, step_critic
+from bough.appraise.observation_probe import ObservationProbe
 from bough.appraise.path_critique import PathCritique
 from bough.appraise.probe import AnswerProbe
 from bough.appraise.prompts import LabelParser, NumberParser
@@ -19,7 +20,9 @@ __all__ = [
     "Continuation",
     "HopProgress",
     "LabelParser",
+    "Masked",
     "NumberParser",
+    "ObservationProbe",
     "PathCritique",
     "Question",
     "Reply",

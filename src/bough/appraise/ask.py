@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from bough.appraise.prompts import Reader
-from bough.tree import Entry, Verdict
+from bough.tree import Entry, Message, Tool, Verdict
 from bough.tree.needs import POLICY
 
 Result = TypeVar("Result")
@@ -36,19 +36,40 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Masked:
+    """The observation at the end of a context, hidden by other messages of as many tokens.
+
+    Attributes:
+        last: Number of the context's last tokens that the observation was rendered as.
+        action: The tokens of the action before it.
+        messages: The messages in its place.
+        tools: The tools after it.
+    """
+
+    last: int
+    action: tuple[int, ...]
+    messages: tuple[Message, ...]
+    tools: tuple[Tool, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Scoring:
     """A continuation whose log-probability is asked for.
 
     Attributes:
         tokens: The context, in the tokens of the policy.
         text: The continuation.
+        action: The continuation in the tokens of the policy, in place of `text`.
         prefix: Text between the two, whose log-probability does not count.
+        masked: What hides the observation at the end of the context; None for the context as it is.
         deadline_s: Maximum duration, in seconds.
     """
 
     tokens: tuple[int, ...]
-    text: str
+    text: str = ""
+    action: tuple[int, ...] = ()
     prefix: str = ""
+    masked: Masked | None = None
     deadline_s: float = 120.0
 
 

@@ -196,6 +196,18 @@ def measure_data(
         write_json(out, found.record())
 
 
+@app.command("rewards")
+@explained
+def show_rewards(directory: Annotated[Path, typer.Argument(help="The run directory.")]) -> None:
+    """Show the reward channels of a run: their means, and their agreement with success.
+
+    bough rewards runs/a
+    """
+    from bough.train.result import Result
+
+    typer.echo(Result(directory=directory).reward_table())
+
+
 @app.command("serve")
 @explained
 def serve_policy(

@@ -22,6 +22,7 @@ from bough.credit.hbpo import Hbpo
 from bough.credit.hgpo import Hgpo
 from bough.credit.igpo import Igpo
 from bough.credit.implicit_q import ImplicitQ
+from bough.credit.info_po import InfoPo
 from bough.credit.ipa import Ipa
 from bough.credit.kind_values import KindValues
 from bough.credit.masked import MaskedSpans
@@ -77,6 +78,7 @@ __all__ = [
     "Hgpo",
     "Igpo",
     "ImplicitQ",
+    "InfoPo",
     "Ipa",
     "KindValues",
     "MaskedSpans",

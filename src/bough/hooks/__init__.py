@@ -10,6 +10,7 @@ from bough.hooks.length_history import LengthHistory
 from bough.hooks.pick_paths import PickPaths
 from bough.hooks.search_noise import SearchNoise
 from bough.hooks.snapshots import Snapshots
+from bough.hooks.subgroup_votes import SubgroupVotes
 from bough.hooks.success_replay import SuccessReplay
 from bough.hooks.tracker import Tracker
 from bough.hooks.worst_cases import WorstCases
@@ -25,6 +26,7 @@ __all__ = [
     "PickPaths",
     "SearchNoise",
     "Snapshots",
+    "SubgroupVotes",
     "SuccessReplay",
     "Tracker",
     "WorstCases",

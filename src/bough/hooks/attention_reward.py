@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bough.hooks.hook import PolicyAccess
-from bough.tree import Floats, Ints, Kind, Rewarded, Tree, context, counted, path
+from bough.tree import Floats, Ints, Kind, PayRange, Rewarded, Tree, context, counted, path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +53,11 @@ class AttentionReward:
             ) from error
         if not self.key:
             raise ValueError("AttentionReward.key: got ''; need the name of a list in the tasks' data")
+
+    @property
+    def pays(self) -> Mapping[str, PayRange]:
+        """`weight` for a full overlap."""
+        return {"attention": PayRange.of(0, 1, weight=self.weight, per="path")}
 
     def build(self, *, vocab_tokens: int, device: str, seed: int) -> "AttentionRewardState":
         """Return a state; it keeps nothing across steps."""

@@ -1,11 +1,12 @@
 """OTC: scales the reward of success by the number of tool calls."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from bough.hooks.fewest import FewestState
-from bough.tree import Bools, Floats, Tree
+from bough.tree import Bools, Floats, PayRange, Tree
 from bough.tree.needs import CALLS, Need
 from bough.tree.texts import calls_in
 
@@ -48,6 +49,11 @@ class FewestCalls:
             raise ValueError(f"FewestCalls.weight: got {self.weight}; need 0 or more")
         if not self.smoothing > 0:
             raise ValueError(f"FewestCalls.smoothing: got {self.smoothing}; need a number above 0")
+
+    @property
+    def pays(self) -> Mapping[str, PayRange]:
+        """Minus `weight` at most."""
+        return {"fewest_calls": PayRange(low=-self.weight, high=0, per="path")}
 
     def build(self, *, vocab_tokens: int, device: str, seed: int) -> FewestState:
         """Return the state without records."""

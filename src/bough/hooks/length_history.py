@@ -1,12 +1,13 @@
 """HAPO: pays answers that are shorter than the shortest successful one so far."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from bough.hooks.fewest import FewestState
-from bough.tree import Bools, Floats, sampled_tokens
+from bough.tree import Bools, Floats, PayRange, sampled_tokens
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +50,11 @@ class LengthHistory:
             )
         if self.form not in ("cosine", "linear"):
             raise ValueError(f"LengthHistory.form: got {self.form!r}; need 'cosine' or 'linear'")
+
+    @property
+    def pays(self) -> Mapping[str, PayRange]:
+        """From minus `weight` to `weight`."""
+        return {"length_history": PayRange(low=-self.weight, high=self.weight, per="path")}
 
     def build(self, *, vocab_tokens: int, device: str, seed: int) -> FewestState:
         """Return the state without records."""

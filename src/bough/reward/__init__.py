@@ -10,6 +10,7 @@ from bough.reward.length import Length
 from bough.reward.length_budget import LengthBudget
 from bough.reward.mark import MarkReward
 from bough.reward.meta_reasoning import MetaReasoning
+from bough.reward.observation_value import ObservationValue
 from bough.reward.outcome import EnvReward, Success
 from bough.reward.overlong import Overlong
 from bough.reward.point_in_box import PointInBox
@@ -29,6 +30,7 @@ __all__ = [
     "LengthBudget",
     "MarkReward",
     "MetaReasoning",
+    "ObservationValue",
     "Overlong",
     "PointInBox",
     "PotentialGain",

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from bough.reward.pointing_rewards import pointing_rewards
-from bough.tree import Floats, Tree
+from bough.tree import Floats, PayRange, Tree
 from bough.tree.pointing import Box, Pointing
 
 
@@ -35,6 +35,11 @@ class BoxScore:
     overlap: float = 0.25
     size: float = 0.125
     as_released: bool = False
+
+    @property
+    def pays(self) -> Mapping[str, PayRange]:
+        """A hit pays up to 1 and both terms; a miss nothing, as released the terms."""
+        return {"box": PayRange.of(0, 1 + self.overlap + self.size, weight=self.weight)}
 
     def __call__(self, group: Sequence[Tree]) -> list[Mapping[str, Floats]]:
         """Pays at `ACTION` nodes."""

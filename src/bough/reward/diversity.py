@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from bough.tree import Floats, Kind, Source, Tree, counted, path, sum_to_root, text_in
+from bough.tree import Floats, Ints, Kind, PayRange, Source, Tree, counted, sum_to_root, text_in
 from bough.tree.endings import last_action
 
 DIMENSIONS = 512
@@ -38,38 +39,83 @@ class Diversity:
         if not 0 <= self.weight < math.inf:
             raise ValueError(f"Diversity.weight: got {self.weight}; need 0 or more")
 
+    @property
+    def pays(self) -> Mapping[str, PayRange]:
+        """Up to `weight` times the environment's return of the path, which has no bound here."""
+        return {"diversity": PayRange(low=0, per="path")}
+
     def __call__(self, group: Sequence[Tree]) -> list[Mapping[str, Floats]]:
         """Pays at the last action of each path."""
-        ends = [(at, int(leaf)) for at, tree in enumerate(group) for leaf in counted(tree)]
+        ends = [counted(tree) for tree in group]
+        far = distances([text for tree, leaves in zip(group, ends, strict=True) for text in _texts(tree, leaves)])
+        most, place = far.max(initial=0.0), np.cumsum([0, *map(len, ends)])
         paid = [np.zeros(tree.nodes) for tree in group]
-        far = distances([_text(group[at], leaf) for at, leaf in ends])
-        most = far.max(initial=0.0)
-        ended = [np.bincount(last_action(tree)[counted(tree)], minlength=tree.nodes) for tree in group]
-        for (at, leaf), distance in zip(ends, far.tolist(), strict=True):
-            earned = float(sum_to_root(group[at], group[at].env_reward)[leaf])
-            if most > 0 and earned > 0:
-                action = last_action(group[at])[leaf]
-                paid[at][action] += self.weight * earned * distance / most / ended[at][action]
+        for at, (tree, leaves) in enumerate(zip(group, ends, strict=True)):
+            if most > 0:
+                earned = np.maximum(sum_to_root(tree, tree.env_reward)[leaves], 0.0)
+                bonus = self.weight * earned * far[place[at] : place[at + 1]] / most
+                last = last_action(tree)[leaves]
+                np.add.at(paid[at], last, bonus / np.bincount(last, minlength=tree.nodes)[last])
         return [{"diversity": each} for each in paid]
 
 
 def distances(texts: Sequence[str]) -> Floats:
     """[n]: the cosine distance of each text to the mean of all; 0 for equal texts, rounding aside."""
-    vectors = np.stack([_vector(text) for text in texts]) if texts else np.zeros((0, DIMENSIONS))
+    vectors = _vectors(texts)
     centre = vectors.mean(axis=0) if texts else np.zeros(DIMENSIONS)
     norm = np.linalg.norm(centre)
     far = 1.0 - vectors @ centre / norm if norm else np.zeros(len(texts))
     return np.where(far > 1e-9, far, 0.0)
 
 
-def _vector(text: str) -> Floats:
-    """[DIMENSIONS], of length 1: the hashed groups of three characters; a shorter text is one group."""
-    counts = np.zeros(DIMENSIONS)
-    for begin in range(max(1, len(text) - 2)):
-        counts[zlib.crc32(text[begin : begin + 3].encode(errors="surrogatepass")) % DIMENSIONS] += 1.0
-    return counts / np.linalg.norm(counts)
+def _vectors(texts: Sequence[str]) -> Floats:
+    """[n, DIMENSIONS], each of length 1: the hashed groups of three characters; a shorter text is one group."""
+    counts = np.zeros((len(texts), DIMENSIONS))
+    plain = [number for number, text in enumerate(texts) if len(text) > 2 and text.isascii()]
+    if plain:
+        data = np.frombuffer("".join(texts[number] for number in plain).encode(), dtype=np.uint8)
+        length = np.asarray([len(texts[number]) for number in plain])
+        end, row = np.cumsum(length), np.repeat(np.arange(len(plain)), length)
+        inside = np.ones(len(data), dtype=np.bool_)
+        inside[end - 1] = inside[end - 2] = False
+        first, second, third = (table[data[place:]] for place, table in enumerate(_TABLES))
+        place = (first[:-2] ^ second[:-1] ^ third)[inside[:-2]]
+        counts[plain] = np.bincount(
+            row[:-2][inside[:-2]] * DIMENSIONS + place, minlength=len(plain) * DIMENSIONS
+        ).reshape(len(plain), DIMENSIONS)
+    for number in set(range(len(texts))) - set(plain):
+        for begin in range(max(1, len(texts[number]) - 2)):
+            group = texts[number][begin : begin + 3].encode(errors="surrogatepass")
+            counts[number, zlib.crc32(group) % DIMENSIONS] += 1.0
+    return counts / np.linalg.norm(counts, axis=1, keepdims=True)
 
 
-def _text(tree: Tree, leaf: int) -> str:
-    nodes = [node for node in map(int, path(tree, leaf)) if tree.kind[node] == Kind.ACTION]
-    return "\n".join(text_in(tree.info[node]) or "" for node in nodes if tree.source[node] != Source.REPLAYED)
+def _tables() -> list[NDArray[np.int64]]:
+    """[3][256]: the hash of three bytes is the exclusive or of one entry for each; a cyclic code is linear."""
+    empty = zlib.crc32(bytes(3))
+    groups = [[bytes(place) + bytes([value]) + bytes(2 - place) for value in range(256)] for place in range(3)]
+    tables = [[(zlib.crc32(group) ^ empty) % DIMENSIONS for group in each] for each in groups]
+    return [np.asarray(table) ^ (empty % DIMENSIONS if place == 0 else 0) for place, table in enumerate(tables)]
+
+
+_TABLES = _tables()
+
+
+def _texts(tree: Tree, leaves: Ints) -> list[str]:
+    """The agent's own actions on the path to each leaf, one below the other."""
+    parent: list[int] = tree.parent.tolist()
+    written = (tree.kind == Kind.ACTION) & (tree.source != Source.REPLAYED)
+    said: list[str | None] = [
+        (text_in(info) or "") if own else None for info, own in zip(tree.info, written.tolist(), strict=True)
+    ]
+    texts = list[str]()
+    ends: list[int] = leaves.tolist()
+    for leaf in ends:
+        node, found = leaf, list[str]()
+        while node >= 0:
+            text = said[node]
+            if text is not None:
+                found.append(text)
+            node = parent[node]
+        texts.append("\n".join(reversed(found)))
+    return texts

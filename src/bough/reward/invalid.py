@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bough.tree import Floats, Kind, Ternary, Tree
+from bough.tree import Floats, Kind, PayRange, Ternary, Tree
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +21,11 @@ class InvalidAction:
     def __post_init__(self) -> None:
         if not self.penalty >= 0:
             raise ValueError(f"InvalidAction.penalty: got {self.penalty}; need 0 or more, it is subtracted")
+
+    @property
+    def pays(self) -> Mapping[str, PayRange]:
+        """Minus the penalty, or nothing."""
+        return {"invalid_action": PayRange(low=-self.penalty, high=0)}
 
     def __call__(self, group: Sequence[Tree]) -> list[Mapping[str, Floats]]:
         """Pays at `ACTION` nodes."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bough.tree import Floats, StageError, Tree, Verdict
+from bough.tree import Floats, PayRange, StageError, Tree, Verdict
 from bough.tree.needs import Need, appraised
 
 
@@ -27,6 +27,11 @@ class Judged:
     def needs(self) -> frozenset[Need]:
         """The column."""
         return frozenset({appraised(self.column)})
+
+    @property
+    def pays(self) -> Mapping[str, PayRange]:
+        """Any number: the appraiser's parser decides."""
+        return {self.column: PayRange()}
 
     def __call__(self, group: Sequence[Tree]) -> list[Mapping[str, Floats]]:
         """Pays at the nodes with a value.

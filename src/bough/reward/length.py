@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bough.tree import Floats, Tree, turns
+from bough.tree import Floats, PayRange, Tree, turns
 from bough.tree.endings import last_action, solved
 
 
@@ -24,6 +24,11 @@ class Length:
     def __post_init__(self) -> None:
         if not self.per_turn >= 0:
             raise ValueError(f"Length.per_turn: got {self.per_turn}; need 0 or more, it is subtracted")
+
+    @property
+    def pays(self) -> Mapping[str, PayRange]:
+        """At most nothing; the turns of a path have no bound here."""
+        return {"length": PayRange(high=0, per="path")}
 
     def __call__(self, group: Sequence[Tree]) -> list[Mapping[str, Floats]]:
         """Pays at the last action of each solved path."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bough.tree import Floats, Kind, Tree, mark_in
+from bough.tree import Floats, Kind, PayRange, Tree, mark_in
 from bough.tree.needs import Need, annotation
 
 
@@ -27,6 +27,11 @@ class MarkReward:
     def needs(self) -> frozenset[Need]:
         """The annotation."""
         return frozenset({annotation(self.mark)})
+
+    @property
+    def pays(self) -> Mapping[str, PayRange]:
+        """Any number: the parser decides."""
+        return {self.mark: PayRange()}
 
     def __call__(self, group: Sequence[Tree]) -> list[Mapping[str, Floats]]:
         """Pays at `ACTION` nodes."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bough.tree import Floats, Tree, leaves
+from bough.tree import Floats, PayRange, Tree, leaves
 from bough.tree.endings import last_action, solved
 
 
@@ -18,6 +18,11 @@ class EnvReward:
     """
 
     weight: float = 1.0
+
+    @property
+    def pays(self) -> Mapping[str, PayRange]:
+        """Any number: the environment decides."""
+        return {"env": PayRange()}
 
     def __call__(self, group: Sequence[Tree]) -> list[Mapping[str, Floats]]:
         """Pays each node's `env_reward`."""
@@ -35,6 +40,11 @@ class Success:
     """
 
     weight: float = 1.0
+
+    @property
+    def pays(self) -> Mapping[str, PayRange]:
+        """`weight` for a solved path."""
+        return {"success": PayRange.of(0, 1, weight=self.weight, per="path")}
 
     def __call__(self, group: Sequence[Tree]) -> list[Mapping[str, Floats]]:
         """Pays at the last action of each solved path."""

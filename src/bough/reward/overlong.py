@@ -1,11 +1,12 @@
 """A soft penalty on sampled tokens near a limit."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from bough.tree import Floats, Tree, counted, sampled_tokens, sum_to_root
+from bough.tree import Floats, PayRange, Tree, counted, sampled_tokens, sum_to_root
 from bough.tree.endings import last_action
 
 
@@ -40,6 +41,11 @@ class Overlong:
             )
         if not self.factor >= 0:
             raise ValueError(f"Overlong.factor: got {self.factor}; need 0 or more, it is subtracted")
+
+    @property
+    def pays(self) -> Mapping[str, PayRange]:
+        """Down to minus `factor`; without a bound where it is not capped."""
+        return {"overlong": PayRange(low=-self.factor if self.capped else -math.inf, high=0, per="path")}
 
     def __call__(self, group: Sequence[Tree]) -> list[Mapping[str, Floats]]:
         """Pays at the last action of each counted path.

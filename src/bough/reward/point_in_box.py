@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from bough.reward.pointing_rewards import pointing_rewards
-from bough.tree import Floats, Tree
+from bough.tree import Floats, PayRange, Tree
 from bough.tree.pointing import Pointing
 
 
@@ -34,6 +34,11 @@ class PointInBox:
 
     weight: float = 0.1
     clicks_only: bool = False
+
+    @property
+    def pays(self) -> Mapping[str, PayRange]:
+        """Up to `weight` for a target."""
+        return {"grounding": PayRange.of(0, 1, weight=self.weight)}
 
     def __call__(self, group: Sequence[Tree]) -> list[Mapping[str, Floats]]:
         """Pays at `ACTION` nodes."""

@@ -5,7 +5,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bough.tree import Bools, Floats, Kind, Outcome, StageError, Tree, Verdict, begins_turn, leaves, turn_start
+from bough.tree import (
+    Bools,
+    Floats,
+    Kind,
+    Outcome,
+    PayRange,
+    StageError,
+    Tree,
+    Verdict,
+    begins_turn,
+    leaves,
+    turn_start,
+)
 from bough.tree.needs import Need, appraised
 
 
@@ -44,6 +56,11 @@ class PotentialShaping:
     def needs(self) -> frozenset[Need]:
         """The column."""
         return frozenset({appraised(self.column)})
+
+    @property
+    def pays(self) -> Mapping[str, PayRange]:
+        """Any number: the appraiser's potential decides."""
+        return {"shaping": PayRange()}
 
     def __call__(self, group: Sequence[Tree]) -> list[Mapping[str, Floats]]:
         """Pays at the first node of each turn, and at observations.
@@ -91,6 +108,11 @@ class PotentialGain:
         """The column."""
         return frozenset({appraised(self.column)})
 
+    @property
+    def pays(self) -> Mapping[str, PayRange]:
+        """Any number: the appraiser's potential decides."""
+        return {"gain": PayRange()}
+
     def __call__(self, group: Sequence[Tree]) -> list[Mapping[str, Floats]]:
         """Pays at the observations after turns.
 
@@ -101,12 +123,13 @@ class PotentialGain:
 
     def _pay(self, tree: Tree) -> Floats:
         value, known = state_potentials(tree, self.column)
-        # A rise from an unknown potential is not known.
-        before, paid = np.full(tree.nodes, np.nan), np.zeros(tree.nodes)
+        # The nearest place above each node with a known potential, -1 without one: a rise from it is not known.
+        above, parent, there = [-1] * tree.nodes, tree.parent.tolist(), known.tolist()
         for node in range(1, tree.nodes):
-            parent = tree.parent[node]
-            before[node] = value[parent] if known[parent] else before[parent]
-            paid[node] = np.nan_to_num(value[node] - before[node]) if known[node] else 0.0
+            above[node] = parent[node] if there[parent[node]] else above[parent[node]]
+        before, paid = np.asarray(above), np.zeros(tree.nodes)
+        rose = known & (before >= 0)
+        paid[rose] = value[rose] - value[before[rose]]
         return paid
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import sqrt
 
 from bough.reward.pointing_rewards import pointing_rewards
-from bough.tree import Floats, Tree
+from bough.tree import Floats, PayRange, Tree
 from bough.tree.pointing import Point, Pointing
 
 
@@ -31,6 +31,11 @@ class RankedPoints:
 
     weight: float = 0.1
     format_point: bool = False
+
+    @property
+    def pays(self) -> Mapping[str, PayRange]:
+        """From -1, for no point, to 1 for one point on the target, and the format point; times `weight`."""
+        return {"points": PayRange.of(-1, 1 + self.format_point, weight=self.weight)}
 
     def __call__(self, group: Sequence[Tree]) -> list[Mapping[str, Floats]]:
         """Pays at `ACTION` nodes."""

@@ -12,6 +12,7 @@ from bough.engine import Completion, EngineFault, FinishReason, Request, Samplin
 from bough.env import State
 from bough.rollout import Agent, Deadlines, RoleModel
 from bough.store.answers import Answers
+from bough.train.mask_observation import mask_observation
 from bough.train.replayed_states import ReplayedStates
 from bough.tree import AgentAction, StageError, Tree, Verdict, derive, fail_unknown
 from bough.tree.needs import POLICY, Appraised, Need, names_of, needs_of
@@ -66,7 +67,10 @@ class Asker:
     async def score(self, scoring: Scoring) -> Reply:
         """The mean log-probability of a token of the continuation, from the cache or the policy."""
         model = self.agent.model(POLICY)
-        before, tokens = (*scoring.tokens, *_written(model, scoring.prefix)), _written(model, scoring.text)
+        read, tokens = scoring.tokens, scoring.action or _written(model, scoring.text)
+        if scoring.masked is not None:
+            read = mask_observation(model.renderer, read, scoring.masked)
+        before = (*read, *_written(model, scoring.prefix))
         if len(before) + len(tokens) > model.engine.context_tokens:
             return Reply(verdict=Verdict.REFUSED)
         key = self._key(model, "score", [list(before), list(tokens)])

@@ -11,7 +11,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bough.learner.process_memory import process_bytes
-from bough.store import Checkpoints, Metrics, PartialTrees, RunDirectory, StoreError, write_json, write_trees
+from bough.store import (
+    Checkpoints,
+    Metrics,
+    PartialTrees,
+    RunDirectory,
+    StoreError,
+    read_metrics,
+    write_json,
+    write_trees,
+)
 from bough.store.atomic import explain_full_disk
 from bough.train.checkpointable import Checkpointable
 from bough.train.evaluation import HeldoutResult
@@ -19,7 +28,7 @@ from bough.train.health import HealthState
 from bough.train.run import Run
 from bough.tree import Credited
 from bough.units import GIB
-from bough.view import Live, cut_note, failed_note, wilson
+from bough.view import Live, cut_note, failed_note, rising_rewards, wilson
 from bough.view import Progress as ViewProgress
 
 if TYPE_CHECKING:
@@ -131,6 +140,7 @@ class RunRecorder:
         if self._metrics.step < step:
             self._metrics.write(step, self._row)
         self._tell(step)
+        self._report_rewards(step)
         self._row = {}
         every = self._run.checkpointing.trees_every
         if credited and (last or (every and step % every == 0)):
@@ -218,6 +228,15 @@ class RunRecorder:
                 temporary.rename(final)
             finally:
                 shutil.rmtree(temporary, ignore_errors=True)
+
+    def _report_rewards(self, step: int) -> None:
+        """Report the reward channels that rose without success over the window that ends here, each once a run."""
+        window, done = self._run.health.reward_window, step - self._run.warmup_steps
+        if self._row["phase"] != "rl" or not window or done % window:
+            return
+        for found in rising_rewards(read_metrics(self.directory.metrics), window):
+            if found.step == step:
+                self._live.say(f"warning: {found}")
 
     def _tell(self, step: int) -> None:
         run, phase = self._run, str(self._row["phase"])

@@ -12,7 +12,7 @@ from bough.train.recorder import read_heldout
 from bough.train.run import Run
 from bough.train.run_report import panels
 from bough.train.start import load_run
-from bough.view import HtmlFile, MetricTable, headline
+from bough.view import HtmlFile, MetricTable, headline, reward_table
 
 if TYPE_CHECKING:
     from bough.policy.policy import Policy
@@ -42,6 +42,17 @@ class Result:
         """One row a step; empty before the first step."""
         path = self._files.metrics
         return MetricTable(read_metrics(path) if path.is_file() else ())
+
+    def reward_table(self) -> str:
+        """The reward channels as a table: means, the groups they divide, and whether they order paths as success does.
+
+        Raises:
+            StoreError: before the first step of reinforcement learning.
+        """
+        table = reward_table(self.metrics, self.run.health.reward_window)
+        if not table:
+            raise StoreError(f"{self.directory}: got no step with rewards; need a run after its warm-up")
+        return table
 
     @property
     def heldout(self) -> dict[int, dict[str, bool]]:

@@ -6,7 +6,7 @@ from bough.store.atomic import explain_full_disk
 from bough.train.recorder import read_heldout
 from bough.train.run import Run
 from bough.tree import Credited, groups
-from bough.view import Panel, Report, headline, write_report
+from bough.view import Panel, Report, headline, rising_rewards, write_report
 
 
 def write_run_report(run: Run, directory: RunDirectory, note: str = "") -> str:
@@ -22,15 +22,17 @@ def write_run_report(run: Run, directory: RunDirectory, note: str = "") -> str:
     """
     written = sorted(directory.trees.glob("step_*.safetensors"))
     credited = read_trees(written[-1], Credited) if written else []
+    metrics = read_metrics(directory.metrics) if directory.metrics.is_file() else []
+    rising = rising_rewards(metrics, run.health.reward_window)
     report = Report(
         name=run.name,
         recipe=f"{type(run.method.credit).__name__} on {type(run.world.env).__name__}",
         config=dump(run),
         manifest=directory.read_manifest(),
-        metrics=read_metrics(directory.metrics) if directory.metrics.is_file() else [],
+        metrics=metrics,
         panels=panels(run, directory),
         groups=groups(credited),
-        notes=(note,) if note else (),
+        notes=(*((note,) if note else ()), *map(str, rising)),
     )
     with explain_full_disk(directory.report, None):
         write_report(directory.report, report)

@@ -307,7 +307,7 @@ class Checkpointing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Health:
-    """Limits that stop a run which learns nothing.
+    """Limits that stop a run which learns nothing, and the check for rewards that rise without success.
 
     Attributes:
         dead_batches: Consecutive batches without a non-zero advantage. If every path of these batches succeeded, the
@@ -315,13 +315,20 @@ class Health:
         gap: Largest mean difference, in nats, between the engine's log-probabilities and the learner's on the same
             tokens and weights; inf disables the check.
         stuck_s: Seconds between a missed deadline and the end of the process.
+        reward_window: Steps of a window over which a reward channel that rises while success does not is reported, at
+            least 4; 0 for no report.
     """
 
     dead_batches: int = 10
     gap: float = field(default=0.2, metadata=INFINITE)
     stuck_s: float = 30.0
+    reward_window: int = 20
 
     def __post_init__(self) -> None:
+        if self.reward_window and self.reward_window < 4:
+            raise ValueError(
+                f"Health.reward_window: got {self.reward_window}; need at least 4 steps, or 0 for no report"
+            )
         if self.dead_batches < 1 or not self.gap > 0 or self.stuck_s < 0:
             raise ValueError(
                 f"Health: got dead_batches={self.dead_batches}, gap={self.gap}, stuck_s={self.stuck_s}; "

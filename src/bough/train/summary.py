@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from bough.train.channels import channel_metrics
 from bough.tree import (
     Kind,
     Outcome,
@@ -36,10 +37,6 @@ def summarize(rewarded: Sequence[Rewarded], *, unstarted: int, dropped: Mapping[
     sampled = np.concatenate([tree.sampled for tree in trees])
     entropy = np.concatenate([tree.entropy for tree in trees])
     solved = [solves for each in trees for solves in _solved(each)]
-    channels = {name for each in rewarded for name in each.channels}
-    means = {
-        f"reward/{name}": sum(float(_sum_over_paths(each, name)) for each in rewarded) / paths for name in channels
-    }
     known = entropy[~np.isnan(entropy)]
     answers = np.concatenate([tree.success[tree.answer] == Ternary.YES for tree in trees]).tolist()
     pruned = [each for tree in trees if (each := tree.counts.pruned_branches) is not None]
@@ -56,7 +53,7 @@ def summarize(rewarded: Sequence[Rewarded], *, unstarted: int, dropped: Mapping[
         "train/failed": float(np.sum(outcomes == Outcome.FAILED)) / max(1, len(outcomes)),
         "paths/truncated_context": float(len(cut_by_context(trees))),
         "reward/mean": sum(float(each.returns().sum()) for each in rewarded) / paths,
-        **means,
+        **channel_metrics(rewarded),
         "groups/total": float(len(groups(rewarded))),
         "groups/dropped": float(sum(dropped.values())),
         **{f"groups/dropped_{reason}": float(count) for reason, count in dropped.items()},
@@ -109,9 +106,3 @@ def _tokens_on_paths(tree: Tree, *, written: bool) -> float:
     """Action tokens of the counted paths if `written`, else their other tokens; summed over the paths."""
     lengths = np.where((tree.kind == Kind.ACTION) == written, np.diff(tree.span), 0)
     return float(sum_to_root(tree, lengths)[counted(tree)].sum())
-
-
-def _sum_over_paths(rewarded: Rewarded, channel: str) -> float:
-    """The rewards of a channel, summed over the counted paths of a tree."""
-    tree = rewarded.tree
-    return float(sum_to_root(tree, rewarded.channels[channel])[counted(tree)].sum())

@@ -26,6 +26,7 @@ from bough.tree.message import (
     plain_text,
 )
 from bough.tree.path_view import PathTokens, PathView, annotation_spans, annotations, join, path_view
+from bough.tree.pay_range import DeclaresPay, PayRange
 from bough.tree.pointing import Box, Pointing, pointing_in
 from bough.tree.prune import keep_paths
 from bough.tree.records import (
@@ -103,6 +104,7 @@ __all__ = [
     "Bools",
     "Box",
     "Credited",
+    "DeclaresPay",
     "Entry",
     "Floats",
     "Info",
@@ -114,6 +116,7 @@ __all__ = [
     "Outcome",
     "PathTokens",
     "PathView",
+    "PayRange",
     "Pointing",
     "Rewarded",
     "Role",

@@ -9,6 +9,8 @@ from bough.view.notes import cause, cut_note, failed_note, invalid_note
 from bough.view.progress import Progress
 from bough.view.report import Report, write_report
 from bough.view.results import Panel, headline
+from bough.view.reward_table import reward_table
+from bough.view.rising_rewards import rising_rewards
 from bough.view.table import MetricTable
 from bough.view.text import show_tree
 
@@ -28,6 +30,8 @@ __all__ = [
     "headline",
     "invalid_note",
     "paired",
+    "reward_table",
+    "rising_rewards",
     "show_tree",
     "wilson",
     "write_report",

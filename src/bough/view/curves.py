@@ -2,12 +2,9 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
 
 from bough.view.chart import Chart, Series
-
-Value: TypeAlias = int | float | str
-Row: TypeAlias = Mapping[str, Value]
+from bough.view.rising_rewards import MEAN, Row, channels, of_channel
 
 
 def curves(rows: Sequence[Row]) -> list[Chart]:
@@ -32,6 +29,7 @@ def curves(rows: Sequence[Row]) -> list[Chart]:
         ("Tokens per second", {"speed/tokens_per_s": "tokens/s"}, False),
     ):
         charts.append(_chart(title, rows, names, share=share, warmup=warmup))
+    charts += [each for name in channels(rows) for each in _channel(name, rows, warmup)]
     # The losses of imitation and of policy optimization are not comparable, so they do not share an axis.
     for phase, title in (("warmup", "Loss of the warm-up"), ("rl", "Loss of reinforcement learning")):
         charts.append(_chart(title, [row for row in rows if row.get("phase") == phase], {"loss/total": "loss"}))
@@ -52,6 +50,16 @@ def _success(rows: Sequence[Row], warmup: float | None) -> Chart:
     series = tuple(each for each in (heldout, train) if each.x)
     span = (float(rows[0]["step"]), float(rows[-1]["step"])) if rows else None
     return Chart(title="Success", series=series, share=True, full=True, wide=True, span=span, warmup=warmup)
+
+
+def _channel(name: str, rows: Sequence[Row], warmup: float | None) -> list[Chart]:
+    """The mean of a reward channel, its agreement with success, and the groups that it divides."""
+    label = name.replace(MEAN, "", 1)
+    split = {of_channel(name, "reward_agrees"): "agrees with success", of_channel(name, "reward_divides"): "divides"}
+    return [
+        _chart(f"Reward {label}, mean per path", rows, {name: label}, warmup=warmup),
+        _chart(f"Reward {label}: pairs it orders as success, groups it divides", rows, split, True, warmup),
+    ]
 
 
 def _chart(

@@ -3,9 +3,9 @@
 import math
 from html import escape
 
-from bough.view.curves import Value
 from bough.view.numbers import short
 from bough.view.progress import PLAIN
+from bough.view.rising_rewards import Value
 
 SHOWN = ("step", "phase", "train/success", "heldout/success", *PLAIN)
 """Columns displayed in a notebook; a run has dozens."""

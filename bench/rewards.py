@@ -1,0 +1,124 @@
+"""Seconds that each rule reward, without a model, needs for a large batch on one core.
+
+    python bench/rewards.py [--groups 1000] [--rounds 3] [--rewards Success Length] [--write]
+
+The batch is that of `bench/credit.py`: 100 chains of 10 turns in each tree, so 1,000 groups are 1,000,000 turns. Half
+of the chains succeed, actions are texts of ten characters, one in ten malformed or invalid, and every turn points at a
+screen. Time is the processor's, in one thread, from grown trees to their channels. `--write` puts the table into
+docs/performance.md.
+"""
+
+import argparse
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import is_dataclass, replace
+from inspect import isclass
+from typing import Any
+
+import numpy as np
+
+from bough import reward
+from bough.reward import Reward
+from bough.tree import DTYPES, Kind, Outcome, Pointing, Ternary, Tree, leaves
+from bough.tree.needs import needs_of
+from credit import Shape, both, forest, keep_memory, timed
+from machine import machine
+from page import write
+
+SCREEN = (1000, 1000)
+TEXTS = 500
+"""Number of different turns: their texts and points."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--groups", type=int, default=1000)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rewards", nargs="+")
+    parser.add_argument("--write", action="store_true")
+    arguments = parser.parse_args()
+    keep_memory()
+    measured = {name: each for name, each in rewards().items() if name in (arguments.rewards or rewards())}
+    text = "\n\n".join([table(measured, arguments.groups, arguments.rounds), machine(1)])
+    print(text)
+    if arguments.write:
+        write("performance.md", "rewards", text)
+
+
+def rewards() -> dict[str, Reward]:
+    """The rewards that `bough.reward` exports, with their default settings, by name."""
+    found: dict[str, Reward] = {}
+    for name in reward.__all__:
+        piece: Any = getattr(reward, name)
+        if isclass(piece) and is_dataclass(piece):
+            found[name] = piece()
+    return found
+
+
+def table(measured: dict[str, Reward], groups: int, rounds: int) -> str:
+    """Every reward, slowest first."""
+    batch = trees(groups, measured.values())
+    spent = {name: [timed(lambda: pay(each, batch)) for _ in range(rounds)] for name, each in measured.items()}  # noqa: B023
+    turns = Shape(groups=groups).turns
+    lines = [f"| reward | {turns:,} turns: median s | best s |", "|---|---|---|"]
+    slowest_first = sorted(spent, key=lambda name: -statistics.median(spent[name]))
+    return "\n".join([*lines, *(f"| `{name}` | {both(spent[name])} |" for name in slowest_first)])
+
+
+def pay(piece: Reward, batch: Sequence[Tree]) -> None:
+    """Reward every tree, each a task of its own."""
+    for tree in batch:
+        piece([tree])
+
+
+def trees(groups: int, pieces: Iterable[Reward]) -> list[Tree]:
+    """The batch, with all that these rewards read."""
+    needs = frozenset().union(*(needs_of(each) for each in pieces))
+    rng = np.random.default_rng(0)
+    infos = _infos(rng)
+    return [_dressed(each.tree, infos, rng) for each in forest(Shape(groups=groups), needs)]
+
+
+def _dressed(
+    tree: Tree, infos: tuple[list[dict[str, object]], list[dict[str, object]]], rng: np.random.Generator
+) -> Tree:
+    acts, ends = tree.kind == Kind.ACTION, leaves(tree)
+    success = np.full(tree.nodes, int(Ternary.UNKNOWN))
+    success[ends] = np.where(rng.random(len(ends)) < 0.5, Ternary.YES, Ternary.NO)
+    formed = np.where(acts, np.where(rng.random(tree.nodes) < 0.1, Ternary.NO, Ternary.YES), Ternary.UNKNOWN)
+    drawn = rng.integers(0, TEXTS, tree.nodes).tolist()
+    info = tuple(
+        {**given, **infos[0 if act else 1][number]} for given, act, number in zip(tree.info, acts, drawn, strict=True)
+    )
+    columns = {"success": success, "well_formed": formed, "valid": formed}
+    typed = {name: column.astype(DTYPES[name]) for name, column in columns.items()}
+    outcome = tree.outcome.copy()
+    outcome[ends] = Outcome.TERMINATED
+    return replace(tree, info=info, outcome=outcome, **typed)
+
+
+def _infos(rng: np.random.Generator) -> tuple[list[dict[str, object]], list[dict[str, object]]]:
+    """What the info of actions and of observations holds."""
+    said: list[dict[str, object]] = []
+    seen: list[dict[str, object]] = []
+    for number in range(TEXTS):
+        left, top, x, y = (int(each) for each in rng.integers(0, 900, 4))
+        pointing = Pointing(
+            kind="click",
+            points=((x, y),),
+            target_kind="click",
+            target=f"element {number}",
+            target_box=(left, top, left + 100, top + 100),
+            screen=SCREEN,
+        )
+        said.append({"text": "".join(map(chr, rng.integers(97, 123, 10)))})
+        seen.append({"text": "a screen", "env": {"pointing": pointing.record()}})
+    return said, seen
+
+
+if __name__ == "__main__":
+    main()

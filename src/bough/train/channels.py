@@ -1,0 +1,64 @@
+"""Metrics of each reward channel of a batch: its size, and whether it agrees with success."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from bough.tree import Floats, Rewarded, Ternary, counted, groups, sum_to_root
+
+
+def channel_metrics(rewarded: Sequence[Rewarded]) -> dict[str, float]:
+    """By channel, over the counted paths, each with the sum of its rewards; channels of hooks included.
+
+    `reward/NAME` is the mean and `reward_std/NAME` the standard deviation (ddof 1). `reward_divides/NAME` is the share
+    of groups with several paths in which it differs between paths: only these learn from it. `reward_agrees/NAME` is
+    the share of pairs of paths of a task, one of which succeeds, where that one is paid more; half for equal pay. 1 is
+    a reward that orders paths as success does, .5 one without any relation to it, 0 its opposite. Without such pairs it
+    is missing.
+    """
+    names = sorted({name for each in rewarded for name in each.channels})
+    found = [_group(group, names) for group in groups(rewarded)]
+    metrics: dict[str, float] = {}
+    for place, name in enumerate(names):
+        pays = [pay[place] for pay, _ in found if pay.shape[1]]
+        if not pays:
+            continue
+        every = np.concatenate(pays)
+        several = [pay for pay in pays if len(pay) > 1]
+        pairs = [_agreement(pay[place], won) for pay, won in found]
+        count = sum(number for _, number in pairs)
+        metrics[f"reward/{name}"] = float(every.mean())
+        metrics[f"reward_std/{name}"] = float(every.std(ddof=1)) if len(every) > 1 else 0.0
+        metrics[f"reward_divides/{name}"] = sum(_differ(pay) for pay in several) / max(1, len(several))
+        if count:
+            metrics[f"reward_agrees/{name}"] = sum(agree for agree, _ in pairs) / count
+    return metrics
+
+
+def _group(group: Sequence[Rewarded], names: Sequence[str]) -> tuple[Floats, np.ndarray]:
+    """[channels, P] the sums of the paths of a task, and [P] whether each succeeds."""
+    ends = [counted(each.tree) for each in group]
+    won = np.concatenate([each.tree.success[end] == Ternary.YES for each, end in zip(group, ends, strict=True)])
+    zero = [np.zeros(each.tree.nodes) for each in group]
+    pays = [
+        np.concatenate(
+            [
+                sum_to_root(each.tree, each.channels.get(name, none))[end]
+                for each, end, none in zip(group, ends, zero, strict=True)
+            ]
+        )
+        for name in names
+    ]
+    return np.asarray(pays, dtype=np.float64).reshape(len(names), len(won)), won
+
+
+def _differ(pay: Floats) -> bool:
+    """Whether paths are paid differently, rounding aside."""
+    return bool(np.ptp(pay) > 1e-9 * np.abs(pay).max())
+
+
+def _agreement(pay: Floats, won: np.ndarray) -> tuple[float, int]:
+    """The sum over the pairs of a success and another path of 1, 1/2 or 0, and the number of pairs."""
+    good, bad = pay[won], np.sort(pay[~won])
+    below, up_to = np.searchsorted(bad, good, "left"), np.searchsorted(bad, good, "right")
+    return float((below + up_to).sum()) / 2, len(good) * len(bad)

@@ -1,0 +1,50 @@
+"""The reward channels of a run as a table for the terminal."""
+
+import math
+from collections.abc import Sequence
+
+from bough.view.numbers import short
+from bough.view.rising_rewards import MEAN, Row, channels, of_channel, rising_rewards
+
+SHOWN_STEPS = 10
+"""Steps over which the first and the last values are means."""
+HEAD = ("reward", "first", "last", "std", "divides", "agrees")
+
+
+def reward_table(rows: Sequence[Row], window: int) -> str:
+    """Each channel: its means over the first and the last steps, spread, agreement with success; "" without rows.
+
+    `divides` is the share of groups in which paths are paid differently. `agrees` is the share of pairs of a success
+    and a failure of one task where the success is paid more, half for equal pay. Below the table is a line for each
+    channel that rose while success did not.
+
+    Args:
+        rows: One a step, as in `metrics.jsonl`.
+        window: Steps of a window of `rising_rewards`.
+    """
+    learned = [row for row in rows if row.get("phase") == "rl"]
+    names = channels(learned)
+    if not names:
+        return ""
+    first, last = learned[:SHOWN_STEPS], learned[-SHOWN_STEPS:]
+    lines: list[tuple[str, ...]] = [HEAD]
+    for name in names:
+        kinds = ("reward_std", "reward_divides", "reward_agrees")
+        values = [_mean(part, name) for part in (first, last)]
+        values += [_mean(last, of_channel(name, kind)) for kind in kinds]
+        lines.append((name.replace(MEAN, "", 1), *("" if math.isnan(value) else short(value) for value in values)))
+    success = [_mean(part, "train/success") for part in (first, last)]
+    lines.append(("success", *("" if math.isnan(value) else short(value) for value in success), "", "", ""))
+    wide = [max(len(line[place]) for line in lines) for place in range(len(HEAD))]
+    table = [
+        "  ".join([line[0].ljust(wide[0]), *(line[place].rjust(wide[place]) for place in range(1, len(HEAD)))]).rstrip()
+        for line in lines
+    ]
+    return "\n".join([*table, *(f"! {each}" for each in rising_rewards(rows, window))])
+
+
+def _mean(rows: Sequence[Row], name: str) -> float:
+    """The mean of the finite values; nan without any."""
+    values = [float(row.get(name, math.nan)) for row in rows]
+    known = [value for value in values if math.isfinite(value)]
+    return sum(known) / len(known) if known else math.nan
