@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bough.appraise import PathCritique
+from bough.appraise import Appraiser, PathCritique, Tournament
 from bough.explore import Chains, Slate
 from bough.policy import FrozenCritic, Tiny, UtteranceCritic
 from bough.rollout import Explorer, PendingAction, Rollout
@@ -47,6 +47,14 @@ class Parity:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Thirds:
+    """Reads any text as a rating: 0, 1/2 or 1 by its length."""
+
+    def __call__(self, text: str) -> float:
+        return len(text) % 3 / 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Toss:
     """Quality: 0, 1/2 or 1 for each action, by its tokens, so that wrong candidates differ."""
 
@@ -71,10 +79,7 @@ def small(run: Run) -> Run:
     return run.replace(
         policy=Tiny(layers=1, width=32, heads=2),
         explorer=_small(method.explorer),
-        appraisers=tuple(
-            replace(each, read=Parity(), max_tokens=4) if isinstance(each, PathCritique) else each
-            for each in world.appraisers
-        ),
+        appraisers=tuple(map(_readable, world.appraisers)),
         limits=replace(world.limits, turns=4, tree_turns=20 if searches else world.limits.tree_turns),
         rewards=(*world.rewards, Coin()),
         hooks=tuple(
@@ -93,6 +98,13 @@ def small(run: Run) -> Run:
         evaluation=Evaluation(tasks=Tasks(split="test", count=2), every=100),
         checkpointing=Checkpointing(every=100, trees_every=100),
     )
+
+
+def _readable(appraiser: Appraiser) -> Appraiser:
+    """The appraiser with short answers, each of which is one."""
+    if isinstance(appraiser, PathCritique):
+        return replace(appraiser, read=Parity(), max_tokens=4)
+    return replace(appraiser, read=Thirds(), max_tokens=4) if isinstance(appraiser, Tournament) else appraiser
 
 
 def _small(explorer: Explorer) -> Explorer:

@@ -8,6 +8,7 @@ from bough.appraise.probe import AnswerProbe
 from bough.appraise.prompts import LabelParser, NumberParser
 from bough.appraise.round_robin import RoundRobin
 from bough.appraise.step_potential import StepPotential
+from bough.appraise.tournament import Tournament
 
 __all__ = [
     "AnswerProbe",
@@ -23,6 +24,7 @@ __all__ = [
     "RubricJudge",
     "Scoring",
     "StepPotential",
+    "Tournament",
     "appraise_trees",
     "ask_votes",
     "step_critic",
