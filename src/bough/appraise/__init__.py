@@ -2,6 +2,7 @@
 
 from bough.appraise.appraise import Appraiser, appraise_trees
 from bough.appraise.ask import AskModels, Continuation, Question, Reply, Scoring, ask_votes
+from bough.appraise.checklist import Checklist
 from bough.appraise.judge import RubricJudge, step_critic
 from bough.appraise.path_critique import PathCritique
 from bough.appraise.probe import AnswerProbe
@@ -14,6 +15,7 @@ __all__ = [
     "AnswerProbe",
     "Appraiser",
     "AskModels",
+    "Checklist",
     "Continuation",
     "LabelParser",
     "NumberParser",
