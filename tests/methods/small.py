@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bough.appraise import Appraiser, HopProgress, PathCritique, ToolJudge
+from bough.appraise import Appraiser, Checklist, HopProgress, PathCritique, ToolJudge, Tournament
 from bough.explore import Chains, Slate
 from bough.policy import FrozenCritic, Tiny, UtteranceCritic
 from bough.rollout import Explorer, PendingAction, Rollout
@@ -52,6 +52,14 @@ class Thirds:
 
     def __call__(self, text: str) -> float:
         return len(text) % 3 / 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FirstItem:
+    """Reads any text of odd length as the first item of a checklist."""
+
+    def __call__(self, text: str) -> Mapping[int, str]:
+        return {1: text} if len(text) % 2 else {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +112,9 @@ def _readable(appraiser: Appraiser) -> Appraiser:
     """The appraiser with short answers, each of which is one."""
     if isinstance(appraiser, PathCritique):
         return replace(appraiser, read=Parity(), max_tokens=4)
-    if isinstance(appraiser, ToolJudge | HopProgress):
+    if isinstance(appraiser, Checklist):
+        return replace(appraiser, read=FirstItem(), evidence=False, max_tokens=4)
+    if isinstance(appraiser, HopProgress | ToolJudge | Tournament):
         return replace(appraiser, read=Thirds(), max_tokens=4)
     return appraiser
 

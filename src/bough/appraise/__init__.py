@@ -2,6 +2,7 @@
 
 from bough.appraise.appraise import Appraiser, appraise_trees
 from bough.appraise.ask import AskModels, Continuation, Masked, Question, Reply, Scoring, ask_votes
+from bough.appraise.checklist import Checklist
 from bough.appraise.hop_progress import HopProgress
 from bough.appraise.judge import RubricJudge, step_critic
 from bough.appraise.observation_probe import ObservationProbe
@@ -12,11 +13,13 @@ from bough.appraise.round_robin import RoundRobin
 from bough.appraise.state_progress import StateProgress
 from bough.appraise.step_potential import StepPotential
 from bough.appraise.tool_judge import ToolJudge
+from bough.appraise.tournament import Tournament
 
 __all__ = [
     "AnswerProbe",
     "Appraiser",
     "AskModels",
+    "Checklist",
     "Continuation",
     "HopProgress",
     "LabelParser",
@@ -32,6 +35,7 @@ __all__ = [
     "StateProgress",
     "StepPotential",
     "ToolJudge",
+    "Tournament",
     "appraise_trees",
     "ask_votes",
     "step_critic",

@@ -5,16 +5,11 @@ from dataclasses import dataclass
 from itertools import permutations
 
 from bough.appraise.appraise import Columns
-from bough.appraise.ask import AskModels, Question, Reply, check_votes, each
-from bough.appraise.path_fields import path_fields
+from bough.appraise.ask import AskModels, Reply, check_votes, each
 from bough.appraise.prompts import Choice, check_places
-from bough.tree import Entry, Tree, Verdict, counted, path
+from bough.appraise.two_paths import TWO, DifferentPaths, question_of_two
+from bough.tree import Entry, Tree, Verdict
 from bough.tree.needs import POLICY, Need, appraised, roles
-
-TWO = (
-    "Two agents were told:\n{instructions}\n\nThe first:\n{first}\n\nThe second:\n{second}\n\n"
-    "Which of them did its task better? Answer 1 or 2."
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,21 +56,15 @@ class RoundRobin:
 
     async def appraise(self, trees: Sequence[Tree], ask: AskModels) -> Columns:
         """The value of each path, at its leaf."""
-        texts: dict[bytes, dict[str, str]] = {}
-        owners: list[dict[int, bytes]] = []
-        for tree in trees:
-            keys = {leaf: _tokens(tree, leaf) for leaf in counted(tree).tolist()}
-            texts |= {key: path_fields(tree, leaf) for leaf, key in keys.items() if key not in texts}
-            owners.append(keys)
-        entries = await self._compare(texts, ask)
-        return {self.column: [{leaf: entries[key] for leaf, key in keys.items()} for keys in owners]}
+        paths = DifferentPaths.of(trees)
+        return {self.column: paths.at_leaves(await self._compare(paths.texts, ask))}
 
     async def _compare(self, texts: Mapping[bytes, dict[str, str]], ask: AskModels) -> dict[bytes, Entry]:
         """The entry of each different path."""
         if len(texts) == 1:
             return dict.fromkeys(texts, Entry(value=0.5, verdict=Verdict.OK))
         pairs = [(one, two, vote) for one, two in permutations(texts, 2) for vote in range(self.n)]
-        replies = await each(ask(self._question(texts[one], texts[two], vote)) for one, two, vote in pairs)
+        replies = await each(ask(question_of_two(self, texts[one], texts[two], vote)) for one, two, vote in pairs)
         met: dict[bytes, list[tuple[Reply, bytes | None]]] = {key: [] for key in texts}
         for (one, two, _), reply in zip(pairs, replies, strict=True):
             order = Choice(count=2)(reply.text) if reply.verdict is Verdict.OK else None
@@ -83,18 +72,6 @@ class RoundRobin:
             for key in (one, two):
                 met[key].append((reply, winner))
         return {key: _entry(key, replies) for key, replies in met.items()}
-
-    def _question(self, one: Mapping[str, str], two: Mapping[str, str], vote: int) -> Question:
-        fields = {**one, "first": _path_text(one), "second": _path_text(two)}
-        return Question(
-            text=self.prompt.format_map(fields),
-            system=self.system,
-            role=self.role,
-            vote=vote,
-            max_tokens=self.max_tokens,
-            temperature=self.temperature,
-            deadline_s=self.deadline_s,
-        )
 
 
 def _entry(key: bytes, met: Sequence[tuple[Reply, bytes | None]]) -> Entry:
@@ -107,11 +84,3 @@ def _entry(key: bytes, met: Sequence[tuple[Reply, bytes | None]]) -> Entry:
     last = met[-1][0].verdict
     verdict = Verdict.UNPARSED if last is Verdict.OK else last
     return Entry(verdict=verdict, questions=questions, tokens=tokens)
-
-
-def _tokens(tree: Tree, leaf: int) -> bytes:
-    return b"|".join(tree.tokens_of(node).tobytes() for node in path(tree, leaf).tolist())
-
-
-def _path_text(fields: Mapping[str, str]) -> str:
-    return f"{fields['turns']}\n{fields['observation']}"

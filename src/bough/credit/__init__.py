@@ -50,6 +50,7 @@ from bough.credit.tree_ps import TreePs
 from bough.credit.tree_rpo import TreeRpo
 from bough.credit.treepo import TreePo
 from bough.credit.treerl import TreeRl
+from bough.credit.turn_position import TurnPosition
 from bough.credit.turn_ppo import TurnPpo
 from bough.credit.useful_turns import UsefulTurns
 from bough.credit.with_targets import WithTargets
@@ -105,6 +106,7 @@ __all__ = [
     "TreePs",
     "TreeRl",
     "TreeRpo",
+    "TurnPosition",
     "TurnPpo",
     "UsefulTurns",
     "WithTargets",

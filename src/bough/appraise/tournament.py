@@ -1,0 +1,132 @@
+"""A tournament that ranks the paths of a task."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import get_args
+
+from bough.appraise.appraise import Columns
+from bough.appraise.ask import AskModels, Reply, check_votes, each
+from bough.appraise.prompts import LabelParser, Reader, check_places
+from bough.appraise.topologies import Match, Topology, quantiles, standings
+from bough.appraise.two_paths import DifferentPaths, question_of_two
+from bough.tree import Entry, Tree, Verdict
+from bough.tree.needs import POLICY, Need, appraised, roles
+
+TWO = (
+    "Two agents were told:\n{instructions}\n\nThe first:\n{first}\n\nThe second:\n{second}\n\n"
+    "Compare their steps, their use of tools and what they reached. End with 1 if the first did its task better, 2 if "
+    "the second did, or tie."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tournament:
+    """ArenaRL's tournament (arXiv 2601.06487): comparisons rank the paths of a task; the value is the rank's quantile.
+
+    Two paths are compared in both orders, `n` times each, so a bias for a position cancels: the margin is the mean of
+    both orders. The value of the path with rank r of m is (m - r) / (m - 1), at its leaf. The matches of m paths:
+
+        anchor              m - 1         all against the first path
+        single_elimination  2 (m - 1)     a bracket whose seeds are the results against the first path
+        double_elimination  2 m - 2       who loses twice is out; at most
+        swiss               m/2 log2(m)   like scores meet, no two meet twice; then by the opponents' scores
+        round_robin         m (m - 1)/2   all pairs
+
+    After an elimination the rank is by the round, then by the mean score. A tie is a tie: who goes out by one shares
+    the rank of the opponent, and equal ranks share their mean, so a judge who never prefers anyone gives .5 to all.
+    Paths with the same tokens are one path, without a question; one path alone is worth .5.
+
+    A match is undecided if an order has no readable answer. It is in no score; the path that it takes out, and one
+    without any decided match, has no value.
+
+    The paper's first path is a greedy sample, its judge writes two scores. In the released code (Alibaba-NLP/qqr) ties
+    are broken by the position in the group, and the players of a Swiss round are not those of its results.
+
+    Attributes:
+        column: Name of the column.
+        topology: The matches.
+        prompt: The question, with the placeholders {instructions}, {first} and {second}.
+        system: The system prompt.
+        read: Converts an answer to the share of the first path: 1 if it is better, 0 if the second is, .5 for a tie.
+        n: Number of votes on each order of a match.
+        role: The role whose model answers.
+        max_tokens: Maximum length of an answer.
+        temperature: Of the sampling.
+        deadline_s: Maximum duration of an answer, in seconds.
+    """
+
+    column: str = "rank"
+    topology: Topology = "single_elimination"
+    prompt: str = TWO
+    system: str = "You compare the work of two agents."
+    read: Reader[float] = field(default_factory=lambda: LabelParser(worth={"1": 1.0, "2": 0.0, "tie": 0.5}))
+    n: int = 1
+    role: str = POLICY
+    max_tokens: int = 256
+    temperature: float = 1.0
+    deadline_s: float = 120.0
+
+    def __post_init__(self) -> None:
+        check_votes(self)
+        check_places("Tournament.prompt", self.prompt, "first", "second")
+        if self.topology not in get_args(Topology):
+            raise ValueError(f"Tournament.topology: got {self.topology!r}; need one of {', '.join(get_args(Topology))}")
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """A model for the role, if it is not the policy's."""
+        return roles(self.role)
+
+    @property
+    def gives(self) -> frozenset[Need]:
+        """Its column."""
+        return frozenset({appraised(self.column)})
+
+    async def appraise(self, trees: Sequence[Tree], ask: AskModels) -> Columns:
+        """The quantile of each path, at its leaf."""
+        paths = DifferentPaths.of(trees)
+        entries = await self._rank(list(paths.texts.values()), ask)
+        return {self.column: paths.at_leaves(dict(zip(paths.texts, entries, strict=True)))}
+
+    async def _rank(self, texts: Sequence[dict[str, str]], ask: AskModels) -> list[Entry]:
+        """The entry of each different path; a question counts at the first path of its match."""
+        if len(texts) < 2:
+            return [Entry(value=0.5, verdict=Verdict.OK)] * len(texts)
+        asked: list[list[Reply]] = [[] for _ in texts]
+        margins: dict[Match, float | None] = {}
+
+        async def play(matches: Sequence[Match]) -> list[float | None]:
+            new = [match for match in matches if match not in margins]
+            for match, (margin, replies) in zip(
+                new, await each(self._match(texts[one], texts[two], ask) for one, two in new), strict=True
+            ):
+                one, two = match
+                margins[one, two], margins[two, one] = margin, None if margin is None else -margin
+                asked[match[0]].extend(replies)
+            return [margins[match] for match in matches]
+
+        ranks = quantiles(await standings(self.topology, len(texts), play))
+        return [_entry(rank, replies) for rank, replies in zip(ranks, asked, strict=True)]
+
+    async def _match(
+        self, one: dict[str, str], two: dict[str, str], ask: AskModels
+    ) -> tuple[float | None, Sequence[Reply]]:
+        """By how much the first path wins, from -1 to 1, and the answers."""
+        orders = ((one, two), (two, one))
+        replies = await each(
+            ask(question_of_two(self, *order, vote=vote)) for order in orders for vote in range(self.n)
+        )
+        shares = [self.read(reply.text) if reply.verdict is Verdict.OK else None for reply in replies]
+        known = [[share for share in half if share is not None] for half in (shares[: self.n], shares[self.n :])]
+        if not all(known):
+            return None, replies
+        ahead, back = (sum(half) / len(half) for half in known)
+        return ahead - back, replies
+
+
+def _entry(rank: float | None, replies: Sequence[Reply]) -> Entry:
+    questions, tokens = len(replies), sum(reply.tokens for reply in replies)
+    if rank is not None:
+        return Entry(value=rank, verdict=Verdict.OK, votes=questions, questions=questions, tokens=tokens)
+    missing = [reply.verdict for reply in replies if reply.verdict is not Verdict.OK]
+    return Entry(verdict=missing[-1] if missing else Verdict.UNPARSED, questions=questions, tokens=tokens)

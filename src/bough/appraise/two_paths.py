@@ -1,0 +1,92 @@
+"""The different paths of a task, and the question which of two is better."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from bough.appraise.ask import Question, Voted
+from bough.appraise.path_fields import path_fields
+from bough.tree import Entry, Tree, counted, path
+
+TWO = (
+    "Two agents were told:\n{instructions}\n\nThe first:\n{first}\n\nThe second:\n{second}\n\n"
+    "Which of them did its task better? Answer 1 or 2."
+)
+
+
+class Compares(Voted, Protocol):
+    """The settings of a piece that compares two paths."""
+
+    @property
+    def prompt(self) -> str:
+        """The question, with the placeholders {instructions}, {first} and {second}."""
+        ...
+
+    @property
+    def system(self) -> str:
+        """The system prompt."""
+        ...
+
+    @property
+    def role(self) -> str:
+        """The role whose model answers."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DifferentPaths:
+    """The counted paths of a task; paths with the same tokens are one.
+
+    Attributes:
+        texts: By path, the fields of a prompt, in the order of the trees.
+        owners: For each tree, the path of each leaf.
+    """
+
+    texts: Mapping[bytes, dict[str, str]]
+    owners: Sequence[Mapping[int, bytes]]
+
+    @staticmethod
+    def of(trees: Sequence[Tree]) -> "DifferentPaths":
+        """The paths of some trees."""
+        texts: dict[bytes, dict[str, str]] = {}
+        owners: list[dict[int, bytes]] = []
+        for tree in trees:
+            keys = {leaf: _tokens(tree, leaf) for leaf in counted(tree).tolist()}
+            texts |= {key: path_fields(tree, leaf) for leaf, key in keys.items() if key not in texts}
+            owners.append(keys)
+        return DifferentPaths(texts=texts, owners=owners)
+
+    def at_leaves(self, entries: Mapping[bytes, Entry]) -> list[dict[int, Entry]]:
+        """For each tree, the entry of each leaf. The questions about a path count at its first leaf alone."""
+        seen: set[bytes] = set()
+        found: list[dict[int, Entry]] = []
+        for keys in self.owners:
+            rows: dict[int, Entry] = {}
+            for leaf, key in keys.items():
+                entry = entries[key]
+                rows[leaf] = replace(entry, questions=0, tokens=0) if key in seen else entry
+                seen.add(key)
+            found.append(rows)
+        return found
+
+
+def question_of_two(piece: Compares, one: Mapping[str, str], two: Mapping[str, str], vote: int) -> Question:
+    """The question which of two paths is better."""
+    fields = {**one, "first": _path_text(one), "second": _path_text(two)}
+    return Question(
+        text=piece.prompt.format_map(fields),
+        system=piece.system,
+        role=piece.role,
+        vote=vote,
+        max_tokens=piece.max_tokens,
+        temperature=piece.temperature,
+        deadline_s=piece.deadline_s,
+    )
+
+
+def _tokens(tree: Tree, leaf: int) -> bytes:
+    return b"|".join(tree.tokens_of(node).tobytes() for node in path(tree, leaf).tolist())
+
+
+def _path_text(fields: Mapping[str, str]) -> str:
+    return f"{fields['turns']}\n{fields['observation']}"
