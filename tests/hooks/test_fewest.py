@@ -6,7 +6,9 @@ from tests.trees import ACTION, OBSERVATION, PROMPT, N, build, chains, rewarded
 
 from bough.hooks import FewestCalls, LengthHistory
 from bough.hooks.fewest import FewestState
+from bough.hooks.fewest_calls import taken_actions
 from bough.tree import Outcome, Rewarded
+from bough.tree.needs import CALLS, needs_of
 
 DONE = Outcome.TERMINATED
 CALL: dict[str, object] = {"name": "search", "arguments": {}, "call_id": ""}
@@ -59,6 +61,23 @@ def test_the_worked_example_of_otc() -> None:
         [0, 0.866025, 1, 0.951057, 0.866025, 0.587785], abs=2e-5
     )
     assert hook.factor(np.asarray([0.0, 1, 2]), 0) == pytest.approx([1, 0.5, 0.309017], abs=2e-5)
+
+
+def test_the_form_for_ppo_has_no_record() -> None:
+    hook = FewestCalls(form="ppo")
+    assert hook.factor(np.asarray([0.0, 1, 2]), 2) == pytest.approx([1, 0.5, 0.309017], abs=2e-5)
+    with pytest.raises(ValueError, match=r"FewestCalls.form: got 'dpo'; need 'grpo' or 'ppo'"):
+        FewestCalls(form="dpo")  # type: ignore[arg-type]
+
+
+def test_actions_are_calls_where_there_are_no_tools() -> None:
+    hook = FewestCalls(actions=True)
+    assert needs_of(FewestCalls()) == {CALLS}
+    assert not needs_of(hook)
+    assert taken_actions(chains([1.0, 1.0], turns=(1, 3))).sum() == 4
+    trees = rewarded(chains([1.0, 1.0], turns=(1, 3)))
+    (found,) = begun(hook).transform([trees], 0)
+    assert found.returns() == pytest.approx([1.0, np.sin(1.5 * np.pi / 2)], abs=2e-5)
 
 
 def test_a_length_is_compared_with_successes_of_earlier_steps_alone() -> None:

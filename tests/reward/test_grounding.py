@@ -87,8 +87,8 @@ def test_a_tree_without_pointings_pays_nothing() -> None:
     ],
 )
 def test_the_table_of_boxes(box: Box, hit: int, overlap: float, size: float) -> None:
-    assert BoxScore(as_released=True).score(wrote(box)) == pytest.approx(hit + overlap + size, abs=1e-3)
-    assert BoxScore().score(wrote(box)) == pytest.approx(hit * (hit + overlap + size), abs=1e-3)
+    assert BoxScore(as_released=True).score(wrote(box)) == pytest.approx(hit + overlap + size, abs=2e-5)
+    assert BoxScore().score(wrote(box)) == pytest.approx(hit * (hit + overlap + size), abs=2e-5)
 
 
 @given(st.tuples(coordinate, coordinate, coordinate, coordinate))

@@ -45,6 +45,7 @@ from bough.credit.srgpo import Srgpo
 from bough.credit.step_grpo import StepGrpo
 from bough.credit.stepwise_grpo import StepwiseGrpo
 from bough.credit.stratified import StratifiedGrpo
+from bough.credit.task_weight import TaskWeight
 from bough.credit.tree_grpo import TreeGrpo
 from bough.credit.tree_ps import TreePs
 from bough.credit.tree_rpo import TreeRpo
@@ -101,6 +102,7 @@ __all__ = [
     "StepGrpo",
     "StepwiseGrpo",
     "StratifiedGrpo",
+    "TaskWeight",
     "TreeGrpo",
     "TreePo",
     "TreePs",

@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from bough.hooks.fewest import FewestState
-from bough.tree import Bools, Floats, PayRange, Tree
+from bough.tree import Bools, Floats, PayRange, Tree, begins_turn
 from bough.tree.needs import CALLS, Need
 from bough.tree.texts import calls_in
 
@@ -24,8 +25,8 @@ class FewestCalls:
                r    0  .866    1  .951  .866  .588                                r   1   .5  .309
 
     Channel "fewest_calls" pays `weight` (r - 1) at the last action of a successful path, for a reward of success of
-    `weight`; failures are paid nothing. Calls that fail or are refused count. The paper's form for PPO is the cosine
-    alone.
+    `weight`; failures are paid nothing. Calls that fail or are refused count. The paper's form for PPO, form="ppo", is
+    the cosine alone, without a record: no call is best.
 
     Metrics: `fewest_calls/tasks`, tasks with a record; `fewest_calls/fewest`, the mean record.
 
@@ -34,21 +35,27 @@ class FewestCalls:
     Attributes:
         weight: The reward of a success without this hook, >= 0.
         smoothing: c of the paper, > 0: how fast the reward falls where no call is needed.
+        form: "grpo" or "ppo".
+        actions: Whether each action is a call, for worlds without tools.
     """
 
     weight: float = 1.0
     smoothing: float = 1.0
+    form: Literal["grpo", "ppo"] = "grpo"
+    actions: bool = False
 
     @property
     def needs(self) -> frozenset[Need]:
-        """Calls of tools."""
-        return frozenset({CALLS})
+        """Calls of tools, unless actions are calls."""
+        return frozenset[Need]() if self.actions else frozenset({CALLS})
 
     def __post_init__(self) -> None:
         if not self.weight >= 0:
             raise ValueError(f"FewestCalls.weight: got {self.weight}; need 0 or more")
         if not self.smoothing > 0:
             raise ValueError(f"FewestCalls.smoothing: got {self.smoothing}; need a number above 0")
+        if self.form not in ("grpo", "ppo"):
+            raise ValueError(f"FewestCalls.form: got {self.form!r}; need 'grpo' or 'ppo'")
 
     @property
     def pays(self) -> Mapping[str, PayRange]:
@@ -58,7 +65,7 @@ class FewestCalls:
     def build(self, *, vocab_tokens: int, device: str, seed: int) -> FewestState:
         """Return the state without records."""
         del vocab_tokens, device, seed
-        return FewestState("fewest_calls", tool_calls, self.pay, own_group=True)
+        return FewestState("fewest_calls", taken_actions if self.actions else tool_calls, self.pay, own_group=True)
 
     def pay(self, calls: Floats, success: Bools, fewest: float | None) -> Floats:
         """[P]: the reward of paths with this many calls [P]."""
@@ -68,7 +75,7 @@ class FewestCalls:
 
     def factor(self, calls: Floats, fewest: float) -> Floats:
         """[P], in [0, 1]: r of paths with this many calls [P], for the fewest so far."""
-        if fewest == 0:
+        if fewest == 0 or self.form == "ppo":
             return np.where(calls == 0, 1.0, np.cos(calls * np.pi / (2 * calls + self.smoothing)))
         mean = 2 * calls * fewest / (calls + fewest)
         return np.sin(mean * np.pi / (2 * fewest))
@@ -77,3 +84,8 @@ class FewestCalls:
 def tool_calls(tree: Tree) -> Floats:
     """[N]: the tool calls of each node."""
     return np.asarray([len(calls_in(info)) for info in tree.info], dtype=np.float64)
+
+
+def taken_actions(tree: Tree) -> Floats:
+    """[N]: the actions that begin at each node, 0 or 1."""
+    return begins_turn(tree).astype(np.float64)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import sqrt
+from math import hypot, sqrt
 
 from bough.reward.pointing_rewards import pointing_rewards
 from bough.tree import Floats, PayRange, Tree
@@ -27,10 +27,17 @@ class RankedPoints:
     Attributes:
         weight: Factor on the reward.
         format_point: Whether a well-formed answer earns 1 more.
+        near_px: Points on a line are points at most this far from one, in pixels. 0 is the paper's exact test, which a
+            point that is moved by one pixel passes.
     """
 
     weight: float = 0.1
     format_point: bool = False
+    near_px: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not self.near_px >= 0:
+            raise ValueError(f"RankedPoints.near_px: got {self.near_px}; need 0 or more pixels")
 
     @property
     def pays(self) -> Mapping[str, PayRange]:
@@ -46,17 +53,15 @@ class RankedPoints:
         if pointing.target_box is None:
             return 0.0
         points = pointing.points
-        if not points or (len(points) > 2 and on_a_line(points)):
+        if not points or (len(points) > 2 and on_a_line(points, self.near_px)):
             return -1.0
         first = pointing.first_hit
         return self.format_point + (1 / sqrt(len(points) * first) if first else -1 / len(points))
 
 
-def on_a_line(points: Sequence[Point]) -> bool:
-    """Whether all points are on one line."""
-    (left, top), *others = points
-    distinct = [point for point in others if point != (left, top)]
-    if not distinct:
-        return True
-    right, down = distinct[0][0] - left, distinct[0][1] - top
-    return all((x - left) * down == (y - top) * right for x, y in distinct)
+def on_a_line(points: Sequence[Point], near: float = 0.0) -> bool:
+    """Whether all points are at most `near` away from the line through the first point and the one farthest from it."""
+    left, top = points[0]
+    ways = [(x - left, y - top) for x, y in points]
+    right, down = max(ways, key=lambda way: way[0] ** 2 + way[1] ** 2)
+    return all(abs(x * down - y * right) <= near * hypot(right, down) for x, y in ways)

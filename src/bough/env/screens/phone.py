@@ -26,6 +26,7 @@ class View:
         links: Whether the action `open` is available.
         points: Whether the oracle clicks points in place of ids.
         ids: "number": the ids of elements count from 1. "label": they are the labels, with "-" for blanks.
+        click: The form of the oracle's clicks by coordinates: "point", "box" or "points".
     """
 
     width: int
@@ -34,6 +35,7 @@ class View:
     links: bool
     points: bool
     ids: Literal["number", "label"] = "number"
+    click: Literal["point", "box", "points"] = "point"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,7 +168,8 @@ class Phone:
         number = [each.effect for each in self.screen.elements()].index(move.effect)
         box = self.boxes(view)[number]
         name, point = self.ids(view)[number], centre(box)
-        line = f"click {point[0]} {point[1]}" if view.points else f"click {name}"
+        verb, numbers = {"box": ("box", box), "points": ("points", point)}.get(view.click, ("click", point))
+        line = " ".join([verb, *map(str, numbers)]) if view.points else f"click {name}"
         return line, Pointing(kind="", target_kind="click", target=name, target_box=box, screen=screen)
 
     def follow(self, move: Move) -> Screen:

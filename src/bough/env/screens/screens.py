@@ -45,6 +45,8 @@ class Screens:
         boxes: Whether the observation has the boxes.
         ids: "number": the ids of elements count from 1. "label": they are the labels, which is easier.
         points: Whether the oracle clicks points in place of ids.
+        click: The form of a click by coordinates that the instructions name and the oracle writes: "point", "box" (the
+            element's box), or "points" (several, best first; the oracle writes one).
         width: Width of the screen, in pixels.
         height: Height of the screen, in pixels.
         ends: "done": the action `done` ends the episode. "success": success ends it too.
@@ -69,6 +71,7 @@ class Screens:
     boxes: bool = False
     ids: Literal["number", "label"] = "number"
     points: bool = False
+    click: Literal["point", "box", "points"] = "point"
     width: int = 720
     height: int = 1280
     ends: Literal["done", "success"] = "done"
@@ -97,6 +100,8 @@ class Screens:
         for name in ("slow", "fault_rate", "progress"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ValueError(f"Screens.{name}: got {getattr(self, name)}; need 0 to 1")
+        if self.calls and self.click != "point":
+            raise ValueError(f"Screens.click: got {self.click!r} with calls=true; need 'point', the form of the tool")
         if self.max_steps < 1:
             raise ValueError(f"Screens.max_steps: got {self.max_steps}; need 1 or more")
 
@@ -115,7 +120,8 @@ class Screens:
         """The rules."""
         if self.calls:
             return "Do the task on the phone with the tools. Text goes into the field in focus. End with done."
-        click = "click ID or click X Y" if self.boxes or self.points else "click ID"
+        form = {"point": "click X Y", "box": "box LEFT TOP RIGHT BOTTOM", "points": "points X Y X Y, best first"}
+        click = f"click ID or {form[self.click]}" if self.boxes or self.points else "click ID"
         link = "open APP, " if self.links else ""
         wait = "wait, " if self.slow else ""
         return (
@@ -190,7 +196,13 @@ class Screens:
     @property
     def _view(self) -> View:
         return View(
-            width=self.width, height=self.height, boxes=self.boxes, links=self.links, points=self.points, ids=self.ids
+            width=self.width,
+            height=self.height,
+            boxes=self.boxes,
+            links=self.links,
+            points=self.points,
+            ids=self.ids,
+            click=self.click,
         )
 
     def _device(self, instance: Instance) -> Device:
