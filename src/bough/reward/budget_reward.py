@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bough.tree import Floats, Ternary, Tree, counted, sampled_tokens, sum_to_root
+from bough.tree import Floats, PayRange, Ternary, Tree, counted, sampled_tokens, sum_to_root
 from bough.tree.budgeted import allowance, path_budgets
 from bough.tree.endings import last_action, solved
 
@@ -44,6 +44,11 @@ class BudgetReward:
             raise ValueError(f"BudgetReward.scale: got {self.scale}; need a number above 0")
         if not self.malformed <= 0:
             raise ValueError(f"BudgetReward.malformed: got {self.malformed}; need 0 or less")
+
+    @property
+    def pays(self) -> Mapping[str, PayRange]:
+        """Up to `scale`; budgets, and so what far from them is paid, have no bound here."""
+        return {"budget": PayRange(high=self.scale, per="path")}
 
     def __call__(self, group: Sequence[Tree]) -> list[Mapping[str, Floats]]:
         """Pays at the last action of each path."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bough.tree import Bools, Floats, Tree, counted, sampled_tokens, sum_to_root
+from bough.tree import Bools, Floats, PayRange, Tree, counted, sampled_tokens, sum_to_root
 from bough.tree.endings import solved
 
 
@@ -52,6 +52,12 @@ class LengthBudget:
             )
         if not self.least > 0:
             raise ValueError(f"LengthBudget.least: got {self.least}; need a number above 0")
+
+    @property
+    def pays(self) -> Mapping[str, PayRange]:
+        """From a failure without tokens to a success without any."""
+        low, high = -max(1.0, self.least), max(self.base - self.factor, self.least)
+        return {"length_budget": PayRange.of(low, high, weight=self.weight, per="path")}
 
     def __call__(self, group: Sequence[Tree]) -> list[Mapping[str, Floats]]:
         """Pays at the leaves of counted paths."""

@@ -6,7 +6,19 @@ from typing import Literal
 
 import numpy as np
 
-from bough.tree import Bools, Floats, Kind, Ternary, Tree, counted, mark_in, paths_through, sum_of_subtree, text_in
+from bough.tree import (
+    Bools,
+    Floats,
+    Kind,
+    PayRange,
+    Ternary,
+    Tree,
+    counted,
+    mark_in,
+    paths_through,
+    sum_of_subtree,
+    text_in,
+)
 from bough.tree.endings import solved
 from bough.tree.needs import STATE_KEYS, Need, annotation
 
@@ -50,6 +62,11 @@ class MetaReasoning:
         """The annotation, and state keys for new states."""
         keys = {STATE_KEYS} if self.novelty == "state" else set[Need]()
         return frozenset({annotation(self.mark), *keys})
+
+    @property
+    def pays(self) -> Mapping[str, PayRange]:
+        """0 to `weight`."""
+        return {"meta_reasoning": PayRange(low=0, high=self.weight)}
 
     def __call__(self, group: Sequence[Tree]) -> list[Mapping[str, Floats]]:
         """Pays at the last `ACTION` node of a turn; new states at the observation after it."""
