@@ -38,7 +38,7 @@ class HopProgress:
         forward        with the first state        p = h
         backward       with the goal               p = 1 + h
 
-    The value at an action is the mean of the views that know the state before it; `PotentialShaping` reads it. The
+    The value at an action is the mean over the views with a known progress of the state before it; `PotentialShaping` reads it. The
     column "NAME_spread" has their disagreement, the largest minus the smallest. With `caution` the progress follows
     them less where they disagree: p moves from that of the state before by exp(-caution * spread) of the way.
 
