@@ -12,6 +12,7 @@ from bough.hooks.search_noise import SearchNoise
 from bough.hooks.snapshots import Snapshots
 from bough.hooks.success_replay import SuccessReplay
 from bough.hooks.tracker import Tracker
+from bough.hooks.value_resampling import ValueResampling
 from bough.hooks.worst_cases import WorstCases
 
 __all__ = [
@@ -27,5 +28,6 @@ __all__ = [
     "Snapshots",
     "SuccessReplay",
     "Tracker",
+    "ValueResampling",
     "WorstCases",
 ]
