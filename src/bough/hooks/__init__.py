@@ -2,6 +2,7 @@
 
 from bough.hooks.attention_reward import AttentionReward
 from bough.hooks.exit import ExIt
+from bough.hooks.explors import ExploRs
 from bough.hooks.failure_sampling import FailureSampling
 from bough.hooks.fewest_calls import FewestCalls
 from bough.hooks.hindsight import Hindsight
@@ -19,6 +20,7 @@ __all__ = [
     "AttentionReward",
     "FailureSampling",
     "ExIt",
+    "ExploRs",
     "FewestCalls",
     "Hindsight",
     "HookRecipe",
