@@ -22,6 +22,7 @@ CONSTRAINTS = ROOT / "constraints"
 EPISODE = "s = e.start(e.tasks('train', 1, 0)[0]); e.step(s, (e.plan(s) or ('x',))[0] if hasattr(e, 'plan') else 'x')"
 STARTS = {
     "bfcl": f"from bough.worlds.bfcl import bfcl; e = bfcl().env; {EPISODE}",
+    "design": "import scipy.optimize; from bough.reward.teacher_design import TeacherDesign",
     "games": f"from bough.worlds.games import games; e = games().env; {EPISODE}",
     "gymnasium": f"from bough.env import gymnasium_env; e = gymnasium_env('FrozenLake-v1'); {EPISODE}",
     "pettingzoo": "import pettingzoo; from bough.env import PettingZoo",

@@ -38,9 +38,10 @@ class HopProgress:
         forward        with the first state        p = h
         backward       with the goal               p = 1 + h
 
-    The value at an action is the mean of the views that know the state before it; `PotentialShaping` reads it. The
-    column "NAME_spread" has their disagreement, the largest minus the smallest. With `caution` the progress follows
-    them less where they disagree: p moves from that of the state before by exp(-caution * spread) of the way.
+    The value at an action is the mean over the views with a known progress of the state before it; `PotentialShaping`
+    reads it. The column "NAME_spread" has their disagreement, the largest minus the smallest. With `caution` the
+    progress follows them less where they disagree: p moves from that of the state before by exp(-caution * spread) of
+    the way.
 
     An answer without a percentage is no vote: it never counts as "no progress". The incremental view then knows nothing
     of the rest of the path. A state that no view knows has no value. Progress is kept in [0, 1].

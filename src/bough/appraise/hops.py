@@ -66,7 +66,7 @@ def progress_in_view(view: View, hop: float, before: float | None) -> float | No
 
 
 def fuse(by_view: Mapping[View, float | None]) -> tuple[float | None, float | None]:
-    """The mean progress over the views that know it, None without any; and their spread, None with fewer than two.
+    """The mean over the views whose progress is known, None without any; and their spread, None with fewer than two.
 
     The spread is the largest minus the smallest: views that disagree are uncertain.
     """

@@ -8,6 +8,7 @@ from bough.credit.best_candidate import BestCandidate
 from bough.credit.capo import Capo
 from bough.credit.conservative import ConservativeBellman
 from bough.credit.credit import Credit, compares_with, compute_credit
+from bough.credit.damped_copies import DampedCopies
 from bough.credit.egpo import Egpo
 from bough.credit.empg import Empg
 from bough.credit.filtered import Filtered
@@ -66,6 +67,7 @@ __all__ = [
     "ConservativeBellman",
     "ConservativeMixture",
     "Credit",
+    "DampedCopies",
     "Egpo",
     "Empg",
     "Filtered",

@@ -1,4 +1,4 @@
-"""Chains with budgets: each path is told how many tokens it may use."""
+"""Chains with budgets: a message states how many tokens a path may use."""
 
 from dataclasses import dataclass
 

@@ -2,6 +2,7 @@
 
 from bough.hooks.attention_reward import AttentionReward
 from bough.hooks.exit import ExIt
+from bough.hooks.explors import ExploRs
 from bough.hooks.failure_sampling import FailureSampling
 from bough.hooks.fewest_calls import FewestCalls
 from bough.hooks.hindsight import Hindsight
@@ -13,11 +14,13 @@ from bough.hooks.snapshots import Snapshots
 from bough.hooks.subgroup_votes import SubgroupVotes
 from bough.hooks.success_replay import SuccessReplay
 from bough.hooks.tracker import Tracker
+from bough.hooks.value_resampling import ValueResampling
 from bough.hooks.worst_cases import WorstCases
 
 __all__ = [
     "AttentionReward",
     "ExIt",
+    "ExploRs",
     "FailureSampling",
     "FewestCalls",
     "Hindsight",
@@ -29,5 +32,6 @@ __all__ = [
     "SubgroupVotes",
     "SuccessReplay",
     "Tracker",
+    "ValueResampling",
     "WorstCases",
 ]

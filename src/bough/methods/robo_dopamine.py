@@ -25,9 +25,9 @@ def robo_dopamine(
     no model. The world's rewards stay.
 
     The return to go from a turn is then that of the world minus the progress before the turn, which is its baseline:
-    in a task that fails, turns that came nearer are still told from those that did not. `StepGrpo` compares it among
-    the turns with the same number. The paper trains a judge of images, and robots with other learners; its code for
-    learning is not released.
+    in a task that fails, turns that came nearer still have another advantage than turns that did not. `StepGrpo`
+    compares it among the turns with the same number. The paper trains a judge of images, and robots with other
+    learners; its code for learning is not released.
 
     Try: `bough train 'robo_dopamine(oracle=true)' --on sokoban`
     """

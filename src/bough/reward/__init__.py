@@ -17,15 +17,21 @@ from bough.reward.point_in_box import PointInBox
 from bough.reward.potential import PotentialGain, PotentialShaping
 from bough.reward.ranked_points import RankedPoints
 from bough.reward.reward import Reward, compute_rewards, reward_trees
+from bough.reward.staged import StagedReward
+from bough.reward.stages import AnswerBleu, CalledTool, Finished, JudgedQuality, Solved, Stage, ValidActions, WellFormed
 
 __all__ = [
+    "AnswerBleu",
     "BoxScore",
     "BudgetReward",
+    "CalledTool",
     "Diversity",
     "EnvReward",
+    "Finished",
     "Format",
     "InvalidAction",
     "Judged",
+    "JudgedQuality",
     "Length",
     "LengthBudget",
     "MarkReward",
@@ -37,7 +43,12 @@ __all__ = [
     "PotentialShaping",
     "RankedPoints",
     "Reward",
+    "Solved",
+    "Stage",
+    "StagedReward",
     "Success",
+    "ValidActions",
+    "WellFormed",
     "compute_rewards",
     "reward_trees",
 ]

@@ -1,0 +1,239 @@
+"""ExploRS: rewards for actions that the returns speak for, and for states that were seldom visited."""
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bough.tree import Floats, Kind, Outcome, PathView, Rewarded, join, path_view, sum_at, text_in
+from bough.tree.needs import STATE_KEYS, Need
+
+CHANNEL = "explors"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExploRs:
+    """ExploRS (arXiv 2503.21949): self-supervised shaping (SelfRS) plus a bonus of novelty (ExploB).
+
+    Channel "explors" pays for an action a in a state s that leads to s'
+
+        phi(s, a) + B(s')        B(s') = scale / sqrt((scale / largest)^2 + N(s'))        B = 0 at the end of an episode
+
+    with N the visits of earlier steps. After the step, with G the discounted return to go of the rewards without this
+    channel, V(s) the mean of G in s over earlier steps, and p the policy's probabilities, each visit of (s, a) adds
+
+        rate * p(a) (G - V(s)) ([b = a] - p(b))        to phi(s, b) of each known action b
+
+    to first order the reward after which one policy-gradient step raises the true return most. phi is kept in
+    [-bound, bound]. One visit with p .25, .75 of the first action, G 1, V 0, rate 1: phi .1875, -.1875. Scale 1 and
+    largest .5, N 0 1 4 100: B .5, .447, .354, .098.
+
+    States are known by their keys, actions by their texts. p of an action is that of its tokens when it was last
+    sampled; actions of a state that were never sampled have no phi. Neither term comes from a potential: the best
+    policy is kept only in the limit, by the growing N and the bound. The authors have tables of all states and actions;
+    in released code B is paid at s' and counted at s, as here.
+
+    Metrics: `explors/states`, states with a record; `explors/bonus`, the mean B; `explors/largest`, of abs(phi).
+
+    Try: `bough train explors --on frozenlake`
+
+    Attributes:
+        scale: lambda of the bonus, >= 0; 0 for no bonus.
+        largest: B of a state that was never visited, > 0.
+        rate: Step size of phi, >= 0; 0 for no phi.
+        bound: Largest abs(phi), >= 0.
+        discount: Per turn, in [0, 1].
+        most_states: States with a record, >= 1; the ones that were visited longest ago are dropped.
+    """
+
+    scale: float = 1.0
+    largest: float = 1.0
+    rate: float = 0.5
+    bound: float = 1.0
+    discount: float = 0.99
+    most_states: int = 1_000_000
+
+    def __post_init__(self) -> None:
+        for name in ("scale", "rate", "bound"):
+            if not 0 <= getattr(self, name) < math.inf:
+                raise ValueError(f"ExploRs.{name}: got {getattr(self, name)}; need 0 or more")
+        if not self.largest > 0:
+            raise ValueError(f"ExploRs.largest: got {self.largest}; need a number above 0")
+        if not 0 <= self.discount <= 1:
+            raise ValueError(f"ExploRs.discount: got {self.discount}; need a number from 0 to 1")
+        if self.most_states < 1:
+            raise ValueError(f"ExploRs.most_states: got {self.most_states}; need at least 1")
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """State keys."""
+        return frozenset({STATE_KEYS})
+
+    def bonus(self, visits: Floats) -> Floats:
+        """[n]: B of states with these numbers of visits."""
+        if not self.scale:
+            return np.zeros(len(visits))
+        return self.scale / np.sqrt((self.scale / self.largest) ** 2 + visits)
+
+    def gradient(self, chance: Floats, action: int, advantage: float) -> Floats:
+        """[actions]: the change of phi in a state by one visit, before `rate`.
+
+        Args:
+            chance: [actions], the policy's probabilities.
+            action: The action of the visit.
+            advantage: G - V.
+        """
+        taken = np.arange(len(chance)) == action
+        return chance[action] * advantage * (taken - chance)
+
+    def build(self, *, vocab_tokens: int, device: str, seed: int) -> "ExploRsState":
+        """Return the state without records."""
+        del vocab_tokens, device, seed
+        return ExploRsState(self)
+
+
+@dataclass(slots=True, kw_only=True)
+class StateRecord:
+    """The record of a state.
+
+    Attributes:
+        visits: N, also the number of returns in `value`.
+        value: V, the mean return to go.
+        phi: By action.
+        chance: By action, the policy's probability when it was last sampled.
+    """
+
+    visits: float = 0.0
+    value: float = 0.0
+    phi: dict[str, float] = field(default_factory=dict[str, float])
+    chance: dict[str, float] = field(default_factory=dict[str, float])
+
+
+class ExploRsState:
+    """The tables, by state key."""
+
+    ready: bool = True
+
+    def __init__(self, settings: ExploRs) -> None:
+        self.records: dict[int, StateRecord] = {}
+        """By state key, the one that was visited longest ago first."""
+        self._settings = settings
+
+    def transform(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
+        """The trees with the channel; then the tables with their paths, without those of earlier steps."""
+        del seed
+        paid = [self._with_channel(each) for each in rewarded]
+        self._learn([each for each in rewarded if not each.tree.replayed])
+        while len(self.records) > self._settings.most_states:
+            del self.records[next(iter(self.records))]
+        return paid
+
+    def observe(self, moved: Callable[[], float]) -> Mapping[str, float]:
+        """Return the metrics of the step."""
+        del moved
+        visits = np.asarray([each.visits for each in self.records.values()])
+        sizes = [abs(phi) for each in self.records.values() for phi in each.phi.values()]
+        return {
+            f"{CHANNEL}/states": float(len(visits)),
+            f"{CHANNEL}/bonus": float(self._settings.bonus(visits).mean()) if len(visits) else self._settings.largest,
+            f"{CHANNEL}/largest": max(sizes, default=0.0),
+        }
+
+    def state(self) -> Mapping[str, NDArray[Any]]:
+        """All records, in their order."""
+        actions = [list(each.phi) for each in self.records.values()]
+        tables = [[each.phi[a], each.chance[a]] for each in self.records.values() for a in each.phi]
+        numbers = [[each.visits, each.value] for each in self.records.values()]
+        return {
+            "keys": np.asarray(list(self.records), dtype=np.int64),
+            "numbers": np.asarray(numbers, dtype=np.float64).reshape(-1, 2),
+            "actions": np.frombuffer(json.dumps(actions).encode(), dtype=np.uint8),
+            "tables": np.asarray(tables, dtype=np.float64).reshape(-1, 2),
+        }
+
+    def load_state(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Restore the result of `state`, bit for bit."""
+        actions: list[list[str]] = json.loads(state["actions"].tobytes())
+        rows, numbers = iter(state["tables"].tolist()), state["numbers"].tolist()
+        self.records = {}
+        for key, (visits, value), names in zip(state["keys"].tolist(), numbers, actions, strict=True):
+            record = StateRecord(visits=visits, value=value)
+            for name in names:
+                record.phi[name], record.chance[name] = next(rows)
+            self.records[key] = record
+
+    def _with_channel(self, rewarded: Rewarded) -> Rewarded:
+        tree = rewarded.tree
+        if CHANNEL in rewarded.channels:
+            raise ValueError(f"{CHANNEL}: got a reward with this channel; need a name of its own for each")
+        paid = np.zeros(tree.nodes)
+        view = path_view([rewarded])
+        for node, key, action in zip(view.node.tolist(), view.key.tolist(), _actions(view), strict=True):
+            record = self.records.get(key)
+            paid[node] = 0.0 if record is None else record.phi.get(action, 0.0)
+        shown = (tree.kind != Kind.ACTION) & (tree.kind[tree.parent] == Kind.ACTION) & (tree.state_key != 0)
+        shown[0] = False
+        going = np.flatnonzero(shown & ((tree.outcome == Outcome.OPEN) | (tree.outcome == Outcome.TRUNCATED)))
+        records = [self.records.get(int(tree.state_key[node])) for node in going]
+        visits = np.asarray([0.0 if each is None else each.visits for each in records])
+        paid[going] += self._settings.bonus(visits)
+        return replace(rewarded, channels={**rewarded.channels, CHANNEL: paid})
+
+    def _learn(self, rewarded: Sequence[Rewarded]) -> None:
+        """Update the tables: phi with the old values, then values and visits."""
+        view = path_view(rewarded)
+        ahead = _returns_to_go(view, self._settings.discount)
+        # A turn that paths share is one visit, with the mean of their returns.
+        weight = 1.0 / view.through[view.node]
+        actions, chance = _actions(view), _chances(view)
+        known = [step for step, key in enumerate(view.key.tolist()) if key]
+        for step in known:
+            record = self.records.setdefault(int(view.key[step]), StateRecord())
+            record.phi.setdefault(actions[step], 0.0)
+            record.chance[actions[step]] = float(chance[step])
+        change = {key: np.zeros(len(self.records[key].phi)) for key in {int(view.key[step]) for step in known}}
+        for step in known:
+            record = self.records[int(view.key[step])]
+            place = list(record.phi).index(actions[step])
+            likely = np.asarray(list(record.chance.values()))
+            advantage = float(weight[step]) * (float(ahead[step]) - record.value)
+            change[int(view.key[step])] += self._settings.gradient(likely / max(1.0, likely.sum()), place, advantage)
+        bound, rate = self._settings.bound, self._settings.rate
+        for key, gradient in change.items():
+            record = self.records[key]
+            phi = np.clip(np.asarray(list(record.phi.values())) + rate * gradient, -bound, bound)
+            record.phi = dict(zip(record.phi, phi.tolist(), strict=True))
+        for step in known:
+            key, share = int(view.key[step]), float(weight[step])
+            record = self.records.pop(key)
+            record.visits += share
+            record.value += share * (float(ahead[step]) - record.value) / record.visits
+            self.records[key] = record
+
+
+def _actions(view: PathView) -> list[str]:
+    """The text of the action of each turn."""
+    infos, which = view.infos
+    texts = [text_in(info) or "" for info in infos]
+    return [texts[place] for place in which.tolist()]
+
+
+def _chances(view: PathView) -> Floats:
+    """[S]: the probability of each turn's sampled tokens when they were sampled; 1 without any."""
+    tokens = view.path_tokens
+    logprob = np.nan_to_num(join(view.rewarded, "logprob")[tokens.token].astype(np.float64))
+    return np.exp(sum_at(tokens.step, logprob, len(view.path)))
+
+
+def _returns_to_go(view: PathView, discount: float) -> Floats:
+    """[S]: the discounted return from each turn on."""
+    found = np.array(view.reward, dtype=np.float64)
+    last = view.last.tolist()
+    for step in range(len(found) - 2, -1, -1):
+        if not last[step]:
+            found[step] += discount * found[step + 1]
+    return found

@@ -1,0 +1,77 @@
+"""Designed rewards of a room: the best actions stay the same, few states are paid, and a learner is faster."""
+
+import numpy as np
+import pytest
+
+from bough.reward.teacher_design import TabularProcess, TeacherDesign
+from bough.tree import Floats
+
+pytest.importorskip("scipy")
+
+SIDE = 4
+MOVES = ((0, -1), (1, 0), (0, 1), (-1, 0))
+
+
+def room() -> TabularProcess:
+    """A square of cells; the goal is the last one, and pays 1 for the move into it."""
+    states = SIDE * SIDE - 1
+    reach, reward = np.zeros((states, 4, states)), np.zeros((states, 4))
+    for cell in range(states):
+        for action, (down, right) in enumerate(MOVES):
+            row, column = min(max(cell // SIDE + down, 0), SIDE - 1), min(max(cell % SIDE + right, 0), SIDE - 1)
+            after = row * SIDE + column
+            if after == states:
+                reward[cell, action] = 1.0
+            else:
+                reach[cell, action, after] = 1.0
+    start = np.zeros(states)
+    start[0] = 1.0
+    return TabularProcess(reach=reach, reward=reward, start=start, discount=0.9)
+
+
+UNIFORM = np.full((SIDE * SIDE - 1, 4), 0.25)
+
+
+def test_the_best_actions_of_every_state_stay_exactly_the_same() -> None:
+    process = room()
+    for horizon in (1, 3):
+        designed = TeacherDesign(horizon=horizon, most_states=4)(process, UNIFORM)
+        assert np.array_equal(process.best_actions(designed), process.best_actions())
+        assert int((np.abs(designed) > 1e-9).any(axis=1).sum()) <= 4
+        assert np.abs(designed).max() <= 1 + 1e-9
+        assert not np.allclose(designed, process.reward), "and it says more than the true reward"
+
+
+def test_the_margin_keeps_other_actions_worse() -> None:
+    process = room()
+    true = process.best_values()
+    designed = process.best_values(TeacherDesign(margin=1.0, most_states=4)(process, UNIFORM))
+    lost = true.max(axis=1, keepdims=True) - true
+    assert (designed.max(axis=1, keepdims=True) - designed >= lost - 1e-6).all()
+
+
+def return_after_a_step(process: TabularProcess, reward: Floats) -> float:
+    """The true return of the uniform policy after one step along the advantages of a reward."""
+    advantage = reward - (UNIFORM * reward).sum(axis=1, keepdims=True)
+    policy = UNIFORM * np.exp(advantage)
+    policy /= policy.sum(axis=1, keepdims=True)
+    walk: Floats = (policy[:, :, None] * process.reach).sum(axis=1)
+    paid: Floats = (policy * process.reward).sum(axis=1)
+    value: Floats = np.linalg.solve(np.eye(len(paid)) - process.discount * walk, paid)
+    return float((process.start * value).sum())
+
+
+def test_a_learner_improves_more_in_a_step_and_with_more_states() -> None:
+    process = room()
+    found = [process.reward, *(TeacherDesign(most_states=most)(process, UNIFORM) for most in (2, 4, 6))]
+    returns = [return_after_a_step(process, reward) for reward in found]
+    assert returns[0] <= returns[1] + 1e-9 < returns[2] < returns[3]
+
+
+def test_what_is_wrong_is_named() -> None:
+    with pytest.raises(ValueError, match=r"TeacherDesign.most_states: got 1, and 2 states with a true reward"):
+        TeacherDesign(most_states=1)(room(), UNIFORM)
+    with pytest.raises(ValueError, match=r"TeacherDesign.margin: got 0; need a number above 0"):
+        TeacherDesign(margin=0)
+    with pytest.raises(ValueError, match=r"TabularProcess.discount: got 1; need a number from 0, below 1"):
+        TabularProcess(reach=np.zeros((1, 1, 1)), reward=np.zeros((1, 1)), start=np.ones(1), discount=1)
