@@ -28,6 +28,7 @@ from bough.credit.opmd import OpmdBaseline
 from bough.credit.perplexity_band import PerplexityBand
 from bough.credit.poad import Poad, ntpo
 from bough.credit.process import Process
+from bough.credit.prorag import ProRag
 from bough.credit.q_learning import QLearning
 from bough.credit.reinforce_pp import ReinforcePlusPlus, reinforce_pp_baseline
 from bough.credit.rest_mcts import RestMcts
@@ -79,6 +80,7 @@ __all__ = [
     "PerplexityBand",
     "Poad",
     "Process",
+    "ProRag",
     "QLearning",
     "ReinforcePlusPlus",
     "RestMcts",

@@ -1,5 +1,6 @@
 """Explorers: the growth of trees, in training and at inference."""
 
+from bough.explore.before_updates import BeforeUpdates
 from bough.explore.chains import Chains
 from bough.explore.correct import Blame, Correct, FirstInvalid, FirstOracleMistake
 from bough.explore.demonstration import Demonstration
@@ -30,6 +31,7 @@ from bough.explore.world_model import Ask, DirectLlmCall, WorldModel
 
 __all__ = [
     "Ask",
+    "BeforeUpdates",
     "Blame",
     "Chains",
     "Correct",

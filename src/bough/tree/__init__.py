@@ -25,6 +25,7 @@ from bough.tree.message import (
     messages,
     plain_text,
 )
+from bough.tree.path_score import PathScore, path_score
 from bough.tree.path_view import PathTokens, PathView, annotation_spans, annotations, join, path_view
 from bough.tree.pointing import Box, Pointing, pointing_in
 from bough.tree.prune import keep_paths
@@ -59,6 +60,7 @@ from bough.tree.texts import (
     needed_tokens_in,
     observation_in,
     observation_info,
+    score_in,
     step_info_in,
     text_in,
     tools_at,
@@ -113,6 +115,7 @@ __all__ = [
     "Observation",
     "Outcome",
     "PathTokens",
+    "PathScore",
     "PathView",
     "Pointing",
     "Rewarded",
@@ -178,6 +181,7 @@ __all__ = [
     "openai_conversation",
     "openai_messages",
     "path",
+    "path_score",
     "path_view",
     "paths_through",
     "plain_text",
@@ -195,6 +199,7 @@ __all__ = [
     "spread_paths",
     "spread_tokens",
     "spread_turns",
+    "score_in",
     "step_info_in",
     "sum_at",
     "sum_of_subtree",
