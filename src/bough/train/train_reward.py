@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from bough.policy import RewardModel
+from bough.policy import Pretrained, RewardModel, Tiny
 from bough.policy.reward_model.calibration import Calibration
 from bough.store import RunDirectory, stored_trees
 from bough.train.start import load_run
@@ -76,13 +76,15 @@ def train_reward(
     vocab_tokens = 0
     if directory is not None:
         with directory.in_its_folder() as there:
-            renderer = load_run(there).world.policy.renderer(there.policy)
-        decode, vocab_tokens = renderer.text, renderer.vocab_tokens
+            policy = load_run(there).world.policy
+            renderer = policy.renderer(there.policy) if isinstance(policy, Tiny | Pretrained) else None
+        if renderer is not None:
+            decode, vocab_tokens = renderer.text, renderer.vocab_tokens
     model = train_on(found, chosen, decode=decode, vocab_tokens=vocab_tokens, device=pick_device(device))
     model = replace(model, name=str(folder))
     model.save(folder, trees=len(found), targets=[str(target) for target in targets])
     assert model.report is not None
-    return RewardTraining(folder=folder, trees=len(found), report=model.report, tokenizer_known=directory is not None)
+    return RewardTraining(folder=folder, trees=len(found), report=model.report, tokenizer_known=decode is not None)
 
 
 def _run(run: Path | str | None, targets: Sequence[Path | str]) -> RunDirectory | None:

@@ -24,14 +24,14 @@ def fit(steps: Steps, settings: RewardModel, *, vocab_tokens: int, device: str) 
     """
     check_labels(steps, settings)
     network = new_network(settings, vocab_tokens=vocab_tokens, device=device)
-    groups = _pair_groups(steps) if settings.ranks else _row_groups(steps)
+    groups: Sequence[Ints] = _pair_groups(steps) if settings.ranks else _row_groups(steps)
     adam = torch.optim.Adam(network.parameters(), lr=settings.learning_rate)
     generator = np.random.default_rng(settings.seed)
     batches = [each for _ in range(settings.epochs) for each in _batches(len(groups), settings.batch, generator)]
     for number, batch in enumerate(batches):
         for parameters in adam.param_groups:
             parameters["lr"] = settings.learning_rate * (1 - number / len(batches))
-        some = np.concatenate([groups[at] for at in batch.tolist()])
+        some: Ints = np.concatenate([groups[at] for at in batch.tolist()])
         loss = pair_loss(network, steps, some) if settings.ranks else label_loss(network, steps, some)
         adam.zero_grad(set_to_none=True)
         loss.backward()  # pyright: ignore[reportUnknownMemberType]

@@ -90,7 +90,7 @@ class RewardNetwork(nn.Module):
 
     def save(self, folder: Path) -> None:
         """Write config and weights as safetensors."""
-        from safetensors.torch import save_file
+        from safetensors.torch import save_file  # pyright: ignore[reportUnknownVariableType]
 
         with quiet():
             self.trunk.save_pretrained(folder)
@@ -147,7 +147,7 @@ def new_network(settings: RewardModel, *, vocab_tokens: int, device: str) -> Rew
 
 def load_network(folder: Path, settings: RewardModel, device: str) -> RewardNetwork:
     """The network in a folder that `RewardNetwork.save` wrote."""
-    from safetensors.torch import load_file
+    from safetensors.torch import load_file  # pyright: ignore[reportUnknownVariableType]
 
     network = RewardNetwork(_read(folder), settings.context_tokens)
     network.head.load_state_dict(load_file(folder / HEAD))
