@@ -31,7 +31,8 @@ def fit(steps: Steps, settings: RewardModel, *, vocab_tokens: int, device: str) 
     for number, batch in enumerate(batches):
         for parameters in adam.param_groups:
             parameters["lr"] = settings.learning_rate * (1 - number / len(batches))
-        some: Ints = np.concatenate([groups[at] for at in batch.tolist()])
+        numbers: list[int] = batch.tolist()
+        some: Ints = np.concatenate([groups[at] for at in numbers])
         loss = pair_loss(network, steps, some) if settings.ranks else label_loss(network, steps, some)
         adam.zero_grad(set_to_none=True)
         loss.backward()  # pyright: ignore[reportUnknownMemberType]
