@@ -14,13 +14,24 @@ from bough.lazy import lazy_names
 from bough.version import __version__
 
 if TYPE_CHECKING:
-    from bough.api import Result, chat, check_env, evaluate, load, resume, search, train
+    from bough.api import Result, chat, check_env, evaluate, load, resume, search, train, train_reward
 else:
-    _from_api = lazy_names(__name__, {"bough.api": ("Result", "chat", "check_env", "load", "resume")})
+    _from_api = lazy_names(__name__, {"bough.api": ("Result", "chat", "check_env", "load", "resume", "train_reward")})
 
     def __getattr__(name: str) -> object:
         # Packages that can be called as functions: `bough.lazy.make_callable`.
         return import_module(f"bough.{name}") if name in ("evaluate", "search", "train") else _from_api(name)
 
 
-__all__ = ["Result", "__version__", "chat", "check_env", "evaluate", "load", "resume", "search", "train"]
+__all__ = [
+    "Result",
+    "__version__",
+    "chat",
+    "check_env",
+    "evaluate",
+    "load",
+    "resume",
+    "search",
+    "train",
+    "train_reward",
+]

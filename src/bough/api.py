@@ -1,4 +1,4 @@
-"""The functions of `import bough`: train, resume, evaluate, chat, search, check_env, load; for scripts, notebooks."""
+"""The functions of `import bough`, for scripts and notebooks: train, evaluate, chat, search, train_reward, ..."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -12,11 +12,13 @@ from bough.evaluate import CheckSizes, EnvReport, PolicyResult, SearchResult
 from bough.evaluate.envs import check_env as check
 from bough.evaluate.policy import evaluate as evaluate_policy
 from bough.evaluate.search import search as search_heldout
+from bough.policy import RewardModel
 from bough.store import RunDirectory
 from bough.train import PolicyRecipe, Run, World, start
 from bough.train import resume as resume_run
 from bough.train.result import Result
 from bough.train.run import RunSettings
+from bough.train.train_reward import RewardTraining
 from bough.tree import Tree
 from bough.view import counter
 
@@ -212,6 +214,40 @@ def search(
     edits, folder = [f"explorer={explorer}", *changes], None if out is None else Path(out)
     with counter(explorer) as tell:
         return search_heldout(target, edits, step=step, out=folder, on_progress=tell)
+
+
+def train_reward(
+    trees: Trained | Sequence[Trained],
+    changes: Sequence[str] = (),
+    *,
+    out: str | Path,
+    run: Trained | None = None,
+    seat: str = "",
+) -> RewardTraining:
+    """Train a learned reward on the stored trees of runs and searches, with a calibration report.
+
+        trained = bough.train_reward("runs/a", ["labels=soft"], out="prm")
+        print(trained.report)
+
+    Args:
+        trees: A run, its directory, a folder of a search, a folder or file of trees; or several of them.
+        changes: Fields of `RewardModel` to change, each as "field=value".
+        out: The folder of the reward model.
+        run: The run whose policy sampled the trees; None for the first of `trees` that is a run.
+        seat: The seat whose turns are scored, in trees with several.
+
+    Raises:
+        StoreError: when there are no trees, or `run` is no run.
+        ConfigError: when a field is unknown or does not take its value.
+        ValueError: when the trees have no labels to learn from.
+        OSError: when `out` holds something else.
+    """
+    from bough.train.train_reward import train_reward as train_on_trees
+
+    several = [trees] if isinstance(trees, Result | str | Path) else trees
+    settings = override(RewardModel(), changes)
+    directory = None if run is None else _directory(run)
+    return train_on_trees([_directory(each) for each in several], settings, out=out, run=directory, seat=seat)
 
 
 def check_env(env: Env | World | str | Path, sizes: CheckSizes | None = None, only: Sequence[str] = ()) -> EnvReport:

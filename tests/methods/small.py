@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from bough.appraise import Appraiser, Checklist, HopProgress, PathCritique, ToolJudge, Tournament
-from bough.explore import Chains, Slate
-from bough.policy import FrozenCritic, Tiny, UtteranceCritic
+from bough.explore import BeforeUpdates, Chains, Slate
+from bough.hooks import HookRecipe
+from bough.policy import FrozenCritic, LearnedSteps, Tiny, UtteranceCritic
 from bough.rollout import Explorer, PendingAction, Rollout
 from bough.search import Judge, Search, SearchNode, SearchTree
 from bough.store import Checkpoints, read_metrics
@@ -82,7 +83,7 @@ class Depth:
 
 def small(run: Run) -> Run:
     """The same pieces with less of everything. Searches get a warm-up on all tasks, so that they find successes."""
-    searches = isinstance(run.method.explorer, Search)
+    searches = isinstance(run.method.explorer, Search | BeforeUpdates)
     world, method = run.world, run.method
     return run.replace(
         policy=Tiny(layers=1, width=32, heads=2),
@@ -90,10 +91,7 @@ def small(run: Run) -> Run:
         appraisers=tuple(map(_readable, world.appraisers)),
         limits=replace(world.limits, turns=4, tree_turns=20 if searches else world.limits.tree_turns),
         rewards=(*world.rewards, Coin()),
-        hooks=tuple(
-            replace(each, steps=2, warmup_steps=1) if isinstance(each, FrozenCritic | UtteranceCritic) else each
-            for each in method.hooks
-        ),
+        hooks=tuple(_small_hook(each) for each in method.hooks),
         optimizer=replace(
             world.optimizer, epochs=min(2, world.optimizer.epochs), minibatches=min(4, world.optimizer.minibatches)
         ),
@@ -119,7 +117,15 @@ def _readable(appraiser: Appraiser) -> Appraiser:
     return appraiser
 
 
+def _small_hook(hook: HookRecipe) -> HookRecipe:
+    if isinstance(hook, LearnedSteps):
+        return replace(hook, model=replace(hook.model, layers=1, width=16, heads=2, epochs=1, gap=0.01), warmup_steps=1)
+    return replace(hook, steps=2, warmup_steps=1) if isinstance(hook, FrozenCritic | UtteranceCritic) else hook
+
+
 def _small(explorer: Explorer) -> Explorer:
+    if isinstance(explorer, BeforeUpdates):
+        return replace(explorer, first=replace(explorer.first, rounds=8), then=_small(explorer.then))
     if isinstance(explorer, Slate):
         return replace(explorer, quality=Toss())
     if isinstance(explorer, Search) and isinstance(explorer.evaluate, Judge):

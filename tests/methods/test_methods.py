@@ -17,6 +17,7 @@ from bough.cli.find import find_run, find_world, names
 from bough.config import ConfigError
 from bough.context import Turn
 from bough.env import Branching, InProcessHost, ParallelCalls, PlannerExecutor, Sokoban
+from bough.explore import BeforeUpdates
 from bough.objective import Kl
 from bough.reward import EnvReward
 from bough.rollout import Explorer
@@ -52,7 +53,9 @@ def _world(name: str) -> World:
 def test_a_method_trains(method: str, tmp_path: Path) -> None:
     run = find_run(method, "frozenlake")
     # Searches need few moves to an end, which Sokoban has.
-    train_small(find_run(method, "sokoban") if isinstance(run.method.explorer, Search) else run, tmp_path)
+    train_small(
+        find_run(method, "sokoban") if isinstance(run.method.explorer, Search | BeforeUpdates) else run, tmp_path
+    )
 
 
 @pytest.mark.parametrize("method", METHODS)

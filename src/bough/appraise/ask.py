@@ -1,7 +1,7 @@
 """Questions of an appraiser to the model of a role."""
 
 from asyncio import TaskGroup
-from collections.abc import Coroutine, Iterable
+from collections.abc import Coroutine, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
@@ -129,6 +129,10 @@ class AskModels(Protocol):
 
     async def sample(self, continuation: Continuation) -> Reply:
         """A continuation by the policy; `REFUSED` where the context leaves no room for one."""
+        ...
+
+    def text(self, tokens: Sequence[int]) -> str:
+        """The text of tokens of the policy."""
         ...
 
 

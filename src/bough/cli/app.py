@@ -208,6 +208,38 @@ def show_rewards(directory: Annotated[Path, typer.Argument(help="The run directo
     typer.echo(Result(directory=directory).reward_table())
 
 
+@app.command("train-reward")
+@explained
+def train_reward_model(
+    targets: Annotated[
+        list[str],
+        typer.Argument(help="Run directories, folders of searches, folders or files of trees; and fields to change."),
+    ],
+    out: Annotated[Path, typer.Option(help="The folder of the reward model.")],
+    labels: Annotated[
+        str, typer.Option(help="outcome, soft, hard or pairs; `bough list RewardModel` has all fields.")
+    ] = "soft",
+    run: Annotated[
+        Path | None, typer.Option(help="The run whose policy sampled the trees; the first target that is a run.")
+    ] = None,
+    seat: Annotated[str, typer.Option(help="The seat whose turns are scored, in trees with several.")] = "",
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda, ...")] = "auto",
+) -> None:
+    """Train a learned reward on stored trees; prints its calibration on held-out tasks.
+
+    bough train-reward runs/a --out prm
+
+    bough train-reward runs/a found --labels pairs --out plv gap=0.2 estimate=value epochs=8
+
+    bough train-reward found --run runs/a --labels outcome --out orm path=runs/a
+    """
+    from bough.cli.train_reward import split_fields
+    from bough.train.train_reward import train_reward
+
+    places, settings = split_fields([f"labels={labels}", *targets])
+    typer.echo(str(train_reward(places, settings, out=out, run=run, seat=seat, device=device)))
+
+
 @app.command("serve")
 @explained
 def serve_policy(

@@ -58,7 +58,7 @@ PIECES: dict[str, Room] = {
     "quality": ("Parts of explorers: quality of actions", ("bough.explore",), Quality),
     "blame": ("Parts of explorers: first wrong steps", ("bough.explore",), Blame),
     "read": ("Parts of judges: answers of engines", ("bough.appraise",), Reader),
-    "appraise": ("Appraisers", ("bough.appraise",), Appraiser),
+    "appraise": ("Appraisers", ("bough.appraise", "bough.policy"), Appraiser),
     "reward": ("Rewards", ("bough.reward",), Reward),
     "hooks": ("Hooks", ("bough.hooks", "bough.policy"), HookRecipe),
     "credit": ("Credit", ("bough.credit",), Credit),

@@ -32,6 +32,7 @@ from bough.credit.opmd import OpmdBaseline
 from bough.credit.perplexity_band import PerplexityBand
 from bough.credit.poad import Poad, ntpo
 from bough.credit.process import Process
+from bough.credit.prorag import ProRag
 from bough.credit.q_learning import QLearning
 from bough.credit.reinforce_pp import ReinforcePlusPlus, reinforce_pp_baseline
 from bough.credit.rest_mcts import RestMcts
@@ -89,6 +90,7 @@ __all__ = [
     "OpmdBaseline",
     "PerplexityBand",
     "Poad",
+    "ProRag",
     "Process",
     "QLearning",
     "ReinforcePlusPlus",

@@ -3,6 +3,7 @@
 from bough.curate.efficient_paths import EfficientPaths
 from bough.curate.filter import Filter, FilterResult, apply_filters, select
 from bough.curate.nonzero_advantage import NonZeroAdvantage
+from bough.curate.scored_paths import ScoredPaths
 from bough.curate.small_advantage import SmallAdvantage
 
 __all__ = [
@@ -10,6 +11,7 @@ __all__ = [
     "Filter",
     "FilterResult",
     "NonZeroAdvantage",
+    "ScoredPaths",
     "SmallAdvantage",
     "apply_filters",
     "select",

@@ -1,5 +1,6 @@
 """Explorers: the growth of trees, in training and at inference."""
 
+from bough.explore.before_updates import BeforeUpdates
 from bough.explore.budgeted_chains import BudgetedChains
 from bough.explore.chains import Chains
 from bough.explore.correct import Blame, Correct, FirstInvalid, FirstOracleMistake
@@ -31,6 +32,7 @@ from bough.explore.world_model import Ask, DirectLlmCall, WorldModel
 
 __all__ = [
     "Ask",
+    "BeforeUpdates",
     "Blame",
     "BudgetedChains",
     "Chains",

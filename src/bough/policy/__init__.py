@@ -6,8 +6,19 @@ This module exports settings, without torch. Their `build` makes the running obj
 from bough.policy.frozen_critic import FrozenCritic
 from bough.policy.lora import Lora
 from bough.policy.pretrained import Pretrained
+from bough.policy.reward_model import LearnedSteps, RewardModel, StepScores
 from bough.policy.tiny import Tiny
 from bough.policy.utterance import UtteranceCritic
 from bough.policy.valuehead import ValueHead
 
-__all__ = ["FrozenCritic", "Lora", "Pretrained", "Tiny", "UtteranceCritic", "ValueHead"]
+__all__ = [
+    "FrozenCritic",
+    "LearnedSteps",
+    "Lora",
+    "Pretrained",
+    "RewardModel",
+    "StepScores",
+    "Tiny",
+    "UtteranceCritic",
+    "ValueHead",
+]

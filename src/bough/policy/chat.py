@@ -73,6 +73,11 @@ class ChatRenderer:
         self._encoder = LiteralEncoder(tokenizer, edges={*marks, *self._edges(between)})
         self._marks = [(mark, self._encoder.hide(mark)) for mark in marks]
 
+    @property
+    def vocab_tokens(self) -> int:
+        """Number of tokens of the tokenizer; a model may have more rows."""
+        return len(self._tokenizer)
+
     def render(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> Tokens:
         """Render a whole context, up to the generation prompt."""
         entries, shown = self._hidden(messages), self._tools(tools)

@@ -43,13 +43,13 @@ def load_model(path: str, dtype: str, device: str) -> PreTrainedModel:
 def save(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, directory: Path) -> None:
     """Write model and tokenizer to `directory`, which is created if missing."""
     parts: list[Any] = [model, tokenizer]
-    with _quiet():
+    with quiet():
         for part in parts:
             part.save_pretrained(directory)
 
 
 @contextmanager
-def _quiet() -> Generator[None]:
+def quiet() -> Generator[None]:
     """Turn off progress bars: a run has its own."""
     shown = logging.is_progress_bar_enabled()
     logging.disable_progress_bar()
@@ -63,7 +63,7 @@ def _quiet() -> Generator[None]:
 def _find(path: str) -> str:
     """The complete folder of the model at `path`, or of the hub id `path` in the local cache; no network access."""
     folder = package_folder(path) if path.startswith(PACKAGE) else locate(path)
-    with _quiet():
+    with quiet():
         folder = unpacked(folder)
     check_complete(folder, path)
     return str(folder)
@@ -71,7 +71,7 @@ def _find(path: str) -> str:
 
 def _load(what: str, path: str, kind: Any, **options: object) -> Any:
     try:
-        with _quiet():
+        with quiet():
             return kind.from_pretrained(path, **options)
     # Parsers of broken files raise errors of many types.
     except Exception as error:

@@ -49,6 +49,7 @@ from bough.search.mps_prover import mps_prover
 from bough.search.node import SearchNode
 from bough.search.pieces import Backup, Evaluate, Expand, Hint, Proposal, Prune, Rate, Score, Select
 from bough.search.plan_memory import PlanMemory
+from bough.search.prorag import prorag
 from bough.search.prune import BackJump, BeamWidth, DedupeSimilar, DedupeStates, LimitRepeats, PruneBelow
 from bough.search.q_star import Likely, q_star
 from bough.search.rank import Pairwise, Ranked
@@ -56,6 +57,7 @@ from bough.search.rebase import RebaseAllocation, rebase
 from bough.search.reex_sql import ForkAfterValid, reex_sql
 from bough.search.reflect import Critique, Reflections
 from bough.search.rethink import Rethink, rethink
+from bough.search.reward_value import RewardModelRating, RewardModelValue, best_of_n
 from bough.search.rules import ActionKind, FewestMatches, ShortestState
 from bough.search.score import AStarCost, Likelihood, NodeValue, Puct, QValue, RatedValue, Uct, VisitCount
 from bough.search.search import Search
@@ -71,6 +73,7 @@ from bough.search.tool_chain import PlanCost, tool_chain
 from bough.search.tree import SearchTree
 from bough.search.tree_instruct import TreeInstruct
 from bough.search.tree_planner import TreePlanner
+from bough.search.tree_plv import tree_plv
 from bough.search.vote import Vote
 from bough.search.web_pilot import web_pilot
 
@@ -154,6 +157,8 @@ __all__ = [
     "RebaseAllocation",
     "Reflections",
     "Rethink",
+    "RewardModelRating",
+    "RewardModelValue",
     "RolloutValue",
     "RougeL",
     "Sample",
@@ -193,6 +198,7 @@ __all__ = [
     "ats",
     "beam",
     "best_first",
+    "best_of_n",
     "bfs_prover",
     "bfs_prover_v2",
     "board_games",
@@ -209,6 +215,7 @@ __all__ = [
     "learnat",
     "mcts",
     "mps_prover",
+    "prorag",
     "puct",
     "q_star",
     "rebase",
@@ -217,6 +224,7 @@ __all__ = [
     "spar",
     "step_q",
     "tool_chain",
+    "tree_plv",
     "web_pilot",
 ]
 

@@ -118,6 +118,10 @@ class Asker:
             raise StageError("Asker.replay: got None; need an environment for an appraiser of states")
         return self.replay
 
+    def text(self, tokens: Sequence[int]) -> str:
+        """The text of tokens of the policy."""
+        return self.agent.renderer.text(tokens)
+
     async def _once(self, key: str, get: Callable[[], Awaitable[Reply]], deadline_s: float, thing: str) -> Reply:
         """The stored reply, or the reply of `get`; concurrent equal questions share one call."""
         stored = self.answers.get(key) or self.answers.get(f"{key} {self.step}")

@@ -25,6 +25,7 @@ from bough.tree.message import (
     messages,
     plain_text,
 )
+from bough.tree.path_score import PathScore, path_score
 from bough.tree.path_view import PathTokens, PathView, annotation_spans, annotations, join, path_view
 from bough.tree.pay_range import DeclaresPay, PayRange
 from bough.tree.pointing import Box, Pointing, pointing_in
@@ -60,6 +61,7 @@ from bough.tree.texts import (
     needed_tokens_in,
     observation_in,
     observation_info,
+    score_in,
     step_info_in,
     text_in,
     tools_at,
@@ -114,6 +116,7 @@ __all__ = [
     "Message",
     "Observation",
     "Outcome",
+    "PathScore",
     "PathTokens",
     "PathView",
     "PayRange",
@@ -180,6 +183,7 @@ __all__ = [
     "openai_conversation",
     "openai_messages",
     "path",
+    "path_score",
     "path_view",
     "paths_through",
     "plain_text",
@@ -191,6 +195,7 @@ __all__ = [
     "read_tool",
     "rows_of",
     "sampled_tokens",
+    "score_in",
     "seat_of_task_id",
     "seat_view",
     "spread_nodes",

@@ -44,9 +44,14 @@ class Task:
         start = (*self.start, *actions)
         if not actions:
             return self
-        base = self.id.rpartition(BEGUN)[0] if self.start else self.id
+        base = self.base_id
         name = hashlib.blake2b(json.dumps([*map(action_record, start)]).encode(), digest_size=6).hexdigest()
         return replace(self, id=f"{base}{BEGUN}{len(start)}-{name}", start=start)
+
+    @property
+    def base_id(self) -> str:
+        """The id of the task from its own start, which all its later starts share."""
+        return self.id.rpartition(BEGUN)[0] if self.start and BEGUN in self.id else self.id
 
     def record(self) -> dict[str, object]:
         """Returns the task as JSON data; `start` only where it is not empty."""

@@ -1,5 +1,6 @@
 """The texts, messages and calls in the `info` of a node that code reads."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
@@ -40,6 +41,12 @@ def needed_tokens_in(info: Info) -> int:
 def mark_in(info: Info, name: str) -> object:
     """Returns the parser's annotation `name` of an action; None without one."""
     return info.get(name)
+
+
+def score_in(info: Info) -> float:
+    """Returns a search's value of the state after an action alone, without the values below; nan without one."""
+    score = info.get("score")
+    return float(score) if isinstance(score, int | float) else math.nan
 
 
 def step_info_in(info: Info) -> Mapping[str, Any]:
