@@ -8,7 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from bough.appraise import Appraiser, Checklist, PathCritique, Tournament
+from bough.appraise import Appraiser, Checklist, PathCritique, Tournament, Verifications
+from bough.appraise.verification import Verification
+from bough.credit import TurnPosition
 from bough.explore import Chains, Slate
 from bough.policy import FrozenCritic, Tiny, UtteranceCritic
 from bough.rollout import Explorer, PendingAction, Rollout
@@ -63,6 +65,15 @@ class FirstItem:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FourSteps:
+    """Reads any text as the verification of four steps, by its length."""
+
+    def __call__(self, text: str) -> Verification:
+        odd = len(text) % 2 == 1
+        return (odd, not odd, odd, not odd), odd
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Toss:
     """Quality: 0, 1/2 or 1 for each action, by its tokens, so that wrong candidates differ."""
 
@@ -89,6 +100,7 @@ def small(run: Run) -> Run:
         explorer=_small(method.explorer),
         appraisers=tuple(map(_readable, world.appraisers)),
         limits=replace(world.limits, turns=4, tree_turns=20 if searches else world.limits.tree_turns),
+        credit=replace(method.credit, least=2) if isinstance(method.credit, TurnPosition) else method.credit,
         rewards=(*world.rewards, Coin()),
         hooks=tuple(
             replace(each, steps=2, warmup_steps=1) if isinstance(each, FrozenCritic | UtteranceCritic) else each
@@ -114,6 +126,8 @@ def _readable(appraiser: Appraiser) -> Appraiser:
         return replace(appraiser, read=Parity(), max_tokens=4)
     if isinstance(appraiser, Checklist):
         return replace(appraiser, read=FirstItem(), evidence=False, max_tokens=4)
+    if isinstance(appraiser, Verifications):
+        return replace(appraiser, read=FourSteps(), max_tokens=4)
     return replace(appraiser, read=Thirds(), max_tokens=4) if isinstance(appraiser, Tournament) else appraiser
 
 

@@ -3,6 +3,7 @@
 from bough.appraise.appraise import Appraiser, appraise_trees
 from bough.appraise.ask import AskModels, Continuation, Question, Reply, Scoring, ask_votes
 from bough.appraise.checklist import Checklist
+from bough.appraise.fact_gain import FactGain
 from bough.appraise.judge import RubricJudge, step_critic
 from bough.appraise.path_critique import PathCritique
 from bough.appraise.probe import AnswerProbe
@@ -10,6 +11,7 @@ from bough.appraise.prompts import LabelParser, NumberParser
 from bough.appraise.round_robin import RoundRobin
 from bough.appraise.step_potential import StepPotential
 from bough.appraise.tournament import Tournament
+from bough.appraise.verification import Verifications
 
 __all__ = [
     "AnswerProbe",
@@ -17,6 +19,7 @@ __all__ = [
     "AskModels",
     "Checklist",
     "Continuation",
+    "FactGain",
     "LabelParser",
     "NumberParser",
     "PathCritique",
@@ -27,6 +30,7 @@ __all__ = [
     "Scoring",
     "StepPotential",
     "Tournament",
+    "Verifications",
     "appraise_trees",
     "ask_votes",
     "step_critic",

@@ -29,6 +29,7 @@ from bough.credit.perplexity_band import PerplexityBand
 from bough.credit.poad import Poad, ntpo
 from bough.credit.process import Process
 from bough.credit.q_learning import QLearning
+from bough.credit.question_answer import QuestionAnswer
 from bough.credit.reinforce_pp import ReinforcePlusPlus, reinforce_pp_baseline
 from bough.credit.rest_mcts import RestMcts
 from bough.credit.salt import Salt
@@ -36,6 +37,7 @@ from bough.credit.searched import Searched
 from bough.credit.segment_po import SegmentPo
 from bough.credit.single_stream import SingleStream
 from bough.credit.slate import SlateCredit
+from bough.credit.solver_and_judge import SolverAndJudge
 from bough.credit.spae import Spae
 from bough.credit.srgpo import Srgpo
 from bough.credit.step_grpo import StepGrpo
@@ -49,6 +51,7 @@ from bough.credit.treerl import TreeRl
 from bough.credit.turn_position import TurnPosition
 from bough.credit.turn_ppo import TurnPpo
 from bough.credit.useful_turns import UsefulTurns
+from bough.credit.verified import Verified
 from bough.credit.with_targets import WithTargets
 
 __all__ = [
@@ -81,6 +84,7 @@ __all__ = [
     "Poad",
     "Process",
     "QLearning",
+    "QuestionAnswer",
     "ReinforcePlusPlus",
     "RestMcts",
     "Salt",
@@ -88,6 +92,7 @@ __all__ = [
     "SegmentPo",
     "SingleStream",
     "SlateCredit",
+    "SolverAndJudge",
     "Spae",
     "Srgpo",
     "StepGrpo",
@@ -101,6 +106,7 @@ __all__ = [
     "TurnPosition",
     "TurnPpo",
     "UsefulTurns",
+    "Verified",
     "WithTargets",
     "compares_with",
     "compute_credit",

@@ -1,5 +1,6 @@
 """Rewards: named channels of numbers at the nodes of trees."""
 
+from bough.reward.answer_guard import AnswerGuard
 from bough.reward.box_score import BoxScore
 from bough.reward.diversity import Diversity
 from bough.reward.format import Format
@@ -15,6 +16,7 @@ from bough.reward.ranked_points import RankedPoints
 from bough.reward.reward import Reward, compute_rewards, reward_trees
 
 __all__ = [
+    "AnswerGuard",
     "BoxScore",
     "Diversity",
     "EnvReward",
