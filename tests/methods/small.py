@@ -70,7 +70,7 @@ class FourSteps:
 
     def __call__(self, text: str) -> Verification:
         odd = len(text) % 2 == 1
-        return (odd, not odd, odd, not odd), odd
+        return (odd, odd, odd, not odd), odd
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
