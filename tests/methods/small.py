@@ -8,7 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from bough.appraise import Appraiser, Checklist, HopProgress, PathCritique, ToolJudge, Tournament
+from bough.appraise import Appraiser, Checklist, HopProgress, PathCritique, ToolJudge, Tournament, Verifications
+from bough.appraise.verification import Verification
+from bough.credit import TurnPosition
 from bough.explore import BeforeUpdates, Chains, Slate
 from bough.hooks import HookRecipe
 from bough.policy import FrozenCritic, LearnedSteps, Tiny, UtteranceCritic
@@ -64,6 +66,15 @@ class FirstItem:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FourSteps:
+    """Reads any text as the verification of four steps, by its length."""
+
+    def __call__(self, text: str) -> Verification:
+        odd = len(text) % 2 == 1
+        return (odd, odd, odd, not odd), odd
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Toss:
     """Quality: 0, 1/2 or 1 for each action, by its tokens, so that wrong candidates differ."""
 
@@ -90,6 +101,7 @@ def small(run: Run) -> Run:
         explorer=_small(method.explorer),
         appraisers=tuple(map(_readable, world.appraisers)),
         limits=replace(world.limits, turns=4, tree_turns=20 if searches else world.limits.tree_turns),
+        credit=replace(method.credit, least=2) if isinstance(method.credit, TurnPosition) else method.credit,
         rewards=(*world.rewards, Coin()),
         hooks=tuple(_small_hook(each) for each in method.hooks),
         optimizer=replace(
@@ -112,6 +124,8 @@ def _readable(appraiser: Appraiser) -> Appraiser:
         return replace(appraiser, read=Parity(), max_tokens=4)
     if isinstance(appraiser, Checklist):
         return replace(appraiser, read=FirstItem(), evidence=False, max_tokens=4)
+    if isinstance(appraiser, Verifications):
+        return replace(appraiser, read=FourSteps(), max_tokens=4)
     if isinstance(appraiser, HopProgress | ToolJudge | Tournament):
         return replace(appraiser, read=Thirds(), max_tokens=4)
     return appraiser

@@ -3,6 +3,7 @@
 from bough.appraise.appraise import Appraiser, appraise_trees
 from bough.appraise.ask import AskModels, Continuation, Masked, Question, Reply, Scoring, ask_votes
 from bough.appraise.checklist import Checklist
+from bough.appraise.fact_gain import FactGain
 from bough.appraise.hop_progress import HopProgress
 from bough.appraise.judge import RubricJudge, step_critic
 from bough.appraise.observation_probe import ObservationProbe
@@ -14,6 +15,7 @@ from bough.appraise.state_progress import StateProgress
 from bough.appraise.step_potential import StepPotential
 from bough.appraise.tool_judge import ToolJudge
 from bough.appraise.tournament import Tournament
+from bough.appraise.verification import Verifications
 
 __all__ = [
     "AnswerProbe",
@@ -21,6 +23,7 @@ __all__ = [
     "AskModels",
     "Checklist",
     "Continuation",
+    "FactGain",
     "HopProgress",
     "LabelParser",
     "Masked",
@@ -36,6 +39,7 @@ __all__ = [
     "StepPotential",
     "ToolJudge",
     "Tournament",
+    "Verifications",
     "appraise_trees",
     "ask_votes",
     "step_critic",

@@ -34,6 +34,7 @@ from bough.credit.poad import Poad, ntpo
 from bough.credit.process import Process
 from bough.credit.prorag import ProRag
 from bough.credit.q_learning import QLearning
+from bough.credit.question_answer import QuestionAnswer
 from bough.credit.reinforce_pp import ReinforcePlusPlus, reinforce_pp_baseline
 from bough.credit.rest_mcts import RestMcts
 from bough.credit.rlvmr import Rlvmr
@@ -42,6 +43,7 @@ from bough.credit.searched import Searched
 from bough.credit.segment_po import SegmentPo
 from bough.credit.single_stream import SingleStream
 from bough.credit.slate import SlateCredit
+from bough.credit.solver_and_judge import SolverAndJudge
 from bough.credit.spae import Spae
 from bough.credit.srgpo import Srgpo
 from bough.credit.step_grpo import StepGrpo
@@ -56,6 +58,7 @@ from bough.credit.treerl import TreeRl
 from bough.credit.turn_position import TurnPosition
 from bough.credit.turn_ppo import TurnPpo
 from bough.credit.useful_turns import UsefulTurns
+from bough.credit.verified import Verified
 from bough.credit.with_targets import WithTargets
 
 __all__ = [
@@ -93,6 +96,7 @@ __all__ = [
     "ProRag",
     "Process",
     "QLearning",
+    "QuestionAnswer",
     "ReinforcePlusPlus",
     "RestMcts",
     "Rlvmr",
@@ -101,6 +105,7 @@ __all__ = [
     "SegmentPo",
     "SingleStream",
     "SlateCredit",
+    "SolverAndJudge",
     "Spae",
     "Srgpo",
     "StepGrpo",
@@ -115,6 +120,7 @@ __all__ = [
     "TurnPosition",
     "TurnPpo",
     "UsefulTurns",
+    "Verified",
     "WithTargets",
     "compares_with",
     "compute_credit",

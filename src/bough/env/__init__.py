@@ -14,11 +14,13 @@ from bough.env.frozenlake import FrozenLake
 from bough.env.function_calls import FunctionCalls, function_calls_env
 from bough.env.function_tool import ToolError, stateless
 from bough.env.gymnasium import Gymnasium, gymnasium_env
+from bough.env.hidden_facts import HiddenFacts
 from bough.env.host import EnvHost, Host
 from bough.env.http_env import HttpEnv
 from bough.env.inline import InProcessHost
 from bough.env.internal_search import InternalSearch
 from bough.env.joint import ParallelCalls
+from bough.env.linear_programs import LinearPrograms
 from bough.env.mcp import McpHttp, McpStdio
 from bough.env.miniwob import MiniWob
 from bough.env.openenv import OpenEnv, openenv_env
@@ -80,11 +82,13 @@ __all__ = [
     "FunctionCalls",
     "GeneratedQuestions",
     "Gymnasium",
+    "HiddenFacts",
     "Host",
     "HttpEnv",
     "InProcessHost",
     "InternalSearch",
     "KnowledgeGraph",
+    "LinearPrograms",
     "McpHttp",
     "McpStdio",
     "MiniWob",

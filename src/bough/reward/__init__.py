@@ -1,5 +1,6 @@
 """Rewards: named channels of numbers at the nodes of trees."""
 
+from bough.reward.answer_guard import AnswerGuard
 from bough.reward.box_score import BoxScore
 from bough.reward.budget_reward import BudgetReward
 from bough.reward.diversity import Diversity
@@ -22,6 +23,7 @@ from bough.reward.stages import AnswerBleu, CalledTool, Finished, JudgedQuality,
 
 __all__ = [
     "AnswerBleu",
+    "AnswerGuard",
     "BoxScore",
     "BudgetReward",
     "CalledTool",

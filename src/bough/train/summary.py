@@ -1,11 +1,13 @@
 """Metrics of a batch from its trees. Every mean is over paths, never over rows."""
 
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from bough.train.channels import channel_metrics
 from bough.tree import (
+    Appraisal,
     Kind,
     Outcome,
     Rewarded,
@@ -82,7 +84,35 @@ def _appraisals(trees: Sequence[Tree]) -> dict[str, float]:
         "judge/unknown": sum(refused.values()),
         **{f"judge/{name}": count for name, count in refused.items()},
         **{f"judge/mean_{name}": float(value.mean()) for name, value in known.items() if len(value)},
+        **_per_turn(trees, found),
+        **{f"judge/agreement_{name}": share for name in names if not math.isnan(share := _agreement(trees, name))},
     }
+
+
+def _per_turn(trees: Sequence[Tree], found: Sequence[Appraisal]) -> dict[str, float]:
+    """The cost of appraisers over the number of turns; empty without turns."""
+    acted = sum(int(begins_turn(tree).sum()) for tree in trees)
+    if not acted:
+        return {}
+    return {
+        "judge/questions_per_turn": sum(int(each.questions.sum()) for each in found) / acted,
+        "judge/tokens_per_turn": sum(int(each.tokens.sum()) for each in found) / acted,
+    }
+
+
+def _agreement(trees: Sequence[Tree], name: str) -> float:
+    """The share of paths whose value in a column is above 1/2 if and only if the environment marks a success.
+
+    Paths without a value at their end, and without a verdict of the environment, do not count; nan without any.
+    """
+    agree: list[bool] = []
+    for tree in trees:
+        ends = leaves(tree)
+        ends = ends[np.isin(tree.success[ends], (Ternary.YES, Ternary.NO))]
+        value = tree.appraisals[name].value[ends] if name in tree.appraisals else np.full(len(ends), np.nan)
+        known = ~np.isnan(value)
+        agree.extend(((value > 0.5) == (tree.success[ends] == Ternary.YES))[known].tolist())
+    return sum(agree) / len(agree) if agree else math.nan
 
 
 def cut_by_context(trees: Sequence[Tree]) -> list[int]:

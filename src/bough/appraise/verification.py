@@ -1,0 +1,139 @@
+"""Verifications of whole paths: a model writes a verdict on each step and on the result, and the majority decides."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from bough.appraise.appraise import Columns
+from bough.appraise.ask import AskModels, Question, Reply, check_votes, each
+from bough.appraise.path_fields import acts, path_fields
+from bough.appraise.prompts import Reader, check_places
+from bough.tree import Entry, Tree, Verdict, counted, path
+from bough.tree.needs import POLICY, Need, appraised, roles
+
+PATH = (
+    "The agent was told:\n{instructions}\n\nIts steps, by number:\n{steps}\n\nVerify each step. End with one line: "
+    "the list of the verdicts on the steps, 1 for right and 0 for wrong, and yes if the result is right, else no, such "
+    "as [1, 0, 1] no."
+)
+
+Verification: TypeAlias = tuple[tuple[bool, ...], bool]
+"""The verdict on each step, and the one on the result."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerdictParser:
+    """Parses an answer that ends with a list of 0 and 1, and yes or no; the last one of a text counts."""
+
+    def __call__(self, text: str) -> Verification | None:
+        """The verdicts; None without such a list."""
+        found = re.findall(r"\[((?:\s*[01]\s*,)*\s*[01]\s*)\]\W*(yes|no)\b", text, re.IGNORECASE)
+        if not found:
+            return None
+        steps, final = found[-1]
+        return tuple(each.strip() == "1" for each in steps.split(",")), final.casefold() == "yes"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verifications:
+    """SPARK's step-level consistency (arXiv 2512.03244): `n` verifications of each path, of which the majority decides.
+
+    Two columns: `column`, 1 at the leaf of a path whose result is right, else 0; and `steps`, 1 at the action of a step
+    that is right, else 0. Three verifications of three steps:
+
+        1 1 0    1 0 0    1 1 1        majority  1 1 0
+
+    A tie is wrong. The verifications of all paths through a shared step vote on it. A verification with another number
+    of steps than the path has is ignored; without any, a path has no value. With verifiers that are right with .8 the
+    majority of 3 is right with .896, of 9 with .980.
+
+    Cost: `n` questions for each path. The paper's meta-critique, a critique of a verification, is a prompt here.
+
+    Attributes:
+        column: Name of the column of results.
+        steps: Name of the column of steps.
+        n: Number of verifications of a path; 16 in the paper, for labels.
+        prompt: The question, with the placeholders {instructions}, {steps}, {turns}, {observation} and {answer}.
+        system: The system prompt.
+        read: Parses the verdicts.
+        role: The role whose model answers.
+        max_tokens: Maximum length of an answer.
+        temperature: Of the sampling.
+        deadline_s: Maximum duration of an answer, in seconds.
+    """
+
+    column: str = "verdict"
+    steps: str = "steps"
+    n: int = 3
+    prompt: str = PATH
+    system: str = "You verify the work of an agent."
+    read: Reader[Verification] = VerdictParser()
+    role: str = POLICY
+    max_tokens: int = 512
+    temperature: float = 1.0
+    deadline_s: float = 120.0
+
+    def __post_init__(self) -> None:
+        check_votes(self)
+        check_places("Verifications.prompt", self.prompt, "steps", "answer")
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """A model for the role, if it is not the policy's."""
+        return roles(self.role)
+
+    @property
+    def gives(self) -> frozenset[Need]:
+        """Its columns."""
+        return frozenset({appraised(self.column), appraised(self.steps)})
+
+    async def appraise(self, trees: Sequence[Tree], ask: AskModels) -> Columns:
+        """The majority on each result, at the leaf, and on each step, at its action."""
+        found = await each(self._tree(tree, ask) for tree in trees)
+        return {self.column: [results for results, _ in found], self.steps: [steps for _, steps in found]}
+
+    async def _tree(self, tree: Tree, ask: AskModels) -> tuple[Mapping[int, Entry], Mapping[int, Entry]]:
+        every, ends = set(acts(tree)), counted(tree).tolist()
+        steps = {leaf: [node for node in path(tree, leaf).tolist() if node in every] for leaf in ends}
+        asked = [leaf for leaf in ends if steps[leaf]]
+        answers = await each(self._path(tree, leaf, steps[leaf], ask) for leaf in asked)
+        on_results: dict[int, Entry] = {}
+        on_steps: dict[int, list[bool]] = {node: [] for leaf in asked for node in steps[leaf]}
+        missing: dict[int, Verdict] = {}
+        for leaf, replies in zip(asked, answers, strict=True):
+            parsed = [self._parsed(reply, len(steps[leaf])) for reply in replies]
+            known = [found for found in parsed if found is not None]
+            for right, _ in known:
+                for node, verdict in zip(steps[leaf], right, strict=True):
+                    on_steps[node].append(verdict)
+            last = replies[-1].verdict
+            missing |= dict.fromkeys(steps[leaf], Verdict.UNPARSED if last is Verdict.OK else last)
+            entry = _majority([final for _, final in known], missing[steps[leaf][0]])
+            tokens = sum(reply.tokens for reply in replies)
+            texts = tuple(reply.text for reply in replies)
+            on_results[leaf] = replace(entry, questions=len(replies), tokens=tokens, texts=texts)
+        return on_results, {node: _majority(votes, missing[node]) for node, votes in sorted(on_steps.items())}
+
+    def _parsed(self, reply: Reply, steps: int) -> Verification | None:
+        found = self.read(reply.text) if reply.verdict is Verdict.OK else None
+        return found if found is not None and len(found[0]) == steps else None
+
+    async def _path(self, tree: Tree, leaf: int, steps: Sequence[int], ask: AskModels) -> list[Reply]:
+        shown = [f"{number}. {path_fields(tree, node)['answer']}" for number, node in enumerate(steps, start=1)]
+        question = Question(
+            text=self.prompt.format_map(path_fields(tree, leaf) | {"steps": "\n".join(shown)}),
+            system=self.system,
+            role=self.role,
+            max_tokens=self.max_tokens,
+            temperature=self.temperature,
+            deadline_s=self.deadline_s,
+        )
+        return await each(ask(replace(question, vote=vote)) for vote in range(self.n))
+
+
+def _majority(votes: Sequence[bool], missing: Verdict) -> Entry:
+    """1 if more than half of the votes are true, else 0; no value without votes."""
+    if not votes:
+        return Entry(verdict=missing)
+    return Entry(value=float(2 * sum(votes) > len(votes)), verdict=Verdict.OK, votes=len(votes))

@@ -1,0 +1,54 @@
+"""Scores of paths for preference pairs: the success first, then the share of steps that a judge finds right."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from bough.credit.normalize import normalize
+from bough.credit.success import succeeded
+from bough.tree import Credited, Rewarded, StageError, path_view, spread_turns
+from bough.tree.needs import Need, channel
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SolverAndJudge:
+    """StepORLM (arXiv 2509.22558): a path's score is 2 c + q, its advantage the score minus the mean of the task.
+
+    c is 1 for a success of the environment, the solver's verdict, else 0; q the share of the path's steps that the
+    judge finds right. Between two paths with different c the gap is at least 1, else it is the difference of q. So with
+    `WDpo(most=1)` the right path wins with weight 1, of two right or two wrong ones the one with more right steps wins
+    with the difference of q as its weight, and equal ones make no pair:
+
+        (c, q)     (1, .5) and (0, .9)   w 1      (1, 1) and (1, .6)   w .4      (0, .2) and (0, .2)   none
+
+    Attributes:
+        steps: The channel of the judge's verdicts, 1 at a right step, else 0.
+    """
+
+    compares: ClassVar[Literal["task"]] = "task"
+
+    steps: str = "steps"
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """The channel of steps."""
+        return frozenset({channel(self.steps)})
+
+    def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
+        """Credits every tree, in order.
+
+        Raises:
+            StageError: when a tree lacks the channel `steps`.
+        """
+        for each in rewarded:
+            if self.steps not in each.channels:
+                raise StageError(
+                    f"SolverAndJudge.steps: got {self.steps!r} and the channels {sorted(each.channels)} (task "
+                    f"{each.tree.task.id}); need a reward that pays this channel, such as Judged(column=steps)"
+                )
+        view = path_view(rewarded)
+        own = path_view([replace(each, channels={self.steps: each.channels[self.steps]}) for each in rewarded])
+        score = 2.0 * succeeded(view) + own.returns / np.maximum(view.turns, 1)
+        return spread_turns(view, normalize(score, view.task, std="none")[view.path])

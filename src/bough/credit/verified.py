@@ -1,0 +1,93 @@
+"""Advantages from verdicts on results and steps."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal, TypeAlias, get_args
+
+import numpy as np
+
+from bough.credit.normalize import normalize
+from bough.tree import Credited, Floats, PathView, Rewarded, StageError, path_view, spread_turns
+from bough.tree.needs import Need, channel
+
+Design: TypeAlias = Literal["process", "step_augmented", "selective", "global"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verified:
+    """SPARK (arXiv 2512.03244): advantages from a judge's verdicts on results and steps; needs three channels.
+
+    With y the verdict on the path's result, v that on each of its n steps, k of them right, F the guard of its form,
+    each 0 or 1, and z the group's z-score (ddof 1):
+
+        process          A = z(F y)
+        step_augmented   A = z(F (.4 k / n + .6 y))
+        selective        A = z(F y) at right steps if it is >= 0, at wrong steps if it is < 0, else 0
+        global           A = .8 z(F y) + .2 z_s, with z_s the z-score of v over all steps of the task's paths
+
+    k / n = 2/3 pays .866667 with y = 1 and .266667 with y = 0. With verdicts 1 0 1, "selective" makes .8 of .8: .8 0
+    .8, and of -.8: 0 -.8 0. Other channels, such as the environment's reward, have no effect.
+
+    "Selective" is the best in the paper. Its z_s is written from a summary.
+
+    Attributes:
+        design: The form of the advantage.
+        verdict: The channel of results.
+        steps: The channel of steps.
+        guard: The channel of the guard.
+        epsilon: Added to the standard deviation, > 0.
+    """
+
+    compares: ClassVar[Literal["task"]] = "task"
+
+    design: Design = "selective"
+    verdict: str = "verdict"
+    steps: str = "steps"
+    guard: str = "guard"
+    epsilon: float = 1e-6
+
+    def __post_init__(self) -> None:
+        if self.design not in get_args(Design):
+            raise ValueError(f"Verified.design: got {self.design!r}; need one of {', '.join(get_args(Design))}")
+        if not self.epsilon > 0:
+            raise ValueError(f"Verified.epsilon: got {self.epsilon}; need a number above 0")
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """The channels."""
+        return frozenset({channel(self.verdict), channel(self.steps), channel(self.guard)})
+
+    def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
+        """Credits every tree, in order.
+
+        Raises:
+            StageError: when a tree lacks a channel.
+        """
+        view = path_view(rewarded)
+        final, form = (_only(rewarded, name).returns for name in (self.verdict, self.guard))
+        right = _only(rewarded, self.steps).reward
+        return spread_turns(view, self._advantage(view, final, form, right))
+
+    def _advantage(self, view: PathView, final: Floats, form: Floats, right: Floats) -> Floats:
+        """[S]: the advantages for [P] results and forms, and [S] steps."""
+        result = form * final
+        if self.design == "step_augmented":
+            share = np.bincount(view.path, right, view.paths) / np.maximum(view.turns, 1)
+            result = form * (0.4 * share + 0.6 * final)
+        outcome = normalize(result, view.task, epsilon=self.epsilon)[view.path]
+        if self.design == "selective":
+            return np.where((outcome >= 0) == (right > 0.5), outcome, 0.0)
+        if self.design == "global":
+            return 0.8 * outcome + 0.2 * normalize(right, view.task[view.path], epsilon=self.epsilon)
+        return outcome
+
+
+def _only(rewarded: Sequence[Rewarded], name: str) -> PathView:
+    """The paths with the rewards of one channel."""
+    for each in rewarded:
+        if name not in each.channels:
+            raise StageError(
+                f"Verified: got {name!r} and the channels {sorted(each.channels)} (task {each.tree.task.id}); need "
+                "rewards that pay this channel, such as Judged(column=verdict), Judged(column=steps) and AnswerGuard"
+            )
+    return path_view([replace(each, channels={name: each.channels[name]}) for each in rewarded])
