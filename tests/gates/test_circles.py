@@ -17,6 +17,7 @@ SETTINGS_BUILD_RUNNING_OBJECTS = {
     ("bough.engine.replicas", "bough.engine.replica_processes"),
     ("bough.engine.vllm", "bough.engine.vllm_engine"),
     ("bough.policy.frozen_critic", "bough.policy.frozen_critic_state"),
+    ("bough.policy.progress", "bough.policy.progress_state"),
     ("bough.policy.utterance", "bough.policy.double_critic"),
     ("bough.policy.valuehead", "bough.policy.critic"),
 }

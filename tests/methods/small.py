@@ -10,7 +10,7 @@ import numpy as np
 
 from bough.appraise import PathCritique
 from bough.explore import Chains, Slate
-from bough.policy import FrozenCritic, Tiny, UtteranceCritic
+from bough.policy import FrozenCritic, ProgressReward, Tiny, UtteranceCritic
 from bough.rollout import Explorer, PendingAction, Rollout
 from bough.search import Judge, Search, SearchNode, SearchTree
 from bough.store import Checkpoints, read_metrics
@@ -78,7 +78,9 @@ def small(run: Run) -> Run:
         limits=replace(world.limits, turns=4, tree_turns=20 if searches else world.limits.tree_turns),
         rewards=(*world.rewards, Coin()),
         hooks=tuple(
-            replace(each, steps=2, warmup_steps=1) if isinstance(each, FrozenCritic | UtteranceCritic) else each
+            replace(each, steps=2, warmup_steps=1)
+            if isinstance(each, FrozenCritic | ProgressReward | UtteranceCritic)
+            else each
             for each in method.hooks
         ),
         optimizer=replace(

@@ -21,6 +21,7 @@ from bough.credit.hgpo import Hgpo
 from bough.credit.igpo import Igpo
 from bough.credit.implicit_q import ImplicitQ
 from bough.credit.ipa import Ipa
+from bough.credit.istar import IStar
 from bough.credit.kind_values import KindValues
 from bough.credit.masked import MaskedSpans
 from bough.credit.mixture import ConservativeMixture
@@ -72,6 +73,7 @@ __all__ = [
     "Hgpo",
     "Igpo",
     "ImplicitQ",
+    "IStar",
     "Ipa",
     "KindValues",
     "MaskedSpans",

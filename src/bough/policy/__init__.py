@@ -6,8 +6,9 @@ This module exports settings, without torch. Their `build` makes the running obj
 from bough.policy.frozen_critic import FrozenCritic
 from bough.policy.lora import Lora
 from bough.policy.pretrained import Pretrained
+from bough.policy.progress import ProgressReward
 from bough.policy.tiny import Tiny
 from bough.policy.utterance import UtteranceCritic
 from bough.policy.valuehead import ValueHead
 
-__all__ = ["FrozenCritic", "Lora", "Pretrained", "Tiny", "UtteranceCritic", "ValueHead"]
+__all__ = ["FrozenCritic", "Lora", "Pretrained", "ProgressReward", "Tiny", "UtteranceCritic", "ValueHead"]
