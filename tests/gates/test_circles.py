@@ -18,6 +18,7 @@ SETTINGS_BUILD_RUNNING_OBJECTS = {
     ("bough.engine.vllm", "bough.engine.vllm_engine"),
     ("bough.policy.frozen_critic", "bough.policy.frozen_critic_state"),
     ("bough.policy.reward_model.hook", "bough.policy.reward_model.hook_state"),
+    ("bough.policy.progress", "bough.policy.progress_state"),
     ("bough.policy.utterance", "bough.policy.double_critic"),
     ("bough.policy.valuehead", "bough.policy.critic"),
 }

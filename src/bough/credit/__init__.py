@@ -25,6 +25,7 @@ from bough.credit.igpo import Igpo
 from bough.credit.implicit_q import ImplicitQ
 from bough.credit.info_po import InfoPo
 from bough.credit.ipa import Ipa
+from bough.credit.istar import IStar
 from bough.credit.kind_values import KindValues
 from bough.credit.masked import MaskedSpans
 from bough.credit.mixture import ConservativeMixture
@@ -84,6 +85,7 @@ __all__ = [
     "Hae",
     "Hbpo",
     "Hgpo",
+    "IStar",
     "Igpo",
     "ImplicitQ",
     "InfoPo",

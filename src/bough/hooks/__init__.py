@@ -1,13 +1,16 @@
 """Hooks: stateful helpers that run between reward and credit, and resume bit for bit."""
 
 from bough.hooks.attention_reward import AttentionReward
+from bough.hooks.contrastive import Contrastive
 from bough.hooks.exit import ExIt
 from bough.hooks.explors import ExploRs
 from bough.hooks.failure_sampling import FailureSampling
 from bough.hooks.fewest_calls import FewestCalls
 from bough.hooks.hindsight import Hindsight
 from bough.hooks.hook import HookRecipe
+from bough.hooks.implicit_reward import ImplicitReward
 from bough.hooks.length_history import LengthHistory
+from bough.hooks.oni import Oni
 from bough.hooks.pick_paths import PickPaths
 from bough.hooks.search_noise import SearchNoise
 from bough.hooks.snapshots import Snapshots
@@ -19,13 +22,16 @@ from bough.hooks.worst_cases import WorstCases
 
 __all__ = [
     "AttentionReward",
+    "Contrastive",
     "ExIt",
     "ExploRs",
     "FailureSampling",
     "FewestCalls",
     "Hindsight",
     "HookRecipe",
+    "ImplicitReward",
     "LengthHistory",
+    "Oni",
     "PickPaths",
     "SearchNoise",
     "Snapshots",

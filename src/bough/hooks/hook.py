@@ -80,6 +80,45 @@ class TaskRewriter(Protocol):
         ...
 
 
+class PolicyCopy(Protocol):
+    """A copy of the policy that a hook trains."""
+
+    def logprobs(self, rewarded: Sequence[Rewarded]) -> list[Floats]:
+        """By tree, [T]: the log-probabilities of its sampled tokens on counted paths; nan elsewhere."""
+        ...
+
+    def step(self, rewarded: Sequence[Rewarded], weight: Sequence[Floats]) -> float:
+        """One optimizer step that lowers the sum of weight * log-probability; returns the norm of its gradient.
+
+        Args:
+            rewarded: The trees.
+            weight: By tree, [T]: the weight of each token.
+        """
+        ...
+
+    def state(self) -> Mapping[str, NDArray[Any]]:
+        """Weights and moments."""
+        ...
+
+    def load_state(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Restore the result of `state`, bit for bit."""
+        ...
+
+
+def _no_states(texts: Texts, first: Sequence[int]) -> Floats:
+    del texts, first
+    raise StageError("PolicyAccess.mean_states: got no policy; need a run")
+
+
+def _no_tokens(text: str) -> Sequence[int]:
+    raise StageError(f"PolicyAccess.tokens: got the text {text!r} and no policy; need a run")
+
+
+def _no_copy(learning_rate: float, clip_norm: float) -> PolicyCopy:
+    del learning_rate, clip_norm
+    raise StageError("PolicyAccess.copy: got no policy; need a run")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyAccess:
     """What a hook can compute with the policy.
@@ -90,12 +129,19 @@ class PolicyAccess:
         attention: By text, [t, t] of its t tokens: the present policy's attention, the mean over layers and heads.
         text: The text of tokens.
         stored_trees: The rewarded trees of a file, or of all files of a folder or of the directory of a run.
+        copy: A copy of the present policy, for AdamW with a learning rate and a largest norm of the gradient.
+        mean_states: [n, W], the means of the present policy's last hidden states over n texts, each from its token
+            with this number on.
+        tokens: The tokens of a text.
     """
 
     reference_states: Callable[[Texts], Tensor]
     attention: Callable[[Texts], list[NDArray[np.float32]]]
     text: Callable[[Sequence[int]], str]
     stored_trees: Callable[[Path], list[Rewarded]]
+    copy: Callable[[float, float], PolicyCopy] = _no_copy
+    mean_states: Callable[[Texts, Sequence[int]], Floats] = _no_states
+    tokens: Callable[[str], Sequence[int]] = _no_tokens
 
 
 @runtime_checkable
@@ -103,6 +149,38 @@ class PolicyReader(Protocol):
     """A hook that also computes with the policy."""
 
     def attach(self, access: PolicyAccess) -> None:
+        """Called once, before the first batch."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HookQuestion:
+    """A question of a hook to the model of a role.
+
+    Attributes:
+        text: The user message.
+        role: The role whose model answers.
+        max_tokens: Maximum length of the answer.
+        temperature: Of the sampling.
+        deadline_s: Maximum duration, in seconds.
+    """
+
+    text: str
+    role: str
+    max_tokens: int
+    temperature: float
+    deadline_s: float
+
+
+AskModel: TypeAlias = Callable[[HookQuestion], Awaitable[str | None]]
+"""The answer of a model; None when it is late or refused. Equal questions are sent once, also after a resume."""
+
+
+@runtime_checkable
+class ModelAsker(Protocol):
+    """A hook that also asks the models of roles, in `rewrite`."""
+
+    def attach_models(self, ask: AskModel) -> None:
         """Called once, before the first batch."""
         ...
 
@@ -152,6 +230,12 @@ class Hooks:
         for each in self._members.values():
             if isinstance(each, PolicyReader):
                 each.attach(access)
+
+    def attach_models(self, ask: AskModel) -> None:
+        """Give the models to every `ModelAsker`."""
+        for each in self._members.values():
+            if isinstance(each, ModelAsker):
+                each.attach_models(ask)
 
     def transform(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
         """The batch after `transform` of every hook."""

@@ -6,6 +6,7 @@ This module exports settings, without torch. Their `build` makes the running obj
 from bough.policy.frozen_critic import FrozenCritic
 from bough.policy.lora import Lora
 from bough.policy.pretrained import Pretrained
+from bough.policy.progress import ProgressReward
 from bough.policy.reward_model import LearnedSteps, RewardModel, StepScores
 from bough.policy.tiny import Tiny
 from bough.policy.utterance import UtteranceCritic
@@ -16,6 +17,7 @@ __all__ = [
     "LearnedSteps",
     "Lora",
     "Pretrained",
+    "ProgressReward",
     "RewardModel",
     "StepScores",
     "Tiny",

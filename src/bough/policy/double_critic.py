@@ -11,6 +11,7 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from bough.policy.module_state import load_moments, load_weights, moments_of, weights_of
 from bough.policy.replay_buffer import ReplayBuffer, Turn, turns_of
 from bough.policy.seeding import seeded
 from bough.policy.utterance import UtteranceCritic
@@ -159,27 +160,16 @@ class UtteranceCriticState:
 
     def state(self) -> Mapping[str, NDArray[Any]]:
         """Weights, Adam's moments, and the turns of the buffer."""
-        tensors = {f"critic/{name}": weight for name, weight in self.twins.named_parameters()}
-        tensors |= {f"target/{name}": weight for name, weight in self.target.named_parameters()}
-        for name, weight in self.twins.named_parameters():
-            tensors |= {f"adam/{name}/{key}": moment for key, moment in self._adam.state[weight].items()}
-        state: dict[str, NDArray[Any]] = {name: each.detach().cpu().numpy() for name, each in tensors.items()}
+        state = weights_of(self.twins, "critic") | weights_of(self.target, "target")
+        state |= moments_of(self.twins, self._adam)
         turns = {f"turns/{name}": column for name, column in self.buffer.state().items()}
         return state | turns | {"observed": np.asarray([self._observed])}
 
-    @torch.no_grad()
     def load_state(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Restore what `state` returned, bit for bit."""
-        for place, model in (("critic", self.twins), ("target", self.target)):
-            for name, weight in model.named_parameters():
-                weight.copy_(torch.as_tensor(state[f"{place}/{name}"]))
-        self._adam.state.clear()
-        named = dict(self.twins.named_parameters())
-        for key in (key for key in state if key.startswith("adam/")):
-            name, _, moment = key.removeprefix("adam/").rpartition("/")
-            value = torch.as_tensor(state[key].copy())
-            # Adam counts its steps on the CPU.
-            self._adam.state[named[name]][moment] = value if moment == "step" else value.to(named[name].device)
+        load_weights(self.twins, "critic", state)
+        load_weights(self.target, "target", state)
+        load_moments(self.twins, self._adam, state)
         self.buffer.load_state({name.removeprefix("turns/"): column for name, column in state.items()})
         self._observed = int(state["observed"][0])
 

@@ -81,6 +81,13 @@ class PolicyModel:
         again._model = self._model.shadow()
         return again
 
+    def trainable_copy(self) -> "PolicyModel":
+        """A policy with its own trained weights, at first the same. With adapters both share the frozen weights."""
+        again = self.shadow()
+        for weight in again.parameters().values():
+            weight.data = weight.data.clone()
+        return again
+
     def recompute(self, on: bool) -> None:
         """Switch gradient checkpointing: the backward pass computes each layer's activations again.
 

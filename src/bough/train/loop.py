@@ -12,10 +12,12 @@ from contextlib import AbstractContextManager
 
 import numpy as np
 
+from bough.appraise import Question
 from bough.batch import Batch, pack
 from bough.engine import EngineFault
 from bough.env import EnvFault
 from bough.env.env import env_gives
+from bough.hooks.hook import HookQuestion
 from bough.learner.learner import Diverged
 from bough.learner.loss_inputs import ObjectiveContext
 from bough.rollout import Agent, DeadlineExceeded, Rollouts
@@ -35,7 +37,7 @@ from bough.train.summary import summarize
 from bough.train.teacher_paths import teacher_paths
 from bough.train.turn_entropy import add_entropies, mean_turn_entropies
 from bough.train.warmup import warm_up
-from bough.tree import Credited, Tree, derive, groups
+from bough.tree import Credited, Tree, Verdict, derive, groups
 from bough.tree.needs import CALLS_TAKEN, PATHS, needs_of
 
 STOPS = (NoLearningSignal, Diverged, DeadlineExceeded, EnvFault, EngineFault)
@@ -73,6 +75,7 @@ class _Loop:
         stale = {"ahead": self.growing} if self.staleness else {}
         self.checkpointed = {**runtime.memories, **stale}
         self.answers = Answers(recorder.directory.answers)
+        runtime.main.hooks.attach_models(self.ask_for_hook)
         self.first = self.settings.warmup_steps
         self.last = self.first + self.world.schedule.steps
 
@@ -246,6 +249,26 @@ class _Loop:
         return AppraiseStage(
             appraisers=self.world.appraisers, required=required_columns(self.world.rewards, self.method), ask=ask
         )
+
+    async def ask_for_hook(self, question: HookQuestion) -> str | None:
+        """The answer of a model to a hook of the run's `policy`; None when it is late or refused."""
+        ask = Asker(
+            agent=self.runtime.main.agent(self.runtime.models),
+            answers=self.answers,
+            deadlines=self.runtime.deadlines,
+            seed=self.settings.seed,
+            step=self.state.step,
+        )
+        reply = await ask(
+            Question(
+                text=question.text,
+                role=question.role,
+                max_tokens=question.max_tokens,
+                temperature=question.temperature,
+                deadline_s=question.deadline_s,
+            )
+        )
+        return reply.text if reply.verdict is Verdict.OK else None
 
     def pack(self, data: StepData, demonstrations: Sequence[Tree], watch: Stopwatch) -> Batch | None:
         """The batch of the update; None when the filters keep no group, or no kept token is trained."""

@@ -15,7 +15,7 @@ from bough.engine import Engine
 from bough.engine.gated import GatedEngine
 from bough.hooks.hook import Hooks, PolicyAccess
 from bough.learner.attention_maps import attention_maps
-from bough.learner.embeddings import Embeddings
+from bough.learner.embeddings import Embeddings, mean_states
 from bough.learner.estimates import add_estimates
 from bough.learner.learner import Learner
 from bough.learner.memory_budget import MemoryBudget
@@ -23,6 +23,7 @@ from bough.learner.ranks import SINGLE_RANK, Ranks
 from bough.learner.reference import Reference
 from bough.learner.state_values import StateValues
 from bough.learner.token_outputs import last_states
+from bough.learner.trained_copy import TrainedCopy
 from bough.policy.policy import Policy
 from bough.rollout import Agent, Deadlines, RoleModel
 from bough.store import Checkpoint, stored_rewarded
@@ -32,7 +33,7 @@ from bough.train.checkpointable import Checkpointable
 from bough.train.opening import Opening
 from bough.train.revise import Reader
 from bough.train.run import Run
-from bough.tree import Rewarded, Tree, derive, seat_view, view_task_id
+from bough.tree import Floats, Rewarded, Tree, derive, seat_view, view_task_id
 from bough.tree.needs import (
     BATCH_INVARIANCE,
     ENTROPY,
@@ -148,6 +149,9 @@ class TrainedPolicy:
             attention=partial(attention_maps, self.policy),
             text=self.policy.renderer.text,
             stored_trees=stored_rewarded,
+            copy=self._copy,
+            mean_states=self._mean_states,
+            tokens=self._tokens,
         )
         self.hooks.attach(access)
         self.canary = self._canary(opening)
@@ -257,6 +261,27 @@ class TrainedPolicy:
         """[n, W]: the reference policy's hidden states after n texts."""
         assert self.reference.model is not None
         return last_states(self.reference.model, texts, self.run.world.optimizer.micro_tokens)
+
+    def _mean_states(self, texts: Sequence[NDArray[np.int32]], first: Sequence[int]) -> Floats:
+        """[n, W]: the means of the present policy's hidden states over n texts."""
+        return mean_states(self.policy, texts, first, self.run.world.optimizer.micro_tokens).cpu().numpy()
+
+    def _tokens(self, text: str) -> tuple[int, ...]:
+        """The tokens of a text."""
+        return tuple(
+            token for token in self.policy.renderer.write(text) if token not in self.policy.renderer.stop_tokens
+        )
+
+    def _copy(self, learning_rate: float, clip_norm: float) -> TrainedCopy:
+        """A copy of the present policy for a hook."""
+        world = self.run.world
+        return TrainedCopy(
+            self.policy,
+            learning_rate=learning_rate,
+            clip_norm=clip_norm,
+            temperature=world.sampling.temperature,
+            micro_tokens=world.optimizer.micro_tokens,
+        )
 
     def _budget(self, run: Run, *, reference: bool) -> MemoryBudget | None:
         """What the run's bound on memory allows, if it has one."""

@@ -1,0 +1,303 @@
+"""Rewards from a model's labels of observations, asked for beside the run."""
+
+import asyncio
+import json
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bough.hooks.caption_model import CaptionModel, RunningScale
+from bough.hooks.captions import Labels, captions_of, occurrences, read_label
+from bough.hooks.hook import AskModel, HookQuestion, Teacher
+from bough.tree import Floats, Rewarded, Task, Tree, counted, sum_to_root
+from bough.tree.needs import ON_POLICY, POLICY, Need, roles
+
+Variant: TypeAlias = Literal["retrieval", "classifier", "ranking"]
+
+LABEL = (
+    "An agent works on a task. {goal}\nIt reads this:\n{caption}\n\n"
+    "Is this a sign of progress? Answer with 1 for yes or 0 for no."
+)
+COMPARE = (
+    "An agent works on a task. {goal}\nOne observation is this:\n{first}\n\nAnother is this:\n{second}\n\n"
+    "Which one is the better sign of progress? Answer with 1 for the first, 2 for the second, 0 if neither is."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Oni:
+    """ONI (arXiv 2410.23022): a model labels what the agent reads, while the run goes on, and labels become rewards.
+
+    The caption of an observation is its text, or what `caption` finds in it. A new caption goes into a queue; before
+    each step up to `batch` of the newest are sent to the model of `role`, if no earlier batch is in flight. With n the
+    number of times that the path has had the caption so far, this time included, an observation after an action is paid
+
+        coef * value(caption) / n^power
+
+    in the channel "oni"; the other channels are multiplied by `extrinsic`. With labels 1 and 0, coef .4 and power 3 a
+    good caption that occurs three times on a path is paid .4, .05, .0148. The value of a caption is
+
+        retrieval    its label, 0 without one
+        classifier   1 if a linear model of words, trained on all labels so far, gives a probability above `threshold`
+        ranking      (s - mean) / std of its score s, where this is above `threshold`, else 0
+
+    The scores of "ranking" are those of a Bradley-Terry model, trained on comparisons of each new caption with a random
+    other one; mean and std are over all captions so far. Thresholds are .5 and -.5.
+
+    A batch sent before a step is used from `delay_steps` steps later on: a logical clock, so that a run does not depend
+    on the speed of the model. Only a model that needs longer makes the run wait. With `delay_steps=None` the run never
+    waits, labels count from the step at which they arrive, and two runs differ. The step of arrival of each label is
+    part of the state. An answer in flight when a run stops is asked again, so the role should be a model whose
+    weights do not change, such as `models.judge`; the policy itself can answer, too. An unreadable answer gives no
+    label, and is counted.
+
+    The paper plays NetHack, whose messages are captions; its classifier and ranking models read characters.
+
+    Metrics: `oni/labels` used so far, `oni/queue`, `oni/unread`, `oni/dropped` captions without room in the queue;
+    `oni/paid`, the mean reward of a path in this channel.
+
+    Attributes:
+        variant: How labels become values.
+        role: The role whose model labels.
+        goal: What the agent should achieve, for the question.
+        caption: Regular expression of a caption; its first group, if it has one. "" is the whole text.
+        coef: Weight of the reward.
+        extrinsic: Factor of the other channels: .1 in the paper, 0 without their rewards.
+        power: beta of the paper: how fast a repeated caption is paid less.
+        batch: Most captions sent at once.
+        queue: Most captions that wait; more are dropped until there is room.
+        delay_steps: Steps between sending and use; None as soon as they arrive.
+        threshold: Of "classifier" and "ranking"; None for the paper's.
+        steps: Gradient steps of the model of words after each batch of labels.
+        width: Its weights.
+        learning_rate: Its rate.
+        max_tokens: Most tokens of an answer.
+        temperature: Of the sampling of answers.
+        deadline_s: Most seconds for an answer.
+    """
+
+    variant: Variant = "retrieval"
+    role: str = POLICY
+    goal: str = ""
+    caption: str = ""
+    coef: float = 0.4
+    extrinsic: float = 0.1
+    power: float = 3.0
+    batch: int = 100
+    queue: int = 1000
+    delay_steps: int | None = 1
+    threshold: float | None = None
+    steps: int = 50
+    width: int = 1024
+    learning_rate: float = 1.0
+    max_tokens: int = 8
+    temperature: float = 1.0
+    deadline_s: float = 600.0
+
+    def __post_init__(self) -> None:
+        for name, least in (("batch", 1), ("queue", 1), ("steps", 1), ("width", 1), ("max_tokens", 1)):
+            if getattr(self, name) < least:
+                raise ValueError(f"Oni.{name}: got {getattr(self, name)}; need at least {least}")
+        if self.delay_steps is not None and self.delay_steps < 1:
+            raise ValueError(f"Oni.delay_steps: got {self.delay_steps}; need at least 1, or None")
+        for name in ("power", "temperature", "extrinsic"):
+            if not 0 <= getattr(self, name) < math.inf:
+                raise ValueError(f"Oni.{name}: got {getattr(self, name)}; need a finite number, 0 or more")
+        if not (self.learning_rate > 0 and self.deadline_s > 0 and math.isfinite(self.coef)):
+            raise ValueError(
+                f"Oni: got learning_rate={self.learning_rate}, deadline_s={self.deadline_s}, coef={self.coef}; need "
+                "two numbers above 0, and a finite one"
+            )
+        try:
+            re.compile(self.caption)
+        except re.error as error:
+            raise ValueError(f"Oni.caption: got {self.caption!r}; need a regular expression: {error}") from error
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """A model for the role; with a clock, steps that follow each other."""
+        clock = {ON_POLICY.or_else("delay_steps=None")} if self.delay_steps is not None else set[Need]()
+        return roles(self.role) | clock
+
+    @property
+    def limit(self) -> float:
+        """The threshold."""
+        default = 0.5 if self.variant == "classifier" else -0.5
+        return default if self.threshold is None else self.threshold
+
+    def build(self, *, vocab_tokens: int, device: str, seed: int) -> "OniState":
+        """Return a state without labels."""
+        del vocab_tokens, device, seed
+        return OniState(self)
+
+
+class OniState:
+    """Asks for labels, and pays observations by them."""
+
+    ready: bool = True
+
+    def __init__(self, settings: Oni) -> None:
+        self.held = Labels()
+        self._settings = settings
+        self._ask: AskModel | None = None
+        self._task: asyncio.Task[list[str | None]] | None = None
+        self._model = CaptionModel(settings.width, settings.learning_rate)
+        self._scale = RunningScale()
+        self._table: dict[str, int] = {}
+        self._metrics: dict[str, float] = {}
+
+    def attach_models(self, ask: AskModel) -> None:
+        """See `ModelAsker`."""
+        self._ask = ask
+
+    async def rewrite(self, tasks: Sequence[Task], teacher: Teacher, seed: int) -> list[Task]:
+        """Take the labels that are due, and send the next captions; the tasks stay as they are."""
+        del teacher
+        if self.held.sent and self._task is None:
+            # The batch was in flight when a resumed run stopped.
+            self._send()
+        if self._task is not None and self._is_due(self._task):
+            self._use(await self._task)
+        if self._task is None and self.held.queue:
+            self._choose(np.random.default_rng(seed))
+            self._send()
+        return list(tasks)
+
+    def transform(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
+        """The trees with the channel "oni"; new captions join the queue."""
+        del seed
+        found = [captions_of(each.tree, self._settings.caption) for each in rewarded]
+        paid = [self._paid(each.tree, captions) for each, captions in zip(rewarded, found, strict=True)]
+        for each, captions in zip(rewarded, found, strict=True):
+            if not each.tree.replayed:
+                self._queue(captions.values())
+        ends = [sum_to_root(each.tree, own)[counted(each.tree)] for each, own in zip(rewarded, paid, strict=True)]
+        returns = np.concatenate([np.zeros(0), *ends])
+        self._metrics["oni/paid"] = float(returns.mean()) if len(returns) else 0.0
+        factor = self._settings.extrinsic
+        return [
+            replace(each, channels={**{name: factor * value for name, value in each.channels.items()}, "oni": own})
+            for each, own in zip(rewarded, paid, strict=True)
+        ]
+
+    def observe(self, moved: Callable[[], float]) -> Mapping[str, float]:
+        """Advance the clock and return the metrics of the step."""
+        del moved
+        self.held.clock += 1
+        metrics, self._metrics = self._metrics, {}
+        counts = {"labels": len(self.held.labels), "queue": len(self.held.queue), "unread": self.held.unread}
+        return {"oni/dropped": 0.0, **metrics, **{f"oni/{name}": float(count) for name, count in counts.items()}}
+
+    def state(self) -> Mapping[str, NDArray[Any]]:
+        """Captions, labels, and the model of words."""
+        held = {name: getattr(self.held, name) for name in Labels.__slots__}
+        return {
+            "held": np.frombuffer(json.dumps(held).encode(), dtype=np.uint8),
+            "weight": self._model.weight,
+            "scale": self._scale.state(),
+        }
+
+    def load_state(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Restore the result of `state`, bit for bit."""
+        self.held, self._task = Labels(**json.loads(state["held"].tobytes())), None
+        self._table = {names[0]: label for names, label, _ in self.held.labels}
+        self._model.weight = state["weight"].copy()
+        self._scale.load_state(state, "scale")
+
+    def _is_due(self, task: "asyncio.Task[list[str | None]]") -> bool:
+        delay = self._settings.delay_steps
+        return task.done() if delay is None else self.held.clock >= self.held.sent_at + delay
+
+    def _choose(self, generator: np.random.Generator) -> None:
+        """Move the newest captions from the queue to the batch in flight."""
+        held, count = self.held, self._settings.batch
+        newest, held.queue = held.queue[-count:][::-1], held.queue[:-count]
+        if self._settings.variant == "ranking":
+            others = [[each for each in held.known if each != caption] for caption in newest]
+            pairs = zip(newest, others, strict=True)
+            held.sent = [[one, rest[int(generator.integers(len(rest)))]] for one, rest in pairs if rest]
+        else:
+            held.sent = [[caption] for caption in newest]
+        held.sent_at = held.clock
+
+    def _send(self) -> None:
+        if self.held.sent:
+            self._task = asyncio.create_task(self._answers(self.held.sent))
+
+    async def _answers(self, sent: Sequence[Sequence[str]]) -> list[str | None]:
+        return await asyncio.gather(*map(self._answer, sent))
+
+    async def _answer(self, captions: Sequence[str]) -> str | None:
+        assert self._ask is not None
+        settings, goal = self._settings, self._settings.goal
+        if settings.variant == "ranking":
+            text = COMPARE.format(goal=goal, first=captions[0], second=captions[1])
+        else:
+            text = LABEL.format(goal=goal, caption=captions[0])
+        return await self._ask(
+            HookQuestion(
+                text=text,
+                role=settings.role,
+                max_tokens=settings.max_tokens,
+                temperature=settings.temperature,
+                deadline_s=settings.deadline_s,
+            )
+        )
+
+    def _use(self, answers: Sequence[str | None]) -> None:
+        """Read the answers to the batch in flight, and train the model of words."""
+        held, ranks = self.held, self._settings.variant == "ranking"
+        for captions, answer in zip(held.sent, answers, strict=True):
+            label = read_label(answer, 2 if ranks else 1)
+            if label is None:
+                held.unread += 1
+            else:
+                held.labels.append((list(captions), label, held.clock))
+                self._table[captions[0]] = label
+        held.sent, self._task = [], None
+        if ranks:
+            ordered = [(one, other) if label == 1 else (other, one) for (one, other), label, _ in held.labels if label]
+            better, worse = [one for one, _ in ordered], [other for _, other in ordered]
+            self._model.learn_pairs(better, worse, self._settings.steps)
+        elif self._settings.variant == "classifier":
+            labels = np.asarray([label for _, label, _ in held.labels], dtype=np.float64)
+            self._model.learn_labels([names[0] for names, _, _ in held.labels], labels, self._settings.steps)
+
+    def _queue(self, captions: Iterable[str]) -> None:
+        """Add captions that have never been queued, while there is room."""
+        known = set(self.held.known)
+        for caption in dict.fromkeys(captions):
+            if caption in known:
+                continue
+            if len(self.held.queue) >= self._settings.queue:
+                self._metrics["oni/dropped"] = self._metrics.get("oni/dropped", 0.0) + 1
+                continue
+            self.held.queue.append(caption)
+            self.held.known.append(caption)
+
+    def _paid(self, tree: Tree, captions: Mapping[int, str]) -> Floats:
+        """[N]: the reward of each observation of a tree."""
+        paid = np.zeros(tree.nodes)
+        nodes = list(captions)
+        values = self._values([captions[node] for node in nodes])
+        counts = [occurrences(tree, node, captions) for node in nodes]
+        paid[nodes] = self._settings.coef * values / np.asarray(counts, dtype=np.float64) ** self._settings.power
+        return paid
+
+    def _values(self, captions: Sequence[str]) -> Floats:
+        """[n]: the values of captions; 0 before the first label."""
+        if self._settings.variant == "retrieval":
+            return np.asarray([self._table.get(caption, 0) for caption in captions], dtype=np.float64)
+        if not self.held.labels or not captions:
+            return np.zeros(len(captions))
+        scores = self._model.scores(captions)
+        if self._settings.variant == "classifier":
+            return (0.5 * (1 + np.tanh(0.5 * scores)) > self._settings.limit).astype(np.float64)
+        self._scale.add(scores)
+        distance = self._scale(scores)
+        return np.where(distance > self._settings.limit, distance, 0.0)
