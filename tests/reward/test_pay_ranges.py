@@ -23,7 +23,10 @@ from bough.tree.needs import needs_of
 REWARDS = {
     name: piece
     for name in reward.__all__
-    if inspect.isclass(piece := getattr(reward, name)) and dataclasses.is_dataclass(piece)
+    if inspect.isclass(piece := getattr(reward, name))
+    and dataclasses.is_dataclass(piece)
+    # Stages are parts of a reward.
+    and piece.__module__ != "bough.reward.stages"
 }
 HOOKS = {name: piece for name in hooks.__all__ if dataclasses.is_dataclass(piece := getattr(hooks, name))}
 

@@ -57,8 +57,10 @@ def test_no_order_of_faults_lets_a_later_stage_pay_without_the_earlier() -> None
     for met in product((0.0, 0.5, 1.0), repeat=4):
         found = float(reward.of_paths([np.asarray([each]) for each in met])[0])
         first = next((place for place, each in enumerate(met) if each < 1), 4)
-        assert found == pytest.approx(sum(reward.pays[:first]) + (reward.pays[first] * met[first] if first < 4 else 0))
-        assert found <= sum(reward.pays[: first + 1]) + 1e-12, "at most what stages up to the first fault pay"
+        assert found == pytest.approx(
+            sum(reward.shares[:first]) + (reward.shares[first] * met[first] if first < 4 else 0)
+        )
+        assert found <= sum(reward.shares[: first + 1]) + 1e-12, "at most what stages up to the first fault pay"
 
 
 def test_a_right_answer_after_a_wrong_call_earns_less_than_a_wrong_answer_after_a_right_call() -> None:
@@ -73,7 +75,7 @@ def test_a_right_answer_after_a_wrong_call_earns_less_than_a_wrong_answer_after_
 def test_a_stage_that_all_paths_meet_leaves_their_comparison() -> None:
     group = [answered(success=won) for won in (True, False, False)]
     with_stages = Grpo()(reward_trees(group, (StagedReward(),)))
-    alone = Grpo()(reward_trees(group, (StagedReward(stages=(Solved(),), pays=(0.7,)),)))
+    alone = Grpo()(reward_trees(group, (StagedReward(stages=(Solved(),), shares=(0.7,)),)))
     for one, other in zip(with_stages, alone, strict=True):
         assert one.path_advantage == pytest.approx(other.path_advantage, abs=1e-5)
 
@@ -114,7 +116,7 @@ def test_the_method_takes_its_quality_from_success_answers_or_a_judge() -> None:
 
 
 def test_what_is_wrong_is_named() -> None:
-    with pytest.raises(ValueError, match=r"StagedReward.pays: got 1 for 4 stages; need one for each stage"):
-        StagedReward(pays=(1.0,))
-    with pytest.raises(ValueError, match=r"StagedReward.pays: got \(0.0,\); need numbers above 0"):
-        StagedReward(stages=(Solved(),), pays=(0.0,))
+    with pytest.raises(ValueError, match=r"StagedReward.shares: got 1 for 4 stages; need one for each stage"):
+        StagedReward(shares=(1.0,))
+    with pytest.raises(ValueError, match=r"StagedReward.shares: got \(0.0,\); need numbers above 0"):
+        StagedReward(stages=(Solved(),), shares=(0.0,))

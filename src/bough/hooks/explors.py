@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bough.tree import Floats, Kind, Outcome, PathView, Rewarded, join, path_view, sum_at, text_in
+from bough.tree import Floats, Kind, Outcome, PathView, PayRange, Rewarded, join, path_view, sum_at, text_in
 from bough.tree.needs import STATE_KEYS, Need
 
 CHANNEL = "explors"
@@ -89,6 +89,11 @@ class ExploRs:
         """
         taken = np.arange(len(chance)) == action
         return chance[action] * advantage * (taken - chance)
+
+    @property
+    def pays(self) -> Mapping[str, PayRange]:
+        """From -`bound` to `bound` and the largest bonus; the bonus of an action may be at the next state's node."""
+        return {CHANNEL: PayRange(low=-self.bound, high=self.bound + (self.largest if self.scale else 0.0))}
 
     def build(self, *, vocab_tokens: int, device: str, seed: int) -> "ExploRsState":
         """Return the state without records."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from bough.hooks.caption_model import CaptionModel, RunningScale
 from bough.hooks.captions import Labels, captions_of, occurrences, read_label
 from bough.hooks.hook import AskModel, HookQuestion, Teacher
-from bough.tree import Floats, Rewarded, Task, Tree, counted, sum_to_root
+from bough.tree import Floats, PayRange, Rewarded, Task, Tree, counted, sum_to_root
 from bough.tree.needs import ON_POLICY, POLICY, Need, roles
 
 Variant: TypeAlias = Literal["retrieval", "classifier", "ranking"]
@@ -129,6 +129,13 @@ class Oni:
         """The threshold."""
         default = 0.5 if self.variant == "classifier" else -0.5
         return default if self.threshold is None else self.threshold
+
+    @property
+    def pays(self) -> Mapping[str, PayRange]:
+        """Between the labels 0 and 1, times `coef`; scores of "ranking" have no bound, and the least is `threshold`."""
+        if self.variant == "ranking":
+            return {"oni": PayRange()}
+        return {"oni": PayRange.of(0, 1, weight=self.coef)}
 
     def build(self, *, vocab_tokens: int, device: str, seed: int) -> "OniState":
         """Return a state without labels."""

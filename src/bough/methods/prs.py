@@ -20,6 +20,6 @@ def prs(world: World, *, field: str = "", column: str = "", weight: float = 1.0)
         quality = AnswerBleu(field=field)
     elif column:
         quality = JudgedQuality(column=column)
-    pays = (0.1 * weight, 0.1 * weight, 0.1 * weight, 0.7 * weight)
-    staged = StagedReward(stages=(WellFormed(), ValidActions(), Finished(), quality), pays=pays)
+    shares = (0.1 * weight, 0.1 * weight, 0.1 * weight, 0.7 * weight)
+    staged = StagedReward(stages=(WellFormed(), ValidActions(), Finished(), quality), shares=shares)
     return world.run(rewards=(*world.rewards, staged))

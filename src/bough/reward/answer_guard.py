@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bough.tree import Floats, Kind, Tree, counted, path, text_in
+from bough.tree import Floats, Kind, PayRange, Tree, counted, path, text_in
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +45,11 @@ class AnswerGuard:
                 f"AnswerGuard: got least_steps={self.least_steps}, most_steps={self.most_steps}, step_tokens="
                 f"{self.step_tokens}; need at least 1, at least least_steps, and at least 1"
             )
+
+    @property
+    def pays(self) -> Mapping[str, PayRange]:
+        """0 or `weight`."""
+        return {"guard": PayRange.of(0, 1, weight=self.weight, per="path")}
 
     def __call__(self, group: Sequence[Tree]) -> list[Mapping[str, Floats]]:
         """Pays at the leaves of counted paths."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bough.reward.stages import Finished, Solved, Stage, ValidActions, WellFormed
-from bough.tree import Floats, Tree, counted
+from bough.tree import Floats, PayRange, Tree, counted
 from bough.tree.endings import last_action
 
 
@@ -32,20 +32,25 @@ class StagedReward:
 
     Attributes:
         stages: The demands, in order; the last is the quality of the result.
-        pays: The pay of each, > 0.
+        shares: The pay of each, > 0.
     """
 
     stages: tuple[Stage, ...] = (WellFormed(), ValidActions(), Finished(), Solved())
-    pays: tuple[float, ...] = (0.1, 0.1, 0.1, 0.7)
+    shares: tuple[float, ...] = (0.1, 0.1, 0.1, 0.7)
 
     def __post_init__(self) -> None:
-        if not self.stages or len(self.pays) != len(self.stages):
+        if not self.stages or len(self.shares) != len(self.stages):
             raise ValueError(
-                f"StagedReward.pays: got {len(self.pays)} for {len(self.stages)} stages; need one for each stage, and "
+                f"StagedReward.shares: got {len(self.shares)} for {len(self.stages)} stages; need one for each, and "
                 "at least one stage"
             )
-        if not all(pay > 0 for pay in self.pays):
-            raise ValueError(f"StagedReward.pays: got {self.pays}; need numbers above 0")
+        if not all(pay > 0 for pay in self.shares):
+            raise ValueError(f"StagedReward.shares: got {self.shares}; need numbers above 0")
+
+    @property
+    def pays(self) -> Mapping[str, PayRange]:
+        """0 to the sum of the shares."""
+        return {"staged": PayRange(low=0, high=sum(self.shares), per="path")}
 
     def __call__(self, group: Sequence[Tree]) -> list[Mapping[str, Floats]]:
         """Pays at the last action of each path."""
@@ -54,7 +59,7 @@ class StagedReward:
     def of_paths(self, met: Sequence[Floats]) -> Floats:
         """[P]: the rewards of paths, by how far they meet each stage, [P] each."""
         total, reached = np.zeros(len(met[0])), np.ones(len(met[0]), dtype=np.bool_)
-        for pay, share in zip(self.pays, met, strict=True):
+        for pay, share in zip(self.shares, met, strict=True):
             total += np.where(reached, pay * share, 0.0)
             reached &= share >= 1
         return total
