@@ -41,8 +41,8 @@ class StagedReward:
     def __post_init__(self) -> None:
         if not self.stages or len(self.shares) != len(self.stages):
             raise ValueError(
-                f"StagedReward.shares: got {len(self.shares)} for {len(self.stages)} stages; need one for each, and "
-                "at least one stage"
+                f"StagedReward.shares: got {len(self.shares)} for {len(self.stages)} stages; need one for each stage, "
+                "and at least one stage"
             )
         if not all(pay > 0 for pay in self.shares):
             raise ValueError(f"StagedReward.shares: got {self.shares}; need numbers above 0")
