@@ -10,6 +10,9 @@ VERIFIERS := $(VENV)/verifiers
 SCALE := $(VENV)/.scale
 VLLM := $(VENV)/vllm
 
+# Tests and commands start many processes; without kept bytecode each of them compiles every module again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo demo-llm test test-worlds test-scale check types lint bench peers format clean
 
 demo: $(STAMP)  ## Train an agent on FrozenLake and write a report.

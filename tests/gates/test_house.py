@@ -1,6 +1,7 @@
 """Rules of the house that no off-the-shelf gate knows."""
 
 import ast
+import os
 import resource
 import subprocess
 import sys
@@ -75,6 +76,17 @@ def test_help_is_fast() -> None:
     assert min(durations) < 1.5
 
 
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """An environment with the bytecode of all modules, as it is after a user's first command."""
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    env = kept | {"PYTHONPYCACHEPREFIX": str(tmp_path_factory.mktemp("bytecode"))}
+    subprocess.run(
+        [sys.executable, "-m", "bough", "train", "grpo", "credit=Gae"], capture_output=True, env=env, check=False
+    )
+    return env
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -87,15 +99,17 @@ def test_help_is_fast() -> None:
         ("search grpo_frozenlake mcts()", "got a run without weights"),
     ],
 )
-def test_a_mistake_on_the_command_line_costs_little(arguments: str, message: str, tmp_path: Path) -> None:
+def test_a_mistake_on_the_command_line_costs_little(
+    arguments: str, message: str, compiled: dict[str, str], tmp_path: Path
+) -> None:
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     command = [sys.executable, "-m", "bough", *arguments.split()]
-    ran = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+    ran = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=compiled, check=False)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert ran.returncode
     assert message in ran.stderr
     # Processor time, since other work on the machine does not change it. Importing torch alone takes more.
-    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 2.0
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 1.8
 
 
 def test_every_module_named_in_the_docs_exists() -> None:

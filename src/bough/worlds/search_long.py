@@ -43,10 +43,10 @@ def search_long() -> World:
         parser=ToolCalls(),
         limits=Limits(turns=41),
         sampling=Sampling(max_tokens=24),
-        optimizer=Optimizer(learning_rate=3e-4, minibatches=2),
+        optimizer=Optimizer(learning_rate=1e-4, minibatches=2),
         warmup=Warmup(demonstrations=5000, epochs=10, learning_rate=3e-3, batch_tokens=2048, stages=2, env=SHOWN),
-        schedule=Schedule(steps=30, batch_tasks=2),
+        schedule=Schedule(steps=20, batch_tasks=8),
         execution=Execution(threads=1),
         tasks=Tasks(split="train", count=600),
-        evaluation=Evaluation(tasks=Tasks(split="test", count=100), every=15),
+        evaluation=Evaluation(tasks=Tasks(split="test", count=100), every=10),
     )
