@@ -21,7 +21,7 @@ def test_advantages_are_multiplied_by_the_weight_of_the_task() -> None:
     assert np.array_equal(light.path_advantage, plain)
 
 
-@pytest.mark.parametrize("value", [0, -1, "hard", True, float("nan")])
+@pytest.mark.parametrize("value", [0, -1, "hard", True, float("nan"), float("inf")])
 def test_a_weight_is_a_number_above_zero(value: object) -> None:
-    with pytest.raises(StageError, match=r"TaskWeight.field: got 'difficulty' with .*; need a number above 0"):
+    with pytest.raises(StageError, match=r"TaskWeight.field: got 'difficulty' with .*; need a finite number above 0"):
         TaskWeight()([weighted(value)])

@@ -8,7 +8,7 @@ from tests.trees import chains, rewarded
 from bough.batch import pack
 from bough.credit import Filtered, Grpo
 from bough.curate import ScoredPaths, apply_filters
-from bough.tree import Appraisal, Entry, StageError, Tree, Verdict, path_view
+from bough.tree import Appraisal, Entry, StageError, Tree, Verdict, exclude_leaves, path_view
 
 ROWS = [(0.9, 0.5), (0.8, 0.8), (0.9, 0.9)]
 
@@ -50,3 +50,18 @@ def test_a_group_without_a_path_is_dropped_and_imitation_learns_the_rest() -> No
 def test_a_tree_without_the_column_is_refused() -> None:
     with pytest.raises(StageError, match=r"got 'reward_model' and a tree with the columns \[\]"):
         ScoredPaths()(Grpo()([rewarded(chains([1.0]))]))
+
+
+def test_paths_that_an_earlier_filter_removed_take_no_place() -> None:
+    (credited,) = Grpo()([rewarded(appraised(*ROWS))])
+    leaf = path_view([credited.rewarded]).leaf
+    (found,) = ScoredPaths(least=0.6, most=1)([exclude_leaves(credited, leaf[2:])]).trees
+    assert found.excluded_leaves.tolist() == [int(leaf[0]), int(leaf[2])]
+    assert not ScoredPaths(least=0.6)([exclude_leaves(credited, leaf[1:])]).trees
+
+
+def test_settings() -> None:
+    with pytest.raises(ValueError, match=r"ScoredPaths.by: got 'median'; need one of mean, min, last, product"):
+        ScoredPaths(by="median")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"ScoredPaths.least: got nan; need a number"):
+        ScoredPaths(least=float("nan"))

@@ -14,7 +14,7 @@ from bough.hooks import Contrastive
 from bough.hooks.contrastive import ContrastiveState, Rationales, cosines, find
 from bough.learner.embeddings import mean_states
 from bough.policy import Tiny
-from bough.tree import Floats, Outcome, Rewarded, Task
+from bough.tree import Floats, Outcome, Rewarded, Task, Ternary, Tree
 
 
 def turned(*degrees: float) -> Floats:
@@ -101,6 +101,13 @@ def test_which_paths_are_paid() -> None:
     assert paid(begun(), as_replayed(written(1, 4))) == [[0, 0]]
     (alone,) = paid(begun(cross=5.0), written(1, negative=None))
     assert alone == [pytest.approx(np.cos(np.radians(10)), abs=1e-8)], "no other path, no other task, no negative"
+    unknown = written(1, 4)
+    columns = unknown.tree.columns() | {"cut_off": np.full(3, Ternary.UNKNOWN, dtype=np.int8)}
+    tree = Tree(task=unknown.tree.task, info=unknown.tree.info, **columns)  # type: ignore[arg-type]
+    assert paid(begun(), rewarded(tree)) == paid(begun(), unknown), "unknown is not cut off"
+    failed = written(5, task="b")
+    failed = rewarded(replace(failed.tree, outcome=np.asarray([0, Outcome.FAILED], dtype=np.int8)))
+    assert paid(begun(), written(1, 4), failed) == [paid(begun(), written(1, 4))[0], [0]], "no path, no other task"
     scaled = paid(begun(temperature=0.1), written(1, 4))[0]
     assert scaled == pytest.approx([10 * each for each in paid(begun(), written(1, 4))[0]])
 

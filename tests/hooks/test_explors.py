@@ -174,8 +174,10 @@ def test_the_tables_are_part_of_a_checkpoint_to_the_bit() -> None:
 def test_what_is_wrong_is_named() -> None:
     with pytest.raises(ValueError, match=r"ExploRs.rate: got -1; need 0 or more"):
         ExploRs(rate=-1)
-    with pytest.raises(ValueError, match=r"ExploRs.largest: got 0; need a number above 0"):
+    with pytest.raises(ValueError, match=r"ExploRs.largest: got 0; need a finite number above 0"):
         ExploRs(largest=0)
+    with pytest.raises(ValueError, match=r"ExploRs.largest: got inf; need a finite number above 0"):
+        ExploRs(largest=float("inf"))
     given = begun(ExploRs()).transform([walks([(0, 1, 0.5)])], 0)
     with pytest.raises(ValueError, match=r"explors: got a reward with this channel"):
         begun(ExploRs()).transform(given, 0)

@@ -144,6 +144,21 @@ def test_models_of_words_value_captions_without_a_label(variant: str) -> None:
     assert key > 0 == wall == stone
 
 
+@pytest.mark.parametrize("variant", ["retrieval", "classifier", "ranking"])
+def test_captions_may_have_halves_of_signs(variant: str) -> None:
+    """A text that was cut between the two halves of a sign."""
+
+    async def run() -> None:
+        state = begun(labeller(), variant=variant)
+        for _ in range(4):
+            await step(state, ["a key \ud83d", "a wall \ud83d"])
+        restored = begun(labeller(), variant=variant)
+        restored.load_state(state.state())
+        assert restored.state()["held"].tobytes() == state.state()["held"].tobytes()
+
+    asyncio.run(run())
+
+
 def test_the_queue_its_order_and_its_bounds() -> None:
     async def run() -> None:
         asked = list[str]()
@@ -172,11 +187,11 @@ def test_an_answer_without_a_label_is_no_number() -> None:
         assert state.held.unread == 2
 
     asyncio.run(run())
-    assert [read_label(text, 1) for text in ("1", "0.", "is it 0? no: 1", "2", "0.5", "", None)] == [
+    assert [read_label(text, 1) for text in ("1", "0.", "is it 0? no: 1", "2", "0.5", "", None, "-1", "9" * 5000)] == [
         1,
         0,
         1,
-        *[None] * 4,
+        *[None] * 6,
     ]
 
 

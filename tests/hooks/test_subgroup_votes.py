@@ -131,3 +131,7 @@ def test_mistakes_of_the_user() -> None:
     voter = SubgroupVotes().build(vocab_tokens=9, device="cpu", seed=0)
     with pytest.raises(ValueError, match=r"got a reward with the channel 'vote'"):
         voter.transform([replace(given, channels={"vote": np.zeros(3)})], 0)
+
+
+def test_votes_without_confidence_elect_one_of_their_own_answers() -> None:
+    assert label(np.asarray([1, 2, 1]), np.zeros(3)) == 1

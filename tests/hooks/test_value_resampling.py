@@ -88,3 +88,9 @@ def test_the_method_stages_rewards_or_not() -> None:
     assert plain.method.hooks == (ValueResampling(best=1.0),)
     assert [type(each).__name__ for each in run.world.rewards] == ["EnvReward", "StagedReward"]
     assert [type(each).__name__ for each in plain.world.rewards] == ["EnvReward"]
+
+
+@pytest.mark.parametrize("best", [float("nan"), float("inf")])
+def test_the_largest_return_is_finite(best: float) -> None:
+    with pytest.raises(ValueError, match=r"ValueResampling.best: got .*; need a finite number"):
+        ValueResampling(best=best)

@@ -1,6 +1,7 @@
 """SPA-RL: progress that sums to the return of each path, its payment, and its state."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TypeAlias
@@ -18,7 +19,7 @@ from bough.policy import ProgressReward, Tiny
 from bough.policy.progress_state import ProgressRewardState
 from bough.store import read_metrics, stored_rewarded
 from bough.train import start
-from bough.tree import Outcome, Rewarded
+from bough.tree import Outcome, Rewarded, Ternary
 
 Features: TypeAlias = Callable[[Sequence[NDArray[np.int32]]], torch.Tensor]
 
@@ -100,6 +101,10 @@ def test_the_last_turn_is_paid_and_executed_actions_earn() -> None:
     state = begun(head="linear", progress=2.0, grounding=0.5)
     assert paid(state, words(("abc", 1.0), failed="b")) == pytest.approx([2 / 3 + 0.5, 2 / 3, 2 / 3 + 0.5])
     assert state.observe(lambda: 0.0)["progress/grounded"] == pytest.approx(2 / 3)
+    unknown = words(("abc", 1.0))
+    tree = replace(unknown.tree, valid=np.full(unknown.tree.nodes, Ternary.UNKNOWN, dtype=np.int8))
+    assert paid(begun(head="linear"), rewarded(tree)) == pytest.approx([1 / 3] * 3)
+    assert paid(begun(head="linear", grounding=0.5), rewarded(tree)) == pytest.approx([1 / 3] * 3), "unknown is no -1"
 
 
 @pytest.mark.parametrize("head", ["linear", "mlp"])

@@ -1,16 +1,17 @@
 """Staged rewards: no later stage before an earlier one, and what each stage reads."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
 import pytest
-from tests.trees import ACTION, OBSERVATION, PROMPT, N, build
+from tests.trees import ACTION, EDIT, OBSERVATION, PROMPT, N, build
 
 from bough.cli.find import find_run
 from bough.credit import Grpo
 from bough.reward import (
     AnswerBleu,
+    BudgetReward,
     CalledTool,
     Finished,
     JudgedQuality,
@@ -21,7 +22,7 @@ from bough.reward import (
     reward_trees,
 )
 from bough.reward.bleu import bleu
-from bough.tree import Appraisal, Entry, Outcome, StageError, Task, Tree, Verdict
+from bough.tree import Appraisal, Entry, Floats, Outcome, StageError, Task, Tree, Verdict, counted
 
 DONE = Outcome.TERMINATED
 CALL: dict[str, object] = {"name": "search", "arguments": {}, "call_id": ""}
@@ -120,3 +121,29 @@ def test_what_is_wrong_is_named() -> None:
         StagedReward(shares=(1.0,))
     with pytest.raises(ValueError, match=r"StagedReward.shares: got \(0.0,\); need numbers above 0"):
         StagedReward(stages=(Solved(),), shares=(0.0,))
+
+
+def test_an_action_that_ends_several_paths_pays_each_its_own() -> None:
+    """Whatever the order of the paths."""
+    for first in (True, False):
+        ends = [N(parent=1, kind=OBSERVATION, outcome=DONE, success=won) for won in (first, not first)]
+        tree = build(N(parent=-1, kind=PROMPT), N(parent=0, kind=ACTION), *ends)
+        (staged,) = StagedReward()([tree])
+        assert staged["staged"].tolist() == pytest.approx([0, 0, 1, 0.3] if first else [0, 0, 0.3, 1])
+        (budget,) = BudgetReward()([tree])
+        assert (budget["budget"] > 0).tolist() == [False, False, first, not first]
+
+
+def test_a_path_without_an_action_does_not_pay_the_others() -> None:
+    nodes = [N(parent=0, kind=EDIT, outcome=Outcome.TRUNCATED), N(parent=0, kind=ACTION, outcome=DONE, success=True)]
+    (found,) = StagedReward(stages=(Unstarted(),), shares=(1.0,))([build(N(parent=-1, kind=PROMPT), *nodes)])
+    assert found["staged"].tolist() == [0, 1, 0]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unstarted:
+    """1 for a path without an action."""
+
+    def __call__(self, tree: Tree) -> Floats:
+        """[P]."""
+        return np.asarray([float(tree.kind[leaf] != ACTION) for leaf in counted(tree)])

@@ -32,7 +32,7 @@ class Satisfied:
 
     def __call__(self, text: str) -> Mapping[int, str] | None:
         """The quote of each item; None without a line of this form and without the word none."""
-        found = {int(number): quote for number, quote in re.findall(r"(?m)^\W*(\d+)\s*[.:)]\s*(\S.*)$", text)}
+        found = {int(number): quote for number, quote in re.findall(r"(?m)^\W*(\d{1,9})\s*[.:)]\s*(\S.*)$", text)}
         return found or ({} if re.search(r"\bnone\b", text, re.IGNORECASE) else None)
 
 

@@ -1,5 +1,6 @@
 """Advantages times a weight that each task has in its data."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -40,9 +41,9 @@ class TaskWeight:
     def _weighted(self, credited: Credited) -> Credited:
         task = credited.tree.task
         weight = task.data.get(self.field, 1.0)
-        if isinstance(weight, bool) or not isinstance(weight, int | float) or not weight > 0:
+        if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 < weight < math.inf:
             raise StageError(
-                f"TaskWeight.field: got {self.field!r} with {weight!r} in the data of task {task.id}; need a number "
-                "above 0"
+                f"TaskWeight.field: got {self.field!r} with {weight!r} in the data of task {task.id}; need a "
+                "finite number above 0"
             )
         return replace(credited, path_advantage=credited.path_advantage * weight)

@@ -1,7 +1,9 @@
 """The filter of paths by the scores of their turns."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import get_args
 
 import numpy as np
 
@@ -46,6 +48,10 @@ class ScoredPaths:
     most: int | None = None
 
     def __post_init__(self) -> None:
+        if self.by not in get_args(PathScore):
+            raise ValueError(f"ScoredPaths.by: got {self.by!r}; need one of {', '.join(get_args(PathScore))}")
+        if math.isnan(self.least):
+            raise ValueError(f"ScoredPaths.least: got {self.least}; need a number")
         if self.most is not None and self.most < 1:
             raise ValueError(f"ScoredPaths.most: got {self.most}; need at least 1, or None")
 
@@ -63,7 +69,7 @@ class ScoredPaths:
         kept: list[Credited] = []
         dropped = 0
         for group in groups(credited):
-            scores = [self.scores(each) for each in group]
+            scores = [self._of_kept(each) for each in group]
             flat = np.concatenate(scores)
             good = flat >= self.least
             rank = np.empty(len(flat), dtype=np.int64)
@@ -75,6 +81,11 @@ class ScoredPaths:
                 if stays.any():
                     kept.append(exclude_leaves(each, path_view([each.rewarded]).leaf[~stays]))
         return FilterResult(trees=tuple(kept), dropped={"low_score": dropped})
+
+    def _of_kept(self, credited: Credited) -> Floats:
+        """[P] float64: the scores, -inf for a path that an earlier filter removed."""
+        leaf = path_view([credited.rewarded]).leaf
+        return np.where(np.isin(leaf, credited.excluded_leaves), -np.inf, self.scores(credited))
 
     def scores(self, credited: Credited) -> Floats:
         """[P] float64: the score of each counted path; -inf for a path without a value.

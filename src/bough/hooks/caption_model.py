@@ -58,7 +58,7 @@ class CaptionModel:
         found = np.zeros((len(captions), self._width + 1))
         for row, caption in zip(found, captions, strict=True):
             for word in re.findall(r"\w+|[^\w\s]", caption.lower()):
-                row[zlib.crc32(word.encode()) % self._width] += 1
+                row[zlib.crc32(word.encode(errors="surrogatepass")) % self._width] += 1
             row[: self._width] /= max(1.0, float(np.linalg.norm(row)))
             row[self._width] = 1.0
         return found

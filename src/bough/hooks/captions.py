@@ -37,8 +37,9 @@ def read_label(answer: str | None, most: int) -> int | None:
         >>> read_label("I would say 1.", 1)
         1
     """
-    found = re.findall(r"(?<![\w.])\d+(?!\w|\.\d)", answer or "")
-    return int(found[-1]) if found and int(found[-1]) <= most else None
+    found = re.findall(r"(?<![\w.\-\u2212])\d+(?!\w|\.\d)", answer or "")
+    # Python refuses to convert numbers of thousands of digits.
+    return int(found[-1]) if found and len(found[-1]) < 10 and int(found[-1]) <= most else None
 
 
 def occurrences(tree: Tree, node: int, captions: Mapping[int, str]) -> int:

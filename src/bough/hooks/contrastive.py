@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bough.hooks.hook import PolicyAccess
-from bough.tree import Floats, Ints, Rewarded, Tree, context, counted, groups, text_in
+from bough.tree import Floats, Ints, Rewarded, Ternary, Tree, context, counted, groups, text_in
 from bough.tree.endings import last_action
 
 GRAIN = 2.0**30
@@ -92,7 +92,7 @@ def cosines(tasks: Sequence[Rationales]) -> list[Floats]:
         near = task.paths @ task.paths.T
         among = (near.sum(1) - np.diag(near)) / max(1, count - 1)
         others = [(query @ other.paths.T).max(1) for at, other in enumerate(tasks) if at != number and len(other.paths)]
-        away = np.zeros(count) if task.negative is None else np.full(count, task.negative @ query[0])
+        away = np.zeros(count) if task.negative is None or not count else np.full(count, task.negative @ query[0])
         found.append(
             np.stack([(query * task.paths).sum(1), away, among, np.mean(others, axis=0) if others else np.zeros(count)])
         )
@@ -123,7 +123,7 @@ class ContrastiveState:
         found = cosines([self._embedded(task) for task in tasks])
         for task, columns in zip(tasks, found, strict=True):
             ends = [(each, int(act)) for each in task for act in _ends(each.tree)]
-            cut = np.asarray([bool(each.tree.cut_off[act]) for each, act in ends])
+            cut = np.asarray([each.tree.cut_off[act] == Ternary.YES for each, act in ends], dtype=np.bool_)
             for (each, act), value in zip(ends, np.where(cut, -1.0, self.reward(columns)), strict=True):
                 paid[id(each)][act] = value
             self._seen.append(columns)

@@ -61,8 +61,8 @@ class ExploRs:
         for name in ("scale", "rate", "bound"):
             if not 0 <= getattr(self, name) < math.inf:
                 raise ValueError(f"ExploRs.{name}: got {getattr(self, name)}; need 0 or more")
-        if not self.largest > 0:
-            raise ValueError(f"ExploRs.largest: got {self.largest}; need a number above 0")
+        if not 0 < self.largest < math.inf:
+            raise ValueError(f"ExploRs.largest: got {self.largest}; need a finite number above 0")
         if not 0 <= self.discount <= 1:
             raise ValueError(f"ExploRs.discount: got {self.discount}; need a number from 0 to 1")
         if self.most_states < 1:

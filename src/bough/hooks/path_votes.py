@@ -72,7 +72,9 @@ def label(answer: Ints, confidence: Floats) -> int:
     votes = answer >= 0
     if not votes.any():
         return -1
-    return int(np.argmax(np.bincount(answer[votes], confidence[votes])))
+    # Answers without a vote are no candidates, also where all confidences are 0.
+    voted = np.unique(answer[votes])
+    return int(voted[np.argmax(np.bincount(answer[votes], confidence[votes])[voted])])
 
 
 def winners(votes: PathVotes, size: int, share: float, rng: np.random.Generator) -> Ints:

@@ -1,5 +1,6 @@
 """Groups without a signal are replaced by the batch's most valuable ones."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -42,6 +43,10 @@ class ValueResampling:
     gives: ClassVar[frozenset[Need]] = frozenset({estimate(COPIES)})
 
     best: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not math.isfinite(self.best):
+            raise ValueError(f"ValueResampling.best: got {self.best}; need a finite number")
 
     def build(self, *, vocab_tokens: int, device: str, seed: int) -> "ValueResamplingState":
         """Return the state: counts of a step."""

@@ -15,7 +15,7 @@ from bough.policy.module_state import load_moments, load_weights, moments_of, we
 from bough.policy.progress import ProgressReward
 from bough.policy.replay_buffer import turns_of
 from bough.policy.seeding import seeded
-from bough.tree import Floats, Ints, Rewarded, path_view, sum_at
+from bough.tree import Floats, Ints, Rewarded, Ternary, path_view, sum_at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -195,7 +195,7 @@ class ProgressRewardState:
 
     def _paid(self, rewarded: Rewarded, tree: PathSums) -> Rewarded:
         paid = np.zeros(rewarded.tree.nodes)
-        executed = rewarded.tree.valid[tree.node].astype(np.float64)
+        executed = (rewarded.tree.valid[tree.node] == Ternary.YES).astype(np.float64)
         paid[tree.node] = self._settings.progress * self._of(tree) + self._settings.grounding * executed
         if len(executed):
             self._metrics["progress/grounded"] = float(executed.mean())

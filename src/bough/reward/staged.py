@@ -7,14 +7,15 @@ import numpy as np
 
 from bough.reward.stages import Finished, Solved, Stage, ValidActions, WellFormed
 from bough.tree import Floats, PayRange, Tree, counted
-from bough.tree.endings import last_action
+from bough.tree.endings import pay_places
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StagedReward:
     """Channel "staged": progressive reward shaping (PRS, arXiv 2512.07478), stage after stage.
 
-    With s_k in [0, 1] how far a path meets stage k, and w_k its pay, the path is paid at its last action
+    With s_k in [0, 1] how far a path meets stage k, and w_k its pay, the path is paid at its last action, or at its
+    leaf if that action ends several paths,
 
         sum over k of  w_k s_k  [s_j = 1 for all j < k]
 
@@ -66,5 +67,5 @@ class StagedReward:
 
     def _pay(self, tree: Tree) -> Floats:
         paid = np.zeros(tree.nodes)
-        paid[last_action(tree)[counted(tree)]] = self.of_paths([stage(tree) for stage in self.stages])
+        paid[pay_places(tree, counted(tree))] = self.of_paths([stage(tree) for stage in self.stages])
         return paid

@@ -21,3 +21,13 @@ def last_action(tree: Tree) -> Ints:
     for node in range(1, tree.nodes):
         last[node] = node if acts[node] else last[parent[node]]
     return np.asarray(last, dtype=np.int64)
+
+
+def pay_places(tree: Tree, ends: Ints) -> Ints:
+    """[P] int64: where the path to each leaf [P] is paid as a whole, so that no other path has its pay.
+
+    It is the last action; the leaf, where that action ends several of the paths or the path has none.
+    """
+    last = last_action(tree)[ends]
+    own = (np.bincount(last, minlength=tree.nodes)[last] == 1) & (tree.kind[last] == Kind.ACTION)
+    return np.where(own, last, ends).astype(np.int64)

@@ -11,4 +11,4 @@ def derive(*parts: int | str) -> int:
     """
     # The length prefix separates ("ab", "c") from ("a", "bc"), and the type tag separates 1 from "1".
     text = "".join(f"{type(part).__name__}{len(str(part))}:{part}" for part in parts)
-    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big") >> 1
+    return int.from_bytes(hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=8).digest(), "big") >> 1
