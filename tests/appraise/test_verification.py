@@ -1,4 +1,4 @@
-"""SPARK: the majority of verifications, the four advantages, and the guard of the form."""
+"""SPARK: the majority of verifications, the four advantages, and the format constraint."""
 
 import random
 from pathlib import Path
@@ -15,7 +15,7 @@ from bough.credit import Verified
 from bough.credit.verified import Design
 from bough.engine import Request
 from bough.engine.scripted import Reply
-from bough.reward import AnswerGuard, Judged, reward_trees
+from bough.reward import FormatConstraint, Judged, reward_trees
 from bough.tree import Kind, Outcome, Rewarded, StageError, Tree, Verdict, counted, path
 
 
@@ -33,11 +33,11 @@ def chain(*texts: str, tokens: int = 1) -> Tree:
     return build(*nodes)
 
 
-def judged(verdict: float, steps: tuple[float, ...], guard: float = 1.0) -> Rewarded:
+def judged(verdict: float, steps: tuple[float, ...], constraint: float = 1.0) -> Rewarded:
     tree = chain(*"x" * len(steps))
-    at = {"verdict": np.zeros(tree.nodes), "steps": np.zeros(tree.nodes), "guard": np.zeros(tree.nodes)}
+    at = {"verdict": np.zeros(tree.nodes), "steps": np.zeros(tree.nodes), "format_constraint": np.zeros(tree.nodes)}
     at["steps"][1::2] = steps
-    at["verdict"][-1], at["guard"][-1] = verdict, guard
+    at["verdict"][-1], at["format_constraint"][-1] = verdict, constraint
     return Rewarded(tree=tree, channels=at | {"env": np.ones(tree.nodes)})
 
 
@@ -117,10 +117,10 @@ def test_the_four_designs() -> None:
 
 
 def test_a_path_of_wrong_form_earns_nothing() -> None:
-    """A hack that the judge likes wins without the guard, and loses with it."""
-    hack, honest, wrong = judged(1, (1,) * 9, guard=0), judged(1, (1, 0, 1)), judged(0, (0, 0, 0))
-    guarded = advantages("step_augmented", hack, honest, wrong)
-    assert guarded[0][0] < guarded[1][0]
+    """A hack that the judge likes wins without the constraint, and loses with it."""
+    hack, honest, wrong = judged(1, (1,) * 9, constraint=0), judged(1, (1, 0, 1)), judged(0, (0, 0, 0))
+    constrained = advantages("step_augmented", hack, honest, wrong)
+    assert constrained[0][0] < constrained[1][0]
     open_door = advantages("step_augmented", judged(1, (1,) * 9), honest, wrong)
     assert open_door[0][0] > open_door[1][0]
 
@@ -137,21 +137,21 @@ def test_a_path_of_wrong_form_earns_nothing() -> None:
         (("2 + 2", "4 * 3"), False),
     ],
 )
-def test_the_guard_refuses_the_three_hacks(texts: tuple[str, ...], fits: bool) -> None:
-    guard = AnswerGuard(answer=r"answer \d+", least_steps=2, most_steps=5)
-    (paid,) = guard([chain(*texts)])
-    assert paid["guard"].sum() == paid["guard"][-1] == fits
+def test_the_constraint_refuses_the_three_hacks(texts: tuple[str, ...], fits: bool) -> None:
+    constraint = FormatConstraint(answer=r"answer \d+", least_steps=2, most_steps=5)
+    (paid,) = constraint([chain(*texts)])
+    assert paid["format_constraint"].sum() == paid["format_constraint"][-1] == fits
 
 
-def test_the_guard_refuses_a_giant_step_and_wrong_settings() -> None:
-    (paid,) = AnswerGuard(step_tokens=3)([chain("a", "b", tokens=4)])
-    assert paid["guard"].sum() == 0
-    (paid,) = AnswerGuard(step_tokens=4)([chain("a", "b", tokens=4)])
-    assert paid["guard"].sum() == 1
-    with pytest.raises(ValueError, match=r"AnswerGuard.answer: got '\(' .* need a regular expression"):
-        AnswerGuard(answer="(")
+def test_the_constraint_refuses_a_giant_step_and_wrong_settings() -> None:
+    (paid,) = FormatConstraint(step_tokens=3)([chain("a", "b", tokens=4)])
+    assert paid["format_constraint"].sum() == 0
+    (paid,) = FormatConstraint(step_tokens=4)([chain("a", "b", tokens=4)])
+    assert paid["format_constraint"].sum() == 1
+    with pytest.raises(ValueError, match=r"FormatConstraint.answer: got '\(' .* need a regular expression"):
+        FormatConstraint(answer="(")
     with pytest.raises(ValueError, match="most_steps=1"):
-        AnswerGuard(least_steps=2, most_steps=1)
+        FormatConstraint(least_steps=2, most_steps=1)
 
 
 def test_spark_has_no_other_reward_than_the_judge(tmp_path: Path) -> None:
@@ -165,7 +165,7 @@ def test_spark_has_no_other_reward_than_the_judge(tmp_path: Path) -> None:
     ]
     plain, other = run.method.credit(rewarded), run.method.credit(raised)
     assert all(np.array_equal(one.path_advantage, two.path_advantage) for one, two in zip(plain, other, strict=True))
-    with pytest.raises(StageError, match="need rewards that pay this channel"):
+    with pytest.raises(StageError, match="need a reward that pays this channel"):
         run.method.credit(reward_trees(found, (Judged(column="verdict"),)))
 
 

@@ -25,12 +25,12 @@ def walks(*ways: list[tuple[int, int, float]], ends: int = GOAL) -> Rewarded:
     nodes = [N(parent=-1, kind=PROMPT, state_key=1 + ways[0][0][0])]
     for way in ways:
         at = 0
-        for number, (state, action, chance) in enumerate(way):
+        for number, (state, action, probability) in enumerate(way):
             last = number == len(way) - 1
             after = (state + 1 if action else 0) if last else way[number + 1][0]
             won = after == ends
             info: dict[str, object] = {"text": ACTIONS[action]}
-            logprob = float(np.log(chance))
+            logprob = float(np.log(probability))
             nodes.append(N(parent=at, kind=ACTION, tokens=(5,), logprob=logprob, info=info, env_reward=float(won)))
             outcome = (DONE if won else Outcome.TRUNCATED) if last else Outcome.OPEN
             nodes.append(N(parent=len(nodes) - 1, kind=OBSERVATION, state_key=1 + after, outcome=outcome))
@@ -105,7 +105,7 @@ class Walker:
     def __init__(self, seed: int) -> None:
         self.rng, self.logits = np.random.default_rng(seed), np.zeros((GOAL, 2))
 
-    def chance(self, state: int) -> Floats:
+    def probability(self, state: int) -> Floats:
         power = np.exp(self.logits[state] - self.logits[state].max())
         return power / power.sum()
 
@@ -113,9 +113,9 @@ class Walker:
         """An episode."""
         state, steps = 0, list[tuple[int, int, float]]()
         while state < GOAL and len(steps) < HORIZON:
-            chance = self.chance(state)
-            action = int(self.rng.random() < chance[1])
-            steps.append((state, action, float(chance[action])))
+            probability = self.probability(state)
+            action = int(self.rng.random() < probability[1])
+            steps.append((state, action, float(probability[action])))
             state = state + 1 if action else 0
         return steps
 
@@ -131,7 +131,7 @@ class Walker:
         nodes: list[int] = view.node.tolist()
         for at, node, gain in zip(state.tolist(), nodes, (ahead - mean[state]).tolist(), strict=True):
             taken = np.asarray([tree.info[node]["text"] == action for action in ACTIONS])
-            change[at] += gain * (taken - self.chance(at))
+            change[at] += gain * (taken - self.probability(at))
         self.logits += 0.5 * change / view.paths
 
 

@@ -17,7 +17,7 @@ from bough.policy import LearnedSteps, RewardModel, StepScores
 from bough.policy.reward_model.calibration import calibrate, platt, reliability, roc_auc, sigmoid
 from bough.policy.reward_model.fit import label_loss, pair_loss
 from bough.policy.reward_model.folder import load_reward_model
-from bough.policy.reward_model.labels import Steps, split_tasks, steps_of
+from bough.policy.reward_model.labels import LabelledSteps, split_tasks, steps_of
 from bough.policy.reward_model.network import new_network, rows_of
 from bough.policy.reward_model.settings import Labels
 from bough.policy.reward_model.train import train_on
@@ -31,7 +31,7 @@ def decode(tokens: Sequence[int]) -> str:
     return "".join(map(chr, tokens))
 
 
-def labels(steps: Steps) -> dict[tuple[int, ...], float]:
+def labels(steps: LabelledSteps) -> dict[tuple[int, ...], float]:
     """By the tokens after the prompt, the label."""
     return {tuple(text[2:].tolist()): label for text, label in zip(steps.text, steps.label.tolist(), strict=True)}
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bough.reward.teacher_design import TabularProcess, TeacherDesign
+from bough.reward.teacher_design import TabularMdp, TeacherDesign
 from bough.tree import Floats
 
 pytest.importorskip("scipy")
@@ -12,7 +12,7 @@ SIDE = 4
 MOVES = ((0, -1), (1, 0), (0, 1), (-1, 0))
 
 
-def room() -> TabularProcess:
+def room() -> TabularMdp:
     """A square of cells; the goal is the last one, and pays 1 for the move into it."""
     states = SIDE * SIDE - 1
     reach, reward = np.zeros((states, 4, states)), np.zeros((states, 4))
@@ -26,17 +26,17 @@ def room() -> TabularProcess:
                 reach[cell, action, after] = 1.0
     start = np.zeros(states)
     start[0] = 1.0
-    return TabularProcess(reach=reach, reward=reward, start=start, discount=0.9)
+    return TabularMdp(transition=reach, reward=reward, start=start, discount=0.9)
 
 
 UNIFORM = np.full((SIDE * SIDE - 1, 4), 0.25)
 
 
-def test_the_best_actions_of_every_state_stay_exactly_the_same() -> None:
+def test_the_optimal_actions_of_every_state_stay_exactly_the_same() -> None:
     process = room()
     for horizon in (1, 3):
         designed = TeacherDesign(horizon=horizon, most_states=4)(process, UNIFORM)
-        assert np.array_equal(process.best_actions(designed), process.best_actions())
+        assert np.array_equal(process.optimal_actions(designed), process.optimal_actions())
         assert int((np.abs(designed) > 1e-9).any(axis=1).sum()) <= 4
         assert np.abs(designed).max() <= 1 + 1e-9
         assert not np.allclose(designed, process.reward), "and it says more than the true reward"
@@ -44,18 +44,18 @@ def test_the_best_actions_of_every_state_stay_exactly_the_same() -> None:
 
 def test_the_margin_keeps_other_actions_worse() -> None:
     process = room()
-    true = process.best_values()
-    designed = process.best_values(TeacherDesign(margin=1.0, most_states=4)(process, UNIFORM))
+    true = process.optimal_q_values()
+    designed = process.optimal_q_values(TeacherDesign(margin=1.0, most_states=4)(process, UNIFORM))
     lost = true.max(axis=1, keepdims=True) - true
     assert (designed.max(axis=1, keepdims=True) - designed >= lost - 1e-6).all()
 
 
-def return_after_a_step(process: TabularProcess, reward: Floats) -> float:
+def return_after_a_step(process: TabularMdp, reward: Floats) -> float:
     """The true return of the uniform policy after one step along the advantages of a reward."""
     advantage = reward - (UNIFORM * reward).sum(axis=1, keepdims=True)
     policy = UNIFORM * np.exp(advantage)
     policy /= policy.sum(axis=1, keepdims=True)
-    walk: Floats = (policy[:, :, None] * process.reach).sum(axis=1)
+    walk: Floats = (policy[:, :, None] * process.transition).sum(axis=1)
     paid: Floats = (policy * process.reward).sum(axis=1)
     value: Floats = np.linalg.solve(np.eye(len(paid)) - process.discount * walk, paid)
     return float((process.start * value).sum())
@@ -73,5 +73,5 @@ def test_what_is_wrong_is_named() -> None:
         TeacherDesign(most_states=1)(room(), UNIFORM)
     with pytest.raises(ValueError, match=r"TeacherDesign.margin: got 0; need a number above 0"):
         TeacherDesign(margin=0)
-    with pytest.raises(ValueError, match=r"TabularProcess.discount: got 1; need a number from 0, below 1"):
-        TabularProcess(reach=np.zeros((1, 1, 1)), reward=np.zeros((1, 1)), start=np.ones(1), discount=1)
+    with pytest.raises(ValueError, match=r"TabularMdp.discount: got 1; need a number from 0, below 1"):
+        TabularMdp(transition=np.zeros((1, 1, 1)), reward=np.zeros((1, 1)), start=np.ones(1), discount=1)

@@ -38,7 +38,7 @@ def tree(how: BestOf, letters: str, values: dict[str, float]) -> Tree:
 @pytest.mark.parametrize(("vote", "expected"), [(False, "a"), (True, "b")])
 def test_two_good_paths_outvote_a_better_one(vote: bool, expected: str) -> None:
     # The engine writes its stop token itself, so the critic's last token is the letter.
-    grown = tree(BestOf(vote=vote, at_once=1), "abbc", {"a": 0.6, "b": 0.45, "c": 0.1})
+    grown = tree(BestOf(vote=vote, max_concurrent=1), "abbc", {"a": 0.6, "b": 0.45, "c": 0.1})
     assert answer(grown) == [expected]
     acts = {str(grown.info[node]["text"]): float(grown.value[node]) for node in range(grown.nodes) if grown.kind[node]}
     if not vote:

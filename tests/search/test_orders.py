@@ -305,7 +305,7 @@ def test_a_search_is_as_good_as_its_verifier(depth: int, width: int, accuracy: f
         # What a verifier says of a beginning is true as often as it is accurate.
         values = Verdicts(seed=seed, accuracy=accuracy)
         searches: dict[str, Explorer] = {
-            "chance": BestOf(n=turns // depth, at_once=1),
+            "chance": BestOf(n=turns // depth, max_concurrent=1),
             "search": replace(best_first(width=width), evaluate=values, eager=True),
         }
         for name, how in searches.items():

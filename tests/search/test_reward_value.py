@@ -84,7 +84,7 @@ def test_only_the_best_step_is_expanded() -> None:
 
 @pytest.mark.parametrize("by", ["mean", "min", "last", "product"])
 def test_best_of_n_takes_the_path_of_the_best_steps(folder: str, by: PathScore) -> None:
-    how = best_of_n(folder, n=4, by=by, at_once=1)
+    how = best_of_n(folder, n=4, by=by, max_concurrent=1)
     (tree,) = grow(how, "bbabaaba")  # bb, ab, aa, ba
     assert answer(tree) == ["a", "a"]
     assert isinstance(how.judge, RewardModelValue)

@@ -117,7 +117,7 @@ class Reply:
 
 @runtime_checkable
 class AskModels(Protocol):
-    """Asks models, with a cache: equal questions of a run are sent once, also after a resume."""
+    """QuestionSettings models, with a cache: equal questions of a run are sent once, also after a resume."""
 
     async def __call__(self, question: Question) -> Reply:
         """The answer, never later than the deadline."""
@@ -167,6 +167,32 @@ class Voted(Protocol):
         ...
 
 
+class QuestionSettings(Voted, Protocol):
+    """The settings of a piece with questions to the model of a role."""
+
+    @property
+    def system(self) -> str:
+        """The system prompt."""
+        ...
+
+    @property
+    def role(self) -> str:
+        """The role whose model answers."""
+        ...
+
+
+def question_of(piece: QuestionSettings, text: str) -> Question:
+    """The question with this user message, and a piece's settings."""
+    return Question(
+        text=text,
+        system=piece.system,
+        role=piece.role,
+        max_tokens=piece.max_tokens,
+        temperature=piece.temperature,
+        deadline_s=piece.deadline_s,
+    )
+
+
 def check_votes(piece: Voted) -> None:
     """Check the settings of votes.
 
@@ -188,7 +214,7 @@ async def ask_votes(ask: AskModels, question: Question, read: Reader[float], n: 
     """The mean of `n` votes. A vote without a value leaves the mean; without any vote there is no value.
 
     Args:
-        ask: Asks the model.
+        ask: QuestionSettings the model.
         question: The question; each vote has a number and so a seed of its own.
         read: Parses the answer.
         n: Number of votes.

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from bough.appraise.appraise import Columns
-from bough.appraise.ask import AskModels, Question, Reply, check_votes, each
+from bough.appraise.ask import AskModels, Reply, check_votes, each, question_of
 from bough.appraise.path_fields import acts, path_fields
 from bough.appraise.prompts import Lines, Reader, check_places
 from bough.tree import Entry, Tree, Verdict, path
@@ -138,7 +138,7 @@ class Checklist:
         return [(text, weight / total) for text, weight in items]
 
     async def _written(self, tree: Tree, node: int, ask: AskModels) -> Reply:
-        return await ask(self._question(self.write.format_map(path_fields(tree, node))))
+        return await ask(question_of(self, self.write.format_map(path_fields(tree, node))))
 
     async def _tree(self, tree: Tree, nodes: Sequence[int], items: Items, ask: AskModels) -> dict[int, Entry]:
         numbered = "\n".join(f"{number}. {text}" for number, (text, _) in enumerate(items, start=1))
@@ -168,7 +168,7 @@ class Checklist:
         return entries
 
     async def _votes(self, tree: Tree, node: int, items: str, ask: AskModels) -> list[Reply]:
-        question = self._question(self.prompt.format_map(path_fields(tree, node) | {"items": items}))
+        question = question_of(self, self.prompt.format_map(path_fields(tree, node) | {"items": items}))
         return await each(ask(replace(question, vote=vote)) for vote in range(self.n))
 
     def _passed(self, reply: Reply, action: str, count: int) -> set[int] | None:
@@ -177,16 +177,6 @@ class Checklist:
         if found is None or not set(found) <= set(range(1, count + 1)):
             return None
         return {number for number, quote in found.items() if not self.evidence or _quoted(quote, action)}
-
-    def _question(self, text: str) -> Question:
-        return Question(
-            text=text,
-            system=self.system,
-            role=self.role,
-            max_tokens=self.max_tokens,
-            temperature=self.temperature,
-            deadline_s=self.deadline_s,
-        )
 
 
 def _item(row: object) -> tuple[str, float]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bough.appraise.appraise import Columns
-from bough.appraise.ask import AskModels, Question, ask_votes, check_votes, each
+from bough.appraise.ask import AskModels, ask_votes, check_votes, each, question_of
 from bough.appraise.hops import VIEWS, HopParser, View, fuse, progress_in_view
 from bough.appraise.path_fields import acts, path_fields
 from bough.appraise.prompts import Reader, check_places
@@ -123,19 +123,19 @@ class HopProgress:
             answered = answers.get(place, {})
             known = dict.fromkeys(self.views, 0.0) if last is None else _views(answered, by_view[last])
             by_view[place] = known
-            fused, apart = fuse(known)
-            progress[place] = self._cautious(fused, apart, None if last is None else progress[last])
+            fused, disagreement = fuse(known)
+            progress[place] = self._cautious(fused, disagreement, None if last is None else progress[last])
             for number, act in enumerate(actions):
                 value[act] = _entry(progress[place], known, answered if number == 0 else {}, answered)
-                if apart is not None:
-                    spread[act] = Entry(value=apart, verdict=Verdict.OK)
+                if disagreement is not None:
+                    spread[act] = Entry(value=disagreement, verdict=Verdict.OK)
         return value, spread
 
-    def _cautious(self, fused: float | None, apart: float | None, last: float | None) -> float | None:
+    def _cautious(self, fused: float | None, disagreement: float | None, last: float | None) -> float | None:
         """The progress of a state, for that of the state before it."""
-        if fused is None or apart is None or last is None:
+        if fused is None or disagreement is None or last is None:
             return fused
-        return last + math.exp(-self.caution * apart) * (fused - last)
+        return last + math.exp(-self.caution * disagreement) * (fused - last)
 
     def _fields(self, tree: Tree, act: int) -> dict[str, str]:
         """The prompt fields of the state before an action."""
@@ -165,18 +165,8 @@ class HopProgress:
             self.prompt.format_map({**own, "start": start, "before": other[view], "after": own["observation"]})
             for view in self.views
         ]
-        entries = await each(ask_votes(ask, self._question(text), self.read, self.n) for text in texts)
+        entries = await each(ask_votes(ask, question_of(self, text), self.read, self.n) for text in texts)
         return dict(zip(self.views, entries, strict=True))
-
-    def _question(self, text: str) -> Question:
-        return Question(
-            text=text,
-            system=self.system,
-            role=self.role,
-            max_tokens=self.max_tokens,
-            temperature=self.temperature,
-            deadline_s=self.deadline_s,
-        )
 
 
 def states_of(tree: Tree) -> dict[int, list[int]]:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from bough.appraise.appraise import Columns
-from bough.appraise.ask import AskModels, Question, ask_votes, check_votes, each
+from bough.appraise.ask import AskModels, ask_votes, check_votes, each, question_of
 from bough.appraise.path_fields import acts, path_fields
 from bough.appraise.prompts import LabelParser, NumberParser, Reader, check_places
 from bough.tree import Entry, Tree, counted
@@ -78,18 +78,8 @@ class RubricJudge:
     async def _tree(self, tree: Tree, ask: AskModels, prompt: str) -> Mapping[int, Entry]:
         nodes = acts(tree) if self.each == "step" else counted(tree).tolist()
         texts = [prompt.format_map(path_fields(tree, node)) for node in nodes]
-        entries = await each(ask_votes(ask, self._question(text), self.read, self.n) for text in texts)
+        entries = await each(ask_votes(ask, question_of(self, text), self.read, self.n) for text in texts)
         return dict(zip(nodes, entries, strict=True))
-
-    def _question(self, text: str) -> Question:
-        return Question(
-            text=text,
-            system=self.system,
-            role=self.role,
-            max_tokens=self.max_tokens,
-            temperature=self.temperature,
-            deadline_s=self.deadline_s,
-        )
 
     @property
     def _places(self) -> tuple[str, ...]:

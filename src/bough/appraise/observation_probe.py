@@ -1,4 +1,4 @@
-"""What an observation was worth: how much it changed the policy's next action."""
+"""The information in an observation: how much it changes the log-probability of the next action."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

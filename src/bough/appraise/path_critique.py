@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, cast
 
 from bough.appraise.appraise import Columns
-from bough.appraise.ask import AskModels, Question, Reply, check_votes, each
+from bough.appraise.ask import AskModels, Reply, check_votes, each, question_of
 from bough.appraise.path_fields import acts, path_fields
 from bough.appraise.prompts import Reader, check_places
 from bough.tree import Entry, Tree, Verdict, counted, path
@@ -115,14 +115,7 @@ class PathCritique:
     async def _path(self, tree: Tree, leaf: int, steps: Sequence[int], ask: AskModels) -> list[Reply]:
         shown = [f"{number}. {path_fields(tree, node)['answer']}" for number, node in enumerate(steps, start=1)]
         fields = path_fields(tree, leaf) | {"steps": "\n".join(shown)}
-        question = Question(
-            text=self.prompt.format_map(fields),
-            system=self.system,
-            role=self.role,
-            max_tokens=self.max_tokens,
-            temperature=self.temperature,
-            deadline_s=self.deadline_s,
-        )
+        question = question_of(self, self.prompt.format_map(fields))
         return await each(ask(replace(question, vote=vote)) for vote in range(self.n))
 
     def _entry(self, votes: Sequence[tuple[Reply, bool | None]], questions: int) -> Entry:

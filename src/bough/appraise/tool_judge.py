@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from bough.appraise.appraise import Columns
-from bough.appraise.ask import AskModels, Question, ask_votes, check_votes, each
+from bough.appraise.ask import AskModels, ask_votes, check_votes, each, question_of
 from bough.appraise.prompts import STORY, LabelParser, Reader, check_places
 from bough.tree import (
     BadCall,
@@ -82,9 +82,9 @@ class ToolJudge:
     def __post_init__(self) -> None:
         check_votes(self)
         check_places("ToolJudge.prompt", self.prompt, "question", "before", "calls", "result")
-        if told := sorted(name for name in STORY if f"{{{name}}}" in self.prompt):
+        if refused := sorted(name for name in STORY if f"{{{name}}}" in self.prompt):
             raise ValueError(
-                f"ToolJudge.prompt: got the placeholders {told}, which hold the policy's text; need some of "
+                f"ToolJudge.prompt: got the placeholders {refused}, which hold the policy's text; need some of "
                 "['before', 'calls', 'question', 'result']"
             )
         if not self.red_line < 0:
@@ -131,14 +131,7 @@ class ToolJudge:
             "calls": "\n".join(calls),
             "result": text_in(tree.info[after]) or "",
         }
-        question = Question(
-            text=self.prompt.format_map(fields),
-            system=self.system,
-            role=self.role,
-            max_tokens=self.max_tokens,
-            temperature=self.temperature,
-            deadline_s=self.deadline_s,
-        )
+        question = question_of(self, self.prompt.format_map(fields))
         return await ask_votes(ask, question, self.read, self.n)
 
 

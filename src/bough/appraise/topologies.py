@@ -24,8 +24,8 @@ class _Games:
     Attributes:
         play: Plays matches.
         scores: For each player its score in each decided match, from 0 to 1.
-        tied: For a player that a tie took out, the opponent, whose rank it shares.
-        unknown: Players that an undecided match took out.
+        tied: By player eliminated by a tie, the opponent, whose rank it shares.
+        unknown: Players eliminated by an undecided match.
         level: For each player out of the tournament, the round; later is better.
     """
 
@@ -122,7 +122,7 @@ def quantiles(found: Sequence[Standing]) -> list[float | None]:
 
 
 async def _anchor(games: _Games) -> list[Standing]:
-    """Everyone against the first player, whose own score is a tie's: n - 1 matches."""
+    """All players against the first, whose own score is that of a tie: n - 1 matches."""
     players = range(1, len(games.scores))
     margins = await games.margins([(player, 0) for player in players])
     decided = any(margin is not None for margin in margins)
@@ -171,7 +171,7 @@ def _bracket(players: int) -> list[int]:
 
 
 async def _double_elimination(games: _Games) -> list[Standing]:
-    """Who loses once plays on among the losers, who loses twice is out: 2 n - 2 matches."""
+    """A player with one defeat plays on among the losers, one with two is out: 2 n - 2 matches."""
     winners, losers, level = list(range(len(games.scores))), list[int](), 0
     while len(winners) > 1 or len(losers) > 1:
         dropped: list[int] = []

@@ -28,16 +28,16 @@ class Tournament:
 
         anchor              m - 1         all against the first path
         single_elimination  2 (m - 1)     a bracket whose seeds are the results against the first path
-        double_elimination  2 m - 2       who loses twice is out; at most
+        double_elimination  2 m - 2       two defeats eliminate; at most
         swiss               m/2 log2(m)   like scores meet, no two meet twice; then by the opponents' scores
         round_robin         m (m - 1)/2   all pairs
 
-    After an elimination the rank is by the round, then by the mean score. A tie is a tie: who goes out by one shares
-    the rank of the opponent, and equal ranks share their mean, so a judge who never prefers anyone gives .5 to all.
+    After an elimination the rank is by the round, then by the mean score. A path that a tie
+    eliminates shares the rank of its opponent, and equal ranks share their mean: ties alone give .5 to all.
     Paths with the same tokens are one path, without a question; one path alone is worth .5.
 
-    A match is undecided if an order has no readable answer. It is in no score; the path that it takes out, and one
-    without any decided match, has no value.
+    A match is undecided if an order has no readable answer. It is in no score; the path that it eliminates, and one
+    without any decided match, have no value.
 
     The paper's first path is a greedy sample, its judge writes two scores. In the released code (Alibaba-NLP/qqr) ties
     are broken by the position in the group, and the players of a Swiss round are not those of its results.

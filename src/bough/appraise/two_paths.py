@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from bough.appraise.ask import Question, Voted
+from bough.appraise.ask import Question, QuestionSettings, question_of
 from bough.appraise.path_fields import path_fields
 from bough.tree import Entry, Tree, counted, path
 
@@ -14,22 +14,12 @@ TWO = (
 )
 
 
-class Compares(Voted, Protocol):
+class Compares(QuestionSettings, Protocol):
     """The settings of a piece that compares two paths."""
 
     @property
     def prompt(self) -> str:
         """The question, with the placeholders {instructions}, {first} and {second}."""
-        ...
-
-    @property
-    def system(self) -> str:
-        """The system prompt."""
-        ...
-
-    @property
-    def role(self) -> str:
-        """The role whose model answers."""
         ...
 
 
@@ -73,15 +63,7 @@ class DifferentPaths:
 def question_of_two(piece: Compares, one: Mapping[str, str], two: Mapping[str, str], vote: int) -> Question:
     """The question which of two paths is better."""
     fields = {**one, "first": _path_text(one), "second": _path_text(two)}
-    return Question(
-        text=piece.prompt.format_map(fields),
-        system=piece.system,
-        role=piece.role,
-        vote=vote,
-        max_tokens=piece.max_tokens,
-        temperature=piece.temperature,
-        deadline_s=piece.deadline_s,
-    )
+    return replace(question_of(piece, piece.prompt.format_map(fields)), vote=vote)
 
 
 def _tokens(tree: Tree, leaf: int) -> bytes:

@@ -1,13 +1,14 @@
 """Advantages from the outcome of a path and penalties of its wrong steps."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
 
+from bough.credit.channel_view import channel_view
 from bough.credit.normalize import normalize
-from bough.tree import Credited, Floats, Rewarded, StageError, path_view, spread_turns
+from bough.tree import Credited, Rewarded, path_view, spread_turns
 from bough.tree.needs import Need, channel
 
 
@@ -51,17 +52,10 @@ class Capo:
         Raises:
             StageError: when a tree lacks the channel `step`.
         """
-        for each in rewarded:
-            if self.step not in each.channels:
-                raise StageError(
-                    f"Capo.step: got {self.step!r} and the channels {sorted(each.channels)} (task {each.tree.task.id})"
-                    "; need a reward that pays this channel for steps, such as Judged(column=critique, weight=-1)"
-                )
-        view, own = path_view(rewarded), path_view([replace(each, channels=self._own(each)) for each in rewarded])
+        view = path_view(rewarded)
+        remedy = "Judged(column=critique, weight=-1)"
+        own = channel_view(rewarded, self.step, setting="Capo.step", remedy=remedy)
         value = (view.returns - own.returns)[view.path] + own.reward
         each_path = 1.0 / np.maximum(view.turns, 1)[view.path]
         task = view.task[view.path]
         return spread_turns(view, normalize(value, task, std=self.std, weight=each_path, epsilon=self.epsilon))
-
-    def _own(self, rewarded: Rewarded) -> dict[str, Floats]:
-        return {self.step: rewarded.channels[self.step]}

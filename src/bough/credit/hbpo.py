@@ -1,4 +1,4 @@
-"""Advantages of paths with budgets: against all paths of the task, and against the promise of their own budget."""
+"""Advantages of paths with budgets: against all paths of the task, and against the largest reward of their budget."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,9 +6,10 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from bough.credit.channel_view import channel_view
 from bough.credit.keys import group_by
 from bough.credit.normalize import normalize
-from bough.tree import Credited, Floats, Ints, PathView, Rewarded, StageError, path_view, spread_turns, sum_to_root
+from bough.tree import Credited, Floats, Ints, Rewarded, path_view, spread_turns
 from bough.tree.budgeted import allowance, path_budgets
 from bough.tree.needs import Need, channel
 
@@ -22,9 +23,9 @@ class Hbpo:
 
         A = z(R) + [mean of R over the task's paths with budget b  -  c cos(pi b / 2L)]
 
-    The bracket compares a budget with the most that keeping it can earn. It is one number for all paths of the budget,
-    so it moves a whole budget up or down, also where all rewards of a task are equal. A path without a budget has no
-    bracket. Rewards of other channels have no effect. L 4096, c 4:
+    The bracket is a budget's mean reward less the largest reward of a path that keeps it. It is equal for all paths of
+    the budget, so it raises or lowers a whole budget, also where the rewards of a task are tied. A path without
+    a budget has no bracket. Rewards of other channels have no effect. L 4096, c 4:
 
         b                512     512    2560    2560
         R                3.5       0     3.0     2.0
@@ -70,29 +71,16 @@ class Hbpo:
             StageError: when a tree lacks the channel.
         """
         view = path_view(rewarded)
-        paid = [sum_to_root(each.tree, self._channel(each)) for each in rewarded]
-        budgets = [path_budgets(each.tree) for each in rewarded]
-        found = self.advantages(_at_leaves(view, paid), view.task, _at_leaves(view, budgets))
+        rewards = channel_view(rewarded, self.channel, setting="Hbpo.channel", remedy="BudgetReward()").returns
+        budgets = np.concatenate([np.zeros(0), *(path_budgets(each.tree) for each in rewarded)])[view.leaf]
+        found = self.advantages(rewards, view.task, budgets)
         return spread_turns(view, found[view.path])
 
     def advantages(self, rewards: Floats, task: Ints, budget: Floats) -> Floats:
         """[n] float64: the advantages of n paths with these rewards, tasks and budgets; nan is no budget."""
         shared = normalize(rewards, task, std="group", epsilon=self.epsilon)
-        told = ~np.isnan(budget)
-        own = group_by(task, np.where(told, budget, -1).astype(np.int64))
+        announced = ~np.isnan(budget)
+        own = group_by(task, np.where(announced, budget, -1).astype(np.int64))
         mean = (np.bincount(own, rewards) / np.maximum(np.bincount(own), 1))[own]
-        bracket = np.where(told, mean - allowance(budget, self.longest_tokens, self.scale), 0.0)
+        bracket = np.where(announced, mean - allowance(budget, self.longest_tokens, self.scale), 0.0)
         return shared + (2.0 if self.as_released else 1.0) * bracket
-
-    def _channel(self, rewarded: Rewarded) -> Floats:
-        if self.channel not in rewarded.channels:
-            raise StageError(
-                f"Hbpo.channel: got {self.channel!r} and the channels {sorted(rewarded.channels)} (task "
-                f"{rewarded.tree.task.id}); need a reward that pays it, such as BudgetReward()"
-            )
-        return rewarded.channels[self.channel]
-
-
-def _at_leaves(view: PathView, columns: Sequence[Floats]) -> Floats:
-    """[P]: the values of the columns, one for each tree, at the leaves of the paths."""
-    return np.concatenate([np.zeros(0), *columns])[view.leaf]

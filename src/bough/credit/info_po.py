@@ -1,13 +1,14 @@
 """Advantages from the outcome of a path and, while outcomes are tied, the information in its observations."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
 
+from bough.credit.channel_view import channel_view
 from bough.credit.normalize import normalize
-from bough.tree import Credited, Floats, Ints, Rewarded, StageError, path_view, spread_turns, sum_at
+from bough.tree import Credited, Floats, Ints, Rewarded, path_view, spread_turns, sum_at
 from bough.tree.needs import Need, channel
 
 
@@ -65,14 +66,8 @@ class InfoPo:
         Raises:
             StageError: when a tree lacks the channel `step`.
         """
-        for each in rewarded:
-            if self.step not in each.channels:
-                raise StageError(
-                    f"InfoPo.step: got {self.step!r} and the channels {sorted(each.channels)} (task {each.tree.task.id}"
-                    "); need a reward that pays this channel for turns, such as ObservationValue()"
-                )
         view = path_view(rewarded)
-        own = path_view([replace(each, channels={self.step: each.channels[self.step]}) for each in rewarded])
+        own = channel_view(rewarded, self.step, setting="InfoPo.step", remedy="ObservationValue()")
         returns, task, tokens = view.returns - own.returns, view.task[view.path], view.tokens.astype(np.float64)
         singleton: Literal["raw", "zero"] = "raw" if self.as_released else "zero"
         outcome = normalize(returns, view.task, epsilon=self.epsilon, singleton=singleton)[view.path]

@@ -1,14 +1,15 @@
 """Advantages of questions and answers, each compared with its own kind."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
 
+from bough.credit.channel_view import channel_view
 from bough.credit.keys import group_by
 from bough.credit.normalize import normalize
-from bough.tree import Credited, Rewarded, StageError, path_view, spread_turns
+from bough.tree import Credited, Rewarded, path_view, spread_turns
 from bough.tree.needs import Need, channel
 
 
@@ -57,14 +58,8 @@ class QuestionAnswer:
         Raises:
             StageError: when a tree lacks the channel `gain`.
         """
-        for each in rewarded:
-            if self.gain not in each.channels:
-                raise StageError(
-                    f"QuestionAnswer.gain: got {self.gain!r} and the channels {sorted(each.channels)} (task "
-                    f"{each.tree.task.id}); need a reward that pays this channel, such as Judged(column=facts)"
-                )
         view = path_view(rewarded)
-        gains = path_view([replace(each, channels={self.gain: each.channels[self.gain]}) for each in rewarded])
+        gains = channel_view(rewarded, self.gain, setting="QuestionAnswer.gain", remedy="Judged(column=facts)")
         result = (view.returns - gains.returns)[view.path]
         question = self.gain_weight * gains.reward + self.result_weight * result
         value = np.where(view.last, self.answer_weight * result, question)

@@ -1,14 +1,15 @@
 """Advantages from the outcome of a path, and from rewards of turns with the same kind of thought."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
 
+from bough.credit.channel_view import channel_view
 from bough.credit.keys import group_by
 from bough.credit.normalize import normalize
-from bough.tree import Credited, Floats, Ints, PathView, Rewarded, StageError, annotations, path_view, spread_turns
+from bough.tree import Credited, Floats, Ints, PathView, Rewarded, annotations, path_view, spread_turns
 from bough.tree.needs import Need, annotation, channel
 
 
@@ -69,14 +70,8 @@ class Rlvmr:
         Raises:
             StageError: when a tree lacks the channel `step`.
         """
-        for each in rewarded:
-            if self.step not in each.channels:
-                raise StageError(
-                    f"Rlvmr.step: got {self.step!r} and the channels {sorted(each.channels)} (task "
-                    f"{each.tree.task.id}); need a reward that pays this channel for thoughts, such as MetaReasoning()"
-                )
-        own = [replace(each, channels={self.step: each.channels[self.step]}) for each in rewarded]
-        view, thoughts = path_view(rewarded), path_view(own)
+        view = path_view(rewarded)
+        thoughts = channel_view(rewarded, self.step, setting="Rlvmr.step", remedy="MetaReasoning()")
         outcome = view.returns - thoughts.returns
         tag = _tags(view, self.mark)
         # A turn without a tag is its own group.

@@ -1,14 +1,15 @@
 """Scores of paths for preference pairs: the success first, then the share of steps that a judge finds right."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
 
+from bough.credit.channel_view import channel_view
 from bough.credit.normalize import normalize
 from bough.credit.success import succeeded
-from bough.tree import Credited, Rewarded, StageError, path_view, spread_turns
+from bough.tree import Credited, Rewarded, path_view, spread_turns
 from bough.tree.needs import Need, channel
 
 
@@ -42,13 +43,7 @@ class SolverAndJudge:
         Raises:
             StageError: when a tree lacks the channel `steps`.
         """
-        for each in rewarded:
-            if self.steps not in each.channels:
-                raise StageError(
-                    f"SolverAndJudge.steps: got {self.steps!r} and the channels {sorted(each.channels)} (task "
-                    f"{each.tree.task.id}); need a reward that pays this channel, such as Judged(column=steps)"
-                )
         view = path_view(rewarded)
-        own = path_view([replace(each, channels={self.steps: each.channels[self.steps]}) for each in rewarded])
-        score = 2.0 * succeeded(view) + own.returns / np.maximum(view.turns, 1)
+        judged = channel_view(rewarded, self.steps, setting="SolverAndJudge.steps", remedy="Judged(column=steps)")
+        score = 2.0 * succeeded(view) + judged.returns / np.maximum(view.turns, 1)
         return spread_turns(view, normalize(score, view.task, std="none")[view.path])

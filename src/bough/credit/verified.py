@@ -1,13 +1,14 @@
 """Advantages from verdicts on results and steps."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
 
+from bough.credit.channel_view import channel_view
 from bough.credit.normalize import normalize
-from bough.tree import Credited, Floats, PathView, Rewarded, StageError, path_view, spread_turns
+from bough.tree import Credited, Floats, PathView, Rewarded, path_view, spread_turns
 from bough.tree.needs import Need, channel
 
 Design: TypeAlias = Literal["process", "step_augmented", "selective", "global"]
@@ -17,7 +18,7 @@ Design: TypeAlias = Literal["process", "step_augmented", "selective", "global"]
 class Verified:
     """SPARK (arXiv 2512.03244): advantages from a judge's verdicts on results and steps; needs three channels.
 
-    With y the verdict on the path's result, v that on each of its n steps, k of them right, F the guard of its form,
+    With y the verdict on the path's result, v that on each of its n steps, k of them right, F the format constraint,
     each 0 or 1, and z the group's z-score (ddof 1):
 
         process          A = z(F y)
@@ -28,13 +29,13 @@ class Verified:
     k / n = 2/3 pays .866667 with y = 1 and .266667 with y = 0. With verdicts 1 0 1, "selective" makes .8 of .8: .8 0
     .8, and of -.8: 0 -.8 0. Other channels, such as the environment's reward, have no effect.
 
-    "Selective" is the best in the paper. Its z_s is written from a summary.
+    "selective" is the best in the paper. The form of z_s is from a summary of the paper.
 
     Attributes:
         design: The form of the advantage.
         verdict: The channel of results.
         steps: The channel of steps.
-        guard: The channel of the guard.
+        constraint: The channel of the format constraint.
         epsilon: Added to the standard deviation, > 0.
     """
 
@@ -43,7 +44,7 @@ class Verified:
     design: Design = "selective"
     verdict: str = "verdict"
     steps: str = "steps"
-    guard: str = "guard"
+    constraint: str = "format_constraint"
     epsilon: float = 1e-6
 
     def __post_init__(self) -> None:
@@ -55,7 +56,7 @@ class Verified:
     @property
     def needs(self) -> frozenset[Need]:
         """The channels."""
-        return frozenset({channel(self.verdict), channel(self.steps), channel(self.guard)})
+        return frozenset({channel(self.verdict), channel(self.steps), channel(self.constraint)})
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credits every tree, in order.
@@ -64,30 +65,20 @@ class Verified:
             StageError: when a tree lacks a channel.
         """
         view = path_view(rewarded)
-        final, form = (_only(rewarded, name).returns for name in (self.verdict, self.guard))
-        right = _only(rewarded, self.steps).reward
-        return spread_turns(view, self._advantage(view, final, form, right))
+        final = channel_view(rewarded, self.verdict, setting="Verified.verdict", remedy="Judged(column=verdict)")
+        form = channel_view(rewarded, self.constraint, setting="Verified.constraint", remedy="FormatConstraint()")
+        right = channel_view(rewarded, self.steps, setting="Verified.steps", remedy="Judged(column=steps)").reward
+        return spread_turns(view, self._advantage(view, final.returns, form.returns, right))
 
-    def _advantage(self, view: PathView, final: Floats, form: Floats, right: Floats) -> Floats:
-        """[S]: the advantages for [P] results and forms, and [S] steps."""
-        result = form * final
+    def _advantage(self, view: PathView, final: Floats, constraint: Floats, right: Floats) -> Floats:
+        """[S]: the advantages, from [P] verdicts on results, [P] format constraints and [S] verdicts on steps."""
+        result = constraint * final
         if self.design == "step_augmented":
             share = np.bincount(view.path, right, view.paths) / np.maximum(view.turns, 1)
-            result = form * (0.4 * share + 0.6 * final)
+            result = constraint * (0.4 * share + 0.6 * final)
         outcome = normalize(result, view.task, epsilon=self.epsilon)[view.path]
         if self.design == "selective":
             return np.where((outcome >= 0) == (right > 0.5), outcome, 0.0)
         if self.design == "global":
             return 0.8 * outcome + 0.2 * normalize(right, view.task[view.path], epsilon=self.epsilon)
         return outcome
-
-
-def _only(rewarded: Sequence[Rewarded], name: str) -> PathView:
-    """The paths with the rewards of one channel."""
-    for each in rewarded:
-        if name not in each.channels:
-            raise StageError(
-                f"Verified: got {name!r} and the channels {sorted(each.channels)} (task {each.tree.task.id}); need "
-                "rewards that pay this channel, such as Judged(column=verdict), Judged(column=steps) and AnswerGuard"
-            )
-    return path_view([replace(each, channels={name: each.channels[name]}) for each in rewarded])

@@ -58,17 +58,17 @@ class BudgetedChains:
     async def __call__(self, rollout: Rollout) -> None:
         """Grow the tree."""
         root = await rollout.root()
-        told = [self._told(rollout, root, number, budget) for number, budget in enumerate(self.budgets)]
-        await together(rollout, (self._chain(rollout, told[at % len(told)], at) for at in range(self.n)))
+        prompt = [self._with_budget(rollout, root, number, budget) for number, budget in enumerate(self.budgets)]
+        await together(rollout, (self._chain(rollout, prompt[at % len(prompt)], at) for at in range(self.n)))
 
-    def _told(self, rollout: Rollout, root: Cursor, number: int, budget: int) -> Cursor:
+    def _with_budget(self, rollout: Rollout, root: Cursor, number: int, budget: int) -> Cursor:
         """The prompt with a budget."""
         message = Message(role="user", content=self.announce.replace("{budget}", str(budget)))
         cursor = add_message(rollout, root, message, branch=number)
         rollout.builder.nodes[cursor.node].info[BUDGET] = budget
         return cursor
 
-    async def _chain(self, rollout: Rollout, told: Cursor, chain: int) -> None:
+    async def _chain(self, rollout: Rollout, prompt: Cursor, chain: int) -> None:
         for attempt in range(self.retries + 1):
-            if await rollout.roll_out(told, branch=chain + attempt * self.n) is not Outcome.FAILED:
+            if await rollout.roll_out(prompt, branch=chain + attempt * self.n) is not Outcome.FAILED:
                 return

@@ -50,7 +50,7 @@ class CaptionModel:
 
     def _descend(self, feature: Floats, target: Floats, steps: int) -> None:
         for _ in range(steps if len(target) else 0):
-            probability = 0.5 * (1 + np.tanh(0.5 * (feature @ self.weight)))
+            probability = sigmoid(feature @ self.weight)
             self.weight = self.weight + self._learning_rate * feature.T @ (target - probability) / len(target)
 
     def _features(self, captions: Sequence[str]) -> Floats:
@@ -64,6 +64,11 @@ class CaptionModel:
         return found
 
 
+def sigmoid(score: Floats) -> Floats:
+    """[n]: 1 / (1 + exp(-score))."""
+    return 0.5 * (1 + np.tanh(0.5 * score))
+
+
 class RunningScale:
     """Mean and standard deviation of all values so far."""
 
@@ -73,9 +78,9 @@ class RunningScale:
     def add(self, value: Floats) -> None:
         """Add values [n]."""
         if len(value):
-            total, apart = self.count + len(value), float(value.mean()) - self.mean
-            self.squares += float(((value - value.mean()) ** 2).sum()) + apart**2 * self.count * len(value) / total
-            self.mean, self.count = self.mean + apart * len(value) / total, total
+            total, delta = self.count + len(value), float(value.mean()) - self.mean
+            self.squares += float(((value - value.mean()) ** 2).sum()) + delta**2 * self.count * len(value) / total
+            self.mean, self.count = self.mean + delta * len(value) / total, total
 
     def __call__(self, value: Floats) -> Floats:
         """[n]: the distance of each value from the mean, in standard deviations."""

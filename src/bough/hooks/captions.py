@@ -8,8 +8,8 @@ from bough.tree import Kind, Tree, text_in
 
 
 @dataclass(slots=True, kw_only=True)
-class Labels:
-    """Everything of the state besides the numbers of the model of words.
+class CaptionLabels:
+    """The labels, and the captions that wait for one.
 
     Attributes:
         clock: Steps that have ended.

@@ -1,4 +1,4 @@
-"""ExploRS: rewards for actions that the returns speak for, and for states that were seldom visited."""
+"""ExploRS: rewards for actions with a positive advantage, and for states with few visits."""
 
 import json
 import math
@@ -79,16 +79,16 @@ class ExploRs:
             return np.zeros(len(visits))
         return self.scale / np.sqrt((self.scale / self.largest) ** 2 + visits)
 
-    def gradient(self, chance: Floats, action: int, advantage: float) -> Floats:
+    def gradient(self, probability: Floats, action: int, advantage: float) -> Floats:
         """[actions]: the change of phi in a state by one visit, before `rate`.
 
         Args:
-            chance: [actions], the policy's probabilities.
+            probability: [actions], the policy's probabilities.
             action: The action of the visit.
             advantage: G - V.
         """
-        taken = np.arange(len(chance)) == action
-        return chance[action] * advantage * (taken - chance)
+        taken = np.arange(len(probability)) == action
+        return probability[action] * advantage * (taken - probability)
 
     @property
     def pays(self) -> Mapping[str, PayRange]:
@@ -109,13 +109,13 @@ class StateRecord:
         visits: N, also the number of returns in `value`.
         value: V, the mean return to go.
         phi: By action.
-        chance: By action, the policy's probability when it was last sampled.
+        probability: By action, the policy's probability when it was last sampled.
     """
 
     visits: float = 0.0
     value: float = 0.0
     phi: dict[str, float] = field(default_factory=dict[str, float])
-    chance: dict[str, float] = field(default_factory=dict[str, float])
+    probability: dict[str, float] = field(default_factory=dict[str, float])
 
 
 class ExploRsState:
@@ -151,7 +151,7 @@ class ExploRsState:
     def state(self) -> Mapping[str, NDArray[Any]]:
         """All records, in their order."""
         actions = [list(each.phi) for each in self.records.values()]
-        tables = [[each.phi[a], each.chance[a]] for each in self.records.values() for a in each.phi]
+        tables = [[each.phi[a], each.probability[a]] for each in self.records.values() for a in each.phi]
         numbers = [[each.visits, each.value] for each in self.records.values()]
         return {
             "keys": np.asarray(list(self.records), dtype=np.int64),
@@ -168,7 +168,7 @@ class ExploRsState:
         for key, (visits, value), names in zip(state["keys"].tolist(), numbers, actions, strict=True):
             record = StateRecord(visits=visits, value=value)
             for name in names:
-                record.phi[name], record.chance[name] = next(rows)
+                record.phi[name], record.probability[name] = next(rows)
             self.records[key] = record
 
     def _with_channel(self, rewarded: Rewarded) -> Rewarded:
@@ -194,17 +194,17 @@ class ExploRsState:
         ahead = _returns_to_go(view, self._settings.discount)
         # A turn that paths share is one visit, with the mean of their returns.
         weight = 1.0 / view.through[view.node]
-        actions, chance = _actions(view), _chances(view)
+        actions, probability = _actions(view), _probabilities(view)
         known = [step for step, key in enumerate(view.key.tolist()) if key]
         for step in known:
             record = self.records.setdefault(int(view.key[step]), StateRecord())
             record.phi.setdefault(actions[step], 0.0)
-            record.chance[actions[step]] = float(chance[step])
+            record.probability[actions[step]] = float(probability[step])
         change = {key: np.zeros(len(self.records[key].phi)) for key in {int(view.key[step]) for step in known}}
         for step in known:
             record = self.records[int(view.key[step])]
             place = list(record.phi).index(actions[step])
-            likely = np.asarray(list(record.chance.values()))
+            likely = np.asarray(list(record.probability.values()))
             advantage = float(weight[step]) * (float(ahead[step]) - record.value)
             change[int(view.key[step])] += self._settings.gradient(likely / max(1.0, likely.sum()), place, advantage)
         bound, rate = self._settings.bound, self._settings.rate
@@ -227,7 +227,7 @@ def _actions(view: PathView) -> list[str]:
     return [texts[place] for place in which.tolist()]
 
 
-def _chances(view: PathView) -> Floats:
+def _probabilities(view: PathView) -> Floats:
     """[S]: the probability of each turn's sampled tokens when they were sampled; 1 without any."""
     tokens = view.path_tokens
     logprob = np.nan_to_num(join(view.rewarded, "logprob")[tokens.token].astype(np.float64))

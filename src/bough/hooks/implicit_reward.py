@@ -127,9 +127,9 @@ class ImplicitRewardState:
             if number == 0:
                 self._metrics["implicit/loss"] = float(np.logaddexp(0.0, -margin).mean())
                 self._metrics["implicit/accuracy"] = float((margin > 0).mean())
-            pull = beta * np.exp(-np.logaddexp(0.0, margin)) / len(margin)
-            slope = sum_at(worse, pull, view.paths) - sum_at(better, pull, view.paths)
-            norm = model.step(rewarded, _by_tree(rewarded, self._to_tokens(view, slope)))
+            pair_gradient = beta * np.exp(-np.logaddexp(0.0, margin)) / len(margin)
+            gradient = sum_at(worse, pair_gradient, view.paths) - sum_at(better, pair_gradient, view.paths)
+            norm = model.step(rewarded, _by_tree(rewarded, self._to_tokens(view, gradient)))
             self._metrics["implicit/gradient_norm"] = norm
 
     def _of_paths(self, view: PathView, ratio: Floats) -> Floats:
@@ -138,10 +138,10 @@ class ImplicitRewardState:
         total = sum_at(view.path[tokens.step], ratio[tokens.token], view.paths)
         return total / np.maximum(view.turns, 1) if self._settings.as_released else total
 
-    def _to_tokens(self, view: PathView, slope: Floats) -> Floats:
+    def _to_tokens(self, view: PathView, gradient: Floats) -> Floats:
         """[T]: the derivative of the loss by each token's log-probability, from those by Q of the paths [P]."""
         tokens = view.path_tokens
-        own = slope / np.maximum(view.turns, 1) if self._settings.as_released else slope
+        own = gradient / np.maximum(view.turns, 1) if self._settings.as_released else gradient
         summed = sum_at(tokens.token, own[view.path[tokens.step]], len(view.sampled))
         return np.where(view.sampled, summed, 0.0)
 

@@ -1,4 +1,4 @@
-"""Rewards from a model's labels of observations, asked for beside the run."""
+"""Rewards from labels that a model gives to observations during the run."""
 
 import asyncio
 import json
@@ -11,8 +11,8 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from bough.hooks.caption_model import CaptionModel, RunningScale
-from bough.hooks.captions import Labels, captions_of, occurrences, read_label
+from bough.hooks.caption_model import CaptionModel, RunningScale, sigmoid
+from bough.hooks.captions import CaptionLabels, captions_of, occurrences, read_label
 from bough.hooks.hook import AskModel, HookQuestion, Teacher
 from bough.tree import Floats, PayRange, Rewarded, Task, Tree, counted, sum_to_root
 from bough.tree.needs import ON_POLICY, POLICY, Need, roles
@@ -73,9 +73,9 @@ class Oni:
         queue: Most captions that wait; more are dropped until there is room.
         delay_steps: Steps between sending and use; None as soon as they arrive.
         threshold: Of "classifier" and "ranking"; None for the paper's.
-        steps: Gradient steps of the model of words after each batch of labels.
-        width: Its weights.
-        learning_rate: Its rate.
+        steps: Gradient steps of the linear model after each batch of labels.
+        width: Number of weights of the linear model.
+        learning_rate: Learning rate of the linear model.
         max_tokens: Most tokens of an answer.
         temperature: Of the sampling of answers.
         deadline_s: Most seconds for an answer.
@@ -126,7 +126,7 @@ class Oni:
 
     @property
     def limit(self) -> float:
-        """The threshold."""
+        """`threshold`, or the paper's."""
         default = 0.5 if self.variant == "classifier" else -0.5
         return default if self.threshold is None else self.threshold
 
@@ -149,7 +149,7 @@ class OniState:
     ready: bool = True
 
     def __init__(self, settings: Oni) -> None:
-        self.held = Labels()
+        self.held = CaptionLabels()
         self._settings = settings
         self._ask: AskModel | None = None
         self._task: asyncio.Task[list[str | None]] | None = None
@@ -202,7 +202,7 @@ class OniState:
 
     def state(self) -> Mapping[str, NDArray[Any]]:
         """Captions, labels, and the model of words."""
-        held = {name: getattr(self.held, name) for name in Labels.__slots__}
+        held = {name: getattr(self.held, name) for name in CaptionLabels.__slots__}
         return {
             "held": np.frombuffer(json.dumps(held).encode(), dtype=np.uint8),
             "weight": self._model.weight,
@@ -211,7 +211,7 @@ class OniState:
 
     def load_state(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Restore the result of `state`, bit for bit."""
-        self.held, self._task = Labels(**json.loads(state["held"].tobytes())), None
+        self.held, self._task = CaptionLabels(**json.loads(state["held"].tobytes())), None
         self._table = {names[0]: label for names, label, _ in self.held.labels}
         self._model.weight = state["weight"].copy()
         self._scale.load_state(state, "scale")
@@ -304,7 +304,7 @@ class OniState:
             return np.zeros(len(captions))
         scores = self._model.scores(captions)
         if self._settings.variant == "classifier":
-            return (0.5 * (1 + np.tanh(0.5 * scores)) > self._settings.limit).astype(np.float64)
+            return (sigmoid(scores) > self._settings.limit).astype(np.float64)
         self._scale.add(scores)
         distance = self._scale(scores)
         return np.where(distance > self._settings.limit, distance, 0.0)

@@ -3,7 +3,7 @@
 from bough.appraise import Verifications
 from bough.credit import Verified
 from bough.credit.verified import Design
-from bough.reward import AnswerGuard, Judged
+from bough.reward import FormatConstraint, Judged
 from bough.train import Run, World
 from bough.tree.needs import POLICY
 
@@ -18,7 +18,7 @@ def spark(
     least_steps: int = 1,
     most_steps: int | None = None,
 ) -> Run:
-    """SPARK (arXiv 2512.03244): a judge's verdicts on results and steps are the only reward, behind a format guard.
+    """SPARK (arXiv 2512.03244): a judge's verdicts on results and steps are the only reward, under a format constraint.
 
     Assumes a frozen judge that verifies steps: set `role` and `models`, such as `FrozenCheckpoint`. With the policy as
     its own judge, the default, the reward moves with the policy, which collapses in the paper. `n` verifications vote.
@@ -33,7 +33,7 @@ def spark(
             *world.rewards,
             Judged(column="verdict"),
             Judged(column="steps"),
-            AnswerGuard(answer=answer, least_steps=least_steps, most_steps=most_steps),
+            FormatConstraint(answer=answer, least_steps=least_steps, most_steps=most_steps),
         ),
         credit=Verified(design=design),
     )

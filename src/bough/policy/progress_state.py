@@ -69,7 +69,7 @@ class ProgressRewardState:
     def transform(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
         """Learn from the batch and the stored paths; then pay the turns of the batch."""
         trees = [self._path_sums(each) for each in rewarded]
-        new = [mine for each, mine in zip(rewarded, trees, strict=True) if not each.tree.replayed and len(mine.node)]
+        new = [own for each, own in zip(rewarded, trees, strict=True) if not each.tree.replayed and len(own.node)]
         self._metrics["progress/error"] = self._error(new)
         self.data.extend(new)
         while len(self.data) > 1 and self._paths - len(self.data[0].returns) >= self._settings.capacity_paths:
@@ -77,7 +77,7 @@ class ProgressRewardState:
         if self.data:
             self._learn(np.random.default_rng(seed))
         self._metrics |= {"progress/fit": self._error(new), "progress/paths": float(self._paths)}
-        return [self._paid(each, mine) for each, mine in zip(rewarded, trees, strict=True)]
+        return [self._paid(each, own) for each, own in zip(rewarded, trees, strict=True)]
 
     def observe(self, moved: Callable[[], float]) -> Mapping[str, float]:
         """Count a training step and return its metrics."""
@@ -135,11 +135,17 @@ class ProgressRewardState:
 
     def _error(self, trees: Sequence[PathSums]) -> float:
         """The mean squared error of the sums over the paths of trees; 0 without paths."""
-        errors = [sum_at(each.path, self._of(each)[each.turn], len(each.returns)) - each.returns for each in trees]
+        errors = [
+            sum_at(each.path, self._progress(each)[each.turn], len(each.returns)) - each.returns for each in trees
+        ]
         return float(np.mean(np.concatenate(errors) ** 2)) if errors else 0.0
 
+    def _sums(self, tree: PathSums) -> Floats:
+        """[P] float64: the sum of the progress along each path of a tree."""
+        return sum_at(tree.path, self._progress(tree)[tree.turn], len(tree.returns))
+
     @torch.no_grad()
-    def _of(self, tree: PathSums) -> Floats:
+    def _progress(self, tree: PathSums) -> Floats:
         """[n] float64: the progress of a tree's turns."""
         if self._weight is not None:
             return tree.feature.astype(np.float64) @ self._weight
@@ -196,7 +202,7 @@ class ProgressRewardState:
     def _paid(self, rewarded: Rewarded, tree: PathSums) -> Rewarded:
         paid = np.zeros(rewarded.tree.nodes)
         executed = (rewarded.tree.valid[tree.node] == Ternary.YES).astype(np.float64)
-        paid[tree.node] = self._settings.progress * self._of(tree) + self._settings.grounding * executed
+        paid[tree.node] = self._settings.progress * self._progress(tree) + self._settings.grounding * executed
         if len(executed):
             self._metrics["progress/grounded"] = float(executed.mean())
         return replace(rewarded, channels={"progress": paid})

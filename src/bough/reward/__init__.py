@@ -1,10 +1,10 @@
 """Rewards: named channels of numbers at the nodes of trees."""
 
-from bough.reward.answer_guard import AnswerGuard
 from bough.reward.box_score import BoxScore
 from bough.reward.budget_reward import BudgetReward
 from bough.reward.diversity import Diversity
 from bough.reward.format import Format
+from bough.reward.format_constraint import FormatConstraint
 from bough.reward.invalid import InvalidAction
 from bough.reward.judged import Judged
 from bough.reward.length import Length
@@ -23,7 +23,7 @@ from bough.reward.stages import AnswerBleu, CalledTool, Finished, JudgedQuality,
 
 __all__ = [
     "AnswerBleu",
-    "AnswerGuard",
+    "FormatConstraint",
     "BoxScore",
     "BudgetReward",
     "CalledTool",

@@ -1,4 +1,4 @@
-"""Rewards that a teacher designs for a small process: informative ones, with the same best actions."""
+"""Rewards that a teacher designs for a small MDP: more informative ones, with the same optimal actions."""
 
 from dataclasses import dataclass
 from importlib import import_module
@@ -13,45 +13,45 @@ EQUAL = 1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class TabularProcess:
-    """A decision process of S states and A actions as tables.
+class TabularMdp:
+    """A Markov decision process of S states and A actions, as tables.
 
     Attributes:
-        reach: [S, A, S], the probability of each next state; what is missing to 1 ends the episode.
+        transition: [S, A, S], the probability of each next state; the rest to 1 is that of the end of the episode.
         reward: [S, A].
         start: [S], the probability of each first state.
         discount: In [0, 1).
     """
 
-    reach: Floats
+    transition: Floats
     reward: Floats
     start: Floats
     discount: float
 
     def __post_init__(self) -> None:
         states, actions = self.reward.shape
-        if self.reach.shape != (states, actions, states) or self.start.shape != (states,):
+        if self.transition.shape != (states, actions, states) or self.start.shape != (states,):
             raise ValueError(
-                f"TabularProcess: got reach {self.reach.shape}, reward {self.reward.shape} and start "
+                f"TabularMdp: got transition {self.transition.shape}, reward {self.reward.shape} and start "
                 f"{self.start.shape}; need [S, A, S], [S, A] and [S]"
             )
         if not 0 <= self.discount < 1:
-            raise ValueError(f"TabularProcess.discount: got {self.discount}; need a number from 0, below 1")
+            raise ValueError(f"TabularMdp.discount: got {self.discount}; need a number from 0, below 1")
 
-    def best_values(self, reward: Floats | None = None) -> Floats:
-        """[S, A]: the value of each action, then the best ones, for another reward [S, A] or its own."""
+    def optimal_q_values(self, reward: Floats | None = None) -> Floats:
+        """[S, A]: the optimal action values Q*, for another reward [S, A] or its own."""
         paid = self.reward if reward is None else reward
         value = np.zeros(paid.shape)
         for _ in range(100_000):
-            after = paid + self.discount * self.reach @ value.max(axis=1)
+            after = paid + self.discount * self.transition @ value.max(axis=1)
             if np.abs(after - value).max() < EQUAL / 100:
                 return after
             value = after
         return value
 
-    def best_actions(self, reward: Floats | None = None) -> Bools:
-        """[S, A]: whether each action is a best one of its state, for another reward or its own."""
-        value = self.best_values(reward)
+    def optimal_actions(self, reward: Floats | None = None) -> Bools:
+        """[S, A]: whether each action is optimal in its state, for another reward or its own."""
+        value = self.optimal_q_values(reward)
         return value >= value.max(axis=1, keepdims=True) - EQUAL * max(1.0, float(np.abs(value).max()))
 
 
@@ -89,7 +89,7 @@ class TeacherDesign:
         if not 0 < self.margin <= 1:
             raise ValueError(f"TeacherDesign.margin: got {self.margin}; need a number above 0, at most 1")
 
-    def __call__(self, process: TabularProcess, policy: Floats) -> Floats:
+    def __call__(self, process: TabularMdp, policy: Floats) -> Floats:
         """[S, A]: the designed reward, for the probabilities [S, A] of the learner's policy.
 
         Raises:
@@ -120,18 +120,18 @@ def _rest(chosen: Bools) -> list[int]:
 class _Program:
     """The linear program in the reward [S * A], and in the value [S] of the best actions under it."""
 
-    def __init__(self, process: TabularProcess, policy: Floats, horizon: int, margin: float) -> None:
+    def __init__(self, process: TabularMdp, policy: Floats, horizon: int, margin: float) -> None:
         states, actions = process.reward.shape
         self._shape, self._largest = (states, actions), float(np.abs(process.reward).max())
-        reach = process.reach.reshape(states * actions, states)
+        reach = process.transition.reshape(states * actions, states)
         # The rows of Q - V: the reward, plus the discounted value of the next state, less that of this one.
         here = np.repeat(np.eye(states), actions, axis=0)
         rows = np.hstack([np.eye(states * actions), process.discount * reach - here])
-        best = process.best_actions().reshape(-1)
-        gap = process.best_values()
+        best = process.optimal_actions().reshape(-1)
+        gap = process.optimal_q_values()
         lost = (gap.max(axis=1, keepdims=True) - gap).reshape(-1)
         self._equal, self._below, self._lost = rows[best], rows[~best], -margin * lost[~best]
-        self._goal = np.concatenate([_informativeness(process, policy, horizon), np.zeros(states)])
+        self._objective = np.concatenate([_informativeness(process, policy, horizon), np.zeros(states)])
 
     def solve(self, chosen: Bools) -> tuple[Floats, float]:
         """The best reward [S, A] that is 0 outside of the chosen states [S], and its informativeness."""
@@ -143,7 +143,7 @@ class _Program:
         except ImportError as error:
             raise ImportError("TeacherDesign: needs SciPy; pip install 'bough[design]'") from error
         solved = linprog(
-            -self._goal,
+            -self._objective,
             A_eq=self._equal,
             b_eq=np.zeros(len(self._equal)),
             A_ub=self._below,
@@ -156,18 +156,18 @@ class _Program:
         return np.asarray(solved.x[: states * actions]).reshape(states, actions), float(-solved.fun)
 
 
-def _informativeness(process: TabularProcess, policy: Floats, horizon: int) -> Floats:
+def _informativeness(process: TabularMdp, policy: Floats, horizon: int) -> Floats:
     """[S * A]: the coefficient of each reward in the informativeness."""
     states, actions = process.reward.shape
-    walk: Floats = (policy[:, :, None] * process.reach).sum(axis=1)
+    walk: Floats = (policy[:, :, None] * process.transition).sum(axis=1)
     visits: Floats = np.linalg.solve(np.eye(states) - process.discount * walk.T, process.start)
-    value = process.best_values()
+    value = process.optimal_q_values()
     true: Floats = value - value.max(axis=1, keepdims=True)
     true = true - (policy * true).sum(axis=1, keepdims=True)
     # A_h = Q_h - its mean under pi; the mean drops out, since `true` has mean 0 under pi.
     weight: Floats = (visits[:, None] * policy * true).reshape(-1)
     found: Floats = weight.copy()
-    step: Floats = weight @ process.reach.reshape(states * actions, states)
+    step: Floats = weight @ process.transition.reshape(states * actions, states)
     for _ in range(horizon - 1):
         found += process.discount * (step[:, None] * policy).reshape(-1)
         step = process.discount * step @ walk

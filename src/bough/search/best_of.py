@@ -20,29 +20,29 @@ class BestOf:
 
     Attributes:
         n: Maximum number of paths.
-        at_once: Number of concurrent paths; 1 where the tree has a budget of its own.
+        max_concurrent: Number of concurrent paths; 1 where the tree has a budget of its own.
         judge: Evaluates ended paths; None for 1 at the environment's success, else 0.
         vote: Whether paths with the same last action vote together; for tasks whose last action is the answer.
         stop_value: A path with this value is the last; None for all n paths.
     """
 
     n: int = 8
-    at_once: int = 8
+    max_concurrent: int = 8
     judge: Evaluate | None = None
     vote: bool = False
     stop_value: float | None = 1.0
 
     def __post_init__(self) -> None:
-        if self.n < 1 or self.at_once < 1:
-            raise ValueError(f"BestOf: got n={self.n}, at_once={self.at_once}; need at least 1 of each")
+        if self.n < 1 or self.max_concurrent < 1:
+            raise ValueError(f"BestOf: got n={self.n}, max_concurrent={self.max_concurrent}; need at least 1 of each")
 
     async def __call__(self, rollout: Rollout) -> None:
         """Grow the tree."""
         tree = SearchTree(rollout, await rollout.root(), success_value=None if self.judge else 1.0, failure_value=0.0)
         try:
-            at_once = 1 if rollout.budget.bounded else self.at_once
-            for begun in range(0, self.n, at_once):
-                count = min(at_once, self.n - begun)
+            max_concurrent = 1 if rollout.budget.bounded else self.max_concurrent
+            for begun in range(0, self.n, max_concurrent):
+                count = min(max_concurrent, self.n - begun)
                 some = await tree.together(tree.roll_out(tree.root) for _ in range(count))
                 for end in (each for each in some if each is not None):
                     value = tree.end_value(end)

@@ -71,7 +71,7 @@ class RewardModelRating:
         return model.probabilities([step_texts(tree, draft)[-1] for draft in drafts]).tolist()
 
 
-def best_of_n(folder: str, n: int = 8, by: PathScore = "min", vote: bool = False, at_once: int = 8) -> BestOf:
+def best_of_n(folder: str, n: int = 8, by: PathScore = "min", vote: bool = False, max_concurrent: int = 8) -> BestOf:
     """Best of n by a learned reward: the path of the highest score among n samples.
 
     Args:
@@ -79,11 +79,13 @@ def best_of_n(folder: str, n: int = 8, by: PathScore = "min", vote: bool = False
         n: Number of paths.
         by: How the steps make the score of their path: "mean", "min", "last" or "product".
         vote: Whether paths with the same last action add their scores; for tasks whose last action is the answer.
-        at_once: Number of concurrent paths.
+        max_concurrent: Number of concurrent paths.
 
     Try: `bough search runs/grpo_sokoban 'best_of_n(folder="prm",by=mean)'`
     """
-    return BestOf(n=n, at_once=at_once, judge=RewardModelValue(folder=folder, by=by), vote=vote, stop_value=None)
+    return BestOf(
+        n=n, max_concurrent=max_concurrent, judge=RewardModelValue(folder=folder, by=by), vote=vote, stop_value=None
+    )
 
 
 def step_texts(tree: SearchTree, draft: PendingAction) -> list[Ints]:

@@ -20,17 +20,17 @@ def mask_observation(renderer: Renderer, tokens: Tokens, masked: Masked) -> Toke
         masked: The observation and the messages in its place.
     """
     seen = tokens[len(tokens) - masked.last :]
-    told = Message(role="assistant", content=renderer.text(masked.action), tokens=masked.action)
-    other = renderer.extend((Message(role="user", content=""), told, *masked.messages), masked.tools)
+    action = Message(role="assistant", content=renderer.text(masked.action), tokens=masked.action)
+    other = renderer.extend((Message(role="user", content=""), action, *masked.messages), masked.tools)
     if other is None:
         return tokens
     begin = _common(seen, other)
     end = _common(seen[begin:][::-1], other[begin:][::-1])
-    room, text = len(seen) - begin - end, other[begin : len(other) - end]
-    if room and not text:
+    count, text = len(seen) - begin - end, other[begin : len(other) - end]
+    if count and not text:
         # The observation holds the other text and more: what it ends with fills the place.
         text = other[max(0, begin - 1) : begin]
-    filled = (*text, *text[-1:] * (room - len(text)))[:room]
+    filled = (*text, *text[-1:] * (count - len(text)))[:count]
     return (*tokens[: len(tokens) - masked.last + begin], *filled, *seen[len(seen) - end :])
 
 

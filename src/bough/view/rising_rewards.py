@@ -1,4 +1,4 @@
-"""Reward channels that rise while success does not: what a hacked reward looks like."""
+"""Reward channels that rise while success does not: a sign of reward hacking."""
 
 import math
 from collections.abc import Mapping, Sequence

@@ -7,7 +7,7 @@ from typing import get_args
 
 import numpy as np
 
-from bough.policy.reward_model.labels import Steps
+from bough.policy.reward_model.labels import LabelledSteps
 from bough.tree import Bools, Floats, PathScore, path_score
 
 BINS = 10
@@ -87,7 +87,7 @@ class Calibration:
         return "\n".join(lines)
 
 
-def calibrate(steps: Steps, probability: Floats) -> Calibration:
+def calibrate(steps: LabelledSteps, probability: Floats) -> Calibration:
     """The report on steps with their probabilities [n]."""
     known = ~np.isnan(steps.label)
     table, error = reliability(probability[known], steps.label[known])
@@ -150,9 +150,9 @@ def platt(score: Floats, label: Floats, steps: int = 50, ridge: float = 1e-3) ->
     start = np.asarray([1.0, 0.0])
     weight = start.copy()
     for _ in range(steps):
-        chance = sigmoid(design @ weight)
-        gradient = design.T @ (chance - label) / len(label) + ridge * (weight - start)
-        curvature = (design * (chance * (1 - chance))[:, None]).T @ design / len(label) + ridge * np.eye(2)
+        probability = sigmoid(design @ weight)
+        gradient = design.T @ (probability - label) / len(label) + ridge * (weight - start)
+        curvature = (design * (probability * (1 - probability))[:, None]).T @ design / len(label) + ridge * np.eye(2)
         step = np.linalg.solve(curvature, gradient)
         # Newton's step is shortened where the score is far from linear.
         weight -= step / max(1.0, float(np.abs(step).max()))

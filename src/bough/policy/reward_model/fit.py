@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from bough.policy.reward_model.labels import NothingToLearn, Steps
+from bough.policy.reward_model.labels import LabelledSteps, NothingToLearn
 from bough.policy.reward_model.network import RewardNetwork, new_network, rows_of
 from bough.policy.reward_model.settings import RewardModel
 from bough.tree import Ints
@@ -15,7 +15,7 @@ from bough.tree import Ints
 functional: Any = nn.functional
 
 
-def fit(steps: Steps, settings: RewardModel, *, vocab_tokens: int, device: str) -> RewardNetwork:
+def fit(steps: LabelledSteps, settings: RewardModel, *, vocab_tokens: int, device: str) -> RewardNetwork:
     """A network trained on the labels, or on the pairs, of steps. The same arguments give the same network.
 
     Raises:
@@ -41,7 +41,7 @@ def fit(steps: Steps, settings: RewardModel, *, vocab_tokens: int, device: str) 
     return network.requires_grad_(False)
 
 
-def check_labels(steps: Steps, settings: RewardModel) -> None:
+def check_labels(steps: LabelledSteps, settings: RewardModel) -> None:
     """Check that there is something to learn from.
 
     Raises:
@@ -64,14 +64,14 @@ def check_labels(steps: Steps, settings: RewardModel) -> None:
         )
 
 
-def label_loss(network: RewardNetwork, steps: Steps, some: Ints) -> Tensor:
+def label_loss(network: RewardNetwork, steps: LabelledSteps, some: Ints) -> Tensor:
     """The mean binary cross-entropy of the steps `some`."""
     score = network([steps.text[at] for at in some.tolist()])
     label = torch.as_tensor(steps.label[some], dtype=score.dtype, device=score.device)
     return functional.binary_cross_entropy_with_logits(score, label)
 
 
-def pair_loss(network: RewardNetwork, steps: Steps, some: Ints) -> Tensor:
+def pair_loss(network: RewardNetwork, steps: LabelledSteps, some: Ints) -> Tensor:
     """The mean of -log sigmoid(s+ - s-) over the pairs `some`."""
     sides = np.concatenate([steps.better[some], steps.worse[some]])
     once, place = np.unique(sides, return_inverse=True)
@@ -80,7 +80,7 @@ def pair_loss(network: RewardNetwork, steps: Steps, some: Ints) -> Tensor:
     return -functional.logsigmoid(better - worse).mean()
 
 
-def _row_groups(steps: Steps) -> Sequence[Ints]:
+def _row_groups(steps: LabelledSteps) -> Sequence[Ints]:
     """The labelled steps by the row in which they are read together."""
     known = np.flatnonzero(~np.isnan(steps.label))
     row = rows_of([steps.text[at] for at in known.tolist()]).row
@@ -88,7 +88,7 @@ def _row_groups(steps: Steps) -> Sequence[Ints]:
     return np.split(known[order], np.flatnonzero(np.diff(row[order])) + 1)
 
 
-def _pair_groups(steps: Steps) -> Sequence[Ints]:
+def _pair_groups(steps: LabelledSteps) -> Sequence[Ints]:
     """Each pair alone."""
     return [np.asarray([at]) for at in range(len(steps.better))]
 

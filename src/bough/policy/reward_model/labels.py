@@ -38,7 +38,7 @@ class NothingToLearn(ValueError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Steps:
+class LabelledSteps:
     """n steps, each text once for each task, and P completions of tasks.
 
     Attributes:
@@ -63,12 +63,12 @@ class Steps:
     path_task: Ints
     success: Bools
 
-    def of_tasks(self, chosen: Bools) -> "Steps":
+    def of_tasks(self, chosen: Bools) -> "LabelledSteps":
         """The steps of some tasks [tasks]; indices of tasks stay."""
         kept = chosen[self.task]
         place = np.cumsum(kept) - 1
         pairs, paths = kept[self.better], np.flatnonzero(chosen[self.path_task]).tolist()
-        return Steps(
+        return LabelledSteps(
             text=tuple(each for each, keep in zip(self.text, kept.tolist(), strict=True) if keep),
             label=self.label[kept],
             task=self.task[kept],
@@ -117,7 +117,7 @@ class _Table:
             step.total, step.weight = step.total + weight * label, step.weight + weight
 
 
-def steps_of(trees: Sequence[Tree], settings: RewardModel) -> Steps:
+def steps_of(trees: Sequence[Tree], settings: RewardModel) -> LabelledSteps:
     """The labelled steps of trees.
 
     Raises:
@@ -136,7 +136,7 @@ def steps_of(trees: Sequence[Tree], settings: RewardModel) -> Steps:
             f"{settings.estimate!r}; need labels in [0, 1]: estimate='share', or labels='pairs'"
         )
     better, worse = _pairs(found, label, settings.gap)
-    return Steps(
+    return LabelledSteps(
         text=tuple(each.text for each in found),
         label=label,
         task=np.asarray([each.task for each in found], dtype=np.int64),
@@ -159,7 +159,7 @@ def turn_texts(tree: Tree, view: PathView) -> dict[int, tuple[Ints, int]]:
     return found
 
 
-def split_tasks(steps: Steps, share: float, seed: int) -> Bools:
+def split_tasks(steps: LabelledSteps, share: float, seed: int) -> Bools:
     """[tasks] bool: the held-out tasks, at least one and not all.
 
     Raises:

@@ -8,7 +8,7 @@ import numpy as np
 from bough.policy.reward_model.calibration import calibrate, platt, sigmoid
 from bough.policy.reward_model.fit import check_labels, fit
 from bough.policy.reward_model.folder import Decode, TrainedRewardModel, fingerprint
-from bough.policy.reward_model.labels import Steps, split_tasks, steps_of
+from bough.policy.reward_model.labels import LabelledSteps, split_tasks, steps_of
 from bough.policy.reward_model.settings import RewardModel
 from bough.tree import Floats, Tree
 
@@ -51,7 +51,7 @@ def train_on(
     return replace(model, report=calibrate(held, sigmoid(scale * network.scores(held.text) + shift)))
 
 
-def _unit(steps: Steps, score: Floats) -> tuple[float, float]:
+def _unit(steps: LabelledSteps, score: Floats) -> tuple[float, float]:
     """Scale and shift of a ranker's probability, from the labels of its training steps."""
     known = ~np.isnan(steps.label)
     return platt(score[known], np.clip(steps.label[known], 0.0, 1.0))

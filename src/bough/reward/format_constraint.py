@@ -1,4 +1,4 @@
-"""A guard of the form of whole paths, against hacks of judges of steps."""
+"""A constraint on the format of whole paths, against paths that exploit a judge of steps."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -10,11 +10,11 @@ from bough.tree import Floats, Kind, PayRange, Tree, counted, path, text_in
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AnswerGuard:
-    """Channel "guard": 1 at the end of a path of valid form, else 0: SPARK's format constraint (arXiv 2512.03244).
+class FormatConstraint:
+    """Channel "format_constraint": 1 at the end of a path that meets it, else 0: SPARK's constraint (arXiv 2512.03244).
 
-    A path has the form if `answer` occurs once in its actions, and at the end of the last one; if it has `least_steps`
-    to `most_steps` turns; and if no turn has more than `step_tokens` tokens. Refused are three hacks:
+    A path meets it if `answer` occurs once in its actions, and at the end of the last one; if it has `least_steps`
+    to `most_steps` turns; and if no turn has more than `step_tokens` tokens. It refuses three exploits:
 
         a second, solved problem after the answer     two answers, or text after the answer
         many trivial steps, which dilute a wrong one  more than `most_steps`
@@ -38,22 +38,24 @@ class AnswerGuard:
         try:
             re.compile(self.answer)
         except re.error as error:
-            raise ValueError(f"AnswerGuard.answer: got {self.answer!r} ({error}); need a regular expression") from error
+            raise ValueError(
+                f"FormatConstraint.answer: got {self.answer!r} ({error}); need a regular expression"
+            ) from error
         most = self.least_steps if self.most_steps is None else self.most_steps
         if self.least_steps < 1 or most < self.least_steps or (self.step_tokens is not None and self.step_tokens < 1):
             raise ValueError(
-                f"AnswerGuard: got least_steps={self.least_steps}, most_steps={self.most_steps}, step_tokens="
+                f"FormatConstraint: got least_steps={self.least_steps}, most_steps={self.most_steps}, step_tokens="
                 f"{self.step_tokens}; need at least 1, at least least_steps, and at least 1"
             )
 
     @property
     def pays(self) -> Mapping[str, PayRange]:
         """0 or `weight`."""
-        return {"guard": PayRange.of(0, 1, weight=self.weight, per="path")}
+        return {"format_constraint": PayRange.of(0, 1, weight=self.weight, per="path")}
 
     def __call__(self, group: Sequence[Tree]) -> list[Mapping[str, Floats]]:
         """Pays at the leaves of counted paths."""
-        return [{"guard": self.weight * self._pay(tree)} for tree in group]
+        return [{"format_constraint": self.weight * self._pay(tree)} for tree in group]
 
     def _pay(self, tree: Tree) -> Floats:
         paid = np.zeros(tree.nodes)
