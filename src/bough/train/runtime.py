@@ -25,8 +25,9 @@ from bough.train.checkpointable import Checkpointable
 from bough.train.earlier import EarlierWeights
 from bough.train.event_loop import run_coroutine
 from bough.train.health import check_paths, count_solved
+from bough.train.judge_versions import JudgeVersions
 from bough.train.message_trees import message_trees
-from bough.train.models import EarlierVersion, role_model
+from bough.train.models import EarlierVersion, JudgeWeights, role_model
 from bough.train.opening import TimedHost, draw_tasks, open_run
 from bough.train.processes import leading_rank, make_host
 from bough.train.run import Run
@@ -104,6 +105,11 @@ class Runtime:
         self.models = {role: role_model(source, main.policy, own) for role, source in run.models.items()}
         self.seat_models = {seat: role_model(source, main.policy, own) for seat, source in seat_sources(run).items()}
         self.earlier = self._earlier()
+        self.judges = [
+            JudgeVersions(model.engine, self.policy, main.hooks.members)
+            for role, model in self.models.items()
+            if isinstance(run.models[role], JudgeWeights) and isinstance(model.engine, GatedEngine)
+        ]
 
     def _earlier(self) -> dict[str, EarlierWeights]:
         """The earlier versions of the policy among the models, by the name of their state in a checkpoint."""
@@ -124,6 +130,8 @@ class Runtime:
         """
         for each in self.earlier.values():
             await each.begin_step(number, self.main.learner.updates)
+        for judge in self.judges:
+            await judge.begin_step()
         if self.run.world.execution.staleness <= 1:
             self.reset_caches()
 
