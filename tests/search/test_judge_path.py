@@ -3,7 +3,6 @@
 import asyncio
 from dataclasses import replace
 
-import pytest
 from tests.appraise.test_appraisers import says
 from tests.explore.stage import Letters, runner
 from tests.search.game import Game, answer
@@ -37,10 +36,10 @@ def grow(verdicts: list[str], letters: str) -> tuple[Tree, list[str]]:
 def test_the_best_verdict_wins_and_the_question_is_that_of_training() -> None:
     tree, asked = grow(["[1, 0] no", "[1, 1] yes", "[1, 0] yes"], "abbaaa")
     assert answer(tree) == ["b", "a"]
+    other, _ = grow(["[1, 1] no", "[0, 0] yes", "[0, 1] no"], "abbaaa")
+    assert answer(other) == ["b", "a"], ".6 for a right result exceeds .4 for right steps"
     ends = counted(tree).tolist()
     steps = {leaf: [node for node in path(tree, leaf).tolist() if node in acts(tree)] for leaf in ends}
-    values = [float(tree.value[steps[leaf][-1]]) for leaf in ends]
-    assert sorted(values) == pytest.approx([0.2, 0.8, 1.0])
     asks = Verifications(role="judge", n=1)
     trained = {asks.question(tree, leaf, steps[leaf]).text for leaf in ends}
     assert all(any(question in prompt for prompt in asked) for question in trained)

@@ -27,7 +27,7 @@ def spark(
 
     The paper's judge is trained before, on labels: the majority of 16 verifications of each path by a larger model.
     With `trains_judge` a run does that, and leaves the policy as it is: a copy of the policy imitates the verifications
-    all of whose verdicts are the majority's. The next run asks this judge, frozen:
+    all of whose verdicts are the majority's. In the next run this judge is frozen:
 
         bough train 'spark(role=verifier,n=16,trains_judge=true)' --on frozenlake name=judge
             models='{verifier: StartingWeights}'

@@ -46,7 +46,7 @@ class TrainedJudge:
 
     The model that answers is that of the role of `verifications`. With `JudgeWeights` it is this judge, which so
     evolves with the policy: it verifies the paths of a step with the weights after the step before. With another
-    model this judge learns from that one, and a later run asks it by `FrozenCheckpoint(run=..., judge=true)`.
+    model this judge learns from that one; `FrozenCheckpoint(run=..., judge=true)` is the judge for a later run.
 
     Metrics: `judge/answers` that were parsed, `judge/chosen` of them; `judge/loss` before the first update of the step.
 

@@ -25,9 +25,8 @@ from bough.train.checkpointable import Checkpointable
 from bough.train.earlier import EarlierWeights
 from bough.train.event_loop import run_coroutine
 from bough.train.health import check_paths, count_solved
-from bough.train.judge_versions import JudgeVersions
 from bough.train.message_trees import message_trees
-from bough.train.models import EarlierVersion, JudgeWeights, role_model
+from bough.train.models import EarlierVersion, role_model
 from bough.train.opening import TimedHost, draw_tasks, open_run
 from bough.train.processes import leading_rank, make_host
 from bough.train.run import Run
@@ -100,23 +99,17 @@ class Runtime:
         if trains and run.world.execution.ranks > 1:
             self.ranks = leading_rank(run, self.notify)
         self.trained = self._trained(assets)
-        main = self.main
-        own = RoleModel(engine=main.gated, renderer=main.policy.renderer)
+        own, main = RoleModel(engine=self.main.gated, renderer=self.policy.renderer), self.main
         self.models = {role: role_model(source, main.policy, own) for role, source in run.models.items()}
         self.seat_models = {seat: role_model(source, main.policy, own) for seat, source in seat_sources(run).items()}
         self.earlier = self._earlier()
-        self.judges = [
-            JudgeVersions(model.engine, self.policy, main.hooks.members)
-            for role, model in self.models.items()
-            if isinstance(run.models[role], JudgeWeights) and isinstance(model.engine, GatedEngine)
-        ]
+        self.judges = judge_versions(run.models, self.models, self.policy, main.hooks.members)
 
     def _earlier(self) -> dict[str, EarlierWeights]:
         """The earlier versions of the policy among the models, by the name of their state in a checkpoint."""
         run = self.run
         models = {f"earlier-role-{role}": (source, self.models[role]) for role, source in run.models.items()}
-        sources = seat_sources(run)
-        models |= {f"earlier-seat-{seat}": (sources[seat], model) for seat, model in self.seat_models.items()}
+        models |= {f"earlier-seat-{seat}": (each, self.seat_models[seat]) for seat, each in seat_sources(run).items()}
         return {
             name: EarlierWeights(source.every, model.engine, self.policy)
             for name, (source, model) in models.items()
@@ -128,10 +121,8 @@ class Runtime:
 
         Caches that are in use, because trees grow over several steps, stay.
         """
-        for each in self.earlier.values():
+        for each in (*self.earlier.values(), *self.judges):
             await each.begin_step(number, self.main.learner.updates)
-        for judge in self.judges:
-            await judge.begin_step()
         if self.run.world.execution.staleness <= 1:
             self.reset_caches()
 
