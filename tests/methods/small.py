@@ -17,7 +17,7 @@ from bough.policy import FrozenCritic, LearnedSteps, ProgressReward, Tiny, Utter
 from bough.rollout import Explorer, PendingAction, Rollout
 from bough.search import Judge, Search, SearchNode, SearchTree
 from bough.store import Checkpoints, read_metrics
-from bough.train import Checkpointing, Evaluation, Run, Tasks, Warmup, start
+from bough.train import Checkpointing, Evaluation, Run, Tasks, TrainedJudge, Warmup, start
 from bough.tree import Floats, Kind, Tree, counted, path
 
 SHOWN = Warmup(demonstrations=6, epochs=12, learning_rate=1e-2, batch_tokens=128)
@@ -132,6 +132,8 @@ def _readable(appraiser: Appraiser) -> Appraiser:
 
 
 def _small_hook(hook: HookRecipe) -> HookRecipe:
+    if isinstance(hook, TrainedJudge):
+        return replace(hook, verifications=replace(hook.verifications, read=FourSteps(), max_tokens=4))
     if isinstance(hook, LearnedSteps):
         return replace(hook, model=replace(hook.model, layers=1, width=16, heads=2, epochs=1, gap=0.01), warmup_steps=1)
     return (

@@ -102,7 +102,8 @@ class Verifications:
         on_steps: dict[int, list[bool]] = {node: [] for leaf in asked for node in steps[leaf]}
         missing: dict[int, Verdict] = {}
         for leaf, replies in zip(asked, answers, strict=True):
-            parsed = [self._parsed(reply, len(steps[leaf])) for reply in replies]
+            read = [self.parsed(reply.text, len(steps[leaf])) for reply in replies]
+            parsed = [each if reply.verdict is Verdict.OK else None for each, reply in zip(read, replies, strict=True)]
             known = [found for found in parsed if found is not None]
             for right, _ in known:
                 for node, verdict in zip(steps[leaf], right, strict=True):
@@ -115,14 +116,30 @@ class Verifications:
             on_results[leaf] = replace(entry, questions=len(replies), tokens=tokens, texts=texts)
         return on_results, {node: _majority(votes, missing[node]) for node, votes in sorted(on_steps.items())}
 
-    def _parsed(self, reply: Reply, steps: int) -> Verification | None:
-        found = self.read(reply.text) if reply.verdict is Verdict.OK else None
-        return found if found is not None and len(found[0]) == steps else None
-
     async def _path(self, tree: Tree, leaf: int, steps: Sequence[int], ask: AskModels) -> list[Reply]:
-        shown = [f"{number}. {path_fields(tree, node)['answer']}" for number, node in enumerate(steps, start=1)]
-        question = question_of(self, self.prompt.format_map(path_fields(tree, leaf) | {"steps": "\n".join(shown)}))
+        question = self.question(tree, leaf, steps)
         return await each(ask(replace(question, vote=vote)) for vote in range(self.n))
+
+    def question(self, tree: Tree, leaf: int, steps: Sequence[int]) -> Question:
+        """The question about a path.
+
+        Args:
+            tree: The tree.
+            leaf: The leaf of the path.
+            steps: The last `ACTION` nodes of the turns of the path (`acts`).
+        """
+        shown = [path_fields(tree, node)["answer"] for node in steps]
+        return question_of(self, self.text(path_fields(tree, leaf), shown))
+
+    def text(self, fields: Mapping[str, str], steps: Sequence[str]) -> str:
+        """The text of the question, from the fields of the path (`path_fields`) and the texts of its steps."""
+        shown = "\n".join(f"{number}. {step}" for number, step in enumerate(steps, start=1))
+        return self.prompt.format_map({**fields, "steps": shown})
+
+    def parsed(self, text: str, steps: int) -> Verification | None:
+        """The verdicts of an answer about a path of `steps` steps; None for another number of verdicts, or none."""
+        found = self.read(text)
+        return found if found is not None and len(found[0]) == steps else None
 
 
 def _majority(votes: Sequence[bool], missing: Verdict) -> Entry:

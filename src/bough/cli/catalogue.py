@@ -60,7 +60,7 @@ PIECES: dict[str, Room] = {
     "read": ("Parts of judges: answers of engines", ("bough.appraise",), Reader),
     "appraise": ("Appraisers", ("bough.appraise", "bough.policy"), Appraiser),
     "reward": ("Rewards", ("bough.reward",), Reward),
-    "hooks": ("Hooks", ("bough.hooks", "bough.policy"), HookRecipe),
+    "hooks": ("Hooks", ("bough.hooks", "bough.policy", "bough.train"), HookRecipe),
     "credit": ("Credit", ("bough.credit",), Credit),
     "curate": ("Filters", ("bough.curate",), Filter),
     "revise": ("Demonstrations from trees", ("bough.train",), PathRewriter),

@@ -114,6 +114,11 @@ def _no_tokens(text: str) -> Sequence[int]:
     raise StageError(f"PolicyAccess.tokens: got the text {text!r} and no policy; need a run")
 
 
+def _no_conversation(system: str, question: str, answer: str) -> tuple[Sequence[int], Sequence[int]] | None:
+    del system, question
+    raise StageError(f"PolicyAccess.conversation: got the answer {answer!r} and no policy; need a run")
+
+
 def _no_copy(learning_rate: float, clip_norm: float) -> PolicyCopy:
     del learning_rate, clip_norm
     raise StageError("PolicyAccess.copy: got no policy; need a run")
@@ -133,6 +138,8 @@ class PolicyAccess:
         mean_states: [n, W], the means of the present policy's last hidden states over n texts, each from its token
             with this number on.
         tokens: The tokens of a text.
+        conversation: The tokens of a prompt of a system prompt and a question, and those of an answer to it with its
+            stop token; None when both together exceed the model's context.
     """
 
     reference_states: Callable[[Texts], Tensor]
@@ -142,6 +149,7 @@ class PolicyAccess:
     copy: Callable[[float, float], PolicyCopy] = _no_copy
     mean_states: Callable[[Texts, Sequence[int]], Floats] = _no_states
     tokens: Callable[[str], Sequence[int]] = _no_tokens
+    conversation: Callable[[str, str, str], tuple[Sequence[int], Sequence[int]] | None] = _no_conversation
 
 
 @runtime_checkable
@@ -219,6 +227,11 @@ class Hooks:
     def ready(self) -> bool:
         """Whether all hooks are ready."""
         return all(each.ready for each in self._members.values())
+
+    @property
+    def members(self) -> tuple[BatchHook, ...]:
+        """The hooks, in order."""
+        return tuple(self._members.values())
 
     @property
     def memories(self) -> dict[str, "HookState"]:

@@ -4,7 +4,7 @@ from bough.appraise import Verifications
 from bough.credit import Verified
 from bough.credit.verified import Design
 from bough.reward import FormatConstraint, Judged
-from bough.train import Run, World
+from bough.train import Run, TrainedJudge, World
 from bough.tree.needs import POLICY
 
 
@@ -17,18 +17,32 @@ def spark(
     answer: str = "",
     least_steps: int = 1,
     most_steps: int | None = None,
+    trains_judge: bool = False,
 ) -> Run:
     """SPARK (arXiv 2512.03244): a judge's verdicts on results and steps are the only reward, under a format constraint.
 
     Assumes a frozen judge that verifies steps: set `role` and `models`, such as `FrozenCheckpoint`. With the policy as
     its own judge, the default, the reward moves with the policy, which collapses in the paper. `n` verifications vote.
     `answer` is a regular expression of the form of answers. The world's rewards stay as metrics, without an effect.
-    The paper trains its judge on the majority of 16 verifications by a larger model; here `n=16` asks that model.
+
+    The paper's judge is trained before, on labels: the majority of 16 verifications of each path by a larger model.
+    With `trains_judge` a run does that, and leaves the policy as it is: a copy of the policy imitates the verifications
+    all of whose verdicts are the majority's. In the next run this judge is frozen:
+
+        bough train 'spark(role=verifier,n=16,trains_judge=true)' --on frozenlake name=judge
+            models='{verifier: StartingWeights}'
+        bough train 'spark(role=judge)' --on frozenlake models='{judge: FrozenCheckpoint(run=runs/judge, judge=true)}'
+
+    At inference the judge chooses the best of several paths:
+
+        bough search RUN 'best_by_judge(n=8)' models='{judge: FrozenCheckpoint(run=runs/judge, judge=true)}'
 
     Try: `bough train 'spark(role=judge)' --on frozenlake models='{judge: StartingWeights}'`
     """
+    asks = Verifications(role=role, n=n)
     return world.run(
-        appraisers=(Verifications(role=role, n=n),),
+        appraisers=(asks,),
+        hooks=(TrainedJudge(verifications=asks, agreement="majority", alone=True),) if trains_judge else (),
         rewards=(
             *world.rewards,
             Judged(column="verdict"),

@@ -7,22 +7,32 @@ from bough.credit import SolverAndJudge
 from bough.curate import NonZeroAdvantage
 from bough.objective import WDpo
 from bough.reward import Judged
-from bough.train import Run, World
+from bough.train import JudgeWeights, Run, StartingWeights, TrainedJudge, World
 from bough.tree.needs import POLICY
 
 
-def step_orlm(world: World, *, role: str = POLICY, n: int = 1, beta: float = 0.1) -> Run:
+def step_orlm(world: World, *, role: str = "judge", n: int = 1, beta: float = 0.1, evolves: bool = True) -> Run:
     """StepORLM (arXiv 2509.22558): pairs of paths by the solver's verdict, then by a judge of steps; weighted DPO.
 
-    Assumes success as an exact verdict, several paths of a task, and a judge of whole paths. The loss has no reference,
-    so the learning rate is a quarter of the world's. Experimental: by default the policy is its own judge, and the
-    judge improves with it by their shared weights; the paper's is a model of its own, trained on its critiques that
-    agree with the solver, in three rounds. A judge set by `role` and `models` is frozen.
+    Assumes success as an exact verdict, and several paths of a task. The judge is a second model with weights of its
+    own: a copy of the policy after the warm-up that imitates those of its verifications whose verdict on the result is
+    the solver's, after every batch; the paper trains both in three rounds. With `evolves=false` it is frozen, by
+    default the weights before the warm-up; with `role=policy` the policy is its own judge. The loss has no reference,
+    so the learning rate is a quarter of the world's. Experimental: not compared with the paper's results.
 
-    Try: `bough train 'step_orlm(role=judge)' --on linear_programs models='{judge: StartingWeights}'`
+    Try: `bough train step_orlm --on linear_programs`, or with a frozen judge
+    `bough train 'step_orlm(evolves=false)' --on linear_programs models='{judge: FrozenCheckpoint(run=RUN)}'`
+
+    At inference the judge chooses the best of 4 paths:
+
+        bough search RUN 'best_by_judge(n=4)' models='{judge: FrozenCheckpoint(run=RUN, judge=true)}'
     """
+    asks = Verifications(role=role, n=n)
+    own = role != POLICY
     return world.run(
-        appraisers=(Verifications(role=role, n=n),),
+        appraisers=(asks,),
+        hooks=(TrainedJudge(verifications=asks),) if own and evolves else (),
+        models={role: JudgeWeights() if evolves else StartingWeights()} if own else {},
         rewards=(*world.rewards, Judged(column="steps")),
         credit=SolverAndJudge(),
         objective=WDpo(beta=beta, most=1.0, reference=False),

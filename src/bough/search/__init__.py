@@ -40,6 +40,7 @@ from bough.search.ideas import Ideas
 from bough.search.imagine import Imagine, WebDreamer
 from bough.search.introspect import Introspect
 from bough.search.judge import Confidence, Judge, JudgeAction
+from bough.search.judge_path import JudgePath, best_by_judge
 from bough.search.kinds import SampleKinds
 from bough.search.lats import lats
 from bough.search.learnat import learnat
@@ -125,6 +126,7 @@ __all__ = [
     "Introspect",
     "Judge",
     "JudgeAction",
+    "JudgePath",
     "KindHint",
     "KnownActions",
     "Level",
@@ -198,6 +200,7 @@ __all__ = [
     "ats",
     "beam",
     "best_first",
+    "best_by_judge",
     "best_of_n",
     "bfs_prover",
     "bfs_prover_v2",

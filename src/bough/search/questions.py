@@ -19,6 +19,12 @@ Answer = TypeVar("Answer")
 
 def story(tree: SearchTree, node: SearchNode) -> dict[str, str]:
     """The prompt fields of a node's state, or of the state before its action if it is not executed."""
+    past, observation = turns_to(tree, node)
+    return prompts.story(instructions_in(tree.rollout.builder.nodes[0].info), past, observation)
+
+
+def turns_to(tree: SearchTree, node: SearchNode) -> tuple[list[tuple[str, str]], str]:
+    """The pairs of observation and action, and the observation after them, of the state that `story` describes."""
     nodes, draft = tree.rollout.builder.nodes, node.draft
     if node.ended and draft is not None:
         past = turn_texts(draft.cursor.past)
@@ -30,11 +36,11 @@ def story(tree: SearchTree, node: SearchNode) -> dict[str, str]:
             cursor = draft.cursor
         if cursor is None:
             raise ValueError(
-                f"story: got {node}, without a state or an action; need the root, or a node with an action"
+                f"turns_to: got {node}, without a state or an action; need the root, or a node with an action"
             )
         past = turn_texts(cursor.past)
         observation = plain_text(cursor.state.observation)
-    return prompts.story(instructions_in(nodes[0].info), past, observation)
+    return past, observation
 
 
 def place(node: SearchNode) -> tuple[int, ...]:

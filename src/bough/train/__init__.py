@@ -9,11 +9,13 @@ from bough.lazy import lazy_names, make_callable
 from bough.learner import Optimizer
 from bough.train.evaluation import HeldoutResult, measure
 from bough.train.health import NoLearningSignal
+from bough.train.judge import TrainedJudge
 from bough.train.models import (
     CurrentPolicy,
     EarlierVersion,
     FrozenCheckpoint,
     FrozenModel,
+    JudgeWeights,
     ModelSource,
     StartingWeights,
 )
@@ -58,6 +60,7 @@ __all__ = [
     "FrozenPolicy",
     "Health",
     "HeldoutResult",
+    "JudgeWeights",
     "Method",
     "ModelSource",
     "NoLearningSignal",
@@ -78,6 +81,7 @@ __all__ = [
     "SeatPolicy",
     "StartingWeights",
     "Tasks",
+    "TrainedJudge",
     "Warmup",
     "World",
     "load_run",

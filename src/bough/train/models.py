@@ -11,6 +11,7 @@ from bough.engine import Local, OwnModel
 from bough.engine.gated import GatedEngine
 from bough.rollout import RoleModel
 from bough.store import Checkpoints, RunDirectory
+from bough.train.judge import judge_weights
 from bough.train.settings import EngineRecipe, PolicyRecipe
 
 if TYPE_CHECKING:
@@ -96,6 +97,31 @@ class EarlierVersion:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeWeights:
+    """The judge that the hook `TrainedJudge` of the run trains: it takes the hook's weights before every step.
+
+    Before the hook's first batch it has the policy's weights.
+
+    Attributes:
+        engine: Generates the answers.
+    """
+
+    engine: EngineRecipe = Local()
+
+    def open_model(self, policy: "Policy | None", own: RoleModel) -> RoleModel:
+        """A copy of the policy; `bough.train.judge_versions` refreshes it.
+
+        Raises:
+            ConfigError: when the agent is a server, whose weights are not here.
+        """
+        del own
+        if policy is None:
+            raise ConfigError("JudgeWeights: got a server as policy; need OpenAi(...) or a folder")
+        gated = GatedEngine(self.engine.build(policy))
+        return RoleModel(engine=gated, renderer=policy.renderer, name="trained judge")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FrozenModel:
     """A model of a folder, frozen.
 
@@ -120,11 +146,13 @@ class FrozenCheckpoint:
     Attributes:
         run: The run's directory.
         step: The step of the checkpoint; None for the newest complete one.
+        judge: Whether to take the judge that the hook `TrainedJudge` of the run trained, in place of the policy.
         engine: Generates the answers.
     """
 
     run: str
     step: int | None = None
+    judge: bool = False
     engine: EngineRecipe = Local()
 
     def open_model(self, policy: "Policy | None", own: RoleModel) -> RoleModel:
@@ -132,7 +160,7 @@ class FrozenCheckpoint:
 
         Raises:
             StoreError: when there is no such run or checkpoint.
-            ConfigError: when the run has no complete checkpoint.
+            ConfigError: when the run has no complete checkpoint, or no trained judge.
         """
         del policy, own
         directory = RunDirectory.open(Path(self.run))
@@ -140,10 +168,11 @@ class FrozenCheckpoint:
         found = checkpoints.latest().checkpoint if self.step is None else checkpoints.at(self.step)
         if found is None:
             raise ConfigError(f"FrozenCheckpoint.run: got {self.run}, without a complete checkpoint; need one")
-        frozen: Policy = load(directory.read_config()).world.policy.build((), directory.policy)
-        frozen.load_state(found.tensors("policy"))
+        trained = load(directory.read_config())
+        frozen: Policy = trained.world.policy.build((), directory.policy)
+        frozen.load_state(judge_weights(trained.method.hooks, found) if self.judge else found.tensors("policy"))
         digest = hashlib.blake2b((found.path / "manifest.json").read_bytes(), digest_size=16).hexdigest()
-        return _frozen(frozen, self.engine, f"checkpoint {digest}")
+        return _frozen(frozen, self.engine, f"checkpoint {digest}{' judge' if self.judge else ''}")
 
 
 def role_model(source: ModelSource | OwnModel, policy: "Policy | None", own: RoleModel) -> RoleModel:

@@ -99,18 +99,17 @@ class Runtime:
         if trains and run.world.execution.ranks > 1:
             self.ranks = leading_rank(run, self.notify)
         self.trained = self._trained(assets)
-        main = self.main
-        own = RoleModel(engine=main.gated, renderer=main.policy.renderer)
+        own, main = RoleModel(engine=self.main.gated, renderer=self.policy.renderer), self.main
         self.models = {role: role_model(source, main.policy, own) for role, source in run.models.items()}
         self.seat_models = {seat: role_model(source, main.policy, own) for seat, source in seat_sources(run).items()}
         self.earlier = self._earlier()
+        self.judges = judge_versions(run.models, self.models, self.policy, main.hooks.members)
 
     def _earlier(self) -> dict[str, EarlierWeights]:
         """The earlier versions of the policy among the models, by the name of their state in a checkpoint."""
         run = self.run
         models = {f"earlier-role-{role}": (source, self.models[role]) for role, source in run.models.items()}
-        sources = seat_sources(run)
-        models |= {f"earlier-seat-{seat}": (sources[seat], model) for seat, model in self.seat_models.items()}
+        models |= {f"earlier-seat-{seat}": (each, self.seat_models[seat]) for seat, each in seat_sources(run).items()}
         return {
             name: EarlierWeights(source.every, model.engine, self.policy)
             for name, (source, model) in models.items()
@@ -122,7 +121,7 @@ class Runtime:
 
         Caches that are in use, because trees grow over several steps, stay.
         """
-        for each in self.earlier.values():
+        for each in (*self.earlier.values(), *self.judges):
             await each.begin_step(number, self.main.learner.updates)
         if self.run.world.execution.staleness <= 1:
             self.reset_caches()

@@ -152,6 +152,7 @@ class TrainedPolicy:
             copy=self._copy,
             mean_states=self._mean_states,
             tokens=self._tokens,
+            conversation=self._conversation,
         )
         self.hooks.attach(access)
         self.canary = self._canary(opening)
@@ -271,6 +272,12 @@ class TrainedPolicy:
         return tuple(
             token for token in self.policy.renderer.write(text) if token not in self.policy.renderer.stop_tokens
         )
+
+    def _conversation(self, system: str, question: str, answer: str) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+        """The tokens of a prompt and of the answer to it; None beyond the model's context."""
+        renderer = self.policy.renderer
+        prompt, written = renderer.render(conversation(system, (), question)), renderer.write(answer)
+        return (prompt, written) if len(prompt) + len(written) <= self.policy.context_tokens else None
 
     def _copy(self, learning_rate: float, clip_norm: float) -> TrainedCopy:
         """A copy of the present policy for a hook."""

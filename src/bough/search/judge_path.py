@@ -1,0 +1,85 @@
+"""The best of several paths, by the judge of whole paths that verifies their steps."""
+
+from dataclasses import dataclass, field
+
+from bough.appraise import Verifications
+from bough.appraise.prompts import story
+from bough.engine import Sampling
+from bough.search.best_of import BestOf
+from bough.search.node import SearchNode
+from bough.search.questions import asked, turns_to
+from bough.search.tree import SearchTree
+from bough.tree import instructions_in
+from bough.tree.needs import Need, needs_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgePath:
+    """The value of an ended path by `Verifications`: a verdict on each of its n steps, and y on its result.
+
+        value = .4 k / n + .6 y                k: the steps that are right
+
+    This is the reward of SPARK (arXiv 2512.03244). The value is the mean over the verifications; one that can't be
+    parsed is asked once more, and then counts as the value of a failed path.
+
+    Example:
+        [1, 0, 1] yes: .4 * 2 / 3 + .6 = .866667
+
+    Attributes:
+        verifications: The question, the role whose model answers, and the number of answers.
+    """
+
+    verifications: Verifications = field(default_factory=lambda: Verifications(role="judge", n=1))
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """A model for the role, if it is not the policy's."""
+        return needs_of(self.verifications)
+
+    async def __call__(self, tree: SearchTree, node: SearchNode) -> float:
+        """The value.
+
+        Raises:
+            BudgetExceeded: when the answers do not all fit a budget.
+        """
+        asks = self.verifications
+        past, observation = turns_to(tree, node)
+        steps = [action for _, action in past]
+        fields = story(instructions_in(tree.rollout.builder.nodes[0].info), past, observation)
+        question = asks.text(fields | {"answer": steps[-1] if steps else ""}, steps)
+
+        def value(text: str) -> float | None:
+            found = asks.parsed(text, len(steps))
+            return None if found is None else 0.4 * sum(found[0]) / len(steps) + 0.6 * found[1]
+
+        sampling = Sampling(max_tokens=asks.max_tokens, temperature=asks.temperature, entropies=False)
+        answers = await tree.together(
+            asked(
+                tree,
+                node,
+                "verification",
+                number,
+                system=asks.system,
+                text=question,
+                read=value,
+                sampling=sampling,
+                role=asks.role,
+            )
+            for number in range(asks.n)
+        )
+        return sum(tree.failure_value if answer is None else answer for answer in answers) / asks.n
+
+
+def best_by_judge(n: int = 4, role: str = "judge", votes: int = 1, at_once: int = 8) -> BestOf:
+    """Best of n by a judge of steps, such as one that `step_orlm` or `spark` trained.
+
+    Args:
+        n: Number of paths; 4 in StepORLM.
+        role: The role of the judge.
+        votes: Number of verifications of a path.
+        at_once: Number of concurrent paths.
+
+    Try: `bough search RUN 'best_by_judge()' models='{judge: FrozenCheckpoint(run=RUN, judge=true)}'`
+    """
+    judge = JudgePath(verifications=Verifications(role=role, n=votes))
+    return BestOf(n=n, at_once=at_once, judge=judge, stop_value=None)

@@ -1,0 +1,71 @@
+"""The weights of a judge that a hook trains, in an engine."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import torch
+
+from bough.config.config import ConfigError
+from bough.engine import OwnModel
+from bough.engine.gated import GatedEngine
+from bough.hooks.hook import BatchHook
+from bough.policy.policy import Policy
+from bough.rollout import RoleModel
+from bough.train.judge import TrainedJudgeState, weights_in
+from bough.train.models import JudgeWeights, ModelSource
+
+
+class JudgeVersions:
+    """The judge of the hook `TrainedJudge`, in an engine of its own."""
+
+    def __init__(self, engine: GatedEngine, policy: Policy, hooks: Sequence[BatchHook]) -> None:
+        """Find the hook.
+
+        Args:
+            engine: The engine of the judge.
+            policy: The policy, whose weights do not change.
+            hooks: The hooks of the run.
+
+        Raises:
+            ConfigError: when no hook trains a judge.
+        """
+        found = [each for each in hooks if isinstance(each, TrainedJudgeState)]
+        if len(found) != 1:
+            raise ConfigError(f"models=JudgeWeights: got {len(found)} hooks TrainedJudge; need one, which trains it")
+        self._engine, self._policy, self._hook = engine, policy, found[0]
+
+    async def begin_step(self, number: int, version: int) -> None:
+        """Load the weights of the hook, which are the policy's before its first batch.
+
+        Args:
+            number: Steps of reinforcement done.
+            version: The policy's number of updates.
+        """
+        del number, version
+        state = {name: torch.as_tensor(np.array(value)) for name, value in self._hook.state().items()}
+        weights = weights_in(state)
+        now = {name: weight.clone() for name, weight in self._policy.state().items()}
+        async with self._engine.loading():
+            if weights:
+                self._policy.load_state(weights)
+            self._engine.load_policy(self._policy, self._hook.updates)
+            if weights:
+                self._policy.load_state(now)
+
+
+def judge_versions(
+    sources: Mapping[str, ModelSource | OwnModel],
+    models: Mapping[str, RoleModel],
+    policy: Policy,
+    hooks: Sequence[BatchHook],
+) -> list[JudgeVersions]:
+    """The trained judges among the models of roles.
+
+    Raises:
+        ConfigError: when no hook trains a judge.
+    """
+    return [
+        JudgeVersions(model.engine, policy, hooks)
+        for role, model in models.items()
+        if isinstance(sources[role], JudgeWeights) and isinstance(model.engine, GatedEngine)
+    ]
