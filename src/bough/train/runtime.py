@@ -25,6 +25,7 @@ from bough.train.checkpointable import Checkpointable
 from bough.train.earlier import EarlierWeights
 from bough.train.event_loop import run_coroutine
 from bough.train.health import check_paths, count_solved
+from bough.train.judge_versions import judge_versions
 from bough.train.message_trees import message_trees
 from bough.train.models import EarlierVersion, role_model
 from bough.train.opening import TimedHost, draw_tasks, open_run
