@@ -170,7 +170,7 @@ POLICY = "policy"
 
 def appraised(name: str) -> Appraised:
     """A column that an appraiser adds to `Tree.appraisals`."""
-    remedy = "add an appraiser that gives it to appraisers=(...)"
+    remedy = f"add an appraiser with column={name!r} to appraisers=(...) (`bough list appraise`), or another column"
     return Appraised(f"the column {name!r} of an appraiser", remedy, ("appraisers",), name)
 
 

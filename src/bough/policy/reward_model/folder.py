@@ -119,9 +119,10 @@ def load_reward_model(folder: str | Path, device: str = "cpu") -> TrainedRewardM
     if not (place / ABOUT).is_file():
         found = "no reward model" if place.is_dir() else "no such folder"
         hint = "" if place.is_dir() else similar_folder(str(folder))
+        out = "FOLDER" if place.is_dir() else folder
         raise FileNotFoundError(
             f"reward model: got {found} at {str(place.absolute())!r}; need one that `bough train-reward RUN "
-            f"--out {folder}` writes{hint}"
+            f"--out {out}` writes{hint}"
         )
     return _load(place.absolute(), (place / ABOUT).stat().st_mtime_ns, device)
 
