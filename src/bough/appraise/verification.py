@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from bough.appraise.appraise import Columns
-from bough.appraise.ask import AskModels, Reply, check_votes, each, question_of
+from bough.appraise.ask import AskModels, Question, Reply, check_votes, each, question_of
 from bough.appraise.path_fields import acts, path_fields
 from bough.appraise.prompts import Reader, check_places
 from bough.tree import Entry, Tree, Verdict, counted, path
