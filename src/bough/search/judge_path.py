@@ -82,4 +82,4 @@ def best_by_judge(n: int = 4, role: str = "judge", votes: int = 1, at_once: int 
     Try: `bough search RUN 'best_by_judge()' models='{judge: FrozenCheckpoint(run=RUN, judge=true)}'`
     """
     judge = JudgePath(verifications=Verifications(role=role, n=votes))
-    return BestOf(n=n, at_once=at_once, judge=judge, stop_value=None)
+    return BestOf(n=n, max_concurrent=at_once, judge=judge, stop_value=None)
