@@ -70,16 +70,16 @@ class JudgePath:
         return sum(tree.failure_value if answer is None else answer for answer in answers) / asks.n
 
 
-def best_by_judge(n: int = 4, role: str = "judge", votes: int = 1, at_once: int = 8) -> BestOf:
+def best_by_judge(n: int = 4, role: str = "judge", votes: int = 1, max_concurrent: int = 8) -> BestOf:
     """Best of n by a judge of steps, such as one that `step_orlm` or `spark` trained.
 
     Args:
         n: Number of paths; 4 in StepORLM.
         role: The role of the judge.
         votes: Number of verifications of a path.
-        at_once: Number of concurrent paths.
+        max_concurrent: Number of concurrent paths.
 
     Try: `bough search RUN 'best_by_judge()' models='{judge: FrozenCheckpoint(run=RUN, judge=true)}'`
     """
     judge = JudgePath(verifications=Verifications(role=role, n=votes))
-    return BestOf(n=n, max_concurrent=at_once, judge=judge, stop_value=None)
+    return BestOf(n=n, max_concurrent=max_concurrent, judge=judge, stop_value=None)
