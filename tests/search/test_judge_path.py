@@ -29,7 +29,7 @@ def grow(verdicts: list[str], letters: str) -> tuple[Tree, list[str]]:
     place = runner(Scripted(script=lambda _: (ord(next(count)),)), InProcessHost(env=GAME))
     models = {"judge": RoleModel(engine=Scripted(script=judge), renderer=Letters(), name="scripted")}
     place = replace(place, agent=replace(place.agent, models=models))
-    how = best_by_judge(n=len(letters) // 2, at_once=1)
+    how = best_by_judge(n=len(letters) // 2, max_concurrent=1)
     return asyncio.run(place.run(how, [Task(id="t")], seed=0)).trees[0], asked
 
 
