@@ -173,7 +173,7 @@ CHANGES = [
     ("credit=pieces.py:Nothing()", "credit: unknown name 'Nothing'; need one of *Fewer*in pieces.py"),
     ("credit=gone.py:Rule()", "credit: there is no file gone.py; need path/to/file.py:name"),
     ("credit=Gae()", "credit=Gae: needs the head 'value' of a critic; got critic=None; set critic=ValueHead("),
-    ("explorer=LabelParser", "explorer: got LabelParser*need an Explorer*offered: Aries, BestOf"),
+    ("explorer=LabelParser", "explorer: got LabelParser*need an Explorer*offered: Aries, BeforeUpdates"),
     ("explorer=mtcs()", "explorer: unknown name 'mtcs'; did you mean 'mcts'?"),
     ("explorer=mcts(widht=3)", "explorer.widht: unknown name 'widht'; did you mean 'width'? in mcts"),
     ("explorer.n=0", "explorer.n: Chains: got n=0, retries=2; need n >= 1"),

@@ -19,6 +19,7 @@ EXTRAS = {
     "alfworld": ("alfworld", "tatsu"),
     "bfcl": ("bfcl_eval", "mpmath"),
     "games": ("pyspiel",),
+    "design": ("scipy",),
     "gymnasium": ("gymnasium",),
     "lora": ("peft",),
     "mcp": ("mcp",),
