@@ -72,9 +72,10 @@ def grown(explorer: Explorer, env: Env, limits: Limits) -> tuple[Tree, Counted, 
         place = runner(engine, InProcessHost(env=env), limits=limits)
         # It shares the engine, so that what it is asked is counted.
         reference = RoleModel(engine=engine, renderer=place.agent.renderer, name="reference")
+        models = dict.fromkeys(("judge", "q", "reference"), reference)
         rollout = Rollout(
             TreeBuilder(Task(id="t")),
-            replace(place.agent, critic=critic, embed=embed, models={"reference": reference, "q": reference}),
+            replace(place.agent, critic=critic, embed=embed, models=models),
             place.host,
             instructions="go",
             limits=limits,
@@ -104,7 +105,10 @@ def test_no_budget_is_exceeded(name: str, data: strategies.DataObject) -> None:
     game: Any = Steps(env=Game(depth=4, pays=PAYS), count=count)
     # What an oracle has to play again to look at a place is nobody's turn; `Correct` asks it about places left behind.
     if name != "Correct" and data.draw(strategies.booleans()):
-        game = Replay(env=game, keep=64 if name in ("a_star", "Guided") else data.draw(strategies.integers(0, 2)))
+        game = Replay(
+            env=game,
+            keep=64 if name in ("a_star", "Guided") else data.draw(strategies.integers(0, 2)),
+        )
     limits = Limits(turns=4, tree_turns=turns, tree_tokens=tokens, tree_calls=calls)
     tree, engine, rollout = grown(EXPLORERS[name], game, limits)
     spent = rollout.budget.spent

@@ -7,16 +7,25 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from bough.env.env import Branching, Closing, Env, EnvFault, Oracle, Split, State, Step, env_gives, seats_of
-from bough.tree import AgentAction, Outcome, Task, action_record
+from bough.tree import AgentAction, Observation, Outcome, Task, action_record
 from bough.tree.needs import ORACLE, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayState:
-    """The value of a state of `Replay`: a task, and the actions from its start."""
+    """The value of a state of `Replay`: a task, the actions from its start, and what they lead to.
+
+    Attributes:
+        task: The task.
+        actions: From its start.
+        observation: What the inner environment showed; a message may be added to that of a `State`.
+        key: The inner environment's key of the state.
+    """
 
     task: Task
     actions: tuple[AgentAction, ...] = ()
+    observation: Observation
+    key: str
 
     @property
     def name(self) -> str:
@@ -77,7 +86,7 @@ class Replay:
     def start(self, task: Task) -> State:
         """Returns the first state of a task."""
         inner = self.env.start(task)
-        played = ReplayState(task=task)
+        played = ReplayState(task=task, observation=inner.observation, key=inner.key)
         self._retain(played, inner)
         return replace(inner, value=played)
 
@@ -88,9 +97,10 @@ class Replay:
             EnvFault: when a replay of the same actions gives another state.
         """
         played = _played(state)
-        inner, replayed = self._reach(played, state)
+        inner, replayed = self._reach(played)
         step = self.env.step(inner, action)
-        after = ReplayState(task=played.task, actions=(*played.actions, action))
+        reached, actions = step.state, (*played.actions, action)
+        after = ReplayState(task=played.task, actions=actions, observation=reached.observation, key=reached.key)
         if step.outcome == Outcome.OPEN:
             self._retain(after, step.state)
         return replace(step, state=replace(step.state, value=after), replayed_steps=replayed + step.replayed_steps)
@@ -100,7 +110,7 @@ class Replay:
         if not isinstance(self.env, Oracle):
             return None
         played = _played(state)
-        inner, _ = self._reach(played, state)
+        inner, _ = self._reach(played)
         self._retain(played, inner)
         return self.env.plan(inner)
 
@@ -116,19 +126,19 @@ class Replay:
         while len(self._live) > self.keep:
             self._live.popitem(last=False)
 
-    def _reach(self, played: ReplayState, state: State) -> tuple[State, int]:
-        """Returns the inner state of `state`, removed from the live ones, and the number of replayed steps."""
+    def _reach(self, played: ReplayState) -> tuple[State, int]:
+        """Returns the inner state, removed from the live ones, and the number of replayed steps."""
         inner = self._live.pop(played.name, None)
         if inner is not None:
             return inner, 0
         inner = self.env.start(played.task)
         for action in played.actions:
             inner = self.env.step(inner, action).state
-        if (inner.observation, inner.key) != (state.observation, state.key):
+        if (inner.observation, inner.key) != (played.observation, played.key):
             raise EnvFault(
                 f"Replay: {type(self.env).__name__} is not deterministic: playing the {len(played.actions)} actions of "
                 f"task {played.task.id} again led to {inner.observation!r} (key {inner.key!r}); need "
-                f"{state.observation!r} (key {state.key!r}) as before. Draw from the task's seed alone"
+                f"{played.observation!r} (key {played.key!r}) as before. Draw from the task's seed alone"
             )
         return inner, len(played.actions)
 
