@@ -19,7 +19,7 @@ from safetensors.numpy import load_file
 from tests.small import MEASURED
 from tests.talk import SMALL
 
-KILLS = 8
+KILLS = 5
 DOUBLE_EVERY, FULL_EVERY = 3, 4
 SETTINGS = (
     "steps=14",
