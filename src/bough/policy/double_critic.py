@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from bough.policy.module_state import load_moments, load_weights, moments_of, weights_of
 from bough.policy.replay_buffer import ReplayBuffer, Turn, turns_of
 from bough.policy.seeding import seeded
+from bough.policy.small_transformer import small_transformer
 from bough.policy.utterance import UtteranceCritic
 from bough.tree import Floats, Rewarded, Source
 
@@ -37,25 +38,15 @@ class DoubleCritic(nn.Module):
     """A causal transformer with two heads for Q and two for V."""
 
     def __init__(self, settings: UtteranceCritic, vocab_tokens: int) -> None:
-        from transformers import AutoModel, Qwen3Config
-
         super().__init__()
         width = settings.width
-        config = Qwen3Config(
-            vocab_size=vocab_tokens,
-            hidden_size=width,
-            intermediate_size=3 * width,
-            num_hidden_layers=settings.layers,
-            num_attention_heads=settings.heads,
-            num_key_value_heads=settings.heads,
-            head_dim=width // settings.heads,
-            max_position_embeddings=settings.context_tokens,
-            initializer_range=width**-0.5 / 2,
-            use_cache=False,
-            pad_token_id=None,
+        self.trunk: Any = small_transformer(
+            layers=settings.layers,
+            width=width,
+            heads=settings.heads,
+            vocab_tokens=vocab_tokens,
+            context_tokens=settings.context_tokens,
         )
-        models: Any = AutoModel
-        self.trunk: Any = models.from_config(config, dtype=torch.float32, attn_implementation="sdpa")
         self.q = nn.ModuleList(mlp_head(width) for _ in range(2))
         self.v = nn.ModuleList(mlp_head(width) for _ in range(2))
 

@@ -14,6 +14,7 @@ from bough.policy.checkpoint import quiet
 from bough.policy.folder import FINAL, check_complete, locate
 from bough.policy.reward_model.settings import RewardModel
 from bough.policy.seeding import seeded
+from bough.policy.small_transformer import small_transformer
 from bough.tree import Floats, Ints
 
 MICRO_TOKENS = 16384
@@ -155,24 +156,13 @@ def load_network(folder: Path, settings: RewardModel, device: str) -> RewardNetw
 
 
 def _small(settings: RewardModel, vocab_tokens: int) -> nn.Module:
-    from transformers import AutoModel, Qwen3Config
-
-    width = settings.width
-    config = Qwen3Config(
-        vocab_size=vocab_tokens,
-        hidden_size=width,
-        intermediate_size=3 * width,
-        num_hidden_layers=settings.layers,
-        num_attention_heads=settings.heads,
-        num_key_value_heads=settings.heads,
-        head_dim=width // settings.heads,
-        max_position_embeddings=settings.context_tokens,
-        initializer_range=width**-0.5 / 2,
-        use_cache=False,
-        pad_token_id=None,
+    return small_transformer(
+        layers=settings.layers,
+        width=settings.width,
+        heads=settings.heads,
+        vocab_tokens=vocab_tokens,
+        context_tokens=settings.context_tokens,
     )
-    models: Any = AutoModel
-    return models.from_config(config, dtype=torch.float32, attn_implementation="sdpa")
 
 
 def _copy(path: str) -> nn.Module:
