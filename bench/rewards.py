@@ -16,6 +16,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import is_dataclass, replace
+from functools import partial
 from inspect import isclass
 from typing import Any
 
@@ -23,7 +24,7 @@ import numpy as np
 
 from bough import reward
 from bough.reward import Reward
-from bough.tree import DTYPES, Kind, Outcome, Pointing, Ternary, Tree, leaves
+from bough.tree import DTYPES, DeclaresPay, Kind, Outcome, Pointing, Ternary, Tree, leaves
 from bough.tree.needs import needs_of
 from credit import Shape, both, forest, keep_memory, timed
 from machine import machine
@@ -54,15 +55,15 @@ def rewards() -> dict[str, Reward]:
     found: dict[str, Reward] = {}
     for name in reward.__all__:
         piece: Any = getattr(reward, name)
-        if isclass(piece) and is_dataclass(piece):
-            found[name] = piece()
+        if isclass(piece) and is_dataclass(piece) and isinstance(made := piece(), DeclaresPay):
+            found[name] = made
     return found
 
 
 def table(measured: dict[str, Reward], groups: int, rounds: int) -> str:
     """Every reward, slowest first."""
     batch = trees(groups, measured.values())
-    spent = {name: [timed(lambda: pay(each, batch)) for _ in range(rounds)] for name, each in measured.items()}  # noqa: B023
+    spent = {name: [timed(partial(pay, each, batch)) for _ in range(rounds)] for name, each in measured.items()}
     turns = Shape(groups=groups).turns
     lines = [f"| reward | {turns:,} turns: median s | best s |", "|---|---|---|"]
     slowest_first = sorted(spent, key=lambda name: -statistics.median(spent[name]))
@@ -103,8 +104,8 @@ def _dressed(
 
 def _infos(rng: np.random.Generator) -> tuple[list[dict[str, object]], list[dict[str, object]]]:
     """What the info of actions and of observations holds."""
-    said: list[dict[str, object]] = []
-    seen: list[dict[str, object]] = []
+    actions: list[dict[str, object]] = []
+    observations: list[dict[str, object]] = []
     for number in range(TEXTS):
         left, top, x, y = (int(each) for each in rng.integers(0, 900, 4))
         pointing = Pointing(
@@ -115,9 +116,9 @@ def _infos(rng: np.random.Generator) -> tuple[list[dict[str, object]], list[dict
             target_box=(left, top, left + 100, top + 100),
             screen=SCREEN,
         )
-        said.append({"text": "".join(map(chr, rng.integers(97, 123, 10)))})
-        seen.append({"text": "a screen", "env": {"pointing": pointing.record()}})
-    return said, seen
+        actions.append({"text": "".join(map(chr, rng.integers(97, 123, 10)))})
+        observations.append({"text": "a screen", "env": {"pointing": pointing.record()}})
+    return actions, observations
 
 
 if __name__ == "__main__":

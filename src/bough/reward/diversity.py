@@ -105,7 +105,7 @@ def _texts(tree: Tree, leaves: Ints) -> list[str]:
     """The agent's own actions on the path to each leaf, one below the other."""
     parent: list[int] = tree.parent.tolist()
     written = (tree.kind == Kind.ACTION) & (tree.source != Source.REPLAYED)
-    said: list[str | None] = [
+    action_texts: list[str | None] = [
         (text_in(info) or "") if own else None for info, own in zip(tree.info, written.tolist(), strict=True)
     ]
     texts = list[str]()
@@ -113,7 +113,7 @@ def _texts(tree: Tree, leaves: Ints) -> list[str]:
     for leaf in ends:
         node, found = leaf, list[str]()
         while node >= 0:
-            text = said[node]
+            text = action_texts[node]
             if text is not None:
                 found.append(text)
             node = parent[node]
