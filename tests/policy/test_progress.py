@@ -11,6 +11,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 from tests.methods.small import small
+from tests.small import run as small_run
 from tests.trees import ACTION, OBSERVATION, PROMPT, N, as_replayed, build, rewarded
 
 from bough.cli.find import find_run
@@ -167,3 +168,12 @@ def test_settings() -> None:
         ProgressReward(steps=0)
     with pytest.raises(ValueError, match=r"progress=nan"):
         ProgressReward(progress=float("nan"))
+
+
+def test_a_run_that_only_collects_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = small_run().replace(hooks=(ProgressReward(warmup_steps=3, steps=1),), steps=2)
+    start(run, tmp_path / "waits", terminal=False)
+    printed = "".join(capsys.readouterr())
+    assert "no step updated the policy" in printed
+    start(run.replace(steps=4), tmp_path / "learns", terminal=False)
+    assert "no step updated the policy" not in "".join(capsys.readouterr())

@@ -117,6 +117,11 @@ class _Loop:
         demonstrations = await self.runtime.show()
         while not self._is_last():
             await self.close_step(await self.step(demonstrations))
+        if not any(each.hooks.ready for each in self.runtime.trained):
+            self.runtime.notify(
+                "no step updated the policy: its hooks still collected data or trained a model of their own; take more "
+                "steps, or fewer of the hook's, such as warmup_steps"
+            )
 
     # --- one step
 
