@@ -14,6 +14,7 @@ from bough.hooks import FailureSampling
 from bough.learner.learner import Learner
 from bough.methods.itool import itool
 from bough.rollout import Limits
+from bough.store import read_metrics
 from bough.train import Warmup, start
 from bough.train.warmup import by_difficulty
 from bough.tree import Outcome, Source, Tree
@@ -76,3 +77,35 @@ def test_demonstrations_come_from_an_easier_environment(tmp_path: Path, monkeypa
     start(hard.replace(warmup=replace(shown, env=None)), tmp_path / "own", terminal=False)
     assert turns[0] <= 2
     assert turns[1] >= 4
+
+
+def test_a_second_warm_up_follows_with_its_own_demonstrations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    turns: list[int] = []
+    learn = Learner.learn
+
+    def watched(self: Learner, batch: Batch, *rest: object, **more: object) -> dict[str, float]:
+        turns.append(int(batch.turn.max()) + 1)
+        return learn(self, batch, *rest, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Learner, "learn", watched)
+    hard = Warmup(demonstrations=5, epochs=1)
+    easy = Warmup(demonstrations=4, epochs=2, env=FrozenLake(size=2, least_moves=1), then=hard)
+    lake = FrozenLake(size=4, least_moves=4)
+    run = small().replace(env=lake, limits=Limits(turns=8), warmup=easy, steps=1)
+    result = start(run, tmp_path, terminal=False)
+    assert [each <= 2 for each in turns[:3]] == [True, True, False]
+    rows = read_metrics(result.metrics)
+    assert [row["phase"] for row in rows] == ["warmup"] * 3 + ["rl"]
+
+
+def test_nothing_follows_a_warm_up_that_imitates_nothing() -> None:
+    hard = Warmup(demonstrations=5, epochs=1)
+    assert list(Warmup(demonstrations=4, then=hard).parts()) == ["warmup", "warmup.then"]
+    assert Warmup(then=hard).parts() == {}
+    assert small().replace(warmup=Warmup(then=hard)).warmup_steps == 0
+
+
+def test_a_part_of_the_warm_up_with_too_many_demonstrations_is_named(tmp_path: Path) -> None:
+    many = Warmup(demonstrations=2, epochs=1, then=Warmup(demonstrations=10_000))
+    with pytest.raises(ValueError, match=r"warmup.then.demonstrations: got 10000; need at most tasks.count"):
+        start(small().replace(warmup=many), tmp_path, terminal=False)

@@ -155,7 +155,8 @@ def _conversations(run: Run) -> dict[str, list[Conversation]]:
     Raises:
         ConfigError: when a file cannot be read, or has a broken line; names the field.
     """
-    files = {"warmup.file": run.world.warmup.file, "demonstrations.file": run.method.demonstrations.file}
+    imitated = {f"{name}.file": part.file for name, part in run.world.warmup.parts().items()}
+    files = {**imitated, "demonstrations.file": run.method.demonstrations.file}
     found: dict[str, list[Conversation]] = {}
     for name, file in files.items():
         if file is None:

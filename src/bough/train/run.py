@@ -254,4 +254,4 @@ class Run:
     @property
     def warmup_steps(self) -> int:
         """Number of steps that are epochs of the warm-up; those of reinforcement follow."""
-        return self.world.warmup.epochs if self.world.warmup.imitates else 0
+        return sum(part.epochs for part in self.world.warmup.parts().values())

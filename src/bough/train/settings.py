@@ -106,6 +106,8 @@ class Warmup:
             epoch.
         env: The environment of the demonstrations, such as the world's with easier tasks, whose training split they are
             from. It needs the same seats. None for the world's own.
+        then: A second warm-up after this one, with its own demonstrations and optimizer, such as one on harder tasks.
+            Without demonstrations and file here, it is left out too.
     """
 
     demonstrations: int = 0
@@ -116,6 +118,7 @@ class Warmup:
     shortcuts: float = 0.0
     stages: int = 1
     env: Env | None = None
+    then: "Warmup | None" = None
 
     def __post_init__(self) -> None:
         if self.demonstrations < 0 or self.epochs < 1 or self.batch_tokens < 1 or not 0 < self.learning_rate < math.inf:
@@ -135,10 +138,17 @@ class Warmup:
         """Whether there is a warm-up."""
         return self.demonstrations > 0 or self.file is not None
 
+    def parts(self, field: str = "warmup") -> "dict[str, Warmup]":
+        """This warm-up and those after it, in order, by the name of the setting, as far as each imitates."""
+        if not self.imitates:
+            return {}
+        return {field: self} | (self.then.parts(f"{field}.then") if self.then else {})
+
     @property
     def needs(self) -> frozenset[Need]:
         """An oracle, for demonstrations."""
-        return frozenset({ORACLE.or_else("warmup.demonstrations=0")} if self.demonstrations else ())
+        shown = [name for name, part in self.parts().items() if part.demonstrations]
+        return frozenset(ORACLE.or_else(f"{name}.demonstrations=0") for name in shown)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,34 +21,42 @@ from bough.tree import Source, Tree, counted, derive
 async def warm_up(runtime: Runtime, recorder: RunRecorder) -> None:
     """Behaviour cloning of the oracle on the run's first training tasks, and of a file of conversations.
 
-    The warm-up has its own optimizer, and reinforcement starts with fresh moments. The first evaluation completes the
-    row of the last epoch.
+    Each part of the warm-up has its own optimizer, and reinforcement starts with fresh moments. The first evaluation
+    completes the row of the last epoch.
 
     Raises:
         NoLearningSignal: when the environment fails in every demonstration.
         ValueError: when the environment has no oracle, or the oracle does not solve a task.
     """
+    before = 0
+    for field, settings in runtime.run.world.warmup.parts().items():
+        await _warm_up(runtime, recorder, settings, field, before)
+        before += settings.epochs
+
+
+async def _warm_up(runtime: Runtime, recorder: RunRecorder, settings: Warmup, field: str, before: int) -> None:
+    """One part of the warm-up; `before` counts the epochs of the parts before it."""
     run, watch = runtime.run, Stopwatch()
-    settings = run.world.warmup
     with watch("grow"):
-        trees = [*await _demonstrations(runtime, settings), *runtime.logged("warmup.file")]
-    lessons = [_Imitation(each, trees, settings) for each in runtime.trained]
+        trees = [*await _demonstrations(runtime, settings, field), *runtime.logged(f"{field}.file")]
+    lessons = [_Imitation(each, trees, settings, field) for each in runtime.trained]
     with runtime.asleep():
         for epoch in range(1, settings.epochs + 1):
+            step = before + epoch
             for each in lessons:
                 # Ctrl-C is handled in the thread of the event loop.
                 await asyncio.sleep(0)
                 with watch("learn"):
-                    recorder.log(each.epoch(epoch, derive(run.seed, "warm-up", epoch)))
+                    recorder.log(each.epoch(epoch, derive(run.seed, "warm-up", step)))
             recorder.log(watch.metrics() | {"phase": "warmup"})
-            if epoch < settings.epochs:
-                recorder.write_step(epoch)
+            if step < run.warmup_steps:
+                recorder.write_step(step)
             watch = Stopwatch()
 
 
-async def _demonstrations(runtime: Runtime, settings: Warmup) -> list[Tree]:
+async def _demonstrations(runtime: Runtime, settings: Warmup, part: str) -> list[Tree]:
     """The oracle's demonstrations, in the warm-up's own environment where it has one."""
-    count, field = settings.demonstrations, "warmup.demonstrations"
+    count, field = settings.demonstrations, f"{part}.demonstrations"
     if not count:
         return []
     if settings.env is None:
@@ -59,7 +67,7 @@ async def _demonstrations(runtime: Runtime, settings: Warmup) -> list[Tree]:
 class _Imitation:
     """The imitation of demonstrations by one policy."""
 
-    def __init__(self, trained: TrainedPolicy, trees: Sequence[Tree], settings: Warmup) -> None:
+    def __init__(self, trained: TrainedPolicy, trees: Sequence[Tree], settings: Warmup, field: str) -> None:
         """Pack the demonstrations of the policy's seats.
 
         Raises:
@@ -69,8 +77,8 @@ class _Imitation:
         views = self.trainee.views(trees)
         if not views:
             raise ValueError(
-                f"warmup.demonstrations: got {len(trees)} demonstrations in which the seats {list(self.trainee.seats)} "
-                "do not act; need an oracle whose plans have actions of every seat"
+                f"{field}.demonstrations: got {len(trees)} demonstrations in which the seats "
+                f"{list(self.trainee.seats)} do not act; need an oracle whose plans have actions of every seat"
             )
         self.epochs = settings.epochs
         self.parts = [pack_demonstrations(each).to(trained.policy.device) for each in by_difficulty(views, settings)]
