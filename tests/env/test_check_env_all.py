@@ -3,8 +3,9 @@
 import pytest
 
 from bough.cli.find import find_env, names
+from bough.env import Env
 from bough.env.sandbox import SandboxError
-from bough.evaluate import CheckSizes, check_env
+from bough.evaluate import CheckSizes, EnvCheck, check_env
 
 LONGER = {"alfworld_long", "search_long"}
 """Worlds with the environment of another world, and longer tasks."""
@@ -23,6 +24,12 @@ KNOWN = {
 """The checks that a world fails by its design, each with the reason."""
 
 
+def _wrong(env: Env, name: str) -> list[EnvCheck]:
+    """The checks that the environment fails, without known ones."""
+    report = check_env(env, sizes=SMALL, name=name)
+    return [each for each in report.failures if each.name not in KNOWN.get(name, {})]
+
+
 @pytest.mark.parametrize("name", WORLDS)
 def test_a_world_passes_every_check(name: str) -> None:
     try:
@@ -34,6 +41,8 @@ def test_a_world_passes_every_check(name: str) -> None:
         if not isinstance(error.__cause__, SandboxError):
             raise
         pytest.skip(str(error))
-    report = check_env(env, sizes=SMALL, name=name)
-    wrong = [each for each in report.failures if each.name not in KNOWN.get(name, {})]
+    wrong = _wrong(env, name)
+    if [each.name for each in wrong] == ["memory"]:
+        # Threads of earlier tests may allocate in this process meanwhile; an environment that leaks does it again.
+        wrong = _wrong(env, name)
     assert not wrong, "\n".join(f"{each.name}: got {each.got}; need {each.need}; {each.do}" for each in wrong)

@@ -15,6 +15,8 @@ from bough.reward import MetaReasoning
 from bough.rollout import Limits
 from bough.tree import Kind, Outcome, Tree, action_text
 
+pytest.importorskip("alfworld")
+
 HOME = AlfWorld(task_types=("pick_and_place_simple",), receptacles=3, objects=2, max_steps=9)
 (TASK,) = HOME.tasks("train", 1, 0)
 
