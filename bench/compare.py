@@ -1,15 +1,17 @@
-"""Credit rules, or ways to grow trees, compared on one task at equal numbers of sampled tokens, over several seeds.
+"""Credit rules, ways to grow trees, or rewards, compared on a task at equal numbers of sampled tokens, over some seeds.
 
     python bench/compare.py credit --seeds 5 --jobs 2
     python bench/compare.py growth --seeds 5 --jobs 2
     python bench/compare.py long --recipe grpo --on search_long --seeds 5 --jobs 2
+    python bench/compare.py rewards --recipe grpo --on search_long env.evidence_reward=0 --seeds 5 --jobs 2
     python bench/compare.py staleness steps=60 --seeds 3 --jobs 2
     python bench/compare.py processes steps=60 policy.heads=2 --seeds 3
 
 All methods of a seed start from the same weights: the policy after the base recipe's warm-up, or with `--start` that of
 one folder for all seeds. Each then trains for the
 same number of steps with the base recipe's settings and its own credit rule (and critic, or explorer, where it has
-one). Trees grow as in the methods of the same names, each with the credit of its paper. Methods sample
+one). Trees grow as in the methods of the same names, each with the credit of its paper. With `rewards` GRPO on the
+world's own reward is held against whole methods that pay more; a judge of steps is simulated. Methods sample
 unlike numbers of tokens in a step, so each is read off where it had sampled as many as the thriftiest run in all,
 between its two nearest evaluations. With `staleness` every batch is as old as its bound allows: an update waits until
 the batches of all later steps that may grow are complete. With `processes` GRPO runs in one process, with ranks,
@@ -32,8 +34,9 @@ import numpy as np
 
 from bough.cli.find import find_run
 from bough.config import override
-from bough.credit import Archer, Empg, Gae, Gigpo, Grpo, Hgpo, Salt, TreePs, TurnPpo, rloo
+from bough.credit import Archer, Empg, Gae, Gigpo, Grpo, Hgpo, Salt, StepGrpo, TreePs, TurnPpo, rloo
 from bough.engine import Local, Replicas, Vllm
+from bough.env import SearchQa
 from bough.explore import Forks
 from bough.launch import Ray
 from bough.objective import Reinforce, Tis, ValueClip, add
@@ -43,6 +46,7 @@ from bough.store import RunDirectory, read_metrics
 from bough.train import Run, Warmup, load_run, read_heldout, start
 from bough.train.growing import GrowingBatches
 from machine import machine
+from simulated_judge import SimulatedJudge
 
 T_95 = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776, 6: 2.571, 7: 2.447, 8: 2.365, 9: 2.306, 10: 2.262}
 """By number of seeds, how many standard errors of a mean make half of its 95 % interval (Student)."""
@@ -103,6 +107,27 @@ def _like(method: str) -> Callable[[Run], Run]:
     return change
 
 
+def _whole(method: str) -> Callable[[Run], Run]:
+    """A method as it is, on the same policy."""
+    return lambda run: find_run(method, run.world).replace(seed=run.seed, name=run.name)
+
+
+def _judged(right: float) -> Callable[[Run], Run]:
+    """CAPO with a judge of steps whose verdicts are true with this probability."""
+
+    def change(run: Run) -> Run:
+        return _whole("capo")(run).replace(appraisers=(SimulatedJudge(right=right),))
+
+    return change
+
+
+def _paid_evidence(run: Run) -> Run:
+    """GRPO with the search environment's reward for documents found."""
+    env = run.world.env
+    assert isinstance(env, SearchQa)
+    return _grpo(run).replace(env=replace(env, evidence_reward=1.0))
+
+
 def _stale(staleness: int, *, corrected: bool) -> Callable[[Run], Run]:
     """GRPO on batches of earlier weights, with or without truncated importance sampling."""
 
@@ -159,6 +184,18 @@ METHODS: dict[str, dict[str, Callable[[Run], Run]]] = {
         "TreeRL": _like("treerl"),
         "ARPO": _like("arpo"),
         "TreePS": _like("tree_ps"),
+    },
+    "rewards": {
+        "GRPO": _grpo,
+        "documents found": _paid_evidence,
+        "StepGrpo": lambda run: run.replace(credit=StepGrpo(discount=0.99, std="batch")),
+        "Robo-Dopamine, plans": _whole("robo_dopamine(oracle=true)"),
+        "ExploRS": _whole("explors"),
+        "CAPO, judge 60 %": _judged(0.6),
+        "CAPO, judge 80 %": _judged(0.8),
+        "iStar": _whole("istar"),
+        "IGPO": _whole("igpo(field=answers)"),
+        "InfoPO": _whole("info_po"),
     },
     "staleness": {
         "GRPO": _grpo,

@@ -27,7 +27,7 @@ ENV = SearchQa(source=GRAPH, top=1, snippet_words=0, evidence_reward=1.0, max_ca
 SHORT = replace(ENV, source=replace(GRAPH, hops=(2, 4)))
 
 TOO_EARLY = Warmup(demonstrations=600, epochs=2, learning_rate=1e-3, batch_tokens=2048, shortcuts=0.06)
-LONG = Warmup(demonstrations=2000, epochs=5, learning_rate=2e-3, batch_tokens=2048, then=TOO_EARLY)
+LONG = Warmup(demonstrations=2000, epochs=3, learning_rate=2e-3, batch_tokens=2048, then=TOO_EARLY)
 
 
 def search_long() -> World:
@@ -48,7 +48,7 @@ def search_long() -> World:
         limits=Limits(turns=41),
         sampling=Sampling(max_tokens=24),
         optimizer=Optimizer(learning_rate=3e-4, minibatches=2),
-        warmup=Warmup(demonstrations=6000, epochs=3, learning_rate=3e-3, batch_tokens=2048, env=SHORT, then=LONG),
+        warmup=Warmup(demonstrations=6000, epochs=6, learning_rate=3e-3, batch_tokens=2048, env=SHORT, then=LONG),
         schedule=Schedule(steps=30, batch_tasks=2),
         execution=Execution(threads=1),
         tasks=Tasks(split="train", count=2000),
