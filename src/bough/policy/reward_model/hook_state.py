@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bough.policy.reward_model.calibration import Calibration
 from bough.policy.reward_model.folder import TrainedRewardModel, load_reward_model
-from bough.policy.reward_model.hook import LearnedSteps
+from bough.policy.reward_model.hook import FrozenRewardModel
 from bough.policy.reward_model.labels import NothingToLearn, turn_texts
 from bough.policy.reward_model.network import RewardNetwork, new_network
 from bough.policy.reward_model.train import train_on
@@ -19,10 +19,10 @@ from bough.tree import Rewarded, Tree, path_view
 from bough.tree.columns import cut_tree, join_trees, tree_record
 
 
-class LearnedStepsState:
+class FrozenRewardModelState:
     """The trees until the model is trained, and the model from then on."""
 
-    def __init__(self, settings: LearnedSteps, *, vocab_tokens: int, device: str, seed: int) -> None:
+    def __init__(self, settings: FrozenRewardModel, *, vocab_tokens: int, device: str, seed: int) -> None:
         self.trees: list[Tree] = []
         """The trees of the steps so far; empty once the model is trained."""
         self.network: RewardNetwork | None = None
@@ -64,7 +64,7 @@ class LearnedStepsState:
         try:
             found = train_on(self.trees, self._model, vocab_tokens=self._vocab_tokens, device=self._device)
         except NothingToLearn:
-            self._metrics["learned/waiting"] = 1.0
+            self._metrics["reward_model/waiting"] = 1.0
             return
         assert found.report is not None
         self.network, self.trees = found.network, []
@@ -110,7 +110,7 @@ class LearnedStepsState:
         texts = [text for mine in turns for text, _ in mine.values()]
         scores = np.zeros(len(texts)) if self.network is None else self.network.scores(texts)
         if self.network is not None and len(scores):
-            self._metrics["learned/score"] = float(scores.mean())
+            self._metrics["reward_model/score"] = float(scores.mean())
         ends = np.cumsum([0, *map(len, turns)])
         return [
             _with_scores(each, dict(zip(mine, scores[ends[at] : ends[at + 1]].tolist(), strict=True)))
@@ -135,7 +135,7 @@ def _metrics(report: Calibration) -> dict[str, float]:
         "pair_accuracy": report.pair_accuracy,
         "auc": report.auc["mean"],
     }
-    return {f"learned/{name}": value for name, value in found.items() if np.isfinite(value)}
+    return {f"reward_model/{name}": value for name, value in found.items() if np.isfinite(value)}
 
 
 def _packed(records: Sequence[Mapping[str, object]]) -> NDArray[np.uint8]:
