@@ -1,7 +1,7 @@
 """Prompts to an agent's engine: their fields, and the parsers of answers."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from string import Formatter
 from typing import Protocol, TypeVar, runtime_checkable
@@ -140,3 +140,8 @@ def story(instructions: str, past: Sequence[tuple[str, str]], observation: str) 
     """The prompt fields by the names in `STORY`; `past` are pairs of observation and action."""
     turns = "\n".join(f"{read}\n> {action}" for read, action in past)
     return {"instructions": instructions, "turns": turns, "observation": observation}
+
+
+def numbered(texts: Iterable[str]) -> str:
+    """The texts, each after its number from 1, one a line: "1. go left"."""
+    return "\n".join(f"{number}. {text}" for number, text in enumerate(texts, start=1))

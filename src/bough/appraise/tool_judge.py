@@ -11,7 +11,6 @@ from bough.appraise.prompts import STORY, LabelParser, Reader, check_places
 from bough.tree import (
     BadCall,
     Entry,
-    Kind,
     Ternary,
     Tree,
     Verdict,
@@ -19,6 +18,7 @@ from bough.tree import (
     action_text,
     calls_in,
     counted,
+    ends_turn,
     path,
     text_in,
     tools_at,
@@ -137,9 +137,8 @@ class ToolJudge:
 
 def _acts(tree: Tree, node: int) -> list[int]:
     """The last `ACTION` nodes of the turns from the root to a node, the node's own turn included."""
-    nodes = path(tree, node).tolist()
-    acts = [tree.kind[each] == Kind.ACTION for each in nodes]
-    return [each for each, own, later in zip(nodes, acts, [*acts[1:], False], strict=True) if own and not later]
+    nodes = path(tree, node)
+    return nodes[ends_turn(tree)[nodes]].tolist()
 
 
 def _steps(tree: Tree, leaf: int) -> list[Step]:

@@ -9,11 +9,11 @@ import numpy as np
 from bough.tree import (
     Bools,
     Floats,
-    Kind,
     PayRange,
     Ternary,
     Tree,
     counted,
+    ends_turn,
     mark_in,
     paths_through,
     sum_of_subtree,
@@ -73,7 +73,7 @@ class MetaReasoning:
         return [{"meta_reasoning": self.weight * self._pay(tree)} for tree in group]
 
     def _pay(self, tree: Tree) -> Floats:
-        succeeds, ends, fresh = _share_solved(tree), _ends_turn(tree), _new_states(tree)
+        succeeds, ends, fresh = _share_solved(tree), ends_turn(tree), _new_states(tree)
         paid = np.zeros(tree.nodes)
         # By node: the last turn's action and whether it was valid, and the actions of the valid turns so far.
         last: list[tuple[str, bool] | None] = [None] * tree.nodes
@@ -105,14 +105,6 @@ def _share_solved(tree: Tree) -> Floats:
     ends = counted(tree)
     won[ends] = solved(tree)[ends]
     return sum_of_subtree(tree, won) / np.maximum(paths_through(tree), 1)
-
-
-def _ends_turn(tree: Tree) -> Bools:
-    """[N] bool: whether each node is the last `ACTION` node of a turn."""
-    act = tree.kind == Kind.ACTION
-    ends = act.copy()
-    ends[tree.parent[act & act[tree.parent]]] = False
-    return ends
 
 
 def _new_states(tree: Tree) -> Bools:
