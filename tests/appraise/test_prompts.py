@@ -57,3 +57,7 @@ def test_a_story_names_what_was_read_and_done() -> None:
     check_places("X", "{turns} {{as such}}")
     with pytest.raises(ValueError, match=r"X: got the placeholders \['action'\]; need some of"):
         check_places("X", "{action}")
+    with pytest.raises(ValueError, match=r"X: got the placeholders \['turns'\]; need some of \['calls'\]"):
+        check_places("X", "{turns} {calls}", "calls", story=False)
+    with pytest.raises(ValueError, match=r"X: got '{first}'; need the placeholder {second} in it"):
+        check_places("X", "{first}", required=("first", "second"))

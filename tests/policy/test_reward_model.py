@@ -14,7 +14,7 @@ from tests.policy.reward_trees import forked, many
 from tests.trees import rewarded
 
 from bough.policy import FrozenRewardModel, RewardModel, StepScores
-from bough.policy.reward_model.calibration import calibrate, platt, reliability, roc_auc, sigmoid
+from bough.policy.reward_model.calibration import calibrate, platt, reliability, roc_auc
 from bough.policy.reward_model.fit import label_loss, pair_loss
 from bough.policy.reward_model.folder import load_reward_model
 from bough.policy.reward_model.labels import LabelledSteps, split_tasks, steps_of
@@ -22,7 +22,7 @@ from bough.policy.reward_model.network import new_network, rows_of
 from bough.policy.reward_model.settings import Labels
 from bough.policy.reward_model.train import train_on
 from bough.reward import Judged, PotentialShaping
-from bough.tree import Task, Tree, Verdict
+from bough.tree import Task, Tree, Verdict, sigmoid
 
 SMALL = RewardModel(layers=1, width=16, heads=2, context_tokens=32, epochs=12, batch=16, learning_rate=1e-2)
 

@@ -86,7 +86,7 @@ class Checklist:
     def __post_init__(self) -> None:
         check_votes(self)
         check_places("Checklist.write", self.write)
-        check_places("Checklist.prompt", self.prompt, "action", "answer", "items")
+        check_places("Checklist.prompt", self.prompt, "action", "answer", required=("items",))
         if self.most < 1:
             raise ValueError(f"Checklist.most: got {self.most}; need at least 1")
 

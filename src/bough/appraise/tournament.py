@@ -68,7 +68,7 @@ class Tournament:
 
     def __post_init__(self) -> None:
         check_votes(self)
-        check_places("Tournament.prompt", self.prompt, "first", "second")
+        check_places("Tournament.prompt", self.prompt, required=("first", "second"))
         if self.topology not in get_args(Topology):
             raise ValueError(f"Tournament.topology: got {self.topology!r}; need one of {', '.join(get_args(Topology))}")
 

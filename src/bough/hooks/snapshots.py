@@ -1,6 +1,5 @@
 """S3RL: episodes start from snapshots of an oracle's episodes in the first steps."""
 
-import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -8,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bough.tree import AgentAction, Rewarded, Task, action_record, read_action
+from bough.tree import AgentAction, Rewarded, Task, action_record, json_column, read_action, read_json_column
 from bough.tree.needs import ORACLE, Need
 
 
@@ -132,12 +131,12 @@ class SnapshotsState:
 
     def state(self) -> Mapping[str, NDArray[Any]]:
         """The oracle's actions, as JSON, and the number of finished steps."""
-        ways = json.dumps([[task.record(), [*map(action_record, way)]] for task, way in self.ways])
-        return {"ways": np.frombuffer(ways.encode(), dtype=np.uint8), "steps": np.asarray([self._steps])}
+        ways = [[task.record(), [*map(action_record, way)]] for task, way in self.ways]
+        return {"ways": json_column(ways), "steps": np.asarray([self._steps])}
 
     def load_state(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Restore the result of `state`, bit for bit."""
-        self.ways = [(Task.read(row), tuple(map(read_action, way))) for row, way in json.loads(state["ways"].tobytes())]
+        self.ways = [(Task.read(row), tuple(map(read_action, way))) for row, way in read_json_column(state["ways"])]
         self._steps = int(state["steps"][0])
 
 

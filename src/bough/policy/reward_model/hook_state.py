@@ -1,6 +1,5 @@
 """The state of a reward model that is trained on a run's own trees: its data, then its network."""
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -15,7 +14,7 @@ from bough.policy.reward_model.hook import FrozenRewardModel
 from bough.policy.reward_model.labels import NothingToLearn, turn_texts
 from bough.policy.reward_model.network import RewardNetwork, new_network
 from bough.policy.reward_model.train import train_on
-from bough.tree import Rewarded, Tree, path_view
+from bough.tree import Rewarded, Tree, json_column, path_view, read_json_column
 from bough.tree.columns import cut_tree, join_trees, tree_record
 
 
@@ -85,7 +84,7 @@ class FrozenRewardModelState:
             state |= {f"network/{name}": weight.detach().cpu().numpy() for name, weight in weights}
         if self.trees:
             state |= {f"trees/{name}": column for name, column in join_trees(self.trees).items()}
-            state["records"] = _packed([tree_record(tree) for tree in self.trees])
+            state["records"] = json_column([tree_record(tree) for tree in self.trees])
         return state
 
     @torch.no_grad()
@@ -93,7 +92,7 @@ class FrozenRewardModelState:
         """Restore what `state` returned, bit for bit."""
         self._observed = int(state["observed"][0])
         columns = {name.removeprefix("trees/"): each for name, each in state.items() if name.startswith("trees/")}
-        records = _unpacked(state["records"]) if columns else []
+        records = read_json_column(state["records"]) if columns else []
         self.trees = [cut_tree(columns, at, record) for at, record in enumerate(records)]
         weights = {n.removeprefix("network/"): each for n, each in state.items() if n.startswith("network/")}
         if self._stored is not None:
@@ -136,11 +135,3 @@ def _metrics(report: Calibration) -> dict[str, float]:
         "auc": report.auc["mean"],
     }
     return {f"reward_model/{name}": value for name, value in found.items() if np.isfinite(value)}
-
-
-def _packed(records: Sequence[Mapping[str, object]]) -> NDArray[np.uint8]:
-    return np.frombuffer(json.dumps(records).encode(), dtype=np.uint8).copy()
-
-
-def _unpacked(column: NDArray[Any]) -> list[Mapping[str, Any]]:
-    return json.loads(column.astype(np.uint8).tobytes().decode())
