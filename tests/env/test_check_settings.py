@@ -55,7 +55,7 @@ from bough.env import (
         (Shop, {"wanted": 2.5}, "Shop.wanted: got 2.5; need an integer"),
         (Sokoban, {"boxes": None}, "Sokoban.boxes: got None; need an integer"),
         (Sql, {"max_queries": "6"}, "Sql.max_queries: got '6'; need an integer"),
-        (Sql, {"oracle": "nothing"}, "Sql.oracle: got 'nothing'; need 'lookups' or 'query' or 'components'"),
+        (Sql, {"oracle": "nothing"}, "Sql.oracle: got 'nothing'; need 'lookups', 'query' or 'components'"),
         (Sql, {"single_turn": 1}, "Sql.single_turn: got 1; need True or False"),
         (Verifiers, {"taskset": 3}, "Verifiers.taskset: got 3; need a text"),
     ],

@@ -11,6 +11,7 @@ from bough.appraise.appraise import Columns
 from bough.appraise.ask import AskModels, Reply, check_votes, each, question_of
 from bough.appraise.path_fields import path_fields, path_steps
 from bough.appraise.prompts import Reader, check_places, numbered
+from bough.checks import check_choices
 from bough.tree import Entry, Tree, Verdict
 from bough.tree.needs import POLICY, Need, appraised, roles
 
@@ -77,10 +78,7 @@ class PathCritique:
     def __post_init__(self) -> None:
         check_votes(self)
         check_places("PathCritique.prompt", self.prompt, "steps", "answer")
-        if self.vote not in ("intersection", "majority", "union", "average"):
-            raise ValueError(
-                f"PathCritique.vote: got {self.vote!r}; need 'intersection', 'majority', 'union' or 'average'"
-            )
+        check_choices(self)
 
     @property
     def needs(self) -> frozenset[Need]:

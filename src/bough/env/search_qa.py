@@ -136,8 +136,6 @@ class SearchQa:
                 raise ValueError(f"SearchQa.{name}: got {getattr(self, name)}; need 0 or more")
         if not 0 <= self.noise <= 1:
             raise ValueError(f"SearchQa.noise: got {self.noise}; need a number from 0 to 1")
-        if self.metric not in ("f1", "em"):
-            raise ValueError(f"SearchQa.metric: got {self.metric!r}; need 'f1' or 'em'")
 
     @property
     def branching(self) -> Branching:

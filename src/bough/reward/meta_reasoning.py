@@ -6,6 +6,7 @@ from typing import Literal
 
 import numpy as np
 
+from bough.checks import check_choices
 from bough.tree import (
     Bools,
     Floats,
@@ -54,8 +55,7 @@ class MetaReasoning:
     def __post_init__(self) -> None:
         if not self.weight >= 0:
             raise ValueError(f"MetaReasoning.weight: got {self.weight}; need 0 or more")
-        if self.novelty not in ("action", "state"):
-            raise ValueError(f"MetaReasoning.novelty: got {self.novelty!r}; need 'action' or 'state'")
+        check_choices(self)
 
     @property
     def needs(self) -> frozenset[Need]:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias, cast, get_args
+from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from bough.appraise import Verifications
 from bough.appraise.path_fields import path_steps
 from bough.appraise.verification import Verification
+from bough.checks import check_choices
 from bough.config.config import ConfigError
 from bough.hooks import HookRecipe
 from bough.hooks.hook import PolicyAccess, PolicyCopy
@@ -72,8 +73,7 @@ class TrainedJudge:
                 raise ValueError(f"TrainedJudge.{name}: got {getattr(self, name)}; need a finite number above 0")
         if self.updates < 1:
             raise ValueError(f"TrainedJudge.updates: got {self.updates}; need at least 1")
-        if self.agreement not in get_args(Agreement):
-            raise ValueError(f"TrainedJudge.agreement: got {self.agreement!r}; need success or majority")
+        check_choices(self)
 
     @property
     def needs(self) -> frozenset[Need]:

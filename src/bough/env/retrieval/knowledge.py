@@ -89,8 +89,6 @@ class KnowledgeGraph:
                 raise ValueError(f"KnowledgeGraph.{name}: got {(low, high)}; need {least} <= minimum <= maximum")
         if not 0 <= self.alias_rate <= 1:
             raise ValueError(f"KnowledgeGraph.alias_rate: got {self.alias_rate}; need a number from 0 to 1")
-        if self.split_by not in ("entities", "questions"):
-            raise ValueError(f"KnowledgeGraph.split_by: got {self.split_by!r}; need 'entities' or 'questions'")
         if self.sentences not in (1, 2) or not self.shapes or self.document_words < 0:
             raise ValueError(
                 f"KnowledgeGraph: got sentences={self.sentences}, shapes={self.shapes}, "
