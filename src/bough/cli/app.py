@@ -200,7 +200,7 @@ def measure_data(
 @app.command("rewards")
 @explained
 def show_rewards(directory: Annotated[Path, typer.Argument(help="The run directory.")]) -> None:
-    """Show the reward channels of a run: their means, and their agreement with success.
+    """Show the reward channels of a run: their means, spread and pair accuracy.
 
     bough rewards runs/a
     """
