@@ -1,4 +1,4 @@
-"""Checks of fields that take one of a few values: those whose type is a `Literal`."""
+"""Checks of a dataclass's fields: one of a few values, and a least value."""
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,6 +23,18 @@ def wrong_choices(settings: object) -> Iterator[tuple[str, str]]:
         value = getattr(settings, name)
         if value not in known:
             yield name, f"got {value!r}; need {listed(known)}"
+
+
+def check_least(settings: object, **least: float) -> None:
+    """Check that fields are at least a bound, as in `check_least(self, layers=1, retries=0)`.
+
+    Raises:
+        ValueError: names the first field below its bound, or that is nan.
+    """
+    for name, bound in least.items():
+        value = getattr(settings, name)
+        if not value >= bound:
+            raise ValueError(f"{type(settings).__name__}.{name}: got {value}; need at least {bound}")
 
 
 def listed(values: Sequence[object]) -> str:

@@ -49,7 +49,7 @@ from bough.env import (
         (ReasoningGym, {"size": "3"}, "ReasoningGym.size: got '3'; need an integer"),
         (ScienceWorld, {"max_steps": "3"}, "ScienceWorld.max_steps: got '3'; need an integer"),
         (Screens, {"max_steps": "3"}, "Screens.max_steps: got '3'; need an integer"),
-        (SearchQa, {"top": 0}, "SearchQa.top: got 0; need 1 or more"),
+        (SearchQa, {"top": 0}, "SearchQa.top: got 0; need at least 1"),
         (SearchQa, {"top": "5"}, "SearchQa.top: got '5'; need an integer"),
         (SearchQa, {"metric": "bleu"}, "SearchQa.metric: got 'bleu'; need 'f1' or 'em'"),
         (Shop, {"wanted": 2.5}, "Shop.wanted: got 2.5; need an integer"),
