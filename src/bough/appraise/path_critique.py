@@ -1,17 +1,17 @@
 """Critiques of whole paths: a model names the wrong steps, and votes decide."""
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias, cast
+from typing import Literal, TypeAlias
 
 from bough.appraise.appraise import Columns
 from bough.appraise.ask import AskModels, Reply, check_votes, each, question_of
 from bough.appraise.path_fields import path_fields, path_steps
 from bough.appraise.prompts import Reader, check_places, numbered
 from bough.checks import check_choices
+from bough.integers import integers
 from bough.tree import Entry, Tree, Verdict
 from bough.tree.needs import POLICY, Need, appraised, roles
 
@@ -28,10 +28,8 @@ class WrongSteps:
     def __call__(self, text: str) -> AbstractSet[int] | None:
         """The numbers; None without a list."""
         lists = re.findall(r"\[[\d,\s]*\]", text)
-        try:
-            return set(cast("list[int]", json.loads(lists[-1]))) if lists else None
-        except json.JSONDecodeError:
-            return None
+        well_formed = lists and re.fullmatch(r"\[\s*(?:\d+\s*(?:,\s*\d+\s*)*)?\]", lists[-1])
+        return set(integers(lists[-1])) if well_formed else None
 
 
 Vote: TypeAlias = Literal["intersection", "majority", "union", "average"]

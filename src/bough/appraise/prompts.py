@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from string import Formatter
 from typing import Protocol, TypeVar, runtime_checkable
 
+from bough.integers import integers
+
 STORY = frozenset({"instructions", "turns", "observation"})
 """The placeholders that every prompt may use: the instructions, the turns so far, and the observation."""
 
@@ -91,7 +93,7 @@ class Choice:
 
     def __call__(self, text: str) -> tuple[int, ...] | None:
         """The ranking, counted from 0."""
-        named = tuple(dict.fromkeys(int(number) - 1 for number in re.findall(r"\d+", text)))
+        named = tuple(dict.fromkeys(number - 1 for number in integers(text)))
         known = set(named) <= set(range(self.count))
         return named if named and known and (len(named) == self.count or not self.all) else None
 
