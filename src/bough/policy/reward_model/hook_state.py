@@ -5,9 +5,9 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
+from bough.policy.module_state import load_weights, weights_of
 from bough.policy.reward_model.calibration import Calibration
 from bough.policy.reward_model.folder import TrainedRewardModel, load_reward_model
 from bough.policy.reward_model.hook import FrozenRewardModel
@@ -80,27 +80,24 @@ class FrozenRewardModelState:
         """The trees, or the weights of the network; a stored model stays in its folder."""
         state: dict[str, NDArray[Any]] = {"observed": np.asarray([self._observed])}
         if self.network is not None and self._stored is None:
-            weights = self.network.state_dict().items()
-            state |= {f"network/{name}": weight.detach().cpu().numpy() for name, weight in weights}
+            state |= weights_of(self.network, "network")
         if self.trees:
             state |= {f"trees/{name}": column for name, column in join_trees(self.trees).items()}
             state["records"] = json_column([tree_record(tree) for tree in self.trees])
         return state
 
-    @torch.no_grad()
     def load_state(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Restore what `state` returned, bit for bit."""
         self._observed = int(state["observed"][0])
         columns = {name.removeprefix("trees/"): each for name, each in state.items() if name.startswith("trees/")}
         records = read_json_column(state["records"]) if columns else []
         self.trees = [cut_tree(columns, at, record) for at, record in enumerate(records)]
-        weights = {n.removeprefix("network/"): each for n, each in state.items() if n.startswith("network/")}
         if self._stored is not None:
             return
         self.network = None
-        if weights:
+        if any(name.startswith("network/") for name in state):
             self.network = new_network(self._model, vocab_tokens=self._vocab_tokens, device=self._device)
-            self.network.load_state_dict({name: torch.as_tensor(each.copy()) for name, each in weights.items()})
+            load_weights(self.network, "network", state)
             self.network.requires_grad_(False)
 
     def _scored(self, rewarded: Sequence[Rewarded]) -> list[Rewarded]:
