@@ -255,6 +255,8 @@ def test_a_hook_learns_once_and_resumes() -> None:
     assert np.array_equal(third.transform(fresh, 0)[0].estimates["step_score"], scored[0].estimates["step_score"], True)
     with pytest.raises(ValueError, match="need steps that collect trees, or the folder"):
         FrozenRewardModel(warmup_steps=0)
+    with pytest.raises(ValueError, match=r"RewardModel.labels: got 'pair'; need 'outcome', 'soft', 'hard' or 'pairs'"):
+        RewardModel(labels="pair")  # type: ignore[arg-type]
 
 
 def test_a_hook_waits_for_trees_with_labels() -> None:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from bough.checks import check_least
+from bough.checks import check_choices, check_least
 
 Labels: TypeAlias = Literal["outcome", "soft", "hard", "pairs"]
 """What a reward model learns: see `RewardModel`."""
@@ -64,6 +64,7 @@ class RewardModel:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        check_choices(self)
         check_least(self, layers=1, heads=1, context_tokens=2, epochs=1, batch=1)
         if self.width < 1 or self.width % (2 * self.heads):
             raise ValueError(
