@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeAlias, TypeVar, Unpack, cast
 
-from bough.cli.find import evaluated, find_env, find_run, run_or_directory
+from bough.cli.find import evaluated, find_env, find_run, refuse_arguments, run_or_directory
 from bough.config import ConfigError, override
 from bough.engine import OpenAi
 from bough.env import Env
@@ -64,6 +64,7 @@ def train(
     if not isinstance(run, Run):
         method = str(run) if isinstance(run, Path) else run
         run = find_run(method, str(on) if isinstance(on, Path) else on, preset)
+        refuse_arguments(method, changes)
     elif on is not None or preset is not None:
         raise ConfigError("got a Run with on=... or a policy preset; need a method's name, or run.replace(world=...)")
     if policy is not None and preset is None:

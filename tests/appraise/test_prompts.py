@@ -3,6 +3,7 @@
 import pytest
 
 from bough.appraise import LabelParser, NumberParser
+from bough.appraise.path_critique import WrongSteps
 from bough.appraise.prompts import Choice, check_places, story
 
 
@@ -57,3 +58,14 @@ def test_a_story_names_what_was_read_and_done() -> None:
     check_places("X", "{turns} {{as such}}")
     with pytest.raises(ValueError, match=r"X: got the placeholders \['action'\]; need some of"):
         check_places("X", "{action}")
+    with pytest.raises(ValueError, match=r"X: got the placeholders \['turns'\]; need some of \['calls'\]"):
+        check_places("X", "{turns} {calls}", "calls", story=False)
+    with pytest.raises(ValueError, match=r"X: got '{first}'; need the placeholder {second} in it"):
+        check_places("X", "{first}", required=("first", "second"))
+
+
+def test_a_number_of_thousands_of_digits_is_no_answer() -> None:
+    digits = "9" * 5000
+    assert Choice(count=2)(f"{digits}, 1") is None
+    assert WrongSteps()(f"[{digits}, 2]") == {10**9, 2}
+    assert WrongSteps()("[1,, 2]") is None

@@ -174,5 +174,5 @@ def ends_of(tree: Tree) -> list[int]:
 
 
 def test_an_unknown_topology_is_refused() -> None:
-    with pytest.raises(ValueError, match="topology: got 'knockout'; need one of anchor, round_robin"):
+    with pytest.raises(ValueError, match="topology: got 'knockout'; need 'anchor', 'round_robin'"):
         Tournament(topology="knockout")  # type: ignore[arg-type]

@@ -170,5 +170,5 @@ def test_spark_has_no_other_reward_than_the_judge(tmp_path: Path) -> None:
 
 
 def test_an_unknown_design_is_refused() -> None:
-    with pytest.raises(ValueError, match="design: got 'best'; need one of process, step_augmented"):
+    with pytest.raises(ValueError, match="design: got 'best'; need 'process', 'step_augmented'"):
         Verified(design="best")  # type: ignore[arg-type]

@@ -122,6 +122,12 @@ SEEN_AT_ONCE = [
     (("eval", "nowhere"), FAILED, "nowhere: got a folder that does not exist; need one that `bough train` made"),
     (("export", "nowhere", "out.jsonl"), FAILED, "nowhere: got a folder that does not exist; need one that"),
     (("search", "no/run", "mcts()"), FAILED, "no/run: got a folder that does not exist; need one that"),
+    (("train", "arena_rl", "topology=swis"), USAGE, "topology: got 'swis'; need 'anchor', 'round_robin', "),
+    (
+        ("train", "arena_rl(n=2)", "topology=swiss"),
+        USAGE,
+        "topology: got a field that is an argument of arena_rl; need 'arena_rl(n=2, topology=swiss)'",
+    ),
     (("search", FROZENLAKE, "mcts()"), FAILED, "need the directory of a trained run, or an engine"),
     (
         ("train", FROZENLAKE, "--out", "file"),

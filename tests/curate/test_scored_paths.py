@@ -61,7 +61,7 @@ def test_paths_that_an_earlier_filter_removed_take_no_place() -> None:
 
 
 def test_settings() -> None:
-    with pytest.raises(ValueError, match=r"ScoredPaths.by: got 'median'; need one of mean, min, last, product"):
+    with pytest.raises(ValueError, match=r"ScoredPaths.by: got 'median'; need 'mean', 'min', 'last' or 'product'"):
         ScoredPaths(by="median")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"ScoredPaths.least: got nan; need a number"):
         ScoredPaths(least=float("nan"))

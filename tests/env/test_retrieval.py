@@ -255,7 +255,7 @@ def test_degraded_results_lack_the_document_and_grow_with_the_noise() -> None:
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"entities": 3}, "KnowledgeGraph.entities: got 3; need 10 or more"),
+        ({"entities": 3}, "KnowledgeGraph.entities: got 3; need at least 10"),
         ({"hops": (3, 2)}, r"KnowledgeGraph.hops: got \(3, 2\); need 1 <= minimum <= maximum"),
         ({"alias_rate": 2.0}, "KnowledgeGraph.alias_rate: got 2.0; need a number from 0 to 1"),
         ({"split_by": "name"}, "KnowledgeGraph.split_by: got 'name'; need 'entities' or 'questions'"),

@@ -262,7 +262,7 @@ def test_a_question_without_evidence_has_no_plan() -> None:
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"top": 0}, "SearchQa.top: got 0; need 1 or more"),
+        ({"top": 0}, "SearchQa.top: got 0; need at least 1"),
         ({"search_cost": -1.0}, "SearchQa.search_cost: got -1.0; need 0 or more"),
         ({"noise": 1.5}, "SearchQa.noise: got 1.5; need a number from 0 to 1"),
         ({"metric": "rouge"}, "SearchQa.metric: got 'rouge'; need 'f1' or 'em'"),

@@ -11,7 +11,7 @@ from tests.trees import ACTION, PROMPT, N, as_replayed, build, rewarded
 
 from bough.credit import dr_grpo
 from bough.hooks import Contrastive
-from bough.hooks.contrastive import ContrastiveState, Rationales, cosines, find
+from bough.hooks.contrastive import ContrastiveState, TaskEmbeddings, cosines, find
 from bough.learner.embeddings import mean_states
 from bough.policy import Tiny
 from bough.tree import Floats, Outcome, Rewarded, Task, Ternary, Tree
@@ -55,8 +55,8 @@ def advantages(found: Sequence[Rewarded]) -> list[list[float]]:
 
 def test_the_worked_example() -> None:
     state = Contrastive(temperature=1.0).build(vocab_tokens=0, device="cpu", seed=0)
-    one = Rationales(query=turned(0, 0), paths=turned(10, 40), negative=turned(90)[0])
-    other = Rationales(query=turned(180, 180), paths=turned(170, 120), negative=turned(90)[0])
+    one = TaskEmbeddings(query=turned(0, 0), paths=turned(10, 40), negative=turned(90)[0])
+    other = TaskEmbeddings(query=turned(180, 180), paths=turned(170, 120), negative=turned(90)[0])
     first, second = (state.reward(each) for each in cosines([one, other]))
     assert first.tolist() == pytest.approx([1.258013, 1.03925], abs=2e-5)
     assert second.tolist() == pytest.approx([1.266574, 0.781766], abs=2e-5)

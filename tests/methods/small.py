@@ -13,7 +13,7 @@ from bough.appraise.verification import Verification
 from bough.credit import TurnPosition
 from bough.explore import BeforeUpdates, Chains, Slate
 from bough.hooks import HookRecipe
-from bough.policy import FrozenCritic, LearnedSteps, ProgressReward, Tiny, UtteranceCritic
+from bough.policy import FrozenCritic, FrozenRewardModel, ProgressReward, Tiny, UtteranceCritic
 from bough.rollout import Explorer, PendingAction, Rollout
 from bough.search import Judge, Search, SearchNode, SearchTree
 from bough.store import Checkpoints, read_metrics
@@ -134,7 +134,7 @@ def _readable(appraiser: Appraiser) -> Appraiser:
 def _small_hook(hook: HookRecipe) -> HookRecipe:
     if isinstance(hook, TrainedJudge):
         return replace(hook, verifications=replace(hook.verifications, read=FourSteps(), max_tokens=4))
-    if isinstance(hook, LearnedSteps):
+    if isinstance(hook, FrozenRewardModel):
         return replace(hook, model=replace(hook.model, layers=1, width=16, heads=2, epochs=1, gap=0.01), warmup_steps=1)
     return (
         replace(hook, steps=2, warmup_steps=1)

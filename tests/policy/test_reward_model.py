@@ -13,8 +13,8 @@ import torch
 from tests.policy.reward_trees import forked, many
 from tests.trees import rewarded
 
-from bough.policy import LearnedSteps, RewardModel, StepScores
-from bough.policy.reward_model.calibration import calibrate, platt, reliability, roc_auc, sigmoid
+from bough.policy import FrozenRewardModel, RewardModel, StepScores
+from bough.policy.reward_model.calibration import calibrate, platt, reliability, roc_auc
 from bough.policy.reward_model.fit import label_loss, pair_loss
 from bough.policy.reward_model.folder import load_reward_model
 from bough.policy.reward_model.labels import LabelledSteps, split_tasks, steps_of
@@ -22,7 +22,7 @@ from bough.policy.reward_model.network import new_network, rows_of
 from bough.policy.reward_model.settings import Labels
 from bough.policy.reward_model.train import train_on
 from bough.reward import Judged, PotentialShaping
-from bough.tree import Task, Tree, Verdict
+from bough.tree import Task, Tree, Verdict, sigmoid
 
 SMALL = RewardModel(layers=1, width=16, heads=2, context_tokens=32, epochs=12, batch=16, learning_rate=1e-2)
 
@@ -230,7 +230,7 @@ def test_a_column_pays_steps_and_is_a_potential(tmp_path: Path) -> None:
 
 
 def test_a_hook_learns_once_and_resumes() -> None:
-    recipe = LearnedSteps(model=replace(SMALL, labels="pairs"), warmup_steps=1)
+    recipe = FrozenRewardModel(model=replace(SMALL, labels="pairs"), warmup_steps=1)
     state = recipe.build(vocab_tokens=64, device="cpu", seed=3)
     batch = [rewarded(tree) for tree in many(16)]
     first = state.transform(batch, 0)
@@ -244,7 +244,7 @@ def test_a_hook_learns_once_and_resumes() -> None:
     scored = state.transform(fresh, 0)
     assert not state.trees
     metrics = state.observe(lambda: 0.0)
-    assert metrics["learned/pair_accuracy"] > 0.9
+    assert metrics["reward_model/pair_accuracy"] > 0.9
     for each, again in zip(scored, other.transform(fresh, 0), strict=True):
         score = each.estimates["step_score"]
         assert np.array_equal(score, again.estimates["step_score"], equal_nan=True)
@@ -254,19 +254,21 @@ def test_a_hook_learns_once_and_resumes() -> None:
     third.load_state(state.state())
     assert np.array_equal(third.transform(fresh, 0)[0].estimates["step_score"], scored[0].estimates["step_score"], True)
     with pytest.raises(ValueError, match="need steps that collect trees, or the folder"):
-        LearnedSteps(warmup_steps=0)
+        FrozenRewardModel(warmup_steps=0)
+    with pytest.raises(ValueError, match=r"RewardModel.labels: got 'pair'; need 'outcome', 'soft', 'hard' or 'pairs'"):
+        RewardModel(labels="pair")  # type: ignore[arg-type]
 
 
 def test_a_hook_waits_for_trees_with_labels() -> None:
-    state = LearnedSteps(model=SMALL, warmup_steps=1).build(vocab_tokens=64, device="cpu", seed=3)
+    state = FrozenRewardModel(model=SMALL, warmup_steps=1).build(vocab_tokens=64, device="cpu", seed=3)
     lost = [rewarded(replace(tree, success=np.minimum(tree.success, 0).astype(np.int8))) for tree in many(4)]
     state.transform(lost, 0)
     state.observe(lambda: 0.0)
     assert not np.nansum(np.abs(state.transform(lost, 0)[0].estimates["step_score"]))
-    assert state.observe(lambda: 0.0) == {"learned/waiting": 1.0}
+    assert state.observe(lambda: 0.0) == {"reward_model/waiting": 1.0}
     state.transform([rewarded(tree) for tree in many(4, seed=2)], 0)
     state.transform(lost, 0)
-    assert "learned/calibration_error" in state.observe(lambda: 0.0)
+    assert "reward_model/calibration_error" in state.observe(lambda: 0.0)
 
 
 def test_tasks_with_equal_texts_have_steps_of_their_own() -> None:

@@ -83,5 +83,7 @@ def test_mistakes_are_named() -> None:
         Surrogate(noise=0.0)
     with pytest.raises(ValueError, match="width=0"):
         EachKind(width=0)
+    with pytest.raises(ValueError, match=r"EachKind.text: got 'edit it'; need the placeholder {kind}"):
+        EachKind(text="edit it")
     with pytest.raises(ValueError, match="c=-1"):
         UncertainUct(c=-1.0)

@@ -29,7 +29,7 @@ def paying(task: str, success: Sequence[bool], paid: Sequence[float]) -> Rewarde
     return Rewarded(tree=tree, channels={"env": tree.env_reward, "bonus": bonus})
 
 
-def test_agreement_counts_pairs_of_one_task() -> None:
+def test_pair_accuracy_counts_pairs_of_one_task() -> None:
     """In task a, two of three pairs are ordered as success is and one is tied; b has no pair, c is its opposite."""
     batch = [
         paying("a", [True, False, False, False], [1, 0, 0.5, 1]),
@@ -37,14 +37,14 @@ def test_agreement_counts_pairs_of_one_task() -> None:
         paying("c", [False, True], [2, 1]),
     ]
     found = channel_metrics(batch)
-    assert found["reward_agrees/bonus"] == pytest.approx((1 + 1 + 0.5 + 0) / 4)
-    assert found["reward_agrees/env"] == 1
-    assert found["reward_divides/bonus"] == 1
-    assert found["reward_divides/env"] == pytest.approx(2 / 3)
+    assert found["reward_pair_accuracy/bonus"] == pytest.approx((1 + 1 + 0.5 + 0) / 4)
+    assert found["reward_pair_accuracy/env"] == 1
+    assert found["reward_nonzero_std/bonus"] == 1
+    assert found["reward_nonzero_std/env"] == pytest.approx(2 / 3)
     assert found["reward/bonus"] == pytest.approx(np.mean([1, 0, 0.5, 1, 5, 7, 2, 1]))
     assert found["reward_std/bonus"] == pytest.approx(np.std([1, 0, 0.5, 1, 5, 7, 2, 1], ddof=1))
-    assert "reward_agrees/bonus" not in channel_metrics([paying("b", [True, True], [5, 7])])
-    assert channel_metrics([paying("d", [True], [5])])["reward_divides/bonus"] == 0
+    assert "reward_pair_accuracy/bonus" not in channel_metrics([paying("b", [True, True], [5, 7])])
+    assert channel_metrics([paying("d", [True], [5])])["reward_nonzero_std/bonus"] == 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +96,7 @@ def test_a_hacked_bonus_is_found_and_an_unpaid_one_is_not() -> None:
     assert not rising_rewards(trained(bonus=0.0), 20)
     assert not rising_rewards(rows, 0)
     table = reward_table(rows, 20)
-    assert table.splitlines()[0].split() == ["reward", "first", "last", "std", "divides", "agrees"]
+    assert table.splitlines()[0].split() == ["reward", "first", "last", "std", "nonzero_std", "pair_accuracy"]
     assert table.splitlines()[-1].startswith("! the reward 'long' rose from")
 
 
@@ -130,7 +130,7 @@ def test_a_run_reports_it_once_in_the_log_and_in_the_report(tmp_path: Path, caps
     directory = start(hacked, tmp_path, terminal=False)
     said = "".join(capsys.readouterr())
     rows = read_metrics(directory.metrics)
-    assert {"reward_divides/calls", "reward_std/calls"} <= {name for row in rows for name in row}
+    assert {"reward_nonzero_std/calls", "reward_std/calls"} <= {name for row in rows for name in row}
     found = rising_rewards(rows, 4)
     page = directory.report.read_text()
     assert said.count("the reward 'calls' rose") == len(found) == 1

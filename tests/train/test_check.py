@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 from tests.small import run as small
@@ -414,3 +414,17 @@ def test_held_out_tasks_that_are_trained_on() -> None:
     refuse_overlap([Task(id="train-0")], [Task(id="test-0")])
     with pytest.raises(ConfigError, match="such as 'one'"):
         refuse_overlap([Task(id="one")], [Task(id="one")])
+
+
+@pytest.mark.parametrize(
+    ("piece", "message"),
+    [
+        ({"credit": Grpo(std="grup")}, "credit.std: got 'grup'; need 'group', 'batch' or 'none'"),  # type: ignore[arg-type]
+        ({"credit": Filtered(value_targets=Grpo(mean="all"))}, "credit.value_targets.mean: got 'all'; need 'group'"),  # type: ignore[arg-type]
+        ({"optimizer": Optimizer(schedule="sine")}, "optimizer.schedule: got 'sine'; need 'constant'"),  # type: ignore[arg-type]
+        ({"regularizers": (Kl(estimator="k4"),)}, "regularizers.0.estimator: got 'k4'; need 'k1', 'k2' or 'k3'"),  # type: ignore[arg-type]
+    ],
+)
+def test_a_value_that_a_field_does_not_take_is_refused(piece: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(message)):
+        check(small().replace(**piece))

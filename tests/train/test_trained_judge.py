@@ -201,5 +201,5 @@ def test_settings(tmp_path: Path) -> None:
         TrainedJudge(updates=0)
     with pytest.raises(ValueError, match="learning_rate: got 0"):
         TrainedJudge(learning_rate=0)
-    with pytest.raises(ValueError, match="agreement: got 'all'; need success or majority"):
+    with pytest.raises(ValueError, match="agreement: got 'all'; need 'success' or 'majority'"):
         TrainedJudge(agreement="all")  # type: ignore[arg-type]

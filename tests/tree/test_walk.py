@@ -8,8 +8,10 @@ from bough.tree import (
     Outcome,
     Source,
     Tree,
+    begins_turn,
     context,
     counted,
+    ends_turn,
     leaves,
     levels,
     path,
@@ -52,6 +54,21 @@ def test_worked_example() -> None:
     assert context(tree, 5).tolist() == [1, 8]
     assert context(tree, 0).tolist() == context(tree, 4).tolist() == []
     assert tree.token[trained(tree)].tolist() == [3, 6, 7, 9]
+
+
+def test_a_turn_ends_at_its_last_piece() -> None:
+    tree = build(
+        N(parent=-1, kind=PROMPT, tokens=(1,)),
+        N(parent=0, kind=ACTION, tokens=(2,)),
+        N(parent=1, kind=ACTION, tokens=(3,)),
+        N(parent=2, kind=OBSERVATION, tokens=(4,)),
+        N(parent=3, kind=ACTION, tokens=(5,), outcome=DONE),
+        N(parent=1, kind=ACTION, tokens=(6,)),
+        N(parent=5, kind=OBSERVATION, tokens=(7,)),
+        N(parent=6, kind=ACTION, tokens=(8,), outcome=DONE),
+    )
+    assert np.flatnonzero(begins_turn(tree)).tolist() == [1, 4, 7]
+    assert np.flatnonzero(ends_turn(tree)).tolist() == [2, 4, 5, 7]
 
 
 def test_chains_share_only_the_prompt() -> None:

@@ -8,7 +8,7 @@ from typing import cast
 from bough.appraise.appraise import Columns
 from bough.appraise.ask import AskModels, Reply, check_votes, each, question_of
 from bough.appraise.path_fields import acts, path_fields
-from bough.appraise.prompts import Lines, Reader, check_places
+from bough.appraise.prompts import Lines, Reader, check_places, numbered
 from bough.tree import Entry, Tree, Verdict, path
 from bough.tree.needs import POLICY, Need, appraised, roles
 
@@ -86,7 +86,7 @@ class Checklist:
     def __post_init__(self) -> None:
         check_votes(self)
         check_places("Checklist.write", self.write)
-        check_places("Checklist.prompt", self.prompt, "action", "answer", "items")
+        check_places("Checklist.prompt", self.prompt, "action", "answer", required=("items",))
         if self.most < 1:
             raise ValueError(f"Checklist.most: got {self.most}; need at least 1")
 
@@ -141,8 +141,8 @@ class Checklist:
         return await ask(question_of(self, self.write.format_map(path_fields(tree, node))))
 
     async def _tree(self, tree: Tree, nodes: Sequence[int], items: Items, ask: AskModels) -> dict[int, Entry]:
-        numbered = "\n".join(f"{number}. {text}" for number, (text, _) in enumerate(items, start=1))
-        replies = await each(self._votes(tree, node, numbered, ask) for node in nodes)
+        shown = numbered(text for text, _ in items)
+        replies = await each(self._votes(tree, node, shown, ask) for node in nodes)
         votes = {
             node: [self._passed(reply, path_fields(tree, node)["action"], len(items)) for reply in answers]
             for node, answers in zip(nodes, replies, strict=True)

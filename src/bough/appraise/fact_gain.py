@@ -10,6 +10,7 @@ from bough.appraise.ask import AskModels, Reply, Scoring, each
 from bough.appraise.path_fields import acts
 from bough.appraise.shapley import Members, exact_shapley, prefixes, sampled_orders, sampled_shapley, subsets
 from bough.appraise.true_answer import true_answer
+from bough.checks import check_choices
 from bough.tree import Entry, Kind, Tree, Verdict, context, derive, text_in
 from bough.tree.needs import Need, appraised
 
@@ -58,8 +59,7 @@ class FactGain:
     deadline_s: float = 120.0
 
     def __post_init__(self) -> None:
-        if self.weights not in ("softmax", "positive"):
-            raise ValueError(f"FactGain.weights: got {self.weights!r}; need 'softmax' or 'positive'")
+        check_choices(self)
         if not self.temperature > 0 or self.exact < 0 or self.orders < 1:
             raise ValueError(
                 f"FactGain: got temperature={self.temperature}, exact={self.exact}, orders={self.orders}; need a "

@@ -1,17 +1,18 @@
 """Critiques of whole paths: a model names the wrong steps, and votes decide."""
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias, cast
+from typing import Literal, TypeAlias
 
 from bough.appraise.appraise import Columns
 from bough.appraise.ask import AskModels, Reply, check_votes, each, question_of
-from bough.appraise.path_fields import acts, path_fields
-from bough.appraise.prompts import Reader, check_places
-from bough.tree import Entry, Tree, Verdict, counted, path
+from bough.appraise.path_fields import path_fields, path_steps
+from bough.appraise.prompts import Reader, check_places, numbered
+from bough.checks import check_choices
+from bough.integers import integers
+from bough.tree import Entry, Tree, Verdict
 from bough.tree.needs import POLICY, Need, appraised, roles
 
 PATH = (
@@ -27,10 +28,8 @@ class WrongSteps:
     def __call__(self, text: str) -> AbstractSet[int] | None:
         """The numbers; None without a list."""
         lists = re.findall(r"\[[\d,\s]*\]", text)
-        try:
-            return set(cast("list[int]", json.loads(lists[-1]))) if lists else None
-        except json.JSONDecodeError:
-            return None
+        well_formed = lists and re.fullmatch(r"\[\s*(?:\d+\s*(?:,\s*\d+\s*)*)?\]", lists[-1])
+        return set(integers(lists[-1])) if well_formed else None
 
 
 Vote: TypeAlias = Literal["intersection", "majority", "union", "average"]
@@ -77,10 +76,7 @@ class PathCritique:
     def __post_init__(self) -> None:
         check_votes(self)
         check_places("PathCritique.prompt", self.prompt, "steps", "answer")
-        if self.vote not in ("intersection", "majority", "union", "average"):
-            raise ValueError(
-                f"PathCritique.vote: got {self.vote!r}; need 'intersection', 'majority', 'union' or 'average'"
-            )
+        check_choices(self)
 
     @property
     def needs(self) -> frozenset[Need]:
@@ -97,24 +93,23 @@ class PathCritique:
         return {self.column: await each(self._tree(tree, ask) for tree in trees)}
 
     async def _tree(self, tree: Tree, ask: AskModels) -> Mapping[int, Entry]:
-        ends, every = counted(tree).tolist(), set(acts(tree))
-        steps = {leaf: [node for node in path(tree, leaf).tolist() if node in every] for leaf in ends}
-        replies = await each(self._path(tree, leaf, steps[leaf], ask) for leaf in ends if steps[leaf])
-        asked = [leaf for leaf in ends if steps[leaf]]
-        votes: dict[int, list[tuple[Reply, bool | None]]] = {node: [] for node in sorted(every)}
-        for leaf, answers in zip(asked, replies, strict=True):
+        steps = {leaf: nodes for leaf, nodes in path_steps(tree).items() if nodes}
+        replies = await each(self._path(tree, leaf, nodes, ask) for leaf, nodes in steps.items())
+        every = sorted({node for nodes in steps.values() for node in nodes})
+        votes: dict[int, list[tuple[Reply, bool | None]]] = {node: [] for node in every}
+        for leaf, answers in zip(steps, replies, strict=True):
             for reply in answers:
                 wrong = self.read(reply.text) if reply.verdict is Verdict.OK else None
                 if wrong is not None and not wrong <= set(range(1, len(steps[leaf]) + 1)):
                     wrong = None
                 for number, node in enumerate(steps[leaf], start=1):
                     votes[node].append((reply, None if wrong is None else number in wrong))
-        first = {steps[leaf][0]: self.n for leaf in asked}
+        first = {nodes[0]: self.n for nodes in steps.values()}
         return {node: self._entry(found, first.get(node, 0)) for node, found in votes.items()}
 
     async def _path(self, tree: Tree, leaf: int, steps: Sequence[int], ask: AskModels) -> list[Reply]:
-        shown = [f"{number}. {path_fields(tree, node)['answer']}" for number, node in enumerate(steps, start=1)]
-        fields = path_fields(tree, leaf) | {"steps": "\n".join(shown)}
+        shown = numbered(path_fields(tree, node)["answer"] for node in steps)
+        fields = path_fields(tree, leaf) | {"steps": shown}
         question = question_of(self, self.prompt.format_map(fields))
         return await each(ask(replace(question, vote=vote)) for vote in range(self.n))
 

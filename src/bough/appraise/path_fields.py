@@ -3,7 +3,7 @@
 import numpy as np
 
 from bough.appraise.prompts import story
-from bough.tree import Kind, Tree, counted, instructions_in, path, text_in
+from bough.tree import Kind, Tree, counted, ends_turn, instructions_in, path, paths_through, text_in
 
 
 def path_fields(tree: Tree, node: int) -> dict[str, str]:
@@ -33,10 +33,11 @@ def path_fields(tree: Tree, node: int) -> dict[str, str]:
 
 def acts(tree: Tree) -> list[int]:
     """The last `ACTION` nodes of the turns on counted paths, each once, ascending."""
-    found: set[int] = set()
-    for leaf in counted(tree).tolist():
-        nodes = path(tree, leaf)
-        is_action = tree.kind[nodes] == Kind.ACTION
-        ends = is_action & ~np.append(is_action[1:], False)
-        found.update(nodes[ends].tolist())
-    return sorted(found)
+    return np.flatnonzero(ends_turn(tree) & (paths_through(tree) > 0)).tolist()
+
+
+def path_steps(tree: Tree) -> dict[int, list[int]]:
+    """By the leaf of each counted path, the last `ACTION` nodes of its turns, in order."""
+    ends = ends_turn(tree)
+    paths = {leaf: path(tree, leaf) for leaf in counted(tree).tolist()}
+    return {leaf: nodes[ends[nodes]].tolist() for leaf, nodes in paths.items()}

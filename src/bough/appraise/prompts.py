@@ -1,10 +1,12 @@
 """Prompts to an agent's engine: their fields, and the parsers of answers."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from string import Formatter
 from typing import Protocol, TypeVar, runtime_checkable
+
+from bough.integers import integers
 
 STORY = frozenset({"instructions", "turns", "observation"})
 """The placeholders that every prompt may use: the instructions, the turns so far, and the observation."""
@@ -91,7 +93,7 @@ class Choice:
 
     def __call__(self, text: str) -> tuple[int, ...] | None:
         """The ranking, counted from 0."""
-        named = tuple(dict.fromkeys(int(number) - 1 for number in re.findall(r"\d+", text)))
+        named = tuple(dict.fromkeys(number - 1 for number in integers(text)))
         known = set(named) <= set(range(self.count))
         return named if named and known and (len(named) == self.count or not self.all) else None
 
@@ -121,22 +123,36 @@ class Lines:
         return tuple(item for item in items if item)[: self.most] or None
 
 
-def check_places(owner: str, prompt: str, *more: str) -> None:
-    """Check that a prompt has no placeholders except `STORY` and `more`.
+def check_places(owner: str, prompt: str, *more: str, story: bool = True, required: Sequence[str] = ()) -> None:
+    """Check the placeholders of a prompt: `more` and `required`, and those of `STORY`; literal braces are doubled.
+
+    Args:
+        owner: The field, for messages.
+        prompt: The prompt.
+        more: Placeholders that it may have.
+        story: Whether it may have those of `STORY`, too.
+        required: Placeholders that it must have.
 
     Raises:
-        ValueError: when it has others; literal braces are doubled.
+        ValueError: when it has others, or lacks one.
     """
-    places = STORY | set(more)
+    places = {*more, *required, *(STORY if story else ())}
     try:
         found = {name for _, name, _, _ in Formatter().parse(prompt) if name is not None}
     except ValueError as error:
         raise ValueError(f"{owner}: got {prompt!r} ({error}); need braces in pairs, or doubled") from error
     if found - places:
         raise ValueError(f"{owner}: got the placeholders {sorted(found - places)}; need some of {sorted(places)}")
+    if lacking := [name for name in required if name not in found]:
+        raise ValueError(f"{owner}: got {prompt!r}; need the placeholder {{{lacking[0]}}} in it")
 
 
 def story(instructions: str, past: Sequence[tuple[str, str]], observation: str) -> dict[str, str]:
     """The prompt fields by the names in `STORY`; `past` are pairs of observation and action."""
     turns = "\n".join(f"{read}\n> {action}" for read, action in past)
     return {"instructions": instructions, "turns": turns, "observation": observation}
+
+
+def numbered(texts: Iterable[str]) -> str:
+    """The texts, each after its number from 1, one a line: "1. go left"."""
+    return "\n".join(f"{number}. {text}" for number, text in enumerate(texts, start=1))

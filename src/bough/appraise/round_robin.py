@@ -42,7 +42,7 @@ class RoundRobin:
 
     def __post_init__(self) -> None:
         check_votes(self)
-        check_places("RoundRobin.prompt", self.prompt, "first", "second")
+        check_places("RoundRobin.prompt", self.prompt, required=("first", "second"))
 
     @property
     def needs(self) -> frozenset[Need]:

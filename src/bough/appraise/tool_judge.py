@@ -7,11 +7,10 @@ from typing import TypeAlias
 
 from bough.appraise.appraise import Columns
 from bough.appraise.ask import AskModels, ask_votes, check_votes, each, question_of
-from bough.appraise.prompts import STORY, LabelParser, Reader, check_places
+from bough.appraise.prompts import LabelParser, Reader, check_places
 from bough.tree import (
     BadCall,
     Entry,
-    Kind,
     Ternary,
     Tree,
     Verdict,
@@ -19,6 +18,7 @@ from bough.tree import (
     action_text,
     calls_in,
     counted,
+    ends_turn,
     path,
     text_in,
     tools_at,
@@ -81,12 +81,8 @@ class ToolJudge:
 
     def __post_init__(self) -> None:
         check_votes(self)
-        check_places("ToolJudge.prompt", self.prompt, "question", "before", "calls", "result")
-        if refused := sorted(name for name in STORY if f"{{{name}}}" in self.prompt):
-            raise ValueError(
-                f"ToolJudge.prompt: got the placeholders {refused}, which hold the policy's text; need some of "
-                "['before', 'calls', 'question', 'result']"
-            )
+        # The placeholders of `STORY` hold the policy's text.
+        check_places("ToolJudge.prompt", self.prompt, "question", "before", "calls", "result", story=False)
         if not self.red_line < 0:
             raise ValueError(f"ToolJudge.red_line: got {self.red_line}; need a number below 0")
 
@@ -137,9 +133,8 @@ class ToolJudge:
 
 def _acts(tree: Tree, node: int) -> list[int]:
     """The last `ACTION` nodes of the turns from the root to a node, the node's own turn included."""
-    nodes = path(tree, node).tolist()
-    acts = [tree.kind[each] == Kind.ACTION for each in nodes]
-    return [each for each, own, later in zip(nodes, acts, [*acts[1:], False], strict=True) if own and not later]
+    nodes = path(tree, node)
+    return nodes[ends_turn(tree)[nodes]].tolist()
 
 
 def _steps(tree: Tree, leaf: int) -> list[Step]:

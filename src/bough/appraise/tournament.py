@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import get_args
 
 from bough.appraise.appraise import Columns
 from bough.appraise.ask import AskModels, Reply, check_votes, each
 from bough.appraise.prompts import LabelParser, Reader, check_places
 from bough.appraise.topologies import Match, Topology, quantiles, standings
 from bough.appraise.two_paths import DifferentPaths, question_of_two
+from bough.checks import check_choices
 from bough.tree import Entry, Tree, Verdict
 from bough.tree.needs import POLICY, Need, appraised, roles
 
@@ -68,9 +68,8 @@ class Tournament:
 
     def __post_init__(self) -> None:
         check_votes(self)
-        check_places("Tournament.prompt", self.prompt, "first", "second")
-        if self.topology not in get_args(Topology):
-            raise ValueError(f"Tournament.topology: got {self.topology!r}; need one of {', '.join(get_args(Topology))}")
+        check_places("Tournament.prompt", self.prompt, required=("first", "second"))
+        check_choices(self)
 
     @property
     def needs(self) -> frozenset[Need]:

@@ -7,9 +7,9 @@ from typing import TypeAlias
 
 from bough.appraise.appraise import Columns
 from bough.appraise.ask import AskModels, Question, Reply, check_votes, each, question_of
-from bough.appraise.path_fields import acts, path_fields
-from bough.appraise.prompts import Reader, check_places
-from bough.tree import Entry, Tree, Verdict, counted, path
+from bough.appraise.path_fields import path_fields, path_steps
+from bough.appraise.prompts import Reader, check_places, numbered
+from bough.tree import Entry, Tree, Verdict
 from bough.tree.needs import POLICY, Need, appraised, roles
 
 PATH = (
@@ -94,14 +94,12 @@ class Verifications:
         return {self.column: [results for results, _ in found], self.steps: [steps for _, steps in found]}
 
     async def _tree(self, tree: Tree, ask: AskModels) -> tuple[Mapping[int, Entry], Mapping[int, Entry]]:
-        every, ends = set(acts(tree)), counted(tree).tolist()
-        steps = {leaf: [node for node in path(tree, leaf).tolist() if node in every] for leaf in ends}
-        asked = [leaf for leaf in ends if steps[leaf]]
-        answers = await each(self._path(tree, leaf, steps[leaf], ask) for leaf in asked)
+        steps = {leaf: nodes for leaf, nodes in path_steps(tree).items() if nodes}
+        answers = await each(self._path(tree, leaf, nodes, ask) for leaf, nodes in steps.items())
         on_results: dict[int, Entry] = {}
-        on_steps: dict[int, list[bool]] = {node: [] for leaf in asked for node in steps[leaf]}
+        on_steps: dict[int, list[bool]] = {node: [] for nodes in steps.values() for node in nodes}
         missing: dict[int, Verdict] = {}
-        for leaf, replies in zip(asked, answers, strict=True):
+        for leaf, replies in zip(steps, answers, strict=True):
             read = [self.parsed(reply.text, len(steps[leaf])) for reply in replies]
             parsed = [each if reply.verdict is Verdict.OK else None for each, reply in zip(read, replies, strict=True)]
             known = [found for found in parsed if found is not None]
@@ -126,15 +124,14 @@ class Verifications:
         Args:
             tree: The tree.
             leaf: The leaf of the path.
-            steps: The last `ACTION` nodes of the turns of the path (`acts`).
+            steps: The last `ACTION` nodes of the turns of the path (`path_steps`).
         """
         shown = [path_fields(tree, node)["answer"] for node in steps]
         return question_of(self, self.text(path_fields(tree, leaf), shown))
 
     def text(self, fields: Mapping[str, str], steps: Sequence[str]) -> str:
         """The text of the question, from the fields of the path (`path_fields`) and the texts of its steps."""
-        shown = "\n".join(f"{number}. {step}" for number, step in enumerate(steps, start=1))
-        return self.prompt.format_map({**fields, "steps": shown})
+        return self.prompt.format_map({**fields, "steps": numbered(steps)})
 
     def parsed(self, text: str, steps: int) -> Verification | None:
         """The verdicts of an answer about a path of `steps` steps; None for another number of verdicts, or none."""

@@ -46,12 +46,13 @@ def train(
 ) -> None:
     """Train an agent by a method on a world; ends with the path of a report."""
     from bough.cli.cluster import execution_changes
-    from bough.cli.find import find_run
+    from bough.cli.find import find_run, refuse_arguments
     from bough.config import override
     from bough.train import start
 
-    every = [*execution_changes(cluster), *(changes or [])]
-    directory = start(override(find_run(method, on, policy), every), out)
+    every, run = [*execution_changes(cluster), *(changes or [])], find_run(method, on, policy)
+    refuse_arguments(method, every)
+    directory = start(override(run, every), out)
     typer.echo(f"report: {directory.report}")
 
 
@@ -199,7 +200,7 @@ def measure_data(
 @app.command("rewards")
 @explained
 def show_rewards(directory: Annotated[Path, typer.Argument(help="The run directory.")]) -> None:
-    """Show the reward channels of a run: their means, and their agreement with success.
+    """Show the reward channels of a run: their means, spread and pair accuracy.
 
     bough rewards runs/a
     """

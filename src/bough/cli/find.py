@@ -8,13 +8,15 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, get_type_hints
 
 import bough.engine
 import bough.env
 from bough.config import ConfigError, unknown
+from bough.config.fields import short_names
+from bough.config.kinds import wants_piece
 from bough.config.naming import find_piece, import_file
-from bough.config.override import PIECE, make, split_arguments
+from bough.config.override import PIECE, interpret, make, split_arguments
 from bough.engine import OpenAi
 from bough.engine.own_model import has_own_model
 from bough.env import Env
@@ -111,6 +113,28 @@ def find_run(target: str | Callable[..., Run], on: World | str | None = None, po
         world = find_policy(policy)(world)
     made: Run = function(Run, world)
     return made.replace(name=f"{function.name}_{world.name}") if made.name == world.name else made
+
+
+def refuse_arguments(target: object, changes: Sequence[str]) -> None:
+    """Refuse changes of a run that name an argument of its method, such as `topology=swiss` for `arena_rl`.
+
+    Raises:
+        ConfigError: when the argument does not take the value, and otherwise with the place of the argument.
+    """
+    if not isinstance(target, str):
+        return
+    function = _function(target, ("methods", "recipes"), "run", "method")
+    parameters = dict(list(inspect.signature(function.call).parameters.items())[function.takes_world :])
+    hints = get_type_hints(function.call)
+    for change in changes:
+        name, equals, text = change.partition("=")
+        if equals and name in parameters and name not in short_names(Run):
+            if name in hints and not wants_piece(hints[name]):
+                interpret(hints[name], text, name)
+            given = ", ".join(part for part in (function.arguments, change) if part)
+            raise ConfigError(
+                f"{name}: got a field that is an argument of {function.name}; need '{function.name}({given})'"
+            )
 
 
 def find_world(on: str | None) -> World:

@@ -9,10 +9,7 @@ import numpy as np
 from bough.credit.credit import Credit, compares_with
 from bough.credit.grpo import Grpo
 from bough.tree import Credited, Rewarded, path_view
-from bough.tree.needs import Need, estimate
-
-COPIES = "copies"
-"""Name of the estimate of a hook: at every token of a tree, how often its group is in the batch."""
+from bough.tree.needs import COPIES, Need, estimate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

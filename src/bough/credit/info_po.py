@@ -8,7 +8,7 @@ import numpy as np
 
 from bough.credit.channel_view import channel_view
 from bough.credit.normalize import normalize
-from bough.tree import Credited, Floats, Ints, Rewarded, path_view, spread_turns, sum_at
+from bough.tree import Credited, Floats, Ints, Rewarded, path_view, sigmoid, spread_turns, sum_at
 from bough.tree.needs import Need, channel
 
 
@@ -90,7 +90,7 @@ class InfoPo:
         spread = np.sqrt(square / np.maximum(count - 1, 1))
         if self.as_released:
             spread[count == 1] = 1.0
-        return (0.5 * (1 - np.tanh(spread / (2 * self.temperature))))[task]
+        return sigmoid(-spread / self.temperature)[task]
 
 
 def _std(value: Floats, weight: Floats) -> float:

@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, TypeAlias, get_args
+from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
 
+from bough.checks import check_choices
 from bough.credit.channel_view import channel_view
 from bough.credit.normalize import normalize
 from bough.tree import Credited, Floats, PathView, Rewarded, path_view, spread_turns
@@ -48,8 +49,7 @@ class Verified:
     epsilon: float = 1e-6
 
     def __post_init__(self) -> None:
-        if self.design not in get_args(Design):
-            raise ValueError(f"Verified.design: got {self.design!r}; need one of {', '.join(get_args(Design))}")
+        check_choices(self)
         if not self.epsilon > 0:
             raise ValueError(f"Verified.epsilon: got {self.epsilon}; need a number above 0")
 

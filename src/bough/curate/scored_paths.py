@@ -3,10 +3,10 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import get_args
 
 import numpy as np
 
+from bough.checks import check_choices
 from bough.curate.filter import FilterResult
 from bough.tree import (
     Credited,
@@ -48,8 +48,7 @@ class ScoredPaths:
     most: int | None = None
 
     def __post_init__(self) -> None:
-        if self.by not in get_args(PathScore):
-            raise ValueError(f"ScoredPaths.by: got {self.by!r}; need one of {', '.join(get_args(PathScore))}")
+        check_choices(self)
         if math.isnan(self.least):
             raise ValueError(f"ScoredPaths.least: got {self.least}; need a number")
         if self.most is not None and self.most < 1:

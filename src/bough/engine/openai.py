@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from bough.checks import check_choices, check_least
 from bough.engine.engine import Completion, EngineFault, FinishReason, Request
 from bough.engine.messages import END, Messages, answered, conversation, offered
 
@@ -92,13 +93,8 @@ class OpenAi:
             raise ValueError(
                 f"OpenAi.base_url: got {self.base_url!r}; need http://... or https://..., up to and with /v1"
             )
-        if self.api not in ("chat", "completions"):
-            raise ValueError(f"OpenAi.api: got {self.api!r}; need 'chat' or 'completions'")
-        if self.logprobs not in ("raw", "tempered", "sampled"):
-            raise ValueError(f"OpenAi.logprobs: got {self.logprobs!r}; need 'raw', 'tempered' or 'sampled'")
-        for name, least in (("context_tokens", 2), ("concurrency", 1), ("retries", 0)):
-            if getattr(self, name) < least:
-                raise ValueError(f"OpenAi.{name}: got {getattr(self, name)}; need at least {least}")
+        check_choices(self)
+        check_least(self, context_tokens=2, concurrency=1, retries=0)
         if not self.backoff_s >= 0:
             raise ValueError(f"OpenAi.backoff_s: got {self.backoff_s}; need 0 or more seconds")
         if not self.deadline_s > 0:

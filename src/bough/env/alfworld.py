@@ -98,8 +98,6 @@ class AlfWorld:
             raise ValueError(f"AlfWorld.task_types: got {self.task_types}; need some of {', '.join(TASK_TYPES)}")
         if not set(self.verbs) <= set(VERBS):
             raise ValueError(f"AlfWorld.verbs: got {self.verbs}; need some of {', '.join(VERBS)}, or () for all")
-        if self.expert not in ("planner", "searcher"):
-            raise ValueError(f"AlfWorld.expert: got {self.expert!r}; need planner or searcher")
 
     @property
     def branching(self) -> Branching:

@@ -8,6 +8,8 @@ from numbers import Integral, Real
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hints
 
+from bough.checks import listed
+
 
 def check_settings(settings: object) -> None:
     """Checks the numbers, strings, literals and tuples in the fields of a dataclass; other fields are not checked.
@@ -57,7 +59,7 @@ def _wanted(annotation: Any) -> str:
     if origin in (Union, UnionType):
         return " or ".join(map(_wanted, parts))
     if origin is Literal:
-        return " or ".join(map(repr, parts))
+        return listed(parts)
     if origin is tuple:
         return f"a tuple, each item {_wanted(parts[0])}" if parts[-1] is ... else f"a tuple of {len(parts)} items"
     return words.get(annotation) or f"a {getattr(annotation, '__name__', annotation)}"

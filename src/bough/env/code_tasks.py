@@ -107,10 +107,6 @@ class CodeTasks:
                 f"CodeTasks: got visible={self.visible}, hidden={self.hidden}, attempts={self.attempts}; "
                 "need 0, 1 and 1 or more"
             )
-        if self.reward not in ("share", "all"):
-            raise ValueError(f"CodeTasks.reward: got {self.reward!r}; need 'share' or 'all'")
-        if self.ends not in ("visible", "attempts"):
-            raise ValueError(f"CodeTasks.ends: got {self.ends!r}; need 'visible' or 'attempts'")
 
     @property
     def branching(self) -> Branching:

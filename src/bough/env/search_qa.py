@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal, cast
 
+from bough.checks import check_least
 from bough.env.check_call import check_call
 from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
@@ -128,16 +129,12 @@ class SearchQa:
 
     def __post_init__(self) -> None:
         check_settings(self)
-        for name, least in (("top", 1), ("max_calls", 1), ("snippet_words", 0), ("document_characters", 1)):
-            if getattr(self, name) < least:
-                raise ValueError(f"SearchQa.{name}: got {getattr(self, name)}; need {least} or more")
+        check_least(self, top=1, max_calls=1, snippet_words=0, document_characters=1)
         for name in ("search_cost", "read_cost", "evidence_reward"):
             if not getattr(self, name) >= 0:
                 raise ValueError(f"SearchQa.{name}: got {getattr(self, name)}; need 0 or more")
         if not 0 <= self.noise <= 1:
             raise ValueError(f"SearchQa.noise: got {self.noise}; need a number from 0 to 1")
-        if self.metric not in ("f1", "em"):
-            raise ValueError(f"SearchQa.metric: got {self.metric!r}; need 'f1' or 'em'")
 
     @property
     def branching(self) -> Branching:

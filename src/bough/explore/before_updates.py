@@ -11,8 +11,8 @@ from bough.rollout.runner import Explorer
 class BeforeUpdates:
     """Grows trees by `first` while the policy is as it began, and by `then` after its first update.
 
-    With a hook that first collects trees (`LearnedSteps`, `FrozenCritic`) the policy is not updated meanwhile, so a
-    search can make the hook's data, and chains the samples of reinforcement. The step of the first update still has
+    With a hook that first collects trees (`FrozenRewardModel`, `FrozenCritic`) the policy is not updated meanwhile, so
+    a search can make the hook's data, and chains the samples of reinforcement. The step of the first update still has
     trees of `first`, since they grow before it.
 
     Attributes:

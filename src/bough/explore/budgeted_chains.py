@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from bough.appraise.prompts import check_places
 from bough.rollout.add_message import add_message
 from bough.rollout.cursor import Cursor
 from bough.rollout.rollout import Rollout
@@ -45,8 +46,7 @@ class BudgetedChains:
             raise ValueError(
                 f"BudgetedChains.n: got {self.n}; need a multiple of {len(self.budgets)}, the number of budgets"
             )
-        if "{budget}" not in self.announce:
-            raise ValueError(f"BudgetedChains.announce: got {self.announce!r}; need the placeholder {{budget}} in it")
+        check_places("BudgetedChains.announce", self.announce, story=False, required=("budget",))
         if self.retries < 0:
             raise ValueError(f"BudgetedChains.retries: got {self.retries}; need 0 or more")
 
@@ -63,7 +63,7 @@ class BudgetedChains:
 
     def _with_budget(self, rollout: Rollout, root: Cursor, number: int, budget: int) -> Cursor:
         """The prompt with a budget."""
-        message = Message(role="user", content=self.announce.replace("{budget}", str(budget)))
+        message = Message(role="user", content=self.announce.format_map({"budget": str(budget)}))
         cursor = add_message(rollout, root, message, branch=number)
         rollout.builder.nodes[cursor.node].info[BUDGET] = budget
         return cursor

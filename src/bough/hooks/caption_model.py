@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bough.tree import Floats
+from bough.tree import Floats, sigmoid
 
 
 class CaptionModel:
@@ -62,11 +62,6 @@ class CaptionModel:
             row[: self._width] /= max(1.0, float(np.linalg.norm(row)))
             row[self._width] = 1.0
         return found
-
-
-def sigmoid(score: Floats) -> Floats:
-    """[n]: 1 / (1 + exp(-score))."""
-    return 0.5 * (1 + np.tanh(0.5 * score))
 
 
 class RunningScale:

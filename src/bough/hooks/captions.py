@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from bough.integers import integers
 from bough.tree import Kind, Tree, text_in
 
 
@@ -37,9 +38,8 @@ def read_label(answer: str | None, most: int) -> int | None:
         >>> read_label("I would say 1.", 1)
         1
     """
-    found = re.findall(r"(?<![\w.\-\u2212])\d+(?!\w|\.\d)", answer or "")
-    # Python refuses to convert numbers of thousands of digits.
-    return int(found[-1]) if found and len(found[-1]) < 10 and int(found[-1]) <= most else None
+    found = integers(answer or "", r"(?<![\w.\-\u2212])\d+(?!\w|\.\d)")
+    return found[-1] if found and found[-1] <= most else None
 
 
 def occurrences(tree: Tree, node: int, captions: Mapping[int, str]) -> int:

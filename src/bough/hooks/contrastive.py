@@ -69,7 +69,7 @@ class Contrastive:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Rationales:
+class TaskEmbeddings:
     """The embeddings of one task, of length 1.
 
     Attributes:
@@ -83,7 +83,7 @@ class Rationales:
     negative: Floats | None = None
 
 
-def cosines(tasks: Sequence[Rationales]) -> list[Floats]:
+def cosines(tasks: Sequence[TaskEmbeddings]) -> list[Floats]:
     """[4, G] for each task: cos(q, m), cos(q, n), the mean cosine to the task's other paths, and to other tasks."""
     found = list[Floats]()
     for number, task in enumerate(tasks):
@@ -153,7 +153,7 @@ class ContrastiveState:
         """Do nothing: there is no state."""
         del state
 
-    def _embedded(self, task: Sequence[Rewarded]) -> Rationales:
+    def _embedded(self, task: Sequence[Rewarded]) -> TaskEmbeddings:
         """The embeddings of the paths of a task."""
         access, tree, settings = self._access, task[0].tree, self._settings
         assert access is not None
@@ -166,7 +166,7 @@ class ContrastiveState:
         states = access.mean_states([*named, *whole], first).astype(np.float64)
         states /= np.maximum(np.linalg.norm(states, axis=1, keepdims=True), 1e-12)
         negative = states[1] if len(named) > 1 else None
-        return Rationales(query=states[0], paths=states[len(named) :], negative=negative)
+        return TaskEmbeddings(query=states[0], paths=states[len(named) :], negative=negative)
 
     def _text(self, tree: Tree, name: str) -> str:
         """A text of the task's data; "" without it."""

@@ -1,6 +1,5 @@
 """ExIt: uses partial histories as tasks, sampled by the variance of their group's returns."""
 
-import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -17,7 +16,9 @@ from bough.tree import (
     TruncatedBy,
     counted,
     groups,
+    json_column,
     path,
+    read_json_column,
     text_in,
     with_iteration,
     without_iteration,
@@ -136,15 +137,14 @@ class ExItState:
 
     def state(self) -> Mapping[str, NDArray[Any]]:
         """The histories, as JSON, and their priorities."""
-        tasks = json.dumps([task.record() for task, _ in self.kept.values()])
         return {
-            "tasks": np.frombuffer(tasks.encode(), dtype=np.uint8),
+            "tasks": json_column([task.record() for task, _ in self.kept.values()]),
             "priority": np.asarray([priority for _, priority in self.kept.values()], dtype=np.float64),
         }
 
     def load_state(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Restore the result of `state`, bit for bit."""
-        tasks = [Task.read(row) for row in json.loads(state["tasks"].tobytes())]
+        tasks = [Task.read(row) for row in read_json_column(state["tasks"])]
         self.kept = {task.id: (task, at) for task, at in zip(tasks, state["priority"].tolist(), strict=True)}
 
     def _iterate(self, history: Task, rng: np.random.Generator) -> Task:

@@ -1,6 +1,5 @@
 """ExploRS: rewards for actions with a positive advantage, and for states with few visits."""
 
-import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -9,7 +8,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bough.tree import Floats, Kind, Outcome, PathView, PayRange, Rewarded, join, path_view, sum_at, text_in
+from bough.tree import (
+    Floats,
+    Kind,
+    Outcome,
+    PathView,
+    PayRange,
+    Rewarded,
+    join,
+    json_column,
+    path_view,
+    read_json_column,
+    sum_at,
+    text_in,
+)
 from bough.tree.needs import STATE_KEYS, Need
 
 CHANNEL = "explors"
@@ -156,13 +168,13 @@ class ExploRsState:
         return {
             "keys": np.asarray(list(self.records), dtype=np.int64),
             "numbers": np.asarray(numbers, dtype=np.float64).reshape(-1, 2),
-            "actions": np.frombuffer(json.dumps(actions).encode(), dtype=np.uint8),
+            "actions": json_column(actions),
             "tables": np.asarray(tables, dtype=np.float64).reshape(-1, 2),
         }
 
     def load_state(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Restore the result of `state`, bit for bit."""
-        actions: list[list[str]] = json.loads(state["actions"].tobytes())
+        actions: list[list[str]] = read_json_column(state["actions"])
         rows, numbers = iter(state["tables"].tolist()), state["numbers"].tolist()
         self.records = {}
         for key, (visits, value), names in zip(state["keys"].tolist(), numbers, actions, strict=True):

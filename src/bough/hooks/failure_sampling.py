@@ -1,6 +1,5 @@
 """Draws the tasks that the policy fails."""
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -8,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bough.tree import Floats, Rewarded, Ternary, counted, groups
+from bough.tree import Floats, Rewarded, Ternary, counted, groups, json_column, read_json_column
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,13 +77,12 @@ class FailureSamplingState:
 
     def state(self) -> Mapping[str, NDArray[Any]]:
         """All tasks, and their shares."""
-        names = json.dumps(list(self.success)).encode()
         return {
-            "tasks": np.frombuffer(names, dtype=np.uint8),
+            "tasks": json_column(list(self.success)),
             "success": np.asarray(list(self.success.values()), dtype=np.float64),
         }
 
     def load_state(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Restore the result of `state`, bit for bit."""
-        names: list[str] = json.loads(state["tasks"].tobytes())
+        names: list[str] = read_json_column(state["tasks"])
         self.success = dict(zip(names, map(float, state["success"]), strict=True))

@@ -1,6 +1,5 @@
 """The smallest count among the successful paths of each task, across steps: a store for hooks."""
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
@@ -8,7 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from bough.tree import Bools, Floats, Ints, Rewarded, Tree, counted, groups, sum_to_root
+from bough.tree import Bools, Floats, Ints, Rewarded, Tree, counted, groups, json_column, read_json_column, sum_to_root
 from bough.tree.endings import last_action, solved
 
 Count: TypeAlias = Callable[[Tree], Floats]
@@ -64,13 +63,13 @@ class FewestState:
     def state(self) -> Mapping[str, NDArray[Any]]:
         """All records."""
         return {
-            "tasks": np.frombuffer(json.dumps(list(self.fewest)).encode(), dtype=np.uint8),
+            "tasks": json_column(list(self.fewest)),
             "fewest": np.asarray(list(self.fewest.values()), dtype=np.float64),
         }
 
     def load_state(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Restore the result of `state`, bit for bit."""
-        tasks: list[str] = json.loads(state["tasks"].tobytes())
+        tasks: list[str] = read_json_column(state["tasks"])
         self.fewest = dict(zip(tasks, state["fewest"].tolist(), strict=True))
 
     def _with_channel(self, rewarded: Rewarded, fewest: float | None) -> Rewarded:

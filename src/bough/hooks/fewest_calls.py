@@ -6,6 +6,7 @@ from typing import Literal
 
 import numpy as np
 
+from bough.checks import check_choices
 from bough.hooks.fewest import FewestState
 from bough.tree import Bools, Floats, PayRange, Tree, begins_turn
 from bough.tree.needs import CALLS, Need
@@ -54,8 +55,7 @@ class FewestCalls:
             raise ValueError(f"FewestCalls.weight: got {self.weight}; need 0 or more")
         if not self.smoothing > 0:
             raise ValueError(f"FewestCalls.smoothing: got {self.smoothing}; need a number above 0")
-        if self.form not in ("grpo", "ppo"):
-            raise ValueError(f"FewestCalls.form: got {self.form!r}; need 'grpo' or 'ppo'")
+        check_choices(self)
 
     @property
     def pays(self) -> Mapping[str, PayRange]:

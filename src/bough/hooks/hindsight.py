@@ -1,6 +1,5 @@
 """Hindsight: a path that missed its goal, with the goal that it reached."""
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
@@ -8,7 +7,20 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from bough.tree import Ints, Kind, Outcome, Rewarded, Source, Ternary, Tree, counted, keep_paths, step_info_in
+from bough.tree import (
+    Ints,
+    Kind,
+    Outcome,
+    Rewarded,
+    Source,
+    Ternary,
+    Tree,
+    counted,
+    json_column,
+    keep_paths,
+    read_json_column,
+    step_info_in,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +90,7 @@ class HindsightState:
         goals = [goal for goal, prompts in self.prompts.items() for _ in prompts]
         tokens = [prompt for prompts in self.prompts.values() for prompt in prompts]
         return {
-            "goals": np.frombuffer(json.dumps(goals).encode(), dtype=np.uint8),
+            "goals": json_column(goals),
             "tokens": np.concatenate([np.zeros(0, dtype=np.int32), *tokens]),
             "lengths": np.asarray([len(prompt) for prompt in tokens], dtype=np.int64),
         }
@@ -86,7 +98,7 @@ class HindsightState:
     def load_state(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Restore the result of `state`, bit for bit."""
         ends = np.cumsum(state["lengths"])
-        goals: list[str] = json.loads(state["goals"].tobytes())
+        goals: list[str] = read_json_column(state["goals"])
         self.prompts = {}
         for goal, prompt in zip(goals, np.split(state["tokens"], ends)[:-1], strict=True):
             self.prompts.setdefault(goal, []).append(prompt.astype(np.int32))

@@ -6,6 +6,7 @@ from typing import Literal
 
 import numpy as np
 
+from bough.checks import check_choices
 from bough.hooks.fewest import FewestState
 from bough.tree import Bools, Floats, PayRange, sampled_tokens
 
@@ -48,8 +49,7 @@ class LengthHistory:
                 f"LengthHistory.weight: got {self.weight}; need a number from 0 to 1, so that success is paid more "
                 "than failure"
             )
-        if self.form not in ("cosine", "linear"):
-            raise ValueError(f"LengthHistory.form: got {self.form!r}; need 'cosine' or 'linear'")
+        check_choices(self)
 
     @property
     def pays(self) -> Mapping[str, PayRange]:

@@ -1,7 +1,6 @@
 """Rewards from labels that a model gives to observations during the run."""
 
 import asyncio
-import json
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -11,10 +10,22 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from bough.hooks.caption_model import CaptionModel, RunningScale, sigmoid
+from bough.checks import check_least
+from bough.hooks.caption_model import CaptionModel, RunningScale
 from bough.hooks.captions import CaptionLabels, captions_of, occurrences, read_label
 from bough.hooks.hook import AskModel, HookQuestion, Teacher
-from bough.tree import Floats, PayRange, Rewarded, Task, Tree, counted, sum_to_root
+from bough.tree import (
+    Floats,
+    PayRange,
+    Rewarded,
+    Task,
+    Tree,
+    counted,
+    json_column,
+    read_json_column,
+    sigmoid,
+    sum_to_root,
+)
 from bough.tree.needs import ON_POLICY, POLICY, Need, roles
 
 Variant: TypeAlias = Literal["retrieval", "classifier", "ranking"]
@@ -100,9 +111,7 @@ class Oni:
     deadline_s: float = 600.0
 
     def __post_init__(self) -> None:
-        for name, least in (("batch", 1), ("queue", 1), ("steps", 1), ("width", 1), ("max_tokens", 1)):
-            if getattr(self, name) < least:
-                raise ValueError(f"Oni.{name}: got {getattr(self, name)}; need at least {least}")
+        check_least(self, batch=1, queue=1, steps=1, width=1, max_tokens=1)
         if self.delay_steps is not None and self.delay_steps < 1:
             raise ValueError(f"Oni.delay_steps: got {self.delay_steps}; need at least 1, or None")
         for name in ("power", "temperature", "extrinsic"):
@@ -204,14 +213,14 @@ class OniState:
         """Captions, labels, and the model of words."""
         held = {name: getattr(self.held, name) for name in CaptionLabels.__slots__}
         return {
-            "held": np.frombuffer(json.dumps(held).encode(), dtype=np.uint8),
+            "held": json_column(held),
             "weight": self._model.weight,
             "scale": self._scale.state(),
         }
 
     def load_state(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Restore the result of `state`, bit for bit."""
-        self.held, self._task = CaptionLabels(**json.loads(state["held"].tobytes())), None
+        self.held, self._task = CaptionLabels(**read_json_column(state["held"])), None
         self._table = {names[0]: label for names, label, _ in self.held.labels}
         self._model.weight = state["weight"].copy()
         self._scale.load_state(state, "scale")

@@ -1,6 +1,5 @@
 """S3RL: episodes start from snapshots of an oracle's episodes in the first steps."""
 
-import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -8,7 +7,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bough.tree import AgentAction, Rewarded, Task, action_record, read_action
+from bough.checks import check_least
+from bough.tree import AgentAction, Rewarded, Task, action_record, json_column, read_action, read_json_column
 from bough.tree.needs import ORACLE, Need
 
 
@@ -50,9 +50,7 @@ class Snapshots:
     discount: float = 0.9
 
     def __post_init__(self) -> None:
-        for name, least in (("episodes", 1), ("every", 1), ("clusters", 1), ("steps", 0)):
-            if getattr(self, name) < least:
-                raise ValueError(f"Snapshots.{name}: got {getattr(self, name)}; need at least {least}")
+        check_least(self, episodes=1, every=1, clusters=1, steps=0)
         if not 0 < self.discount <= 1:
             raise ValueError(f"Snapshots.discount: got {self.discount}; need a number above 0 and up to 1")
 
@@ -132,12 +130,12 @@ class SnapshotsState:
 
     def state(self) -> Mapping[str, NDArray[Any]]:
         """The oracle's actions, as JSON, and the number of finished steps."""
-        ways = json.dumps([[task.record(), [*map(action_record, way)]] for task, way in self.ways])
-        return {"ways": np.frombuffer(ways.encode(), dtype=np.uint8), "steps": np.asarray([self._steps])}
+        ways = [[task.record(), [*map(action_record, way)]] for task, way in self.ways]
+        return {"ways": json_column(ways), "steps": np.asarray([self._steps])}
 
     def load_state(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Restore the result of `state`, bit for bit."""
-        self.ways = [(Task.read(row), tuple(map(read_action, way))) for row, way in json.loads(state["ways"].tobytes())]
+        self.ways = [(Task.read(row), tuple(map(read_action, way))) for row, way in read_json_column(state["ways"])]
         self._steps = int(state["steps"][0])
 
 

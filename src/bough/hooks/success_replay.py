@@ -1,6 +1,5 @@
 """Replay of successful paths in groups without a success."""
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,8 +15,10 @@ from bough.tree import (
     groups,
     join_column,
     join_trees,
+    json_column,
     keep_paths,
     leaves,
+    read_json_column,
     rows_of,
     tree_record,
 )
@@ -111,12 +112,11 @@ class SuccessReplayState:
             paid = [each.channels.get(name, np.full(each.tree.nodes, np.nan)) for each in kept]
             state[f"channel_{place}"] = join_column(np.dtype(np.float64), paid)
         words = [tree_record(each.tree) | {"channels": list(each.channels)} for each in kept]
-        text = json.dumps({"channels": names, "paths": words})
-        return state | {"words": np.frombuffer(text.encode(), dtype=np.uint8)}
+        return state | {"words": json_column({"channels": names, "paths": words})}
 
     def load_state(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Restore the result of `state`, bit for bit."""
-        words: dict[str, Any] = json.loads(state["words"].tobytes())
+        words: dict[str, Any] = read_json_column(state["words"])
         place = {name: number for number, name in enumerate(words["channels"])}
         self.kept = {}
         for at, line in enumerate(words["paths"]):

@@ -1,6 +1,5 @@
 """Tracks the success rate of each task across steps."""
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -8,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bough.tree import Floats, Rewarded, groups
+from bough.tree import Floats, Rewarded, groups, json_column, read_json_column
 from bough.tree.needs import Need, estimate
 
 RATE = "success_rate"
@@ -149,14 +148,14 @@ class TrackerState:
         """All records, and the cumulative divergence."""
         known = [(record.alpha, record.beta, record.at_nats) for record in self.records.values()]
         return {
-            "tasks": np.frombuffer(json.dumps(list(self.records)).encode(), dtype=np.uint8),
+            "tasks": json_column(list(self.records)),
             "records": np.asarray(known, dtype=np.float64).reshape(-1, 3),
             "moved_nats": np.asarray([self._moved_nats]),
         }
 
     def load_state(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Restore the result of `state`, bit for bit."""
-        tasks: list[str] = json.loads(state["tasks"].tobytes())
+        tasks: list[str] = read_json_column(state["tasks"])
         rows: list[list[float]] = state["records"].tolist()
         self.records = {
             task: Record(alpha=alpha, beta=beta, at_nats=at)

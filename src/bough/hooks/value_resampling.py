@@ -9,10 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bough.tree import Floats, Rewarded, groups
-from bough.tree.needs import Need, estimate
-
-COPIES = "copies"
-"""Name of the estimate: at every token of a tree, how often its group is in the batch."""
+from bough.tree.needs import COPIES, Need, estimate
 
 EVEN = 1e-9
 """Standard deviation of returns up to which a group has no signal."""

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bough.tree import Floats, Rewarded, Task
+from bough.tree import Floats, Rewarded, Task, json_column, read_json_column
 from bough.tree.needs import ON_POLICY, Need
 
 CHOSEN, IN_SET, OTHER = 1.0, 1e-4, 1e-8
@@ -141,12 +141,12 @@ class WorstCasesState:
 
     def state(self) -> Mapping[str, NDArray[Any]]:
         """The set and the returns, as JSON."""
-        words = json.dumps([self.members, self._returns, self._steps, self._lowest, self._mean])
-        return {"words": np.frombuffer(words.encode(), dtype=np.uint8)}
+        found = [self.members, self._returns, self._steps, self._lowest, self._mean]
+        return {"words": json_column(found)}
 
     def load_state(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Restore the result of `state`, bit for bit."""
-        found = json.loads(state["words"].tobytes())
+        found = read_json_column(state["words"])
         self.members, self._returns, self._steps, self._lowest, self._mean = found
 
     def _add(self) -> None:

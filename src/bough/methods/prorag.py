@@ -2,7 +2,7 @@
 
 from bough.credit import ProRag
 from bough.explore import BeforeUpdates, Chains
-from bough.policy import LearnedSteps, RewardModel
+from bough.policy import FrozenRewardModel, RewardModel
 from bough.search import prorag as search
 from bough.train import Run, World
 
@@ -33,7 +33,7 @@ def prorag(
     Try: `bough train prorag --on search`
     """
     model = RewardModel(labels="pairs", estimate="value", gap=0.1)
-    steps = LearnedSteps(model=model, warmup_steps=0 if reward_model else collect, folder=reward_model)
+    steps = FrozenRewardModel(model=model, warmup_steps=0 if reward_model else collect, folder=reward_model)
     chains = Chains(n=paths)
     return world.run(
         explorer=chains if reward_model else BeforeUpdates(first=search(simulations=simulations), then=chains),

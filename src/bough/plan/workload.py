@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bough.tree import Kind, Tree, counted
+from bough.tree import Kind, Tree, counted, ends_turn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,8 +108,7 @@ def tree_work(tree: Tree) -> TreeWork:
     prefixes = _Prefixes()
     places: list[_Place] = []
     turns: list[TurnWork] = []
-    actions = tree.kind == Kind.ACTION
-    unfinished = set(tree.parent[actions].tolist()) & set(np.flatnonzero(actions).tolist())
+    actions, ends = tree.kind == Kind.ACTION, ends_turn(tree)
     sampled = np.diff(np.append(0, np.cumsum(tree.sampled))[tree.span])
     prompt_tokens = 0
     parents: list[int] = tree.parent.tolist()
@@ -127,7 +126,7 @@ def tree_work(tree: Tree) -> TreeWork:
             context, own = before.depth, int(sampled[node])
             new = before.waiting + (before.turn >= 0)
             prefixes.extend(place, tokens)
-            whole = node not in unfinished
+            whole = bool(ends[node])
             turns.append(
                 TurnWork(parent=before.turn, new_tokens=new, context_tokens=context, sampled_tokens=own, steps=whole)
             )

@@ -7,14 +7,14 @@ from bough.policy.frozen_critic import FrozenCritic
 from bough.policy.lora import Lora
 from bough.policy.pretrained import Pretrained
 from bough.policy.progress import ProgressReward
-from bough.policy.reward_model import LearnedSteps, RewardModel, StepScores
+from bough.policy.reward_model import FrozenRewardModel, RewardModel, StepScores
 from bough.policy.tiny import Tiny
 from bough.policy.utterance import UtteranceCritic
 from bough.policy.valuehead import ValueHead
 
 __all__ = [
     "FrozenCritic",
-    "LearnedSteps",
+    "FrozenRewardModel",
     "Lora",
     "Pretrained",
     "ProgressReward",

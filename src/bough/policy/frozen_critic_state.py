@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from bough.policy.double_critic import head_values, mlp_head, with_values
 from bough.policy.frozen_critic import FrozenCritic
+from bough.policy.module_state import load_weights, weights_of
 from bough.policy.replay_buffer import Turn, turns_of
 from bough.policy.seeding import seeded
 from bough.tree import Floats, Rewarded, Tree, TruncatedBy
@@ -107,13 +108,11 @@ class FrozenCriticState:
 
     def state(self) -> Mapping[str, NDArray[Any]]:
         """The data, or the weights of the heads."""
-        named = {} if self.heads is None else dict(self.heads.named_parameters())
-        state = {f"heads/{name}": weight.detach().cpu().numpy() for name, weight in named.items()}
+        state: dict[str, NDArray[Any]] = {} if self.heads is None else weights_of(self.heads, "heads")
         for at, part in enumerate(self.data):
             state |= {f"data/{at}/{each.name}": getattr(part, each.name).cpu().numpy() for each in fields(part)}
         return state | {"observed": np.asarray([self._observed])}
 
-    @torch.no_grad()
     def load_state(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Restore what `state` returned, bit for bit."""
         self._observed = int(state["observed"][0])
@@ -121,13 +120,12 @@ class FrozenCriticState:
         count = len({name.split("/")[1] for name in state if name.startswith("data/")})
         held = [{name: self._tensor(state[f"data/{at}/{name}"]) for name in names} for at in range(count)]
         self.data = [Transitions(**each) for each in held]
-        weights = {name.removeprefix("heads/"): value for name, value in state.items() if name.startswith("heads/")}
-        if not weights:
+        first = state.get("heads/q.0.0.weight")
+        if first is None:
             self.heads = None
             return
-        self.heads = Heads(self._settings.width, weights["q.0.0.weight"].shape[1]).to(self._device)
-        for name, weight in self.heads.named_parameters():
-            weight.copy_(self._tensor(weights[name]))
+        self.heads = Heads(self._settings.width, first.shape[1]).to(self._device)
+        load_weights(self.heads, "heads", state)
 
     def _tensor(self, value: NDArray[Any]) -> Tensor:
         return torch.as_tensor(value.copy(), device=self._device)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from bough.checks import check_least
 from bough.tree.needs import Need, estimate
 
 if TYPE_CHECKING:
@@ -67,10 +68,7 @@ class UtteranceCritic:
     warmup_steps: int = 20
 
     def __post_init__(self) -> None:
-        least = {"layers": 1, "heads": 1, "context_tokens": 2, "steps": 1, "batch_turns": 1, "capacity_turns": 1}
-        for name, bound in (least | {"warmup_steps": 0}).items():
-            if getattr(self, name) < bound:
-                raise ValueError(f"UtteranceCritic.{name}: got {getattr(self, name)}; need at least {bound}")
+        check_least(self, layers=1, heads=1, context_tokens=2, steps=1, batch_turns=1, capacity_turns=1, warmup_steps=0)
         if self.width < 1 or self.width % (2 * self.heads):
             raise ValueError(
                 f"UtteranceCritic.width: got {self.width}; need a multiple of {2 * self.heads}, twice the heads"

@@ -6,14 +6,15 @@ from typing import Literal
 
 import numpy as np
 
+from bough.checks import check_choices
 from bough.tree import (
     Bools,
     Floats,
-    Kind,
     PayRange,
     Ternary,
     Tree,
     counted,
+    ends_turn,
     mark_in,
     paths_through,
     sum_of_subtree,
@@ -54,8 +55,7 @@ class MetaReasoning:
     def __post_init__(self) -> None:
         if not self.weight >= 0:
             raise ValueError(f"MetaReasoning.weight: got {self.weight}; need 0 or more")
-        if self.novelty not in ("action", "state"):
-            raise ValueError(f"MetaReasoning.novelty: got {self.novelty!r}; need 'action' or 'state'")
+        check_choices(self)
 
     @property
     def needs(self) -> frozenset[Need]:
@@ -73,7 +73,7 @@ class MetaReasoning:
         return [{"meta_reasoning": self.weight * self._pay(tree)} for tree in group]
 
     def _pay(self, tree: Tree) -> Floats:
-        succeeds, ends, fresh = _share_solved(tree), _ends_turn(tree), _new_states(tree)
+        succeeds, ends, fresh = _share_solved(tree), ends_turn(tree), _new_states(tree)
         paid = np.zeros(tree.nodes)
         # By node: the last turn's action and whether it was valid, and the actions of the valid turns so far.
         last: list[tuple[str, bool] | None] = [None] * tree.nodes
@@ -105,14 +105,6 @@ def _share_solved(tree: Tree) -> Floats:
     ends = counted(tree)
     won[ends] = solved(tree)[ends]
     return sum_of_subtree(tree, won) / np.maximum(paths_through(tree), 1)
-
-
-def _ends_turn(tree: Tree) -> Bools:
-    """[N] bool: whether each node is the last `ACTION` node of a turn."""
-    act = tree.kind == Kind.ACTION
-    ends = act.copy()
-    ends[tree.parent[act & act[tree.parent]]] = False
-    return ends
 
 
 def _new_states(tree: Tree) -> Bools:

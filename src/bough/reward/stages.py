@@ -7,7 +7,7 @@ from typing import Protocol, cast, runtime_checkable
 import numpy as np
 
 from bough.reward.bleu import bleu
-from bough.tree import Floats, Kind, StageError, Ternary, Tree, Verdict, calls_in, counted, path, text_in
+from bough.tree import Floats, Kind, StageError, Ternary, Tree, Verdict, calls_in, counted, ends_turn, path, text_in
 from bough.tree.endings import last_action, solved
 from bough.tree.needs import Need, appraised
 
@@ -146,11 +146,7 @@ def _texts(found: object) -> list[str]:
 
 def _share(tree: Tree, good: np.ndarray) -> Floats:
     """[P]: the share of the actions of each counted path that are good; 0 for a path without actions."""
-    # The columns of an action of several pieces are at its last one.
-    last = np.asarray(tree.kind == Kind.ACTION)
-    inner = tree.parent[last & (tree.kind[tree.parent] == Kind.ACTION)]
-    last[inner] = False
-    shares = list[float]()
+    last, shares = ends_turn(tree), list[float]()
     for leaf in counted(tree).tolist():
         nodes = path(tree, leaf)
         acts = nodes[last[nodes]]

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bough.appraise.prompts import Choice, check_places
+from bough.appraise.prompts import Choice, check_places, numbered
 from bough.engine import Sampling
 from bough.rollout.cursor import PendingAction
 from bough.search.node import SearchNode
@@ -117,8 +117,7 @@ class KindHint:
     async def __call__(self, tree: SearchTree, node: SearchNode, earlier: Sequence[PendingAction]) -> str:
         """The hint."""
         fields = story(tree, node)
-        kinds = "\n".join(f"{number}. {kind}" for number, kind in enumerate(self.kinds, start=1))
-        text, read = self.prompt.format_map(fields | {"kinds": kinds}), Choice(count=len(self.kinds))
+        text, read = self.prompt.format_map(fields | {"kinds": numbered(self.kinds)}), Choice(count=len(self.kinds))
         chosen = await asked(
             tree, node, "kind", len(earlier), system="", text=text, read=read, sampling=self.sampling, role=self.role
         )

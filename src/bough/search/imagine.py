@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from bough.appraise.prompts import LabelParser, Reader, Text, check_places
+from bough.checks import check_least
 from bough.engine import Sampling
 from bough.env import EnvFault, State, Step
 from bough.explore.turn_texts import turn_texts
@@ -64,9 +65,7 @@ class Imagine:
     world_role: str = POLICY
 
     def __post_init__(self) -> None:
-        for name in ("depth", "n", "answers"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"Imagine.{name}: got {getattr(self, name)}; need at least 1")
+        check_least(self, depth=1, n=1, answers=1)
         check_places("Imagine.prompt", self.prompt)
         check_places("Imagine.next", self.next)
 

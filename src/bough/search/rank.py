@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import permutations
 
-from bough.appraise.prompts import Choice, check_places
+from bough.appraise.prompts import Choice, check_places, numbered
 from bough.engine import Sampling
 from bough.search.judge import SYSTEM
 from bough.search.node import SearchNode
@@ -59,7 +59,7 @@ class Ranked:
         count = len(children)
         if count < 2:
             return [1.0] * count
-        text = self.prompt.format_map(story(tree, node) | {"actions": numbered(children)})
+        text = self.prompt.format_map(story(tree, node) | {"actions": numbered_actions(children)})
         read, first = Choice(count=count, all=True), children[0].number
         order = await asked(
             tree,
@@ -116,7 +116,7 @@ class Pairwise:
         fields = story(tree, node)
 
         async def better(one: SearchNode, two: SearchNode) -> SearchNode | None:
-            text = self.prompt.format_map(fields | {"actions": numbered((one, two))})
+            text = self.prompt.format_map(fields | {"actions": numbered_actions((one, two))})
             name = ("pair", one.number, two.number)
             order = await asked(
                 tree,
@@ -134,6 +134,6 @@ class Pairwise:
         return [sum(winner is child for winner in won) / (2 * (len(children) - 1)) for child in children]
 
 
-def numbered(children: Sequence[SearchNode]) -> str:
+def numbered_actions(children: Sequence[SearchNode]) -> str:
     """The actions, one per line, with numbers from 1."""
-    return "\n".join(f"{number}. {child.action}" for number, child in enumerate(children, start=1))
+    return numbered(child.action for child in children)

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from bough.appraise.prompts import Choice, Lines, check_places
+from bough.appraise.prompts import Choice, Lines, check_places, numbered
 from bough.engine import Sampling
 from bough.rollout.cursor import Cursor
 from bough.rollout.rollout import Rollout
@@ -192,7 +192,7 @@ class TreePlanner:
         failures = "".join(
             f"This was tried and failed: {action or END}. {failure}\n" for action, failure in step.failed.items()
         )
-        shown = "\n".join(f"{number}. {action or END}" for number, action in enumerate(choices, start=1))
+        shown = numbered(action or END for action in choices)
         text = self.decide.format(**story(tree, node), failures=failures, choices=shown)
 
         async def vote(number: int) -> tuple[int, ...] | None:

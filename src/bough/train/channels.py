@@ -1,4 +1,4 @@
-"""Metrics of each reward channel of a batch: its size, and whether it agrees with success."""
+"""Metrics of each reward channel of a batch: its size, and whether it orders paths as success does."""
 
 from collections.abc import Sequence
 
@@ -10,11 +10,11 @@ from bough.tree import Floats, Rewarded, Ternary, counted, groups, sum_to_root
 def channel_metrics(rewarded: Sequence[Rewarded]) -> dict[str, float]:
     """By channel, over the counted paths, each with the sum of its rewards; channels of hooks included.
 
-    `reward/NAME` is the mean and `reward_std/NAME` the standard deviation (ddof 1). `reward_divides/NAME` is the share
-    of groups with several paths in which it differs between paths: only these learn from it. `reward_agrees/NAME` is
-    the share of pairs of paths of a task, one of which succeeds, where that one is paid more; half for equal pay. 1 is
-    a reward that orders paths as success does, .5 one without any relation to it, 0 its opposite. Without such pairs it
-    is missing.
+    `reward/NAME` is the mean and `reward_std/NAME` the standard deviation (ddof 1). `reward_nonzero_std/NAME`
+    is the share of groups with several paths whose standard deviation of this reward is above 0: only these learn from
+    it. `reward_pair_accuracy/NAME` is the pairwise accuracy: the share of pairs of a success and a failure of one task
+    in which the success is paid more; a tie counts half. 1 is a reward that orders paths as success does, .5 one
+    unrelated to success, 0 its opposite. It is missing without such pairs.
     """
     names = sorted({name for each in rewarded for name in each.channels})
     found = [_group(group, names) for group in groups(rewarded)]
@@ -25,13 +25,13 @@ def channel_metrics(rewarded: Sequence[Rewarded]) -> dict[str, float]:
             continue
         every = np.concatenate(pays)
         several = [pay for pay in pays if len(pay) > 1]
-        pairs = [_agreement(pay[place], won) for pay, won in found]
+        pairs = [_ordered(pay[place], won) for pay, won in found]
         count = sum(number for _, number in pairs)
         metrics[f"reward/{name}"] = float(every.mean())
         metrics[f"reward_std/{name}"] = float(every.std(ddof=1)) if len(every) > 1 else 0.0
-        metrics[f"reward_divides/{name}"] = sum(_differ(pay) for pay in several) / max(1, len(several))
+        metrics[f"reward_nonzero_std/{name}"] = sum(_differ(pay) for pay in several) / max(1, len(several))
         if count:
-            metrics[f"reward_agrees/{name}"] = sum(agree for agree, _ in pairs) / count
+            metrics[f"reward_pair_accuracy/{name}"] = sum(right for right, _ in pairs) / count
     return metrics
 
 
@@ -53,12 +53,12 @@ def _group(group: Sequence[Rewarded], names: Sequence[str]) -> tuple[Floats, np.
 
 
 def _differ(pay: Floats) -> bool:
-    """Whether paths are paid differently, rounding aside."""
+    """Whether the standard deviation over paths is above 0, rounding aside."""
     return bool(np.ptp(pay) > 1e-9 * np.abs(pay).max())
 
 
-def _agreement(pay: Floats, won: np.ndarray) -> tuple[float, int]:
-    """The sum over the pairs of a success and another path of 1, 1/2 or 0, and the number of pairs."""
+def _ordered(pay: Floats, won: np.ndarray) -> tuple[float, int]:
+    """Pairs of a success and another path: those in which the success is paid more, a tie as half; and all."""
     good, bad = pay[won], np.sort(pay[~won])
     below, up_to = np.searchsorted(bad, good, "left"), np.searchsorted(bad, good, "right")
     return float((below + up_to).sum()) / 2, len(good) * len(bad)

@@ -6,7 +6,7 @@ from functools import reduce
 
 from bough.config.config import ConfigError
 from bough.config.fields import leaf_fields
-from bough.config.finite import check_finite
+from bough.config.values import check_values
 from bough.learner.optimizer import check_sharding
 from bough.train.resolve import resolve
 from bough.train.run import Run
@@ -17,14 +17,14 @@ from bough.tree import Task
 
 
 def check(run: Run) -> None:
-    """Refuse a run whose pieces do not fit together, or whose numbers or tasks do not.
+    """Refuse a run whose pieces do not fit together, or whose values or tasks do not.
 
     Raises:
         ConfigError: names the field, what it needs, what the run has, and what to change.
     """
-    # Fields of environments are not restricted.
+    # Environments check their own settings.
     paths = leaf_fields(Run)
-    check_finite({name: reduce(getattr, path, run) for name, path in paths.items() if name != "env"})
+    check_values({name: reduce(getattr, path, run) for name, path in paths.items() if name != "env"})
     _check_tasks(run)
     check_seats(run)
     resolve(run)

@@ -1,7 +1,6 @@
 """Batches whose trees grow ahead of the update that needs them."""
 
 import asyncio
-import json
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -13,7 +12,7 @@ from torch import Tensor
 
 from bough.rollout import Rollouts
 from bough.rollout.runner import TreeStore
-from bough.tree import Task, Tree, cut_tree, join_trees, tree_record
+from bough.tree import Task, Tree, cut_tree, join_trees, json_column, read_json_column, tree_record
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -131,8 +130,7 @@ class GrowingBatches:
                     batch.rollouts = batch.growing.result()
         trees = [tree for batch in self._batches.values() for tree in _trees(batch).values()]
         words = {"batches": [_record(batch) for batch in self._batches.values()], "trees": [*map(tree_record, trees)]}
-        encoded = np.frombuffer(json.dumps(words).encode(), dtype=np.uint8)
-        columns = join_trees(trees) | {"words": encoded}
+        columns = join_trees(trees) | {"words": json_column(words)}
         return {name: torch.as_tensor(np.array(column)) for name, column in columns.items()}
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
@@ -141,7 +139,7 @@ class GrowingBatches:
         if not state:
             return
         columns = {name: column.numpy() for name, column in state.items()}
-        words = json.loads(columns.pop("words").tobytes())
+        words = read_json_column(columns.pop("words"))
         trees = iter([cut_tree(columns, at, record) for at, record in enumerate(words["trees"])])
         for record in words["batches"]:
             found = {place: next(trees) for place in record["places"]}

@@ -3,21 +3,22 @@
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias, cast, get_args
+from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bough.appraise import Verifications
-from bough.appraise.path_fields import acts
+from bough.appraise.path_fields import path_steps
 from bough.appraise.verification import Verification
+from bough.checks import check_choices
 from bough.config.config import ConfigError
 from bough.hooks import HookRecipe
 from bough.hooks.hook import PolicyAccess, PolicyCopy
 from bough.lazy import Tensor
 from bough.rollout import NodeDraft, TreeBuilder
 from bough.store import Checkpoint
-from bough.tree import Kind, Outcome, Rewarded, Source, Task, Ternary, Tree, Verdict, counted, path
+from bough.tree import Kind, Outcome, Rewarded, Source, Task, Ternary, Tree, Verdict
 from bough.tree.needs import Need, appraised
 
 Agreement: TypeAlias = Literal["success", "majority"]
@@ -72,8 +73,7 @@ class TrainedJudge:
                 raise ValueError(f"TrainedJudge.{name}: got {getattr(self, name)}; need a finite number above 0")
         if self.updates < 1:
             raise ValueError(f"TrainedJudge.updates: got {self.updates}; need at least 1")
-        if self.agreement not in get_args(Agreement):
-            raise ValueError(f"TrainedJudge.agreement: got {self.agreement!r}; need success or majority")
+        check_choices(self)
 
     @property
     def needs(self) -> frozenset[Need]:
@@ -153,9 +153,7 @@ class TrainedJudgeState:
         """The questions and answers that the judge imitates."""
         asks = self._settings.verifications
         for tree in (each.tree for each in rewarded if not each.tree.replayed):
-            every = set(acts(tree))
-            for leaf in counted(tree).tolist():
-                steps = [node for node in path(tree, leaf).tolist() if node in every]
+            for leaf, steps in path_steps(tree).items():
                 texts = cast("Mapping[str, list[str]]", tree.info[leaf]).get(f"appraisal {asks.column}", [])
                 parsed = [(text, asks.parsed(text, len(steps))) for text in texts]
                 known = [(text, found) for text, found in parsed if found is not None]

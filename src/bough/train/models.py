@@ -62,9 +62,7 @@ class StartingWeights:
             ConfigError: when the agent is a server, whose weights are not here.
         """
         del own
-        if policy is None:
-            raise ConfigError("models=StartingWeights: got a server as policy; need OpenAi(...) or a folder")
-        return _frozen(policy, self.engine, "start")
+        return _frozen(_with_weights(policy, self), self.engine, "start")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,10 +88,7 @@ class EarlierVersion:
             ConfigError: when the agent is a server, whose weights are not here.
         """
         del own
-        if policy is None:
-            raise ConfigError("EarlierVersion: got a server as policy; need OpenAi(...) or a folder")
-        gated = GatedEngine(self.engine.build(policy))
-        return RoleModel(engine=gated, renderer=policy.renderer, name="earlier version")
+        return _gated(_with_weights(policy, self), self.engine, "earlier version")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,10 +110,7 @@ class JudgeWeights:
             ConfigError: when the agent is a server, whose weights are not here.
         """
         del own
-        if policy is None:
-            raise ConfigError("JudgeWeights: got a server as policy; need OpenAi(...) or a folder")
-        gated = GatedEngine(self.engine.build(policy))
-        return RoleModel(engine=gated, renderer=policy.renderer, name="trained judge")
+        return _gated(_with_weights(policy, self), self.engine, "trained judge")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,6 +172,20 @@ def role_model(source: ModelSource | OwnModel, policy: "Policy | None", own: Rol
     if isinstance(source, OwnModel):
         return RoleModel(engine=source.build(), renderer=source.renderer or own.renderer, name=_identity(source))
     return source.open_model(policy, own)
+
+
+def _with_weights(policy: "Policy | None", source: ModelSource) -> "Policy":
+    """The policy; a server has no weights here."""
+    if policy is None:
+        raise ConfigError(
+            f"models={type(source).__name__}: got a server as policy, whose weights are not here; need the model of a "
+            "server, OpenAi(...), or FrozenModel(policy=Pretrained(path=FOLDER))"
+        )
+    return policy
+
+
+def _gated(policy: "Policy", engine: EngineRecipe, name: str) -> RoleModel:
+    return RoleModel(engine=GatedEngine(engine.build(policy)), renderer=policy.renderer, name=name)
 
 
 def _frozen(policy: "Policy", engine: EngineRecipe, name: str) -> RoleModel:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypedDict, Unpack
 
 from bough.appraise import Appraiser
+from bough.checks import check_choices
 from bough.config.fields import GROUP, set_fields
 from bough.config.kinds import check_kinds
 from bough.context import Context, Full, Parser, Plain
@@ -190,6 +191,7 @@ class Method:
 
     def __post_init__(self) -> None:
         check_kinds(self)
+        check_choices(self)
         if self.max_sampling_rounds < 1:
             raise ValueError(f"Method.max_sampling_rounds: got {self.max_sampling_rounds}; need at least 1")
 

@@ -9,6 +9,7 @@ from bough.tree.counts import RolloutCounts
 from bough.tree.credited import Credited, included, join_advantages, token_advantages
 from bough.tree.group import groups
 from bough.tree.iteration import ITERATION, IterationStep, with_iteration, without_iteration
+from bough.tree.json_column import json_column, read_json_column
 from bough.tree.marks import COUNTED, Kind, Outcome, Source, Ternary, TruncatedBy
 from bough.tree.message import (
     Action,
@@ -46,6 +47,7 @@ from bough.tree.records import (
 from bough.tree.seat import Seat
 from bough.tree.seat_view import seat_of_task_id, seat_view, view_task_id
 from bough.tree.seeds import derive
+from bough.tree.sigmoid import sigmoid
 from bough.tree.spread import exclude_leaves, mean_over_paths, spread_nodes, spread_paths, spread_tokens, spread_turns
 from bough.tree.stages import Rewarded, StageError, describe, is_column
 from bough.tree.task import Task
@@ -76,6 +78,7 @@ from bough.tree.walk import (
     context,
     count_path_tokens,
     counted,
+    ends_turn,
     leaves,
     levels,
     path,
@@ -157,6 +160,7 @@ __all__ = [
     "derive",
     "describe",
     "draft_columns",
+    "ends_turn",
     "exclude_leaves",
     "fail_unknown",
     "fault_in",
@@ -169,6 +173,7 @@ __all__ = [
     "join_advantages",
     "join_column",
     "join_trees",
+    "json_column",
     "keep_paths",
     "leaves",
     "levels",
@@ -190,6 +195,7 @@ __all__ = [
     "pointing_in",
     "read_action",
     "read_call",
+    "read_json_column",
     "read_message",
     "read_openai_message",
     "read_tool",
@@ -198,6 +204,7 @@ __all__ = [
     "score_in",
     "seat_of_task_id",
     "seat_view",
+    "sigmoid",
     "spread_nodes",
     "spread_paths",
     "spread_tokens",

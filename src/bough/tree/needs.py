@@ -144,6 +144,9 @@ TURN_BY_TURN = Need(
     "optimizer steps for one turn at a time", "set optimizer.momentum='adam'", sources=("optimizer.momentum",)
 )
 
+COPIES = "copies"
+"""Name of the estimate of how often a tree's group is in the batch, at every token."""
+
 OF_EVERY_RUN = frozenset({PATHS, ENTROPY, REFERENCE, GREEDY, OLD_LOGPROBS, CLIPPED_NORM, HIDDEN_STATES})
 """Computed for any piece that needs them."""
 

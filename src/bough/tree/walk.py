@@ -81,6 +81,13 @@ def begins_turn(tree: Tree) -> Bools:
     return (tree.kind == Kind.ACTION) & (tree.kind[tree.parent] != Kind.ACTION)
 
 
+def ends_turn(tree: Tree) -> Bools:
+    """[N] bool: whether each node is the last `ACTION` node of a turn, which has the columns of the turn."""
+    ends = np.asarray(tree.kind == Kind.ACTION)
+    ends[tree.parent[ends & ~begins_turn(tree)]] = False
+    return ends
+
+
 def turns(tree: Tree) -> Ints:
     """[N] int64: the number of turns from the root to each node, the node included."""
     return sum_to_root(tree, begins_turn(tree).astype(np.float64)).astype(np.int64)

@@ -53,12 +53,15 @@ def _success(rows: Sequence[Row], warmup: float | None) -> Chart:
 
 
 def _channel(name: str, rows: Sequence[Row], warmup: float | None) -> list[Chart]:
-    """The mean of a reward channel, its agreement with success, and the groups that it divides."""
+    """The mean of a reward channel, its pair accuracy, and the share of groups in which it differs."""
     label = name.replace(MEAN, "", 1)
-    split = {of_channel(name, "reward_agrees"): "agrees with success", of_channel(name, "reward_divides"): "divides"}
+    shares = {
+        of_channel(name, "reward_pair_accuracy"): "pair accuracy",
+        of_channel(name, "reward_nonzero_std"): "groups with std > 0",
+    }
     return [
         _chart(f"Reward {label}, mean per path", rows, {name: label}, warmup=warmup),
-        _chart(f"Reward {label}: pairs it orders as success, groups it divides", rows, split, True, warmup),
+        _chart(f"Reward {label}: pair accuracy, groups with std > 0", rows, shares, True, warmup),
     ]
 
 

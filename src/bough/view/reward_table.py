@@ -8,14 +8,15 @@ from bough.view.rising_rewards import MEAN, Row, channels, of_channel, rising_re
 
 SHOWN_STEPS = 10
 """Steps over which the first and the last values are means."""
-HEAD = ("reward", "first", "last", "std", "divides", "agrees")
+HEAD = ("reward", "first", "last", "std", "nonzero_std", "pair_accuracy")
 
 
 def reward_table(rows: Sequence[Row], window: int) -> str:
-    """Each channel: its means over the first and the last steps, spread, agreement with success; "" without rows.
+    """Each channel: its means over the first and the last steps, and its other metrics at the last; "" without rows.
 
-    `divides` is the share of groups in which paths are paid differently. `agrees` is the share of pairs of a success
-    and a failure of one task where the success is paid more, half for equal pay. Below the table is a line for each
+    `std` is the standard deviation over paths, and `nonzero_std` the share of groups in which it is above 0.
+    `pair_accuracy` is the share of pairs of a success and a failure of one task in which the success is paid more; a
+    tie counts half. Below the table is a line for each
     channel that rose while success did not.
 
     Args:
@@ -29,7 +30,7 @@ def reward_table(rows: Sequence[Row], window: int) -> str:
     first, last = learned[:SHOWN_STEPS], learned[-SHOWN_STEPS:]
     lines: list[tuple[str, ...]] = [HEAD]
     for name in names:
-        kinds = ("reward_std", "reward_divides", "reward_agrees")
+        kinds = ("reward_std", "reward_nonzero_std", "reward_pair_accuracy")
         values = [_mean(part, name) for part in (first, last)]
         values += [_mean(last, of_channel(name, kind)) for kind in kinds]
         lines.append((name.replace(MEAN, "", 1), *("" if math.isnan(value) else short(value) for value in values)))

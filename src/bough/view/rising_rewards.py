@@ -45,8 +45,8 @@ class RisingReward:
         return (
             f"the reward {self.channel!r} rose from {self.before:.3g} to {self.after:.3g} over the {self.window} steps "
             f"up to step {self.step}, and success stayed at {self.success:.1%}: the policy may learn the reward in "
-            "place of the task. Lower its weight or remove it, and look at the trees; reward_agrees tells whether "
-            "successes are paid more"
+            "place of the task. Lower its weight or remove it, and look at the trees; reward_pair_accuracy is the "
+            "share of pairs in which a success is paid more than a failure"
         )
 
 
@@ -57,7 +57,7 @@ def channels(rows: Sequence[Row]) -> list[str]:
 
 
 def of_channel(name: str, kind: str) -> str:
-    """Another metric of the channel with this mean: `reward_std`, `reward_divides` or `reward_agrees`."""
+    """Another metric of the channel with this mean: such as `reward_std`."""
     return name.replace(MEAN, f"{kind}/", 1)
 
 

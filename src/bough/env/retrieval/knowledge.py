@@ -8,6 +8,7 @@ from hashlib import sha256
 from random import Random
 from typing import Literal, TypeAlias
 
+from bough.checks import check_least
 from bough.env.check_settings import check_settings
 from bough.env.env import Split
 from bough.env.retrieval.among import list_is_solvable, list_question, propose_list
@@ -80,17 +81,13 @@ class KnowledgeGraph:
 
     def __post_init__(self) -> None:
         check_settings(self)
-        for name, least in (("entities", 10), ("relations", 1), ("distractors", 0), ("facts_per_document", 1)):
-            if getattr(self, name) < least:
-                raise ValueError(f"KnowledgeGraph.{name}: got {getattr(self, name)}; need {least} or more")
+        check_least(self, entities=10, relations=1, distractors=0, facts_per_document=1)
         for name, least in (("hops", 1), ("set_size", 1)):
             low, high = getattr(self, name)
             if not least <= low <= high:
                 raise ValueError(f"KnowledgeGraph.{name}: got {(low, high)}; need {least} <= minimum <= maximum")
         if not 0 <= self.alias_rate <= 1:
             raise ValueError(f"KnowledgeGraph.alias_rate: got {self.alias_rate}; need a number from 0 to 1")
-        if self.split_by not in ("entities", "questions"):
-            raise ValueError(f"KnowledgeGraph.split_by: got {self.split_by!r}; need 'entities' or 'questions'")
         if self.sentences not in (1, 2) or not self.shapes or self.document_words < 0:
             raise ValueError(
                 f"KnowledgeGraph: got sentences={self.sentences}, shapes={self.shapes}, "

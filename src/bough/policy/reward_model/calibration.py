@@ -8,7 +8,7 @@ from typing import get_args
 import numpy as np
 
 from bough.policy.reward_model.labels import LabelledSteps
-from bough.tree import Bools, Floats, PathScore, path_score
+from bough.tree import Bools, Floats, PathScore, path_score, sigmoid
 
 BINS = 10
 """Bins of the reliability table, of equal width in [0, 1]."""
@@ -157,11 +157,6 @@ def platt(score: Floats, label: Floats, steps: int = 50, ridge: float = 1e-3) ->
         # Newton's step is shortened where the score is far from linear.
         weight -= step / max(1.0, float(np.abs(step).max()))
     return float(weight[0]), float(weight[1])
-
-
-def sigmoid(score: Floats) -> Floats:
-    """[n] float64: 1 / (1 + exp(-score))."""
-    return 0.5 * (1 + np.tanh(0.5 * np.asarray(score, dtype=np.float64)))
 
 
 def _finite(value: float) -> float | None:

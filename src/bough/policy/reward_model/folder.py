@@ -18,9 +18,9 @@ import numpy as np
 
 from bough.policy.folder import similar_folder
 from bough.policy.placement import pick_device
-from bough.policy.reward_model.calibration import Calibration, sigmoid
+from bough.policy.reward_model.calibration import Calibration
 from bough.policy.reward_model.settings import RewardModel
-from bough.tree import Floats, Ints
+from bough.tree import Floats, Ints, sigmoid
 
 if TYPE_CHECKING:
     from bough.policy.reward_model.network import RewardNetwork

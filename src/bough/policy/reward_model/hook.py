@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LearnedSteps:
+class FrozenRewardModel:
     """A reward model beside the policy; its score of each turn is the estimate "step_score".
 
     It learns from the trees of the first `warmup_steps` steps, in which the policy is not updated, once; or it is
@@ -20,10 +20,10 @@ class LearnedSteps:
     score itself, at the tokens of a turn's last node; 0 before the model is trained. `ProRag` adds it to the advantage
     of the outcome. `BeforeUpdates` grows other trees in the first steps, such as those of a search.
 
-    Metrics, at the step in which the model is trained, on the held-out tasks of its data: `learned/tasks`,
-    `learned/steps`, `learned/pairs`, `learned/calibration_error`, `learned/pair_accuracy`, and `learned/auc` for the
-    mean of a path's steps. `learned/waiting` is 1 in steps whose trees had no labels to learn from. At every
-    step with a trained model: `learned/score`, the mean over the turns of the batch.
+    Metrics, at the step in which the model is trained, on the held-out tasks of its data: `reward_model/tasks`,
+    `reward_model/steps`, `reward_model/pairs`, `reward_model/calibration_error`, `reward_model/pair_accuracy`, and
+    `reward_model/auc` for the mean of a path's steps. `reward_model/waiting` is 1 in steps whose trees had no labels to
+    learn from. At every step with a trained model: `reward_model/score`, the mean over the turns of the batch.
 
     Attributes:
         model: Settings of the model.
@@ -40,18 +40,18 @@ class LearnedSteps:
     def __post_init__(self) -> None:
         if self.warmup_steps < 0 or bool(self.folder) != (self.warmup_steps == 0):
             raise ValueError(
-                f"LearnedSteps: got warmup_steps={self.warmup_steps} and folder={self.folder!r}; need steps that "
+                f"FrozenRewardModel: got warmup_steps={self.warmup_steps} and folder={self.folder!r}; need steps that "
                 "collect trees, or the folder of a trained model and warmup_steps=0"
             )
 
     def build(
         self, *, vocab_tokens: int, device: str, seed: int
-    ) -> "bough.policy.reward_model.hook_state.LearnedStepsState":
+    ) -> "bough.policy.reward_model.hook_state.FrozenRewardModelState":
         """A model without data, or the one of the folder.
 
         Raises:
             OSError: when there is no reward model in the folder.
         """
-        from bough.policy.reward_model.hook_state import LearnedStepsState
+        from bough.policy.reward_model.hook_state import FrozenRewardModelState
 
-        return LearnedStepsState(self, vocab_tokens=vocab_tokens, device=device, seed=seed)
+        return FrozenRewardModelState(self, vocab_tokens=vocab_tokens, device=device, seed=seed)

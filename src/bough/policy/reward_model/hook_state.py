@@ -1,28 +1,27 @@
 """The state of a reward model that is trained on a run's own trees: its data, then its network."""
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
+from bough.policy.module_state import load_weights, weights_of
 from bough.policy.reward_model.calibration import Calibration
 from bough.policy.reward_model.folder import TrainedRewardModel, load_reward_model
-from bough.policy.reward_model.hook import LearnedSteps
+from bough.policy.reward_model.hook import FrozenRewardModel
 from bough.policy.reward_model.labels import NothingToLearn, turn_texts
 from bough.policy.reward_model.network import RewardNetwork, new_network
 from bough.policy.reward_model.train import train_on
-from bough.tree import Rewarded, Tree, path_view
+from bough.tree import Rewarded, Tree, json_column, path_view, read_json_column
 from bough.tree.columns import cut_tree, join_trees, tree_record
 
 
-class LearnedStepsState:
+class FrozenRewardModelState:
     """The trees until the model is trained, and the model from then on."""
 
-    def __init__(self, settings: LearnedSteps, *, vocab_tokens: int, device: str, seed: int) -> None:
+    def __init__(self, settings: FrozenRewardModel, *, vocab_tokens: int, device: str, seed: int) -> None:
         self.trees: list[Tree] = []
         """The trees of the steps so far; empty once the model is trained."""
         self.network: RewardNetwork | None = None
@@ -64,7 +63,7 @@ class LearnedStepsState:
         try:
             found = train_on(self.trees, self._model, vocab_tokens=self._vocab_tokens, device=self._device)
         except NothingToLearn:
-            self._metrics["learned/waiting"] = 1.0
+            self._metrics["reward_model/waiting"] = 1.0
             return
         assert found.report is not None
         self.network, self.trees = found.network, []
@@ -81,27 +80,24 @@ class LearnedStepsState:
         """The trees, or the weights of the network; a stored model stays in its folder."""
         state: dict[str, NDArray[Any]] = {"observed": np.asarray([self._observed])}
         if self.network is not None and self._stored is None:
-            weights = self.network.state_dict().items()
-            state |= {f"network/{name}": weight.detach().cpu().numpy() for name, weight in weights}
+            state |= weights_of(self.network, "network")
         if self.trees:
             state |= {f"trees/{name}": column for name, column in join_trees(self.trees).items()}
-            state["records"] = _packed([tree_record(tree) for tree in self.trees])
+            state["records"] = json_column([tree_record(tree) for tree in self.trees])
         return state
 
-    @torch.no_grad()
     def load_state(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Restore what `state` returned, bit for bit."""
         self._observed = int(state["observed"][0])
         columns = {name.removeprefix("trees/"): each for name, each in state.items() if name.startswith("trees/")}
-        records = _unpacked(state["records"]) if columns else []
+        records = read_json_column(state["records"]) if columns else []
         self.trees = [cut_tree(columns, at, record) for at, record in enumerate(records)]
-        weights = {n.removeprefix("network/"): each for n, each in state.items() if n.startswith("network/")}
         if self._stored is not None:
             return
         self.network = None
-        if weights:
+        if any(name.startswith("network/") for name in state):
             self.network = new_network(self._model, vocab_tokens=self._vocab_tokens, device=self._device)
-            self.network.load_state_dict({name: torch.as_tensor(each.copy()) for name, each in weights.items()})
+            load_weights(self.network, "network", state)
             self.network.requires_grad_(False)
 
     def _scored(self, rewarded: Sequence[Rewarded]) -> list[Rewarded]:
@@ -110,7 +106,7 @@ class LearnedStepsState:
         texts = [text for mine in turns for text, _ in mine.values()]
         scores = np.zeros(len(texts)) if self.network is None else self.network.scores(texts)
         if self.network is not None and len(scores):
-            self._metrics["learned/score"] = float(scores.mean())
+            self._metrics["reward_model/score"] = float(scores.mean())
         ends = np.cumsum([0, *map(len, turns)])
         return [
             _with_scores(each, dict(zip(mine, scores[ends[at] : ends[at + 1]].tolist(), strict=True)))
@@ -135,12 +131,4 @@ def _metrics(report: Calibration) -> dict[str, float]:
         "pair_accuracy": report.pair_accuracy,
         "auc": report.auc["mean"],
     }
-    return {f"learned/{name}": value for name, value in found.items() if np.isfinite(value)}
-
-
-def _packed(records: Sequence[Mapping[str, object]]) -> NDArray[np.uint8]:
-    return np.frombuffer(json.dumps(records).encode(), dtype=np.uint8).copy()
-
-
-def _unpacked(column: NDArray[Any]) -> list[Mapping[str, Any]]:
-    return json.loads(column.astype(np.uint8).tobytes().decode())
+    return {f"reward_model/{name}": value for name, value in found.items() if np.isfinite(value)}

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from bough.checks import check_choices, check_least
+
 Labels: TypeAlias = Literal["outcome", "soft", "hard", "pairs"]
 """What a reward model learns: see `RewardModel`."""
 
@@ -62,10 +64,8 @@ class RewardModel:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        least = {"layers": 1, "heads": 1, "context_tokens": 2, "epochs": 1, "batch": 1}
-        for name, bound in least.items():
-            if getattr(self, name) < bound:
-                raise ValueError(f"RewardModel.{name}: got {getattr(self, name)}; need at least {bound}")
+        check_choices(self)
+        check_least(self, layers=1, heads=1, context_tokens=2, epochs=1, batch=1)
         if self.width < 1 or self.width % (2 * self.heads):
             raise ValueError(
                 f"RewardModel.width: got {self.width}; need a multiple of {2 * self.heads}, twice the heads"

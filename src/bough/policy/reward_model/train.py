@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from bough.policy.reward_model.calibration import calibrate, platt, sigmoid
+from bough.policy.reward_model.calibration import calibrate, platt
 from bough.policy.reward_model.fit import check_labels, fit
 from bough.policy.reward_model.folder import Decode, TrainedRewardModel, fingerprint
 from bough.policy.reward_model.labels import LabelledSteps, split_tasks, steps_of
 from bough.policy.reward_model.settings import RewardModel
-from bough.tree import Floats, Tree
+from bough.tree import Floats, Tree, sigmoid
 
 
 def train_on(

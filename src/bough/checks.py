@@ -1,0 +1,64 @@
+"""Checks of a dataclass's fields: one of a few values, and a least value."""
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+
+def check_choices(settings: object) -> None:
+    """Check the fields of a dataclass whose type is a `Literal`, or a `Literal` and None.
+
+    Raises:
+        ValueError: names the field, its value, and the values that it takes.
+    """
+    for name, reason in wrong_choices(settings):
+        raise ValueError(f"{type(settings).__name__}.{name}: {reason}")
+
+
+def wrong_choices(settings: object) -> Iterator[tuple[str, str]]:
+    """Yield the name of each field with another value, and the reason: "got 'swis'; need 'swiss' or 'anchor'"."""
+    for name, known in _choices(type(settings)).items():
+        value = getattr(settings, name)
+        if value not in known:
+            yield name, f"got {value!r}; need {listed(known)}"
+
+
+def check_least(settings: object, **least: float) -> None:
+    """Check that fields are at least a bound, as in `check_least(self, layers=1, retries=0)`.
+
+    Raises:
+        ValueError: names the first field below its bound, or that is nan.
+    """
+    for name, bound in least.items():
+        value = getattr(settings, name)
+        if not value >= bound:
+            raise ValueError(f"{type(settings).__name__}.{name}: got {value}; need at least {bound}")
+
+
+def listed(values: Sequence[object]) -> str:
+    """The values as a message names them: "'a', 'b' or 'c'"."""
+    *most, last = map(repr, values)
+    return f"{', '.join(most)} or {last}" if most else last
+
+
+@cache
+def _choices(cls: Any) -> Mapping[str, tuple[object, ...]]:
+    """The values of each settable field that takes one of a few."""
+    try:
+        hints = get_type_hints(cls)
+    except NameError:
+        return {}  # A class of the user, with a type that is imported for type checkers only.
+    found = {each.name: _values(hints[each.name]) for each in dataclasses.fields(cls) if each.init}
+    return {name: known for name, known in found.items() if known}
+
+
+def _values(annotation: Any) -> tuple[object, ...]:
+    """The values of a type; empty for a type that is no `Literal`."""
+    if get_origin(annotation) is Literal:
+        return get_args(annotation)
+    if get_origin(annotation) not in (Union, UnionType):
+        return ()
+    parts = [(None,) if part is NoneType else _values(part) for part in get_args(annotation)]
+    return tuple(value for part in parts for value in part) if all(parts) else ()

@@ -1,0 +1,20 @@
+"""Whole numbers in the answers of models."""
+
+import re
+
+HIGHEST = 10**9
+"""A longer number is this one: Python refuses to convert thousands of digits."""
+
+
+def integers(text: str, pattern: str = r"\d+") -> list[int]:
+    """The whole numbers of a text, in order, up to `HIGHEST`.
+
+    Args:
+        text: The text.
+        pattern: Regular expression of a number's digits.
+
+    Example:
+        >>> integers("2, 1 or 3")
+        [2, 1, 3]
+    """
+    return [int(digits) if len(digits) < 10 else HIGHEST for digits in re.findall(pattern, text)]

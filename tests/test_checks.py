@@ -1,0 +1,62 @@
+"""Checks of fields: one of a few values, a least value."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import pytest
+
+from bough.checks import check_choices, check_least, listed
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shape:
+    """Fields with and without a fixed set of values."""
+
+    form: Literal["round", "square", "flat"] = "round"
+    border: Literal["thin", "thick"] | None = None
+    width: float | Literal["auto"] = "auto"
+
+
+@pytest.mark.parametrize("fields", [{}, {"form": "flat", "border": "thin"}, {"width": 3.0}, {"width": "any"}])
+def test_known_values_and_free_fields_pass(fields: dict[str, Any]) -> None:
+    check_choices(Shape(**fields))
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"form": "rund"}, "Shape.form: got 'rund'; need 'round', 'square' or 'flat'"),
+        ({"form": None}, "Shape.form: got None; need 'round', 'square' or 'flat'"),
+        ({"border": "thn"}, "Shape.border: got 'thn'; need 'thin', 'thick' or None"),
+    ],
+)
+def test_another_value_is_refused_with_the_known_ones(fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError) as caught:  # noqa: PT011
+        check_choices(Shape(**fields))
+    assert str(caught.value) == message
+
+
+def test_one_value_is_listed_alone() -> None:
+    assert listed(("a",)) == "'a'"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sizes:
+    """Two numbers with a bound."""
+
+    layers: int = 1
+    share: float = 0.0
+
+
+@pytest.mark.parametrize(
+    ("sizes", "message"),
+    [
+        (Sizes(layers=0), "Sizes.layers: got 0; need at least 1"),
+        (Sizes(share=-0.5), "Sizes.share: got -0.5; need at least 0"),
+        (Sizes(share=float("nan")), "Sizes.share: got nan; need at least 0"),
+    ],
+)
+def test_a_field_below_its_bound_is_refused(sizes: Sizes, message: str) -> None:
+    check_least(Sizes(), layers=1, share=0)
+    with pytest.raises(ValueError, match=message):
+        check_least(sizes, layers=1, share=0)
