@@ -43,6 +43,12 @@ def variance(group: Rewarded) -> float:
     return float(group.returns().var())
 
 
+def test_sums_in_another_order_are_equal_returns() -> None:
+    one = fresh()
+    one.transform([rewarded(chains([0.1 + 0.2, 0.3], turns=3))], seed=0)
+    assert not one.kept
+
+
 def test_a_group_that_differs_leaves_a_history_with_its_variance() -> None:
     one, (group,) = fresh(), played(Task(id="t"))
     assert one.transform([group], 0) == [group]
@@ -146,8 +152,24 @@ def test_metrics() -> None:
     task = Task(id="t").after(["a", "b", "c"])
     one.kept[task.id] = (task, 0.1)
     begin(one, [Task(id="x"), Task(id="y")], 0)
+    one.transform([], 0)
     assert one.observe(lambda: 0.0) == {"exit/used": 1.0, "exit/kept": 1.0, "exit/turns": 3.0}
     assert one.observe(lambda: 0.0)["exit/used"] == 0.0
+
+
+def test_histories_count_in_the_step_of_their_batch() -> None:
+    """With staleness the tasks of a step are drawn before the step before it ends."""
+    one, plain = fresh(chance=1.0), [Task(id="x"), Task(id="y")]
+    begin(one, plain, 0)
+    for number in range(2):
+        task = Task(id="t").after([str(number)])
+        one.kept[task.id] = (task, 0.1)
+    used = list[float]()
+    for step in range(3):
+        begin(one, plain, step + 1)
+        one.transform([], 0)
+        used.append(one.observe(lambda: 0.0)["exit/used"])
+    assert used == [0.0, 2.0, 2.0], "the first batch was drawn without histories"
 
 
 def test_trees_without_texts_are_no_trouble() -> None:

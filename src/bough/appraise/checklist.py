@@ -9,6 +9,7 @@ from bough.appraise.appraise import Columns
 from bough.appraise.ask import AskModels, Reply, check_votes, each, question_of
 from bough.appraise.path_fields import acts, path_fields
 from bough.appraise.prompts import Lines, Reader, check_places
+from bough.finite import require_finite
 from bough.tree import Entry, Tree, Verdict, path
 from bough.tree.needs import POLICY, Need, appraised, roles
 
@@ -89,6 +90,7 @@ class Checklist:
         check_places("Checklist.prompt", self.prompt, "action", "answer", "items")
         if self.most < 1:
             raise ValueError(f"Checklist.most: got {self.most}; need at least 1")
+        require_finite(self)
 
     @property
     def needs(self) -> frozenset[Need]:

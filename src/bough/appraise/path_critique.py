@@ -11,6 +11,7 @@ from bough.appraise.appraise import Columns
 from bough.appraise.ask import AskModels, Reply, check_votes, each, question_of
 from bough.appraise.path_fields import acts, path_fields
 from bough.appraise.prompts import Reader, check_places
+from bough.finite import require_finite
 from bough.tree import Entry, Tree, Verdict, counted, path
 from bough.tree.needs import POLICY, Need, appraised, roles
 
@@ -81,6 +82,7 @@ class PathCritique:
             raise ValueError(
                 f"PathCritique.vote: got {self.vote!r}; need 'intersection', 'majority', 'union' or 'average'"
             )
+        require_finite(self)
 
     @property
     def needs(self) -> frozenset[Need]:

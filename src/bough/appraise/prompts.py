@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from string import Formatter
 from typing import Protocol, TypeVar, runtime_checkable
 
+from bough.finite import require_finite
+
 STORY = frozenset({"instructions", "turns", "observation"})
 """The placeholders that every prompt may use: the instructions, the turns so far, and the observation."""
 
@@ -69,6 +71,7 @@ class NumberParser:
     def __post_init__(self) -> None:
         if not self.low < self.high:
             raise ValueError(f"NumberParser: got low={self.low}, high={self.high}; need high above low")
+        require_finite(self)
 
     def __call__(self, text: str) -> float | None:
         """The value of the answer."""
@@ -91,7 +94,11 @@ class Choice:
 
     def __call__(self, text: str) -> tuple[int, ...] | None:
         """The ranking, counted from 0."""
-        named = tuple(dict.fromkeys(int(number) - 1 for number in re.findall(r"\d+", text)))
+        # int() refuses texts of thousands of digits, which are no option's number.
+        digits = [number.lstrip("0") for number in re.findall(r"\d+", text)]
+        if any(len(number) > len(str(self.count)) for number in digits):
+            return None
+        named = tuple(dict.fromkeys(int(number or 0) - 1 for number in digits))
         known = set(named) <= set(range(self.count))
         return named if named and known and (len(named) == self.count or not self.all) else None
 

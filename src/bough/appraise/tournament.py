@@ -9,6 +9,7 @@ from bough.appraise.ask import AskModels, Reply, check_votes, each
 from bough.appraise.prompts import LabelParser, Reader, check_places
 from bough.appraise.topologies import Match, Topology, quantiles, standings
 from bough.appraise.two_paths import DifferentPaths, question_of_two
+from bough.finite import require_finite
 from bough.tree import Entry, Tree, Verdict
 from bough.tree.needs import POLICY, Need, appraised, roles
 
@@ -71,6 +72,7 @@ class Tournament:
         check_places("Tournament.prompt", self.prompt, "first", "second")
         if self.topology not in get_args(Topology):
             raise ValueError(f"Tournament.topology: got {self.topology!r}; need one of {', '.join(get_args(Topology))}")
+        require_finite(self)
 
     @property
     def needs(self) -> frozenset[Need]:

@@ -8,6 +8,7 @@ import numpy as np
 from bough.credit.grpo import Grpo
 from bough.credit.marks import marked, need_of, spans, written
 from bough.credit.success import succeeded
+from bough.finite import require_finite
 from bough.tree import Bools, Credited, Floats, Ints, PathView, Rewarded, path_view, spread_turns, sum_at
 from bough.tree.needs import Need
 
@@ -48,6 +49,7 @@ class Aspo:
     def __post_init__(self) -> None:
         if not 0 <= self.cap < 1:
             raise ValueError(f"Aspo.cap: got {self.cap}; need a number from 0 to below 1, or signs would change")
+        require_finite(self)
 
     @property
     def needs(self) -> frozenset[Need]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from bough.credit.channel_view import channel_view
 from bough.credit.normalize import normalize
+from bough.finite import require_finite
 from bough.tree import Credited, Rewarded, path_view, spread_turns
 from bough.tree.needs import Need, channel
 
@@ -40,6 +41,7 @@ class Capo:
     def __post_init__(self) -> None:
         if not self.epsilon > 0:
             raise ValueError(f"Capo.epsilon: got {self.epsilon}; need a number above 0")
+        require_finite(self)
 
     @property
     def needs(self) -> frozenset[Need]:

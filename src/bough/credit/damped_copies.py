@@ -8,6 +8,7 @@ import numpy as np
 
 from bough.credit.credit import Credit, compares_with
 from bough.credit.grpo import Grpo
+from bough.finite import require_finite
 from bough.tree import Credited, Rewarded, path_view
 from bough.tree.needs import Need, estimate
 
@@ -45,6 +46,7 @@ class DampedCopies:
             raise ValueError(f"DampedCopies.power: got {self.power}; need a number from 0 to 1")
         if self.most is not None and not self.most > 0:
             raise ValueError(f"DampedCopies.most: got {self.most}; need a number above 0, or None")
+        require_finite(self)
 
     @property
     def compares(self) -> Literal["task", "batch", "nothing"]:

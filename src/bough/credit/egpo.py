@@ -8,6 +8,7 @@ import numpy as np
 from bough.credit.empg import entropy_of
 from bough.credit.grpo import Grpo
 from bough.credit.marks import spans
+from bough.finite import require_finite
 from bough.tree import Credited, Floats, PathView, Rewarded, path_view, spread_turns, sum_at
 from bough.tree.needs import ENTROPIES, Need, annotation
 
@@ -46,6 +47,7 @@ class Egpo:
             raise ValueError(f"Egpo.alpha: got {self.alpha}; need 0 or more")
         if not self.kappa > 1:
             raise ValueError(f"Egpo.kappa: got {self.kappa}; need a number above 1, so that no advantage changes sign")
+        require_finite(self)
 
     @property
     def needs(self) -> frozenset[Need]:

@@ -10,6 +10,7 @@ from bough.credit.keys import state_of
 from bough.credit.normalize import normalize
 from bough.credit.returns import sum_ahead
 from bough.credit.states import similar_of
+from bough.finite import require_finite
 from bough.tree import Credited, Floats, Ints, PathView, Rewarded, path_view, spread_turns
 from bough.tree.needs import STATE_KEYS, Need
 
@@ -64,6 +65,7 @@ class Gigpo:
             raise ValueError(f"Gigpo.similarity: got {self.similarity}; need a number above 0 up to 1, or None")
         if not self.epsilon > 0:
             raise ValueError(f"Gigpo.epsilon: got {self.epsilon}; need a number above 0")
+        require_finite(self)
 
     @property
     def needs(self) -> frozenset[Need]:

@@ -9,6 +9,7 @@ import numpy as np
 from bough.credit.channel_view import channel_view
 from bough.credit.keys import group_by
 from bough.credit.normalize import normalize
+from bough.finite import require_finite
 from bough.tree import Credited, Floats, Ints, Rewarded, path_view, spread_turns
 from bough.tree.budgeted import allowance, path_budgets
 from bough.tree.needs import Need, channel
@@ -58,6 +59,7 @@ class Hbpo:
             raise ValueError(f"Hbpo.scale: got {self.scale}; need a number above 0")
         if not self.epsilon > 0:
             raise ValueError(f"Hbpo.epsilon: got {self.epsilon}; need a number above 0")
+        require_finite(self)
 
     @property
     def needs(self) -> frozenset[Need]:

@@ -11,6 +11,7 @@ from bough.credit.keys import group_by, state_of
 from bough.credit.normalize import normalize
 from bough.credit.returns import sum_ahead
 from bough.credit.states import earlier
+from bough.finite import require_finite
 from bough.tree import Bools, Credited, Floats, Ints, PathView, Rewarded, path_view, spread_turns
 from bough.tree.needs import STATE_KEYS, Need
 
@@ -65,6 +66,7 @@ class Hgpo:
             raise ValueError(f"Hgpo.discount: got {self.discount}; need a number from 0 to 1")
         if not self.epsilon > 0:
             raise ValueError(f"Hgpo.epsilon: got {self.epsilon}; need a number above 0")
+        require_finite(self)
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credits every tree, in order."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from bough.credit.channel_view import channel_view
 from bough.credit.normalize import normalize
+from bough.finite import require_finite
 from bough.tree import Credited, Floats, Ints, Rewarded, path_view, spread_turns, sum_at
 from bough.tree.needs import Need, channel
 
@@ -54,6 +55,7 @@ class InfoPo:
             raise ValueError(f"InfoPo.temperature: got {self.temperature}; need a number above 0")
         if not self.epsilon > 0:
             raise ValueError(f"InfoPo.epsilon: got {self.epsilon}; need a number above 0")
+        require_finite(self)
 
     @property
     def needs(self) -> frozenset[Need]:

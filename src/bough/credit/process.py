@@ -9,6 +9,7 @@ import numpy as np
 from bough.credit.branches import value_after
 from bough.credit.head_targets import head_targets
 from bough.credit.success import succeeded
+from bough.finite import require_finite
 from bough.tree import Credited, Floats, PathView, Rewarded, ValueOf, path_view, spread_turns
 from bough.tree.needs import Need, value_head
 
@@ -51,6 +52,7 @@ class Process:
     def __post_init__(self) -> None:
         if not self.drop >= 0:
             raise ValueError(f"Process.drop: got {self.drop}; need 0 or more")
+        require_finite(self)
 
     @property
     def needs(self) -> frozenset[Need]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from bough.credit.grpo import Grpo
 from bough.credit.normalize import normalize
+from bough.finite import require_finite
 from bough.tree import Credited, Floats, PathView, Rewarded, path_view, spread_turns
 from bough.tree.needs import Need, estimate
 
@@ -45,6 +46,7 @@ class ProRag:
     def __post_init__(self) -> None:
         if not self.beta >= 0 or not self.epsilon > 0:
             raise ValueError(f"ProRag: got beta={self.beta}, epsilon={self.epsilon}; need 0 or more, and above 0")
+        require_finite(self)
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credits every tree, in order."""

@@ -9,6 +9,7 @@ import numpy as np
 from bough.credit.channel_view import channel_view
 from bough.credit.keys import group_by
 from bough.credit.normalize import normalize
+from bough.finite import require_finite
 from bough.tree import Credited, Rewarded, path_view, spread_turns
 from bough.tree.needs import Need, channel
 
@@ -46,6 +47,7 @@ class QuestionAnswer:
     def __post_init__(self) -> None:
         if not self.epsilon > 0:
             raise ValueError(f"QuestionAnswer.epsilon: got {self.epsilon}; need a number above 0")
+        require_finite(self)
 
     @property
     def needs(self) -> frozenset[Need]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from bough.credit.normalize import normalize
 from bough.credit.returns import sum_ahead
+from bough.finite import require_finite
 from bough.tree import Bools, Credited, Floats, Ints, PathTokens, PathView, Rewarded, path_view, spread_tokens
 from bough.tree.needs import KL_IN_REWARD, REFERENCE, Need
 
@@ -84,6 +85,7 @@ class ReinforcePlusPlus:
             )
         if not self.epsilon > 0:
             raise ValueError(f"ReinforcePlusPlus.epsilon: got {self.epsilon}; need a number above 0")
+        require_finite(self)
 
     @property
     def needs(self) -> frozenset[Need]:

@@ -9,6 +9,7 @@ import numpy as np
 from bough.credit.branches import place_of
 from bough.credit.keys import group_by
 from bough.credit.normalize import normalize
+from bough.finite import require_finite
 from bough.tree import Credited, Rewarded, join, path_view, spread_turns
 from bough.tree.needs import CANDIDATE_SCORES, Need
 
@@ -48,6 +49,7 @@ class SlateCredit:
     def __post_init__(self) -> None:
         if not self.epsilon > 0:
             raise ValueError(f"SlateCredit.epsilon: got {self.epsilon}; need a number above 0")
+        require_finite(self)
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credits every tree, in order."""

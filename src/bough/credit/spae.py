@@ -11,6 +11,7 @@ from bough.credit.marks import written
 from bough.credit.returns import ahead
 from bough.credit.success import succeeded
 from bough.credit.valued import whiten
+from bough.finite import require_finite
 from bough.tree import Credited, Floats, Ints, PathView, Rewarded, StageError, path_view, spread_turns
 from bough.tree.needs import Need, appraised
 
@@ -57,6 +58,7 @@ class Spae:
             raise ValueError(f"Spae.penalty: got {self.penalty}; need a number from 0 to 1")
         if not self.shaping >= 0:
             raise ValueError(f"Spae.shaping: got {self.shaping}; need 0 or more")
+        require_finite(self)
 
     @property
     def needs(self) -> frozenset[Need]:

@@ -10,6 +10,7 @@ from bough.credit.gigpo import episode_part
 from bough.credit.keys import group_by, mix
 from bough.credit.normalize import normalize
 from bough.credit.states import path_key
+from bough.finite import require_finite
 from bough.tree import Credited, Floats, Ints, PathView, Rewarded, path_view, spread_turns
 from bough.tree.needs import Need, channel
 
@@ -64,6 +65,7 @@ class Srgpo:
             raise ValueError(f"Srgpo.size: got {self.size}; need 2 or more, or 0 for all steps")
         if not self.epsilon > 0:
             raise ValueError(f"Srgpo.epsilon: got {self.epsilon}; need a number above 0")
+        require_finite(self)
 
     @property
     def needs(self) -> frozenset[Need]:

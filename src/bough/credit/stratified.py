@@ -8,6 +8,7 @@ import numpy as np
 from bough.credit.keys import group_by
 from bough.credit.marks import marked, need_of
 from bough.credit.normalize import normalize
+from bough.finite import require_finite
 from bough.tree import Credited, Floats, Ints, PathView, Rewarded, path_view, spread_turns
 from bough.tree.needs import Need
 
@@ -49,6 +50,7 @@ class StratifiedGrpo:
             raise ValueError(f"StratifiedGrpo.blend: got {self.blend}; need a number from 0 to 1")
         if not self.epsilon > 0:
             raise ValueError(f"StratifiedGrpo.epsilon: got {self.epsilon}; need a number above 0")
+        require_finite(self)
 
     @property
     def needs(self) -> frozenset[Need]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from bough.credit.channel_view import channel_view
 from bough.credit.normalize import normalize
+from bough.finite import require_finite
 from bough.tree import Credited, Floats, PathView, Rewarded, path_view, spread_turns
 from bough.tree.needs import Need, channel
 
@@ -52,6 +53,7 @@ class Verified:
             raise ValueError(f"Verified.design: got {self.design!r}; need one of {', '.join(get_args(Design))}")
         if not self.epsilon > 0:
             raise ValueError(f"Verified.epsilon: got {self.epsilon}; need a number above 0")
+        require_finite(self)
 
     @property
     def needs(self) -> frozenset[Need]:

@@ -8,6 +8,7 @@ from typing import get_args
 import numpy as np
 
 from bough.curate.filter import FilterResult
+from bough.finite import require_finite
 from bough.tree import (
     Credited,
     Floats,
@@ -54,6 +55,7 @@ class ScoredPaths:
             raise ValueError(f"ScoredPaths.least: got {self.least}; need a number")
         if self.most is not None and self.most < 1:
             raise ValueError(f"ScoredPaths.most: got {self.most}; need at least 1, or None")
+        require_finite(self)
 
     @property
     def needs(self) -> frozenset[Need]:

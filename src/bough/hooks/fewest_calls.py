@@ -6,6 +6,7 @@ from typing import Literal
 
 import numpy as np
 
+from bough.finite import require_finite
 from bough.hooks.fewest import FewestState
 from bough.tree import Bools, Floats, PayRange, Tree, begins_turn
 from bough.tree.needs import CALLS, Need
@@ -56,6 +57,7 @@ class FewestCalls:
             raise ValueError(f"FewestCalls.smoothing: got {self.smoothing}; need a number above 0")
         if self.form not in ("grpo", "ppo"):
             raise ValueError(f"FewestCalls.form: got {self.form!r}; need 'grpo' or 'ppo'")
+        require_finite(self)
 
     @property
     def pays(self) -> Mapping[str, PayRange]:

@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from bough.finite import require_finite
 from bough.hooks.caption_model import CaptionModel, RunningScale, sigmoid
 from bough.hooks.captions import CaptionLabels, captions_of, occurrences, read_label
 from bough.hooks.hook import AskModel, HookQuestion, Teacher
@@ -117,6 +118,7 @@ class Oni:
             re.compile(self.caption)
         except re.error as error:
             raise ValueError(f"Oni.caption: got {self.caption!r}; need a regular expression: {error}") from error
+        require_finite(self)
 
     @property
     def needs(self) -> frozenset[Need]:

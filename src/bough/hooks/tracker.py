@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bough.finite import require_finite
 from bough.tree import Floats, Rewarded, groups
 from bough.tree.needs import Need, estimate
 
@@ -64,6 +65,7 @@ class Tracker:
             raise ValueError(
                 f"Tracker: got least={self.least}, most={self.most}; need 0 < least < 1 and least <= most <= 1"
             )
+        require_finite(self)
 
     def kept(self, moved_nats: float) -> float:
         """Rho: the decay factor of a task's counts after this divergence of the policy."""

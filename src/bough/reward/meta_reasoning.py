@@ -6,6 +6,7 @@ from typing import Literal
 
 import numpy as np
 
+from bough.finite import require_finite
 from bough.tree import (
     Bools,
     Floats,
@@ -56,6 +57,7 @@ class MetaReasoning:
             raise ValueError(f"MetaReasoning.weight: got {self.weight}; need 0 or more")
         if self.novelty not in ("action", "state"):
             raise ValueError(f"MetaReasoning.novelty: got {self.novelty!r}; need 'action' or 'state'")
+        require_finite(self)
 
     @property
     def needs(self) -> frozenset[Need]:

@@ -7,9 +7,9 @@ from typing import ClassVar, TypeAlias
 
 import numpy as np
 
-from bough.config.finite import INFINITE
 from bough.context import Context, Parser, Renderer, Turn, parse_tokens
 from bough.credit import Credit, Searched, compute_credit
+from bough.finite import INFINITE
 from bough.rollout import NodeDraft, TreeBuilder
 from bough.tree import (
     Credited,

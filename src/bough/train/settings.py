@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from bough.config.finite import INFINITE
 from bough.config.kinds import check_kinds
 from bough.engine import Engine, Local
 from bough.env import Env, Split
+from bough.finite import INFINITE
 from bough.launch import Placement, ThisMachine
 from bough.train.rewrite import PathRewriter
 from bough.tree.needs import (
