@@ -1,5 +1,6 @@
 """Checklists: a model names the items that each turn satisfies, with the words that show it."""
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -132,10 +133,10 @@ class Checklist:
         rows = list(cast("Sequence[object]", found)) if isinstance(found, list | tuple) else []
         items = [_item(row) for row in rows]
         total = sum(weight for _, weight in items)
-        if not items or not total > 0 or any(not text or not weight >= 0 for text, weight in items):
+        if not items or not 0 < total < math.inf or any(not text or not weight >= 0 for text, weight in items):
             raise ValueError(
                 f"Checklist.field: got {found!r} in data[{self.field!r}] of task {task}; need a list of texts, or of "
-                "mappings with 'item' and a 'weight' of 0 or more"
+                "mappings with 'item' and a finite 'weight' of 0 or more"
             )
         return [(text, weight / total) for text, weight in items]
 
