@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -45,8 +46,10 @@ def variance(group: Rewarded) -> float:
 
 def test_sums_in_another_order_are_equal_returns() -> None:
     one = fresh()
-    one.transform([rewarded(chains([0.1 + 0.2, 0.3], turns=3))], seed=0)
-    assert not one.kept
+    history = Task(id="t").after(["a"])
+    for returns, kept in (([0.1 + 0.2, 0.3], 0), ([0.1, 0.3], 1)):
+        one.transform([rewarded(replace(chains(returns), task=history))], seed=0)
+        assert len(one.kept) == kept
 
 
 def test_a_group_that_differs_leaves_a_history_with_its_variance() -> None:
