@@ -1,10 +1,53 @@
-"""Checks of a dataclass's fields: one of a few values, and a least value."""
+"""Checks of a dataclass's fields: finite numbers, one of a few values, and a least value."""
 
 import dataclasses
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from types import NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hints
+
+INFINITE = {"infinite": True}
+"""Metadata of a field that may be -inf or inf: `field(default=0.2, metadata=INFINITE)`."""
+
+
+def check_finite(settings: object) -> None:
+    """Refuse nan in the fields of a dataclass and of what they hold, and inf in fields without `INFINITE`.
+
+    Call it at the end of `__post_init__`.
+
+    Raises:
+        ValueError: names the first such field.
+    """
+    for place, reason in wrong_numbers(settings):
+        raise ValueError(f"{type(settings).__name__}.{place}: {reason}")
+
+
+def wrong_numbers(value: object, where: str = "", *, infinite: bool = False) -> Iterator[tuple[str, str]]:
+    """Yield the path of each number that is not allowed, and the reason.
+
+    Args:
+        value: A number, a dataclass, or a mapping or sequence of them.
+        where: The path of the value.
+        infinite: Whether the value may be infinite.
+    """
+    if isinstance(value, float) and not math.isfinite(value) and not (infinite and math.isinf(value)):
+        yield where, f"got {value}; need a finite number"
+    for name, part, allowed in parts(value, infinite=infinite):
+        yield from wrong_numbers(part, f"{where}.{name}" if where else name, infinite=allowed)
+
+
+def parts(value: object, *, infinite: bool = False) -> Iterator[tuple[str, object, bool]]:
+    """Yield what a dataclass, a mapping or a sequence holds: its name, itself, and whether it may be infinite."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        for each in dataclasses.fields(value):
+            yield each.name, getattr(value, each.name), bool(each.metadata.get("infinite"))
+    elif isinstance(value, Mapping):
+        for key, item in cast("Mapping[object, object]", value).items():
+            yield str(key), item, infinite
+    elif isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        for place, item in enumerate(cast("Sequence[object]", value)):
+            yield str(place), item, infinite
 
 
 def check_choices(settings: object) -> None:

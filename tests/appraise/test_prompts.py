@@ -43,6 +43,13 @@ def test_choices() -> None:
     assert Choice(count=3, all=True)("2, 1") is None
     assert Choice(count=3)("2 is best") == (1,)
     assert Choice(count=3)("4") is None
+    assert Choice(count=3)("0") is None
+
+
+def test_a_choice_of_thousands_of_digits_is_no_option() -> None:
+    assert Choice(count=3)("1" * 5000) is None
+    assert Choice(count=3)("2, " + "0" * 5000) is None
+    assert Choice(count=12)("0" * 5000 + "12, 01") == (11, 0)
 
 
 def test_what_can_not_be() -> None:

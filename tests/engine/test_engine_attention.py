@@ -24,7 +24,7 @@ class Readers:
         self,
         seed: int = 0,
         rows: int = 6,
-        most_pages: int = 400,
+        max_pages: int = 400,
         dtype: torch.dtype = torch.float64,
         *,
         native: bool = False,
@@ -33,7 +33,7 @@ class Readers:
         self.make: MakeAttention = attention_for(model) if native else TorchAttention
         if native and self.make is TorchAttention:
             pytest.skip("there is no C++ compiler")
-        self.cache, self.pages, self.dtype = KVCache(model), Pages(rows=rows, most_pages=most_pages), dtype
+        self.cache, self.pages, self.dtype = KVCache(model), Pages(rows=rows, max_pages=max_pages), dtype
         self.random = torch.Generator().manual_seed(seed)
         self.keys = [self._noise(KV_HEADS, 0) for _ in range(rows)]
         self.values = list(self.keys)

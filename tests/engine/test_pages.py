@@ -12,8 +12,8 @@ def _table(pages: Pages, slot: int) -> list[int]:
     return pages.table[slot, : pages.count[slot]].tolist()
 
 
-def _pages(rows: int = 4, most_pages: int = 100) -> Pages:
-    return Pages(rows=rows, most_pages=most_pages)
+def _pages(rows: int = 4, max_pages: int = 100) -> Pages:
+    return Pages(rows=rows, max_pages=max_pages)
 
 
 def test_a_fork_holds_its_parents_pages_and_goes_on_in_its_own() -> None:
@@ -66,7 +66,7 @@ def test_going_on_after_a_fork_stays_in_the_page() -> None:
 
 
 def test_pages_and_tables_grow() -> None:
-    pages = _pages(most_pages=10 * FIRST_PAGES)
+    pages = _pages(max_pages=10 * FIRST_PAGES)
     pages.extend(0, 5 * FIRST_PAGES * PAGE_TOKENS)
     assert _table(pages, 0) == list(range(5 * FIRST_PAGES))
     pages.extend(1, 5 * FIRST_PAGES * PAGE_TOKENS)
@@ -79,9 +79,9 @@ def test_pages_and_tables_grow() -> None:
 class Memory:
     """Slots that write numbered tokens into pages, beside the text of each, kept apart."""
 
-    def __init__(self, rows: int, most_pages: int) -> None:
-        self.pages = Pages(rows=rows, most_pages=most_pages)
-        self.cells = np.zeros((most_pages, PAGE_TOKENS), dtype=np.int64)
+    def __init__(self, rows: int, max_pages: int) -> None:
+        self.pages = Pages(rows=rows, max_pages=max_pages)
+        self.cells = np.zeros((max_pages, PAGE_TOKENS), dtype=np.int64)
         self.texts: list[list[int]] = [[] for _ in range(rows)]
         self.written = 0
 
@@ -89,7 +89,7 @@ class Memory:
         pages, text = self.pages, self.texts[slot]
         end = len(text) + tokens
         used = pages.used + pages.missing(slot, end)
-        if used > pages.most_pages:
+        if used > pages.max_pages:
             return
         elsewhere = [_table(pages, other) for other in range(len(self.texts)) if other != slot]
         pages.extend(slot, end)
@@ -117,7 +117,7 @@ class Memory:
         pages = self.pages
         held = [page for slot in range(len(self.texts)) for page in _table(pages, slot)]
         assert np.bincount(held, minlength=len(pages.readers)).tolist() == pages.readers.tolist()
-        assert len(pages.readers) == len(pages.start) <= pages.most_pages
+        assert len(pages.readers) == len(pages.start) <= pages.max_pages
         for slot, text in enumerate(self.texts):
             assert [self.cells[self.place(slot, position)] for position in range(len(text))] == text
             assert len(text) <= pages.end[slot]
@@ -128,8 +128,8 @@ class Memory:
 
 @settings(max_examples=40)
 @given(st.integers(0, 10**6), st.sampled_from([3, 8, 20, 48, 200]))
-def test_every_slot_reads_what_it_wrote(seed: int, most_pages: int) -> None:
-    draw, memory = random.Random(seed), Memory(rows=5, most_pages=most_pages)
+def test_every_slot_reads_what_it_wrote(seed: int, max_pages: int) -> None:
+    draw, memory = random.Random(seed), Memory(rows=5, max_pages=max_pages)
     for _ in range(30):
         slot, source = draw.randrange(5), draw.randrange(5)
         if draw.random() < 0.3:

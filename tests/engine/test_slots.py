@@ -12,9 +12,9 @@ def _tokens(*tokens: int) -> np.ndarray:
     return np.array(tokens, dtype=np.int64)
 
 
-def _holding(*held: tuple[int, ...], rows: int = 4, most_tokens: int = 1000) -> Slots:
+def _holding(*held: tuple[int, ...], rows: int = 4, max_tokens: int = 1000) -> Slots:
     """Slots that have read these, all idle."""
-    slots = Slots(rows=rows, most_tokens=most_tokens)
+    slots = Slots(rows=rows, max_tokens=max_tokens)
     for slot, tokens in enumerate(held):
         slots.take(slot, _tokens(*tokens), 0)
         slots.read[slot] = len(tokens)
@@ -81,12 +81,12 @@ def test_choose_gives_the_oldest_idle_slot_away_when_none_is_empty() -> None:
     assert slots.choose(Reuse(slot=0, tokens=0, soon_tokens=0)) == 2
 
 
-@pytest.mark.parametrize("most_tokens", [200, 1000])
-def test_slots_grow_with_what_they_hold(most_tokens: int) -> None:
-    slots = _holding((7, 8), rows=2, most_tokens=most_tokens)
+@pytest.mark.parametrize("max_tokens", [200, 1000])
+def test_slots_grow_with_what_they_hold(max_tokens: int) -> None:
+    slots = _holding((7, 8), rows=2, max_tokens=max_tokens)
     slots.take(1, _tokens(*range(190)), 0)
     slots.aim(1, Request(prompt_tokens=(0,), sampling=Sampling(max_tokens=32), stop_tokens=(5, 6), seed=-1))
-    assert slots.limit[1] == min(222, most_tokens)
+    assert slots.limit[1] == min(222, max_tokens)
     one = _tokens(1)
     for step in range(190, int(slots.limit[1])):
         complete = slots.append(one, _tokens(step), np.array([-0.5]), np.array([0.25]))

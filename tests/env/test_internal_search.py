@@ -1,9 +1,11 @@
 """Actions with a written search before them."""
 
+from dataclasses import replace
+
 import pytest
 from nim import Nim
 
-from bough.env import InternalSearch, OpenSpiel, PerfectPlay, ScriptedSeats, Sokoban, State, Step
+from bough.env import Branching, InternalSearch, OpenSpiel, PerfectPlay, ScriptedSeats, Sokoban, State, Step
 from bough.env.internal_search import MOVE
 from bough.tree import Outcome, Task
 
@@ -45,6 +47,27 @@ def test_written_searches_play_tic_tac_toe_perfectly() -> None:
             assert MOVE in str(text)
             step = alone.step(step.state, text)
         assert step.reward >= 0, "perfect play of both does not lose from an opening without a win"
+
+
+def test_a_state_without_admissible_actions_is_a_leaf() -> None:
+    class Stuck(Nim):
+        """After two are taken no action is admissible, and the game is not over."""
+
+        def step(self, state: State, action: str) -> Step:
+            found = Nim.step(self, state, action)
+            return replace(found, state=replace(found.state, admissible=())) if action == "2" else found
+
+    env = InternalSearch(env=Stuck(), depth=3)
+    (text,) = env.plan(heap(5)) or ()
+    assert "2 [" not in text
+    assert env.plan(replace(heap(5), admissible=())) is None
+
+
+def test_states_that_can_be_stepped_once_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"InternalSearch.env: got Nim.*wrap it in Replay"):
+        InternalSearch(env=Nim(branching=Branching.NONE)).plan(heap(4))
+    with pytest.raises(ValueError, match=r"InternalSearch.depth: got 101; need at most 100"):
+        InternalSearch(env=Nim(), depth=101)
 
 
 def test_an_environment_without_a_list_of_moves_is_refused() -> None:

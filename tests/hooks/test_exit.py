@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -41,6 +42,14 @@ def played(*tasks: Task, letters: str = "aaaab", n: int = 8) -> list[Rewarded]:
 
 def variance(group: Rewarded) -> float:
     return float(group.returns().var())
+
+
+def test_sums_in_another_order_are_equal_returns() -> None:
+    one = fresh()
+    history = Task(id="t").after(["a"])
+    for returns, kept in (([0.1 + 0.2, 0.3], 0), ([0.1, 0.3], 1)):
+        one.transform([rewarded(replace(chains(returns), task=history))], seed=0)
+        assert len(one.kept) == kept
 
 
 def test_a_group_that_differs_leaves_a_history_with_its_variance() -> None:
@@ -146,8 +155,24 @@ def test_metrics() -> None:
     task = Task(id="t").after(["a", "b", "c"])
     one.kept[task.id] = (task, 0.1)
     begin(one, [Task(id="x"), Task(id="y")], 0)
+    one.transform([], 0)
     assert one.observe(lambda: 0.0) == {"exit/used": 1.0, "exit/kept": 1.0, "exit/turns": 3.0}
     assert one.observe(lambda: 0.0)["exit/used"] == 0.0
+
+
+def test_histories_count_in_the_step_of_their_batch() -> None:
+    """With staleness the tasks of a step are drawn before the step before it ends."""
+    one, plain = fresh(chance=1.0), [Task(id="x"), Task(id="y")]
+    begin(one, plain, 0)
+    for number in range(2):
+        task = Task(id="t").after([str(number)])
+        one.kept[task.id] = (task, 0.1)
+    used = list[float]()
+    for step in range(3):
+        begin(one, plain, step + 1)
+        one.transform([], 0)
+        used.append(one.observe(lambda: 0.0)["exit/used"])
+    assert used == [0.0, 2.0, 2.0], "the first batch was drawn without histories"
 
 
 def test_trees_without_texts_are_no_trouble() -> None:

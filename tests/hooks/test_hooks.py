@@ -21,7 +21,18 @@ from tests.trees import chains, rewarded
 from bough.config import ConfigError, dump, load, override
 from bough.credit import Archer, BestCandidate, SingleStream
 from bough.explore import Chains, EqualScore, Slate
-from bough.hooks import ExIt, PickPaths, Snapshots, SuccessReplay, Tracker, WorstCases
+from bough.hooks import (
+    Contrastive,
+    ExIt,
+    ImplicitReward,
+    LengthHistory,
+    Oni,
+    PickPaths,
+    Snapshots,
+    SuccessReplay,
+    Tracker,
+    WorstCases,
+)
 from bough.hooks.hook import BatchHook, HookRecipe, Hooks, HookState, TaskRewriter, TaskSampler, Teacher
 from bough.objective import Imitation, Reinforce
 from bough.policy import FrozenCritic, UtteranceCritic
@@ -276,8 +287,34 @@ def test_answers_that_do_not_fit_name_the_adviser() -> None:
         asyncio.run(hooks.rewrite(tasks, no_teacher, seed=0))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Second:
+    """A sampler of tasks that declares no estimate."""
+
+    def build(self, **given: Any) -> BatchHook:
+        return Tracker(choose=True).build(**given)
+
+
+@pytest.mark.parametrize(
+    ("pieces", "message"),
+    [
+        ((Contrastive(), Contrastive(cross=0.0)), "got Contrastive twice, which write the channel 'contrastive'"),
+        ((Oni(), Oni(goal="win")), "got Oni twice, which write the channel 'oni'"),
+        (
+            (LengthHistory(), Count(), LengthHistory()),
+            "got LengthHistory twice, which write the channel 'length_history'",
+        ),
+        ((ImplicitReward(), ImplicitReward()), "got ImplicitReward twice, which write the estimate 'implicit'"),
+        ((Tracker(), Tracker()), "got Tracker twice, which write the estimate"),
+    ],
+)
+def test_two_hooks_do_not_write_the_same_column(pieces: Sequence[HookRecipe], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Hooks(pieces, vocab_tokens=10, device="cpu", seed=0)
+
+
 def test_choosers_agree_by_their_product() -> None:
-    several = Hooks((Tracker(choose=True), Count(), Tracker(choose=True)), vocab_tokens=10, device="cpu", seed=0)
+    several = Hooks((Tracker(choose=True), Count(), Second()), vocab_tokens=10, device="cpu", seed=0)
     several.transform([rewarded(chains([1.0], task="known"))], seed=0)
     weights = several.weigh(["known", "unknown"])
     one = np.sqrt(0.75 * 0.25) + 0.05

@@ -11,12 +11,12 @@ import pytest
 import torch
 from numpy.typing import NDArray
 from tests.small import world
-from tests.trees import ACTION, OBSERVATION, PROMPT, N, as_replayed, build, rewarded
+from tests.trees import ACTION, OBSERVATION, PROMPT, N, as_replayed, build, chains, rewarded
 
 from bough.credit import IStar
 from bough.credit.istar import step_rewards
 from bough.hooks import ImplicitReward
-from bough.hooks.implicit_reward import ImplicitRewardState
+from bough.hooks.implicit_reward import ImplicitRewardState, pairs
 from bough.learner.trained_copy import TrainedCopy
 from bough.methods.istar import istar
 from bough.policy import Lora, Tiny
@@ -226,3 +226,9 @@ def test_settings() -> None:
         ImplicitReward(updates=0)
     with pytest.raises(ValueError, match=r"needs the estimate 'implicit' of a hook"):
         start(world().run(credit=IStar()), Path("unused"), terminal=False)
+
+
+def test_returns_that_differ_by_rounding_make_no_pair() -> None:
+    view = path_view([rewarded(chains([0.1 + 0.2, 0.3, 1e9 / 3, 1e9 / 3 + 1e-7, 0.2999]))])
+    better, worse = (side.tolist() for side in pairs(view))
+    assert {*zip(better, worse, strict=True)} == {(2, 0), (2, 1), (3, 0), (3, 1), *((at, 4) for at in range(4))}

@@ -87,8 +87,11 @@ def test_it_is_for_the_first_steps() -> None:
     for _ in range(2):
         assert begin(one, TASKS, 0) != TASKS
         begin(one, TASKS, 1)
+        for _ in range(2):
+            one.transform([], 0)
         assert one.observe(lambda: 0.0) == {"snapshots/used": 12.0, "snapshots/kept": 13.0}
     assert begin(one, TASKS, 0) == TASKS
+    one.transform([], 0)
     assert one.observe(lambda: 0.0)["snapshots/used"] == 0.0
 
 

@@ -67,6 +67,21 @@ def test_tasks_can_be_the_variants() -> None:
     assert weights[2] / weights.sum() > 0.999
 
 
+def test_a_probe_of_small_batches_plays_all_variants() -> None:
+    """Four tasks a step: the two steps of a probe play seven variants, and ten are played in two probes."""
+    for count, probes in ((7, 1), (10, 2)):
+        values = tuple(number / 20 for number in range(count))
+        state, paid = built(key="slip", values=values, probe_steps=2, train_steps=1), dict.fromkeys(values, 0.5)
+        played = set[object]()
+        for number in range(3 * probes):
+            assert state.probing == (number % 3 < 2)
+            probing = state.probing
+            slips, metrics = step(state, paid)
+            played |= {*slips} if probing else set()
+            assert metrics["worst/set"] == (number > 0), "the first probe has two steps"
+        assert played == {*values}
+
+
 def test_a_restored_set_is_the_same() -> None:
     one, other = (built(key="slip", values=SLIPS) for _ in range(2))
     step(one, {0.0: 0.9, 0.2: 0.4, 0.4: 0.6})

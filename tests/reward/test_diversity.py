@@ -51,7 +51,7 @@ def test_paths_of_all_trees_of_a_task_are_one_group() -> None:
         Diversity(weight=-1)
 
 
-def test_an_action_that_ends_two_paths_is_paid_their_mean() -> None:
+def test_paths_that_end_with_one_action_are_paid_at_their_leaves() -> None:
     done = Outcome.TERMINATED
     tree = build(
         N(parent=-1, kind=PROMPT),
@@ -61,7 +61,7 @@ def test_an_action_that_ends_two_paths_is_paid_their_mean() -> None:
         N(parent=0, kind=ACTION, tokens=(2,), outcome=done, env_reward=1.0, info={"text": "bbbb"}),
     )
     (paid,) = Diversity(weight=1.0)([tree])
-    assert paid["diversity"] == pytest.approx([0.0, 0.19098, 0.0, 0.0, 1.0], abs=1e-5)
+    assert paid["diversity"] == pytest.approx([0.0, 0.0, 0.19098, 0.19098, 1.0], abs=1e-5)
 
 
 def test_the_groups_of_three_characters_are_hashed_as_crc32() -> None:

@@ -54,6 +54,19 @@ def test_an_action_after_which_paths_end_well_and_badly_is_paid_at_their_ends() 
     assert paid.returns().tolist() == [1.0, 0.0]
 
 
+def test_an_action_after_which_a_path_is_solved_and_another_goes_on_is_paid_at_the_end() -> None:
+    for late in (False, True):
+        tree = build(
+            N(parent=-1, kind=PROMPT),
+            N(parent=0, kind=ACTION),
+            N(parent=1, kind=OBSERVATION, outcome=DONE, success=True),
+            N(parent=1, kind=OBSERVATION),
+            N(parent=3, kind=ACTION, outcome=DONE, success=late),
+        )
+        (paid,) = compute_rewards([tree], [Success(), Length(per_turn=0.1)])
+        assert paid.returns().tolist() == pytest.approx([0.9, 0.8 if late else 0.0])
+
+
 @pytest.mark.parametrize("piece", [InvalidAction, Format])
 def test_penalties_are_given_as_costs(piece: type[InvalidAction] | type[Format]) -> None:
     with pytest.raises(ValueError, match=r"penalty: got -0.1; need 0 or more, it is subtracted"):

@@ -17,7 +17,7 @@ from bough.credit import Filtered, Gae, Grpo, ReinforcePlusPlus
 from bough.engine import Sampling
 from bough.env import Branching, FrozenLake, Replay, Split, State, Step
 from bough.explore import Chains, EntropyForks, Forks
-from bough.hooks import Snapshots
+from bough.hooks import LengthHistory, Snapshots
 from bough.learner import Optimizer
 from bough.objective import (
     Chord,
@@ -35,6 +35,7 @@ from bough.objective import (
     ValueClip,
 )
 from bough.policy import ValueHead
+from bough.reward import EnvReward, Success
 from bough.search import a_star, puct
 from bough.train import Demonstrations, Revise, Run, Warmup, start
 from bough.train.check import check, refuse_overlap
@@ -211,6 +212,15 @@ REFUSED = [
         "hooks[0]=Snapshots: needs an environment with an oracle; got env=Bare; give the environment a method `plan(",
     ),
     (
+        {"hooks": (LengthHistory(), LengthHistory(weight=0.5))},
+        "rewards, hooks: got LengthHistory twice, which write the channel 'length_history'; need one piece for each: "
+        "remove one of them",
+    ),
+    (
+        {"rewards": (EnvReward(), Success(), EnvReward(weight=2.0))},
+        "rewards, hooks: got EnvReward twice, which write the channel 'env'; need one piece for each",
+    ),
+    (
         {"credit": Filtered(value_targets=needy(STEADY))},
         "credit.value_targets=Needy: needs a steady hand; got no piece that gives it; add a Steady()",
     ),
@@ -341,9 +351,7 @@ def test_channels_are_compared_with_those_of_the_first_trees() -> None:
 
 
 USER = """
-from dataclasses import dataclass
 
-from bough.credit import Grpo
 from bough.tree.needs import {imported}
 
 

@@ -1,5 +1,6 @@
 """Checklists: a model names the items that each turn satisfies, with the words that show it."""
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,6 +10,7 @@ from bough.appraise.appraise import Columns
 from bough.appraise.ask import AskModels, Reply, check_votes, each, question_of
 from bough.appraise.path_fields import acts, path_fields
 from bough.appraise.prompts import Lines, Reader, check_places, numbered
+from bough.checks import check_finite
 from bough.tree import Entry, Tree, Verdict, path
 from bough.tree.needs import POLICY, Need, appraised, roles
 
@@ -89,6 +91,7 @@ class Checklist:
         check_places("Checklist.prompt", self.prompt, "action", "answer", required=("items",))
         if self.most < 1:
             raise ValueError(f"Checklist.most: got {self.most}; need at least 1")
+        check_finite(self)
 
     @property
     def needs(self) -> frozenset[Need]:
@@ -130,10 +133,10 @@ class Checklist:
         rows = list(cast("Sequence[object]", found)) if isinstance(found, list | tuple) else []
         items = [_item(row) for row in rows]
         total = sum(weight for _, weight in items)
-        if not items or not total > 0 or any(not text or not weight >= 0 for text, weight in items):
+        if not items or not 0 < total < math.inf or any(not text or not weight >= 0 for text, weight in items):
             raise ValueError(
                 f"Checklist.field: got {found!r} in data[{self.field!r}] of task {task}; need a list of texts, or of "
-                "mappings with 'item' and a 'weight' of 0 or more"
+                "mappings with 'item' and a finite 'weight' of 0 or more"
             )
         return [(text, weight / total) for text, weight in items]
 

@@ -10,7 +10,7 @@ from bough.appraise.ask import AskModels, Reply, Scoring, each
 from bough.appraise.path_fields import acts
 from bough.appraise.shapley import Members, exact_shapley, prefixes, sampled_orders, sampled_shapley, subsets
 from bough.appraise.true_answer import true_answer
-from bough.checks import check_choices
+from bough.checks import check_choices, check_finite
 from bough.tree import Entry, Kind, Tree, Verdict, context, derive, text_in
 from bough.tree.needs import Need, appraised
 
@@ -65,6 +65,7 @@ class FactGain:
                 f"FactGain: got temperature={self.temperature}, exact={self.exact}, orders={self.orders}; need a "
                 "temperature above 0, exact of 0 or more, and at least 1 order"
             )
+        check_finite(self)
 
     @property
     def gives(self) -> frozenset[Need]:

@@ -11,6 +11,7 @@ from bough.appraise.ask import AskModels, ask_votes, check_votes, each, question
 from bough.appraise.hops import VIEWS, HopParser, View, fuse, progress_in_view
 from bough.appraise.path_fields import acts, path_fields
 from bough.appraise.prompts import Reader, check_places
+from bough.checks import check_finite
 from bough.tree import Entry, Kind, Tree, Verdict, turn_start
 from bough.tree.needs import POLICY, Need, appraised, roles
 
@@ -88,6 +89,7 @@ class HopProgress:
             raise ValueError(f"HopProgress.views: got {self.views}; need one or more of {VIEWS}, each once")
         if not 0 <= self.caution < math.inf:
             raise ValueError(f"HopProgress.caution: got {self.caution}; need 0 or more")
+        check_finite(self)
 
     @property
     def needs(self) -> frozenset[Need]:

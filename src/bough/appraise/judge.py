@@ -9,6 +9,7 @@ from bough.appraise.appraise import Columns
 from bough.appraise.ask import AskModels, ask_votes, check_votes, each, question_of
 from bough.appraise.path_fields import acts, path_fields
 from bough.appraise.prompts import LabelParser, NumberParser, Reader, check_places
+from bough.checks import check_finite
 from bough.tree import Entry, Tree, counted
 from bough.tree.needs import POLICY, Need, appraised, roles
 
@@ -59,6 +60,7 @@ class RubricJudge:
     def __post_init__(self) -> None:
         check_votes(self)
         check_places("RubricJudge.prompt", self.prompt, *self._places)
+        check_finite(self)
 
     @property
     def needs(self) -> frozenset[Need]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from bough.appraise.appraise import Columns
 from bough.appraise.ask import AskModels, Masked, Scoring, each
 from bough.appraise.path_fields import acts
+from bough.checks import check_finite
 from bough.tree import Entry, Kind, Tree, Verdict, context, messages_in, path, tools_at, turn_start
 from bough.tree.needs import Need, appraised
 
@@ -43,6 +44,7 @@ class ObservationProbe:
             )
         if not self.deadline_s > 0:
             raise ValueError(f"ObservationProbe.deadline_s: got {self.deadline_s}; need more than 0 seconds")
+        check_finite(self)
 
     @property
     def gives(self) -> frozenset[Need]:

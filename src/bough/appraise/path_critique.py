@@ -10,7 +10,7 @@ from bough.appraise.appraise import Columns
 from bough.appraise.ask import AskModels, Reply, check_votes, each, question_of
 from bough.appraise.path_fields import path_fields, path_steps
 from bough.appraise.prompts import Reader, check_places, numbered
-from bough.checks import check_choices
+from bough.checks import check_choices, check_finite
 from bough.integers import integers
 from bough.tree import Entry, Tree, Verdict
 from bough.tree.needs import POLICY, Need, appraised, roles
@@ -77,6 +77,7 @@ class PathCritique:
         check_votes(self)
         check_places("PathCritique.prompt", self.prompt, "steps", "answer")
         check_choices(self)
+        check_finite(self)
 
     @property
     def needs(self) -> frozenset[Need]:

@@ -15,7 +15,8 @@ def path_fields(tree: Tree, node: int) -> dict[str, str]:
 
     Returns:
         `instructions`, the `turns` so far, the `observation` after them, and the last action as `answer`. At an
-        `ACTION` node it is also the `action`, and `turns` and `observation` are those before it.
+        `ACTION` node it is also the `action`, and `turns` and `observation` are those before it; an action without a
+        text is "".
     """
     seen, past, action = "", list[tuple[str, str]](), None
     for at in map(int, path(tree, node)):
@@ -26,6 +27,8 @@ def path_fields(tree: Tree, node: int) -> dict[str, str]:
             seen, action = text or "", None
         elif text is not None:
             action = text
+    if tree.kind[node] == Kind.ACTION:
+        action = action or ""
     answer = action if action is not None else past[-1][1] if past else ""
     fields = story(instructions_in(tree.info[0]), past, seen) | {"answer": answer}
     return fields if action is None else fields | {"action": action}

@@ -8,6 +8,7 @@ from bough.appraise.appraise import Columns
 from bough.appraise.ask import AskModels, Reply, Scoring, each
 from bough.appraise.path_fields import acts
 from bough.appraise.true_answer import true_answer
+from bough.checks import check_finite
 from bough.tree import Entry, Tree, Verdict, context
 from bough.tree.needs import Need, appraised
 
@@ -31,6 +32,9 @@ class AnswerProbe:
     field: str = "answer"
     prefix: str = ""
     deadline_s: float = 120.0
+
+    def __post_init__(self) -> None:
+        check_finite(self)
 
     @property
     def gives(self) -> frozenset[Need]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from string import Formatter
 from typing import Protocol, TypeVar, runtime_checkable
 
+from bough.checks import check_finite
 from bough.integers import integers
 
 STORY = frozenset({"instructions", "turns", "observation"})
@@ -71,6 +72,7 @@ class NumberParser:
     def __post_init__(self) -> None:
         if not self.low < self.high:
             raise ValueError(f"NumberParser: got low={self.low}, high={self.high}; need high above low")
+        check_finite(self)
 
     def __call__(self, text: str) -> float | None:
         """The value of the answer."""

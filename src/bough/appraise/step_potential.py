@@ -9,6 +9,7 @@ from bough.appraise.appraise import Columns
 from bough.appraise.ask import AskModels, Continuation, Reply, Scoring, check_votes, each
 from bough.appraise.path_fields import acts
 from bough.appraise.true_answer import true_answer
+from bough.checks import check_finite
 from bough.tree import Entry, Tree, Verdict, context
 from bough.tree.needs import ENTROPIES, Need, appraised
 
@@ -55,6 +56,7 @@ class StepPotential:
 
     def __post_init__(self) -> None:
         check_votes(self)
+        check_finite(self)
 
     @property
     def gives(self) -> frozenset[Need]:

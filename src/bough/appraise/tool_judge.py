@@ -8,6 +8,7 @@ from typing import TypeAlias
 from bough.appraise.appraise import Columns
 from bough.appraise.ask import AskModels, ask_votes, check_votes, each, question_of
 from bough.appraise.prompts import LabelParser, Reader, check_places
+from bough.checks import check_finite
 from bough.tree import (
     BadCall,
     Entry,
@@ -85,6 +86,7 @@ class ToolJudge:
         check_places("ToolJudge.prompt", self.prompt, "question", "before", "calls", "result", story=False)
         if not self.red_line < 0:
             raise ValueError(f"ToolJudge.red_line: got {self.red_line}; need a number below 0")
+        check_finite(self)
 
     @property
     def needs(self) -> frozenset[Need]:

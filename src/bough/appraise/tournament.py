@@ -8,7 +8,7 @@ from bough.appraise.ask import AskModels, Reply, check_votes, each
 from bough.appraise.prompts import LabelParser, Reader, check_places
 from bough.appraise.topologies import Match, Topology, quantiles, standings
 from bough.appraise.two_paths import DifferentPaths, question_of_two
-from bough.checks import check_choices
+from bough.checks import check_choices, check_finite
 from bough.tree import Entry, Tree, Verdict
 from bough.tree.needs import POLICY, Need, appraised, roles
 
@@ -70,6 +70,7 @@ class Tournament:
         check_votes(self)
         check_places("Tournament.prompt", self.prompt, required=("first", "second"))
         check_choices(self)
+        check_finite(self)
 
     @property
     def needs(self) -> frozenset[Need]:

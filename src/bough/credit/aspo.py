@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bough.checks import check_finite
 from bough.credit.grpo import Grpo
 from bough.credit.marks import marked, need_of, spans, written
 from bough.credit.success import succeeded
@@ -48,6 +49,7 @@ class Aspo:
     def __post_init__(self) -> None:
         if not 0 <= self.cap < 1:
             raise ValueError(f"Aspo.cap: got {self.cap}; need a number from 0 to below 1, or signs would change")
+        check_finite(self)
 
     @property
     def needs(self) -> frozenset[Need]:

@@ -6,6 +6,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from bough.checks import check_finite
 from bough.credit.channel_view import channel_view
 from bough.credit.normalize import normalize
 from bough.tree import Credited, Rewarded, path_view, spread_turns
@@ -40,6 +41,7 @@ class Capo:
     def __post_init__(self) -> None:
         if not self.epsilon > 0:
             raise ValueError(f"Capo.epsilon: got {self.epsilon}; need a number above 0")
+        check_finite(self)
 
     @property
     def needs(self) -> frozenset[Need]:

@@ -6,6 +6,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from bough.checks import check_finite
 from bough.credit.credit import Credit, compares_with
 from bough.credit.grpo import Grpo
 from bough.tree import Credited, Rewarded, path_view
@@ -42,6 +43,7 @@ class DampedCopies:
             raise ValueError(f"DampedCopies.power: got {self.power}; need a number from 0 to 1")
         if self.most is not None and not self.most > 0:
             raise ValueError(f"DampedCopies.most: got {self.most}; need a number above 0, or None")
+        check_finite(self)
 
     @property
     def compares(self) -> Literal["task", "batch", "nothing"]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bough.checks import check_finite
 from bough.credit.empg import entropy_of
 from bough.credit.grpo import Grpo
 from bough.credit.marks import spans
@@ -46,6 +47,7 @@ class Egpo:
             raise ValueError(f"Egpo.alpha: got {self.alpha}; need 0 or more")
         if not self.kappa > 1:
             raise ValueError(f"Egpo.kappa: got {self.kappa}; need a number above 1, so that no advantage changes sign")
+        check_finite(self)
 
     @property
     def needs(self) -> frozenset[Need]:

@@ -6,6 +6,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from bough.checks import check_finite
 from bough.credit.grpo import Grpo
 from bough.credit.returns import ahead
 from bough.tree import Credited, Floats, Ints, PathView, Rewarded, path_view, spread_turns, sum_at
@@ -52,6 +53,7 @@ class Empg:
         for name in ("sharpness", "foresight", "bonus"):
             if getattr(self, name) < 0:
                 raise ValueError(f"Empg.{name}: got {getattr(self, name)}; need 0 or more")
+        check_finite(self)
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credits every tree, in order."""

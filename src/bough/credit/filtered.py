@@ -6,6 +6,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from bough.checks import check_finite
 from bough.credit.credit import Credit
 from bough.credit.success import succeeded
 from bough.tree import Bools, Credited, PathView, Rewarded, join, path_view, spread_turns
@@ -43,6 +44,7 @@ class Filtered:
     def __post_init__(self) -> None:
         if self.most is not None and self.most < 1:
             raise ValueError(f"Filtered.most: got {self.most}; need at least 1, or None")
+        check_finite(self)
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credits every tree, in order."""

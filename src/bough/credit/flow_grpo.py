@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from bough.checks import check_finite
 from bough.credit.normalize import normalize
 from bough.tree import Credited, Rewarded, path_view, spread_turns
 
@@ -33,6 +34,7 @@ class FlowGrpo:
     def __post_init__(self) -> None:
         if not self.epsilon > 0:
             raise ValueError(f"FlowGrpo.epsilon: got {self.epsilon}; need a number above 0")
+        check_finite(self)
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credits every tree, in order."""

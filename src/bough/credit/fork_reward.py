@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bough.checks import check_finite
 from bough.credit.branches import place_of, stem_of
 from bough.credit.normalize import mean_at, normalize
 from bough.tree import Credited, Rewarded, path_view, spread_turns, sum_at
@@ -37,6 +38,7 @@ class ForkReward:
     def __post_init__(self) -> None:
         if not self.epsilon > 0:
             raise ValueError(f"ForkReward.epsilon: got {self.epsilon}; need a number above 0")
+        check_finite(self)
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credits every tree, in order."""

@@ -6,6 +6,7 @@ from typing import Literal
 
 import numpy as np
 
+from bough.checks import check_finite
 from bough.credit.keys import state_of
 from bough.credit.normalize import normalize
 from bough.credit.returns import sum_ahead
@@ -64,6 +65,7 @@ class Gigpo:
             raise ValueError(f"Gigpo.similarity: got {self.similarity}; need a number above 0 up to 1, or None")
         if not self.epsilon > 0:
             raise ValueError(f"Gigpo.epsilon: got {self.epsilon}; need a number above 0")
+        check_finite(self)
 
     @property
     def needs(self) -> frozenset[Need]:

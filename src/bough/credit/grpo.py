@@ -6,6 +6,7 @@ from typing import Literal
 
 import numpy as np
 
+from bough.checks import check_finite
 from bough.credit.marks import written
 from bough.credit.normalize import Guard, normalize
 from bough.tree import Credited, Floats, Ints, PathView, Rewarded, path_view, spread_turns, sum_at
@@ -60,6 +61,7 @@ class Grpo:
             raise ValueError(f"Grpo.epsilon: got {self.epsilon}; need a number above 0")
         if self.ddof not in (0, 1):
             raise ValueError(f"Grpo.ddof: got {self.ddof}; need 0 or 1")
+        check_finite(self)
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credits every tree, in order."""

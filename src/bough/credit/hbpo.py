@@ -6,6 +6,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from bough.checks import check_finite
 from bough.credit.channel_view import channel_view
 from bough.credit.keys import group_by
 from bough.credit.normalize import normalize
@@ -58,6 +59,7 @@ class Hbpo:
             raise ValueError(f"Hbpo.scale: got {self.scale}; need a number above 0")
         if not self.epsilon > 0:
             raise ValueError(f"Hbpo.epsilon: got {self.epsilon}; need a number above 0")
+        check_finite(self)
 
     @property
     def needs(self) -> frozenset[Need]:

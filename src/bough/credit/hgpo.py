@@ -6,6 +6,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from bough.checks import check_finite
 from bough.credit.gigpo import episode_part
 from bough.credit.keys import group_by, state_of
 from bough.credit.normalize import normalize
@@ -65,6 +66,7 @@ class Hgpo:
             raise ValueError(f"Hgpo.discount: got {self.discount}; need a number from 0 to 1")
         if not self.epsilon > 0:
             raise ValueError(f"Hgpo.epsilon: got {self.epsilon}; need a number above 0")
+        check_finite(self)
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credits every tree, in order."""

@@ -6,6 +6,7 @@ from typing import Literal
 
 import numpy as np
 
+from bough.checks import check_finite
 from bough.credit.keys import group_by
 from bough.credit.normalize import normalize
 from bough.credit.returns import sum_ahead
@@ -45,6 +46,7 @@ class Igpo:
             raise ValueError(f"Igpo.discount: got {self.discount}; need a number from 0 to 1")
         if not self.epsilon > 0:
             raise ValueError(f"Igpo.epsilon: got {self.epsilon}; need a number above 0")
+        check_finite(self)
 
     @property
     def compares(self) -> Literal["nothing", "task"]:

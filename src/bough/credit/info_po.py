@@ -6,6 +6,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from bough.checks import check_finite
 from bough.credit.channel_view import channel_view
 from bough.credit.normalize import normalize
 from bough.tree import Credited, Floats, Ints, Rewarded, path_view, sigmoid, spread_turns, sum_at
@@ -54,6 +55,7 @@ class InfoPo:
             raise ValueError(f"InfoPo.temperature: got {self.temperature}; need a number above 0")
         if not self.epsilon > 0:
             raise ValueError(f"InfoPo.epsilon: got {self.epsilon}; need a number above 0")
+        check_finite(self)
 
     @property
     def needs(self) -> frozenset[Need]:

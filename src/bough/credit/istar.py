@@ -6,6 +6,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from bough.checks import check_finite
 from bough.credit.normalize import normalize
 from bough.tree import Credited, Floats, Ints, PathView, Rewarded, path_view, spread_turns, sum_at
 from bough.tree.needs import Need, estimate
@@ -46,6 +47,7 @@ class IStar:
             raise ValueError(f"IStar.weight: got {self.weight}; need a finite number")
         if not self.epsilon > 0:
             raise ValueError(f"IStar.epsilon: got {self.epsilon}; need a number above 0")
+        check_finite(self)
 
     @property
     def compares(self) -> Literal["nothing", "task"]:

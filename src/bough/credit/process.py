@@ -6,6 +6,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from bough.checks import check_finite
 from bough.credit.branches import value_after
 from bough.credit.head_targets import head_targets
 from bough.credit.success import succeeded
@@ -51,6 +52,7 @@ class Process:
     def __post_init__(self) -> None:
         if not self.drop >= 0:
             raise ValueError(f"Process.drop: got {self.drop}; need 0 or more")
+        check_finite(self)
 
     @property
     def needs(self) -> frozenset[Need]:

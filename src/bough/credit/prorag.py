@@ -6,6 +6,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from bough.checks import check_finite
 from bough.credit.grpo import Grpo
 from bough.credit.normalize import normalize
 from bough.tree import Credited, Floats, PathView, Rewarded, path_view, spread_turns
@@ -45,6 +46,7 @@ class ProRag:
     def __post_init__(self) -> None:
         if not self.beta >= 0 or not self.epsilon > 0:
             raise ValueError(f"ProRag: got beta={self.beta}, epsilon={self.epsilon}; need 0 or more, and above 0")
+        check_finite(self)
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credits every tree, in order."""

@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+from bough.checks import check_finite
 from bough.credit.normalize import normalize
 from bough.credit.returns import sum_ahead
 from bough.tree import Bools, Credited, Floats, Ints, PathTokens, PathView, Rewarded, path_view, spread_tokens
@@ -84,6 +85,7 @@ class ReinforcePlusPlus:
             )
         if not self.epsilon > 0:
             raise ValueError(f"ReinforcePlusPlus.epsilon: got {self.epsilon}; need a number above 0")
+        check_finite(self)
 
     @property
     def needs(self) -> frozenset[Need]:

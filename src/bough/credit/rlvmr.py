@@ -6,6 +6,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from bough.checks import check_finite
 from bough.credit.channel_view import channel_view
 from bough.credit.keys import group_by
 from bough.credit.normalize import normalize
@@ -58,6 +59,7 @@ class Rlvmr:
             raise ValueError(f"Rlvmr.blend: got {self.blend}; need a number from 0 to 1")
         if not self.epsilon > 0:
             raise ValueError(f"Rlvmr.epsilon: got {self.epsilon}; need a number above 0")
+        check_finite(self)
 
     @property
     def needs(self) -> frozenset[Need]:

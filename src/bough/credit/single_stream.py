@@ -6,6 +6,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from bough.checks import check_finite
 from bough.credit.normalize import normalize
 from bough.tree import Credited, Floats, PathView, Rewarded, path_view, spread_turns
 from bough.tree.needs import Need, estimate
@@ -44,6 +45,7 @@ class SingleStream:
     def __post_init__(self) -> None:
         if not self.epsilon > 0:
             raise ValueError(f"SingleStream.epsilon: got {self.epsilon}; need a number above 0")
+        check_finite(self)
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credits every tree, in order."""

@@ -6,6 +6,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from bough.checks import check_finite
 from bough.credit.branches import place_of
 from bough.credit.keys import group_by
 from bough.credit.normalize import normalize
@@ -48,6 +49,7 @@ class SlateCredit:
     def __post_init__(self) -> None:
         if not self.epsilon > 0:
             raise ValueError(f"SlateCredit.epsilon: got {self.epsilon}; need a number above 0")
+        check_finite(self)
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credits every tree, in order."""

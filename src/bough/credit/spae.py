@@ -6,6 +6,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from bough.checks import check_finite
 from bough.credit.grpo import Grpo
 from bough.credit.marks import written
 from bough.credit.returns import ahead
@@ -57,6 +58,7 @@ class Spae:
             raise ValueError(f"Spae.penalty: got {self.penalty}; need a number from 0 to 1")
         if not self.shaping >= 0:
             raise ValueError(f"Spae.shaping: got {self.shaping}; need 0 or more")
+        check_finite(self)
 
     @property
     def needs(self) -> frozenset[Need]:

@@ -6,6 +6,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from bough.checks import check_finite
 from bough.credit.gigpo import episode_part
 from bough.credit.keys import group_by, mix
 from bough.credit.normalize import normalize
@@ -64,6 +65,7 @@ class Srgpo:
             raise ValueError(f"Srgpo.size: got {self.size}; need 2 or more, or 0 for all steps")
         if not self.epsilon > 0:
             raise ValueError(f"Srgpo.epsilon: got {self.epsilon}; need a number above 0")
+        check_finite(self)
 
     @property
     def needs(self) -> frozenset[Need]:

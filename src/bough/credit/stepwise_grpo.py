@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bough.checks import check_finite
 from bough.credit.normalize import normalize
 from bough.tree import Credited, Rewarded, path_view, spread_turns
 
@@ -38,6 +39,7 @@ class StepwiseGrpo:
     def __post_init__(self) -> None:
         if not self.epsilon > 0:
             raise ValueError(f"StepwiseGrpo.epsilon: got {self.epsilon}; need a number above 0")
+        check_finite(self)
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credits every tree, in order."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bough.checks import check_finite
 from bough.credit.keys import group_by
 from bough.credit.marks import marked, need_of
 from bough.credit.normalize import normalize
@@ -49,6 +50,7 @@ class StratifiedGrpo:
             raise ValueError(f"StratifiedGrpo.blend: got {self.blend}; need a number from 0 to 1")
         if not self.epsilon > 0:
             raise ValueError(f"StratifiedGrpo.epsilon: got {self.epsilon}; need a number above 0")
+        check_finite(self)
 
     @property
     def needs(self) -> frozenset[Need]:

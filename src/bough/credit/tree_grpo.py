@@ -6,6 +6,7 @@ from typing import Literal
 
 import numpy as np
 
+from bough.checks import check_finite
 from bough.credit.branches import trunk_of
 from bough.credit.normalize import normalize
 from bough.tree import Credited, Floats, Ints, Rewarded, path_view, spread_turns
@@ -47,6 +48,7 @@ class TreeGrpo:
     def __post_init__(self) -> None:
         if not self.epsilon > 0:
             raise ValueError(f"TreeGrpo.epsilon: got {self.epsilon}; need a number above 0")
+        check_finite(self)
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credits every tree, in order."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bough.checks import check_finite
 from bough.credit.branches import mean_of_children, place_of, stem_of
 from bough.credit.normalize import normalize
 from bough.tree import Credited, Rewarded, path_view, spread_turns
@@ -44,6 +45,7 @@ class TreeRpo:
             raise ValueError(f"TreeRpo.ddof: got {self.ddof}; need 0 or 1")
         if not self.epsilon > 0:
             raise ValueError(f"TreeRpo.epsilon: got {self.epsilon}; need a number above 0")
+        check_finite(self)
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credits every tree, in order."""

@@ -6,6 +6,7 @@ from typing import Literal
 
 import numpy as np
 
+from bough.checks import check_finite
 from bough.credit.branches import mean_of_children, place_of, rise, value_after, value_before
 from bough.credit.marks import written
 from bough.credit.normalize import normalize
@@ -74,6 +75,7 @@ class TreePo:
                 f"TreePo.progress: got it with weight={self.weight!r}, drop_ties={self.drop_ties}; need the defaults, "
                 "prefixes are weighed by size and none is dropped"
             )
+        check_finite(self)
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credits every tree, in order."""

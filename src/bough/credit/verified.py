@@ -6,7 +6,7 @@ from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
 
-from bough.checks import check_choices
+from bough.checks import check_choices, check_finite
 from bough.credit.channel_view import channel_view
 from bough.credit.normalize import normalize
 from bough.tree import Credited, Floats, PathView, Rewarded, path_view, spread_turns
@@ -52,6 +52,7 @@ class Verified:
         check_choices(self)
         if not self.epsilon > 0:
             raise ValueError(f"Verified.epsilon: got {self.epsilon}; need a number above 0")
+        check_finite(self)
 
     @property
     def needs(self) -> frozenset[Need]:

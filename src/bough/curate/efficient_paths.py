@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bough.checks import check_finite
 from bough.curate.filter import FilterResult
 from bough.tree import Credited, Tree, exclude_leaves, groups, path, path_view, step_info_in
 
@@ -44,6 +45,7 @@ class EfficientPaths:
                 f"EfficientPaths: got rate={self.rate}, efficiency={self.efficiency}; need 0 <= rate < 1, and an "
                 "efficiency of 0 or more"
             )
+        check_finite(self)
 
     def __call__(self, credited: Sequence[Credited]) -> FilterResult:
         """Drop paths, and the groups that are then empty."""

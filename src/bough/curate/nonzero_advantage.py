@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bough.checks import check_finite
 from bough.curate.filter import FilterResult
 from bough.tree import Credited, groups
 
@@ -25,6 +26,7 @@ class NonZeroAdvantage:
     def __post_init__(self) -> None:
         if not self.tolerance >= 0:
             raise ValueError(f"NonZeroAdvantage.tolerance: got {self.tolerance}; need 0 or more")
+        check_finite(self)
 
     def __call__(self, credited: Sequence[Credited]) -> FilterResult:
         """Keep the groups with a non-zero advantage."""

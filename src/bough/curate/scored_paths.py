@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bough.checks import check_choices
+from bough.checks import check_choices, check_finite
 from bough.curate.filter import FilterResult
 from bough.tree import (
     Credited,
@@ -53,6 +53,7 @@ class ScoredPaths:
             raise ValueError(f"ScoredPaths.least: got {self.least}; need a number")
         if self.most is not None and self.most < 1:
             raise ValueError(f"ScoredPaths.most: got {self.most}; need at least 1, or None")
+        check_finite(self)
 
     @property
     def needs(self) -> frozenset[Need]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bough.checks import check_finite
 from bough.curate.filter import FilterResult
 from bough.tree import Credited, Ints, exclude_leaves, groups, path_view
 
@@ -25,6 +26,7 @@ class SmallAdvantage:
     def __post_init__(self) -> None:
         if not self.threshold > 0:
             raise ValueError(f"SmallAdvantage.threshold: got {self.threshold}; need a number above 0")
+        check_finite(self)
 
     def __call__(self, credited: Sequence[Credited]) -> FilterResult:
         """Drop paths, and the groups that are then empty."""

@@ -110,7 +110,7 @@ class Decoder:
     @property
     def cache_tokens(self) -> int:
         """Most tokens in the KV cache."""
-        return self._pages.most_pages * PAGE_TOKENS
+        return self._pages.max_pages * PAGE_TOKENS
 
     @property
     def cached_tokens(self) -> int:
@@ -123,8 +123,8 @@ class Decoder:
         self._full = False
         slots, limit = self._config.slots, self._config.cache_tokens
         pages = slots * -(-self.context_tokens // PAGE_TOKENS) if limit is None else limit // PAGE_TOKENS
-        self._slots = Slots(rows=slots, most_tokens=self.context_tokens)
-        self._pages = Pages(rows=slots, most_pages=pages)
+        self._slots = Slots(rows=slots, max_tokens=self.context_tokens)
+        self._pages = Pages(rows=slots, max_pages=pages)
         self._cache = KVCache(self._model)
         # Slots, page changes and attention of the last pass, if every slot decoded.
         self._decoded: tuple[Ints, int, PagedAttention] | None = None
@@ -180,18 +180,18 @@ class Decoder:
         pages = self._pages
         whole = slot == reuse.slot and self._slots.read[slot] == reuse.tokens
         missing = max(-(-(end - (int(pages.end[slot]) if whole else reuse.tokens)) // PAGE_TOKENS), 0)
-        if pages.used + missing <= pages.most_pages:
+        if pages.used + missing <= pages.max_pages:
             return reuse.tokens
         kept = [pages.held(other, int(pages.end[other])) for other in self.running]
         needed = np.unique(np.concatenate([*kept, pages.held(reuse.slot, reuse.tokens)]))
-        if len(needed) + missing <= pages.most_pages:
+        if len(needed) + missing <= pages.max_pages:
             return reuse.tokens
         # An idle cache has pages for the job without sharing.
         return None if self.running else 0
 
     def _evict(self, missing: int) -> None:
         """Evict idle slots, the oldest first, until `missing` pages are free."""
-        most = self._pages.most_pages - missing
+        most = self._pages.max_pages - missing
         for slot in self._slots.idle().tolist() if self._pages.used > most else ():
             self._pages.cut(slot, 0, 0)
             self._slots.clear(slot)

@@ -193,6 +193,16 @@ class InFlightUpdates(Protocol):
 
 
 @runtime_checkable
+class ThreadLoading(Protocol):
+    """An engine whose `load_weights` may run in a thread beside its event loop, while no request is in flight."""
+
+    @property
+    def loads_in_thread(self) -> bool:
+        """Whether it may."""
+        ...
+
+
+@runtime_checkable
 class AdapterLoading(Protocol):
     """An engine that may apply a policy's adapters itself, without merged weights."""
 

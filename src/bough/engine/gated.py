@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from bough.engine.adapted_policy import AdaptedPolicy
-from bough.engine.engine import AdapterLoading, Completion, Engine, InFlightUpdates, Request, Sleeping
+from bough.engine.engine import AdapterLoading, Completion, Engine, InFlightUpdates, Request, Sleeping, ThreadLoading
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -79,12 +79,21 @@ class GatedEngine:
         """See `Engine.load_weights`; call it in `loading`."""
         self._engine.load_weights(weights, policy_version)
 
-    def load_policy(self, policy: "ServedPolicy", policy_version: int) -> None:
-        """Load a policy's weights, or its adapters alone where the engine takes them; call it in `loading`."""
+    @property
+    def loads_in_thread(self) -> bool:
+        """Whether `load_weights` may run in a thread, in `loading`."""
+        return not self._in_flight and isinstance(self._engine, ThreadLoading) and self._engine.loads_in_thread
+
+    def weights_of(self, policy: "ServedPolicy") -> "Mapping[str, Tensor]":
+        """What the engine loads of a policy: its weights, or its adapters alone where the engine takes them."""
         adapters = None
         if isinstance(self._engine, AdapterLoading) and self._engine.loads_adapters:
             adapters = policy.adapters() if isinstance(policy, AdaptedPolicy) else None
-        self._engine.load_weights(policy.weights() if adapters is None else adapters.weights, policy_version)
+        return policy.weights() if adapters is None else adapters.weights
+
+    def load_policy(self, policy: "ServedPolicy", policy_version: int) -> None:
+        """Load `weights_of` a policy; call it in `loading`."""
+        self._engine.load_weights(self.weights_of(policy), policy_version)
 
     def reset_cache(self) -> None:
         """See `Engine.reset_cache`."""

@@ -114,6 +114,11 @@ class LocalEngine:
         """See `Engine.score_each`; the continuations share forward passes."""
         return tuple(await asyncio.gather(*(self.score(prompt_tokens, each, temperature) for each in continuations)))
 
+    @property
+    def loads_in_thread(self) -> bool:
+        """See `ThreadLoading`: a copy of tensors."""
+        return True
+
     def load_weights(self, weights: Mapping[str, Tensor], policy_version: int) -> None:
         """See `Engine.load_weights`.
 

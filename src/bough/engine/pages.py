@@ -31,10 +31,10 @@ class Pages:
         changes: The number of changes to `table` so far.
     """
 
-    def __init__(self, *, rows: int, most_pages: int) -> None:
-        """Allocate up to `most_pages` pages to R = `rows` slots."""
-        self.most_pages = most_pages
-        self.readers: Ints = np.zeros(min(FIRST_PAGES, most_pages), dtype=np.int64)
+    def __init__(self, *, rows: int, max_pages: int) -> None:
+        """Allocate up to `max_pages` pages to R = `rows` slots."""
+        self.max_pages = max_pages
+        self.readers: Ints = np.zeros(min(FIRST_PAGES, max_pages), dtype=np.int64)
         self.start: Ints = np.zeros(len(self.readers), dtype=np.int64)
         self.table: Ints = np.zeros((rows, 4), dtype=np.int64)
         self.count: Ints = np.zeros(rows, dtype=np.int64)
@@ -94,7 +94,7 @@ class Pages:
     def _free(self, pages: int) -> Ints:
         size = len(self.readers)
         if size - self.used < pages:
-            more = (0, min(max(2 * size, size + pages), self.most_pages) - size)
+            more = (0, min(max(2 * size, size + pages), self.max_pages) - size)
             self.readers, self.start = np.pad(self.readers, more), np.pad(self.start, more)
         free = np.flatnonzero(self.readers == 0)[:pages]
         assert len(free) == pages, f"got {len(free)} free pages; need {pages}; the decoder must check"

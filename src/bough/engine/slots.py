@@ -55,10 +55,10 @@ class Slots:
         busy: [R] bool.
     """
 
-    def __init__(self, *, rows: int, most_tokens: int) -> None:
-        """Make R = `rows` empty slots that may grow to L = `most_tokens`."""
-        self._most_tokens = most_tokens
-        length = min(FIRST_TOKENS, most_tokens)
+    def __init__(self, *, rows: int, max_tokens: int) -> None:
+        """Make R = `rows` empty slots that may grow to L = `max_tokens`."""
+        self._max_tokens = max_tokens
+        length = min(FIRST_TOKENS, max_tokens)
         self.token: Ints = np.zeros((rows, length), dtype=np.int64)
         self.logprob: Floats = np.zeros((rows, length))
         self.entropy: Floats = np.zeros((rows, length))
@@ -109,7 +109,7 @@ class Slots:
 
     def aim(self, slot: int, request: Request) -> None:
         """Set the sampling and the end of the completion of a slot just taken."""
-        self.limit[slot] = min(int(self.start[slot]) + request.sampling.max_tokens, self._most_tokens)
+        self.limit[slot] = min(int(self.start[slot]) + request.sampling.max_tokens, self._max_tokens)
         self.seed[slot] = request.seed & 0xFFFF_FFFF_FFFF_FFFF
         self.temperature[slot] = request.sampling.temperature
         self.top_p[slot] = request.sampling.top_p
@@ -148,7 +148,7 @@ class Slots:
     def _reserve(self, tokens: int) -> None:
         length = self.token.shape[1]
         if tokens > length:
-            more = ((0, 0), (0, min(max(2 * length, tokens), self._most_tokens) - length))
+            more = ((0, 0), (0, min(max(2 * length, tokens), self._max_tokens) - length))
             self.token = np.pad(self.token, more)
             self.logprob = np.pad(self.logprob, more)
             self.entropy = np.pad(self.entropy, more)

@@ -10,6 +10,8 @@ from bough.tree.needs import ORACLE, Need
 
 MOVE = "move:"
 """The action follows the last one of these in a text."""
+MAX_DEPTH = 100
+"""Levels of a tree; deeper ones do not fit a text."""
 MOST_TURNS = 500
 """Turns of the oracle's play from a state at the last level; longer plays are valued by their rewards so far."""
 
@@ -34,7 +36,7 @@ class InternalSearch:
 
     Attributes:
         env: The inner environment, of texts.
-        depth: Levels of the oracle's tree, at least 1.
+        depth: Levels of the oracle's tree, 1 to 100.
         width: Actions of each state in the oracle's tree, at least 1.
     """
 
@@ -46,6 +48,8 @@ class InternalSearch:
         check_settings(self)
         if self.depth < 1 or self.width < 1:
             raise ValueError(f"InternalSearch: got depth={self.depth}, width={self.width}; need at least 1 of each")
+        if self.depth > MAX_DEPTH:
+            raise ValueError(f"InternalSearch.depth: got {self.depth}; need at most {MAX_DEPTH}")
 
     @property
     def branching(self) -> Branching:
@@ -85,14 +89,20 @@ class InternalSearch:
         return replace(step, info={**step.info, "searched_characters": len(before.strip())})
 
     def plan(self, state: State) -> tuple[str, ...] | None:
-        """Returns the next action, with its tree; None where the inner oracle has no plan.
+        """Returns the next action, with its tree; None where the inner oracle has no plan or no action is admissible.
 
         Raises:
-            ValueError: when the inner environment does not list its admissible actions.
+            ValueError: when the inner environment does not list its admissible actions, or cannot step a state twice.
         """
         if not isinstance(self.env, Oracle) or not self.env.plan(state):
             return None
+        if self.env.branching is Branching.NONE:
+            raise ValueError(
+                f"InternalSearch.env: got {self.env!r:.200}; need a state to be stepped twice; wrap it in Replay"
+            )
         found = self._children(state, state.seat, self.depth)
+        if not found:
+            return None
         best = max(found, key=lambda each: each[2])
         return (f"{_line(found)} {MOVE} {best[0]}",)
 
@@ -112,10 +122,11 @@ class InternalSearch:
         found: list[tuple[str, str, float]] = []
         for move in sorted(best, key=[*guess].index):
             step = steps[move]
-            if step.outcome is not Outcome.OPEN or depth == 1:
+            inner = step.outcome is Outcome.OPEN and depth > 1
+            below = self._children(step.state, seat, depth - 1) if inner else []
+            if not below:
                 found.append((move, "", guess[move]))
                 continue
-            below = self._children(step.state, seat, depth - 1)
             choose = max if step.state.seat == seat else min
             found.append((move, _line(below), _payoff(step, seat) + choose(each[2] for each in below)))
         return found

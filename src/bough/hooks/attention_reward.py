@@ -8,8 +8,10 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from bough.checks import check_finite
 from bough.hooks.hook import PolicyAccess
 from bough.tree import Floats, Ints, Kind, PayRange, Rewarded, Tree, context, counted, path
+from bough.tree.endings import pay_places
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,9 +26,10 @@ class AttentionReward:
 
         reward = weight * |T and S| / |T or S|
 
-    in the channel "attention", at the last action. Features a b c d with attention .4 .3 .2 .1, of which a and c are
-    salient: T is a and b, the reward 1/3 of the weight. A task without the list, or whose texts are not in the prompt,
-    has 0. The attention is that of the policy before the update.
+    in the channel "attention", at the last action, or at the leaf where other paths go through that action. Features a
+    b c d with attention .4 .3 .2 .1, of which a and c are salient: T is a and b, the reward 1/3 of the weight. A task
+    without the list, or whose texts are not in the prompt, has 0. The attention is that of the policy before the
+    update.
 
     The paper averages over the feature's tokens as well, and has models of medical records for experts; which layers
     it reads could not be checked.
@@ -53,6 +56,7 @@ class AttentionReward:
             ) from error
         if not self.key:
             raise ValueError("AttentionReward.key: got ''; need the name of a list in the tasks' data")
+        check_finite(self)
 
     @property
     def pays(self) -> Mapping[str, PayRange]:
@@ -106,14 +110,14 @@ class AttentionRewardState:
         paid: Floats = np.zeros(tree.nodes)
         texts = self._salient(tree)
         ends: Ints = counted(tree)
-        for leaf in ends.tolist():
+        for leaf, place in zip(ends.tolist(), pay_places(tree, ends).tolist(), strict=True):
             walk = path(tree, leaf)
             acts = walk[tree.kind[walk] == Kind.ACTION]
             if len(acts) and not tree.replayed:
                 found = self._overlap(context(tree, int(acts[-1])), tree.tokens_of(int(acts[-1])), texts)
                 self._paths += 1
                 if found is not None:
-                    paid[acts[-1]] = self._settings.weight * found
+                    paid[place] = self._settings.weight * found
                     self._overlaps.append(found)
         return replace(rewarded, channels={**rewarded.channels, "attention": paid})
 

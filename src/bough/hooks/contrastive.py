@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bough.hooks.hook import PolicyAccess
-from bough.tree import Floats, Ints, Rewarded, Ternary, Tree, context, counted, groups, text_in
-from bough.tree.endings import last_action
+from bough.tree import Floats, Ints, PayRange, Rewarded, Ternary, Tree, context, counted, groups, text_in
+from bough.tree.endings import last_action, pay_places
 
 GRAIN = 2.0**30
 """Terms of the reward are multiples of 1 / GRAIN: sums of them are exact, so a constant in a group cancels exactly."""
@@ -26,7 +26,8 @@ class Contrastive:
         r_i = (cos(q, m_i) - cos(q, n) + cluster * mean over other paths j of the task of cos(m_i, m_j)
                - cross * mean over other tasks of the batch of max over their paths j of cos(q, m_j)) / temperature
 
-    in the channel "contrastive", at the last action. An embedding is the mean of the present policy's last hidden
+    in the channel "contrastive", at the last action, or at the leaf where other paths go through that action. Paths
+    that end with the same action are one path i. An embedding is the mean of the present policy's last hidden
     states: of the last prompt and the action, from the task's first observation on, without the instructions before
     it. Query and negative are the texts `query` and `negative` of the task's data, by themselves. A task without a
     query is paid nothing and is no other task; without a negative its term is 0. An action that the limit of tokens cut
@@ -61,6 +62,12 @@ class Contrastive:
             raise ValueError(f"Contrastive.temperature: got {self.temperature}; need a finite number above 0")
         if not self.query:
             raise ValueError("Contrastive.query: got ''; need the name of a text in the tasks' data")
+
+    @property
+    def pays(self) -> Mapping[str, PayRange]:
+        """Sums of cosines, weighted, over the temperature; -1 for an action that is cut off."""
+        most = (2 + self.cluster + self.cross) / self.temperature
+        return {"contrastive": PayRange(low=min(-1.0, -most), high=most, per="path")}
 
     def build(self, *, vocab_tokens: int, device: str, seed: int) -> "ContrastiveState":
         """Return a state; it keeps nothing across steps."""
@@ -125,7 +132,8 @@ class ContrastiveState:
             ends = [(each, int(act)) for each in task for act in _ends(each.tree)]
             cut = np.asarray([each.tree.cut_off[act] == Ternary.YES for each, act in ends], dtype=np.bool_)
             for (each, act), value in zip(ends, np.where(cut, -1.0, self.reward(columns)), strict=True):
-                paid[id(each)][act] = value
+                leaves = counted(each.tree)
+                paid[id(each)][pay_places(each.tree, leaves)[last_action(each.tree)[leaves] == act]] = value
             self._seen.append(columns)
             self._cut += cut.tolist()
         return [replace(each, channels={**each.channels, "contrastive": paid[id(each)]}) for each in rewarded]

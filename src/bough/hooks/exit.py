@@ -1,5 +1,6 @@
 """ExIt: uses partial histories as tasks, sampled by the variance of their group's returns."""
 
+from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -7,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bough.hooks.even import rounding
 from bough.tree import (
     AgentAction,
     Kind,
@@ -93,6 +95,8 @@ class ExItState:
         """By id, oldest first: the task and its priority, > 0."""
         self._settings = settings
         self._used = 0
+        # Histories in each batch that was drawn but has not arrived: with staleness a step draws the next one.
+        self._drawn: deque[int] = deque()
 
     async def rewrite(
         self, tasks: Sequence[Task], teacher: Callable[[Task], Awaitable[tuple[AgentAction, ...]]], seed: int
@@ -109,16 +113,18 @@ class ExItState:
             drawn = rng.choice(len(known), len(replaced), replace=False, p=weight / weight.sum())
             for place, at in zip(replaced, map(int, drawn), strict=True):
                 begun[place] = self._iterate(known[at][0], rng)
-        self._used += len(replaced)
+        self._drawn.append(len(replaced))
         return begun
 
     def transform(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
         """Store the histories of the batch, and return the batch unchanged."""
+        self._used += self._drawn.popleft() if self._drawn else 0
         rng = np.random.default_rng(seed)
         for group in groups([each for each in rewarded if not each.tree.replayed]):
             returns = np.concatenate([each.returns() for each in group])
             if len(returns):
-                self._keep(group, float(returns.var()) if returns.max() > returns.min() else 0.0, rng)
+                differ = np.ptp(returns) > rounding(returns)
+                self._keep(group, float(returns.var()) if differ else 0.0, rng)
         lowest = sorted(self.kept, key=lambda name: self.kept[name][1])
         for name in lowest[: max(0, len(self.kept) - self._settings.keep)]:
             del self.kept[name]

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bough.tree import Bools, Floats, Ints, Rewarded, Tree, counted, groups, json_column, read_json_column, sum_to_root
-from bough.tree.endings import last_action, solved
+from bough.tree.endings import pay_places, solved
 
 Count: TypeAlias = Callable[[Tree], Floats]
 """[N] float64: what is counted at each node; a path's count is the sum over its nodes."""
@@ -74,19 +74,15 @@ class FewestState:
 
     def _with_channel(self, rewarded: Rewarded, fewest: float | None) -> Rewarded:
         tree = rewarded.tree
-        last, count, won = _paths(tree, self._count(tree))
-        if len(np.unique(last)) < len(last):
-            raise ValueError(
-                f"{self._channel}: got an action of task {tree.task.id} that ends several paths; need one each"
-            )
+        places, count, won = _paths(tree, self._count(tree))
         if self._channel in rewarded.channels:
             raise ValueError(f"{self._channel}: got a reward with this channel; need a name of its own for each")
         paid = np.zeros(tree.nodes)
-        paid[last] = self._pay(count, won, fewest)
+        paid[places] = self._pay(count, won, fewest)
         return replace(rewarded, channels={**rewarded.channels, self._channel: paid})
 
 
 def _paths(tree: Tree, count: Floats) -> tuple[Ints, Floats, Bools]:
-    """[P] each: the last action of each counted path, its count, and whether it succeeds."""
+    """[P] each: the node at which each counted path is paid, its count, and whether it succeeds."""
     ends = counted(tree)
-    return last_action(tree)[ends], sum_to_root(tree, count)[ends], solved(tree)[ends]
+    return pay_places(tree, ends), sum_to_root(tree, count)[ends], solved(tree)[ends]

@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from bough.checks import check_choices
+from bough.checks import check_choices, check_finite
 from bough.hooks.fewest import FewestState
 from bough.tree import Bools, Floats, PayRange, Tree, begins_turn
 from bough.tree.needs import CALLS, Need
@@ -56,6 +56,7 @@ class FewestCalls:
         if not self.smoothing > 0:
             raise ValueError(f"FewestCalls.smoothing: got {self.smoothing}; need a number above 0")
         check_choices(self)
+        check_finite(self)
 
     @property
     def pays(self) -> Mapping[str, PayRange]:

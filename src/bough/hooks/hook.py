@@ -8,6 +8,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar, cast, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from bough.hooks.distinct import refuse_repeats
 from bough.lazy import Tensor, torch
 from bough.tree import AgentAction, Floats, Rewarded, StageError, Task, derive, describe, is_column
 
@@ -216,6 +217,12 @@ class Hooks:
     """The hooks of a run, called in order."""
 
     def __init__(self, recipes: Sequence[HookRecipe], *, vocab_tokens: int, device: str, seed: int) -> None:
+        """Build the hooks.
+
+        Raises:
+            ValueError: when two of them write the same channel or estimate.
+        """
+        refuse_repeats(recipes)
         self._members = {
             f"adviser_{place}_{type(recipe).__name__}": recipe.build(
                 vocab_tokens=vocab_tokens, device=device, seed=derive(seed, "adviser", place)

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from bough.hooks.even import EVEN
 from bough.hooks.hook import PolicyAccess, PolicyCopy
 from bough.tree import Floats, Ints, PathView, Rewarded, path_view, sum_at
 from bough.tree.needs import Need, estimate
@@ -25,7 +26,7 @@ class ImplicitReward:
 
     The old policy is the one that sampled; its log-probabilities are those of the tree. The estimate "implicit" is
     beta * log (model / old policy) at each sampled token; its sum over a turn is the reward of the step, for `IStar`.
-    Outcomes of 1 and 0 pair every success with every failure. Paths of equal return make no pair.
+    Outcomes of 1 and 0 pair every success with every failure. Paths of equal return, rounding aside, make no pair.
 
     The released code takes the mean over the steps of a path for Q, which favours short paths: `as_released`. A
     log-ratio beyond `clip` counts as `clip` in the estimate; the paper has no bound.
@@ -157,11 +158,14 @@ class ImplicitRewardState:
 
 
 def pairs(view: PathView) -> tuple[Ints, Ints]:
-    """[n] each: the better and the worse path of every two paths of a task with different returns."""
+    """[n] each: the better and the worse path of every two paths of a task with different returns, rounding aside."""
     better, worse = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
     for task in np.unique(view.task).tolist():
         paths = np.flatnonzero(view.task == task)
-        high, low = np.nonzero(view.returns[paths][:, None] > view.returns[paths][None])
+        returns = view.returns[paths]
+        sizes = np.abs(returns)
+        tolerance = EVEN * np.maximum(1.0, np.maximum(sizes[:, None], sizes[None]))
+        high, low = np.nonzero(returns[:, None] - returns[None] > tolerance)
         better.append(paths[high])
         worse.append(paths[low])
     return np.concatenate(better), np.concatenate(worse)

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from bough.checks import check_least
+from bough.checks import check_finite, check_least
 from bough.hooks.caption_model import CaptionModel, RunningScale
 from bough.hooks.captions import CaptionLabels, captions_of, occurrences, read_label
 from bough.hooks.hook import AskModel, HookQuestion, Teacher
@@ -126,6 +126,7 @@ class Oni:
             re.compile(self.caption)
         except re.error as error:
             raise ValueError(f"Oni.caption: got {self.caption!r}; need a regular expression: {error}") from error
+        check_finite(self)
 
     @property
     def needs(self) -> frozenset[Need]:

@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from bough.checks import check_finite
 from bough.tree import Ints, Rewarded, counted, keep_paths
 
 
@@ -39,6 +40,7 @@ class PickPaths:
     def __post_init__(self) -> None:
         if self.keep < 1:
             raise ValueError(f"PickPaths.keep: got {self.keep}; need at least 1")
+        check_finite(self)
 
     def pick(self, returns: Sequence[float], rng: np.random.Generator) -> list[int]:
         """Indices of the selected paths, ascending."""

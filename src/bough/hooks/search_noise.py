@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bough.checks import check_finite
 from bough.tree import AgentAction, Rewarded, Task
 
 
@@ -48,6 +49,7 @@ class SearchNoise:
                 f"SearchNoise: got base={self.base}, steps={self.steps}; need a base above 0 that is not 1, and at "
                 "least 1 step"
             )
+        check_finite(self)
 
     def at(self, step: int) -> float:
         """The noise of a step, 0 for the first."""

@@ -1,5 +1,6 @@
 """S3RL: episodes start from snapshots of an oracle's episodes in the first steps."""
 
+from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -71,6 +72,8 @@ class SnapshotsState:
         self._settings = settings
         self._steps = 0
         self._used = 0
+        # Snapshots in each batch that was drawn but has not arrived: with staleness a step draws the next one.
+        self._drawn: deque[int] = deque()
 
     def snapshots(self) -> list[tuple[Task, float]]:
         """The tasks that start at states of the oracle's paths, and their values."""
@@ -91,6 +94,7 @@ class SnapshotsState:
         """
         settings = self._settings
         if self._steps >= settings.steps:
+            self._drawn.append(0)
             return list(tasks)
         known = {task.id for task, _ in self.ways}
         for task in tasks:
@@ -113,12 +117,13 @@ class SnapshotsState:
             member = int(rng.choice([at for at in left if label[at] == cluster]))
             left.remove(member)
             begun.append(found[member][0])
-        self._used += len(begun)
+        self._drawn.append(len(begun))
         return begun
 
     def transform(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
-        """Return the batch unchanged."""
+        """Count the snapshots of the batch, and return it unchanged."""
         del seed
+        self._used += self._drawn.popleft() if self._drawn else 0
         return list(rewarded)
 
     def observe(self, moved: Callable[[], float]) -> Mapping[str, float]:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from bough.checks import check_finite
 from bough.hooks.path_votes import PathVotes, best_size, path_votes, winners
 from bough.tree import PayRange, Rewarded
 from bough.tree.needs import ENTROPIES, Need
@@ -70,6 +71,7 @@ class SubgroupVotes:
             raise ValueError(
                 f"SubgroupVotes.pattern: got {self.pattern!r}; need a regular expression: {error}"
             ) from error
+        check_finite(self)
 
     @property
     def needs(self) -> frozenset[Need]:

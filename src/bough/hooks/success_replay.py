@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bough.checks import check_finite
 from bough.tree import (
     Ints,
     Rewarded,
@@ -64,6 +65,7 @@ class SuccessReplay:
             raise ValueError(f"SuccessReplay.keep: got {self.keep}; need at least 1")
         if not self.spread > 0:
             raise ValueError(f"SuccessReplay.spread: got {self.spread}; need a number above 0")
+        check_finite(self)
 
     def build(self, *, vocab_tokens: int, device: str, seed: int) -> "SuccessReplayState":
         """Return a state without paths."""

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bough.checks import check_finite
 from bough.tree import Floats, Rewarded, groups, json_column, read_json_column
 from bough.tree.needs import Need, estimate
 
@@ -63,6 +64,7 @@ class Tracker:
             raise ValueError(
                 f"Tracker: got least={self.least}, most={self.most}; need 0 < least < 1 and least <= most <= 1"
             )
+        check_finite(self)
 
     def kept(self, moved_nats: float) -> float:
         """Rho: the decay factor of a task's counts after this divergence of the policy."""

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bough.checks import check_finite
 from bough.tree import Floats, Rewarded, Task, json_column, read_json_column
 from bough.tree.needs import ON_POLICY, Need
 
@@ -22,9 +23,10 @@ class WorstCases:
     A variant is a value of `key` in the data of a task, such as the chance to slip: each task can be played with each
     of the `values`. Without `key` the tasks themselves are the variants. The hook repeats a cycle:
 
-        probe     `probe_steps` steps play all variants in turn; the mean return of each is measured
-        add       the variant of the lowest mean joins the set, if it is lower than that of all members, or the set is
-                  empty
+        probe     `probe_steps` steps play all variants in turn; the mean return of each is measured. Where their tasks
+                  are fewer than the variants, the next probe goes on with the turns
+        add       the variant of the lowest mean joins the set, if it is lower than that of all members in the probe, or
+                  the set is empty
         train     `train_steps` steps play one variant each, the members of the set in turn, the newest first
 
     Means .9, .4, .6 of three variants add the second. If training brings its mean to .7, and the third now has .5, the
@@ -64,6 +66,7 @@ class WorstCases:
             raise ValueError(
                 f"WorstCases: got probe_steps={self.probe_steps}, train_steps={self.train_steps}; need at least 1"
             )
+        check_finite(self)
 
     def build(self, *, vocab_tokens: int, device: str, seed: int) -> "WorstCasesState":
         """Return a state with an empty set."""
@@ -106,11 +109,13 @@ class WorstCasesState:
 
     async def rewrite(self, tasks: Sequence[Task], teacher: object, seed: int) -> list[Task]:
         """Set the variant of the tasks: all in turn in a probe, else the one whose turn it is."""
-        del teacher
-        key, values = self._settings.key, self._settings.values
+        del teacher, seed
+        key, values, length = self._settings.key, self._settings.values, self._settings.probe_steps
         if not key:
             return list(tasks)
-        start = int(np.random.default_rng(seed).integers(len(values)))
+        cycle, place = divmod(self._steps, length + self._settings.train_steps)
+        # The turns go on in the next step of probes, so that small batches play all variants too.
+        start = (cycle * length + place) * len(tasks)
         given = [
             values[(start + place) % len(values)] if self.probing else json.loads(self.chosen)
             for place in range(len(tasks))
@@ -132,8 +137,10 @@ class WorstCasesState:
     def observe(self, moved: Callable[[], float]) -> Mapping[str, float]:
         """End the step, and a probe after its last one; return the metrics."""
         del moved
-        cycle = self._settings.probe_steps + self._settings.train_steps
-        last = self._steps % cycle == self._settings.probe_steps - 1 or not self.members
+        settings = self._settings
+        place = self._steps % (settings.probe_steps + settings.train_steps)
+        # A first probe without returns is prolonged.
+        last = place == settings.probe_steps - 1 or (place >= settings.probe_steps and not self.members)
         if last and self._returns:
             self._add()
         self._steps += 1

@@ -6,6 +6,7 @@ from typing import Literal
 
 from jaxtyping import Float
 
+from bough.checks import check_finite
 from bough.lazy import Tensor, torch
 from bough.objective.inputs import LossInputs
 from bough.objective.objective import Loss
@@ -63,6 +64,7 @@ class Aepo:
             raise ValueError(f"Aepo.dual: got {self.dual}; need a number above 1, or None")
         if not 0 <= self.weight < math.inf:
             raise ValueError(f"Aepo.weight: got {self.weight}; need 0 or more")
+        check_finite(self)
 
     @property
     def needs(self) -> frozenset[Need]:

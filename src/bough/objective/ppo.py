@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
+from bough.checks import check_finite
 from bough.lazy import torch
 from bough.objective.inputs import LossInputs
 from bough.objective.objective import Loss
@@ -55,6 +56,7 @@ class PpoClip:
             raise ValueError(f"PpoClip.dual: got {self.dual}; need a number above 1, or None")
         if self.product and self.ratio == "token":
             raise ValueError("PpoClip.product: got it with ratio='token'; need ratio='turn' or 'sequence'")
+        check_finite(self)
 
     @property
     def needs(self) -> frozenset[Need]:

@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 
+from bough.checks import check_finite
 from bough.lazy import Tensor, torch
 from bough.objective.inputs import LossInputs, ValueInputs
 from bough.objective.objective import Loss
@@ -43,6 +44,7 @@ class ValueClip:
             raise ValueError(f"ValueClip.coefficient: got {self.coefficient}; need 0 or more")
         if self.clip is not None and not self.clip > 0:
             raise ValueError(f"ValueClip.clip: got {self.clip}; need a number above 0, or None")
+        check_finite(self)
 
     @property
     def needs(self) -> frozenset[Need]:

@@ -23,7 +23,6 @@ from bough.reward.stages import AnswerBleu, CalledTool, Finished, JudgedQuality,
 
 __all__ = [
     "AnswerBleu",
-    "FormatConstraint",
     "BoxScore",
     "BudgetReward",
     "CalledTool",
@@ -31,6 +30,7 @@ __all__ = [
     "EnvReward",
     "Finished",
     "Format",
+    "FormatConstraint",
     "InvalidAction",
     "Judged",
     "JudgedQuality",

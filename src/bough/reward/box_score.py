@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from bough.checks import check_finite
 from bough.reward.pointing_rewards import pointing_rewards
 from bough.tree import Floats, PayRange, Tree
 from bough.tree.pointing import Box, Pointing
@@ -35,6 +36,9 @@ class BoxScore:
     overlap: float = 0.25
     size: float = 0.125
     as_released: bool = False
+
+    def __post_init__(self) -> None:
+        check_finite(self)
 
     @property
     def pays(self) -> Mapping[str, PayRange]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bough.checks import check_finite
 from bough.tree import Floats, PayRange, Ternary, Tree, counted, sampled_tokens, sum_to_root
 from bough.tree.budgeted import allowance, path_budgets
 from bough.tree.endings import last_action, pay_places, solved
@@ -45,6 +46,7 @@ class BudgetReward:
             raise ValueError(f"BudgetReward.scale: got {self.scale}; need a number above 0")
         if not self.malformed <= 0:
             raise ValueError(f"BudgetReward.malformed: got {self.malformed}; need 0 or less")
+        check_finite(self)
 
     @property
     def pays(self) -> Mapping[str, PayRange]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bough.tree import Floats, Ints, Kind, PayRange, Source, Tree, counted, sum_to_root, text_in
-from bough.tree.endings import last_action
+from bough.tree.endings import pay_places
 
 DIMENSIONS = 512
 """Length of the vector of a text."""
@@ -26,8 +26,8 @@ class Diversity:
     The texts aaaa, aaaa, bbbb with returns 1, 0, 1 have the distances .106, .106, .553 and, with weight 1, the bonuses
     .191, 0, 1. A path without a positive return gets none, and neither does a group of equal texts. Text is the agent's
     own actions, without those of `Task.start`. A vector counts the groups of three characters of the text, hashed to
-    512 numbers; the paper has an embedding model, and its scale could not be checked. It is paid at the last action;
-    one that ends several paths is paid their mean.
+    512 numbers; the paper has an embedding model, and its scale could not be checked. It is paid at the last action,
+    or at the leaf where other paths go through that action.
 
     Attributes:
         weight: The bonus of the most distant path, as a fraction of its return, >= 0.
@@ -54,8 +54,7 @@ class Diversity:
             if most > 0:
                 earned = np.maximum(sum_to_root(tree, tree.env_reward)[leaves], 0.0)
                 bonus = self.weight * earned * far[place[at] : place[at + 1]] / most
-                last = last_action(tree)[leaves]
-                np.add.at(paid[at], last, bonus / np.bincount(last, minlength=tree.nodes)[last])
+                paid[at][pay_places(tree, leaves)] = bonus
         return [{"diversity": each} for each in paid]
 
 

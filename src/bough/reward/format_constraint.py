@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bough.checks import check_finite
 from bough.tree import Floats, Kind, PayRange, Tree, counted, path, text_in
 
 
@@ -47,6 +48,7 @@ class FormatConstraint:
                 f"FormatConstraint: got least_steps={self.least_steps}, most_steps={self.most_steps}, step_tokens="
                 f"{self.step_tokens}; need at least 1, at least least_steps, and at least 1"
             )
+        check_finite(self)
 
     @property
     def pays(self) -> Mapping[str, PayRange]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bough.checks import check_finite
 from bough.tree import Floats, Kind, PayRange, Ternary, Tree
 
 
@@ -21,6 +22,7 @@ class InvalidAction:
     def __post_init__(self) -> None:
         if not self.penalty >= 0:
             raise ValueError(f"InvalidAction.penalty: got {self.penalty}; need 0 or more, it is subtracted")
+        check_finite(self)
 
     @property
     def pays(self) -> Mapping[str, PayRange]:

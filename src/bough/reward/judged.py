@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bough.checks import check_finite
 from bough.tree import Floats, PayRange, StageError, Tree, Verdict
 from bough.tree.needs import Need, appraised
 
@@ -22,6 +23,9 @@ class Judged:
 
     column: str = "judge"
     weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_finite(self)
 
     @property
     def needs(self) -> frozenset[Need]:

@@ -5,14 +5,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bough.checks import check_finite
 from bough.tree import Floats, PayRange, Tree, turns
-from bough.tree.endings import last_action, solved
+from bough.tree.endings import success_places
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Length:
     """Channel "length": each turn of a path with `success` at its leaf costs a little, paid at the last action.
 
+    Where an unsolved path or one with later actions goes through that action too, it is paid at the leaf.
     Failed paths cost nothing: a penalty on slow failures would teach fast failures.
 
     Attributes:
@@ -24,6 +26,7 @@ class Length:
     def __post_init__(self) -> None:
         if not self.per_turn >= 0:
             raise ValueError(f"Length.per_turn: got {self.per_turn}; need 0 or more, it is subtracted")
+        check_finite(self)
 
     @property
     def pays(self) -> Mapping[str, PayRange]:
@@ -35,8 +38,8 @@ class Length:
         return [{"length": self._pay(tree)} for tree in group]
 
     def _pay(self, tree: Tree) -> Floats:
-        last = last_action(tree)[solved(tree)]
+        places = success_places(tree)
         paid = np.zeros(tree.nodes, dtype=np.float64)
         # `0.0 -` keeps a path of no turns, and a penalty of zero, at plus zero.
-        paid[last] = 0.0 - self.per_turn * turns(tree)[last]
+        paid[places] = 0.0 - self.per_turn * turns(tree)[places]
         return paid

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bough.checks import check_finite
 from bough.tree import Bools, Floats, PayRange, Tree, counted, sampled_tokens, sum_to_root
 from bough.tree.endings import solved
 
@@ -52,6 +53,7 @@ class LengthBudget:
             )
         if not self.least > 0:
             raise ValueError(f"LengthBudget.least: got {self.least}; need a number above 0")
+        check_finite(self)
 
     @property
     def pays(self) -> Mapping[str, PayRange]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bough.checks import check_finite
 from bough.tree import Floats, Kind, PayRange, Tree, mark_in
 from bough.tree.needs import Need, annotation
 
@@ -22,6 +23,9 @@ class MarkReward:
 
     mark: str = "format"
     weight: float = 0.1
+
+    def __post_init__(self) -> None:
+        check_finite(self)
 
     @property
     def needs(self) -> frozenset[Need]:

@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from bough.checks import check_choices
+from bough.checks import check_choices, check_finite
 from bough.tree import (
     Bools,
     Floats,
@@ -56,6 +56,7 @@ class MetaReasoning:
         if not self.weight >= 0:
             raise ValueError(f"MetaReasoning.weight: got {self.weight}; need 0 or more")
         check_choices(self)
+        check_finite(self)
 
     @property
     def needs(self) -> frozenset[Need]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bough.checks import check_finite
 from bough.reward.potential import state_potentials
 from bough.tree import Floats, Kind, PayRange, Tree
 from bough.tree.needs import Need, appraised
@@ -25,6 +26,9 @@ class ObservationValue:
 
     column: str = "information"
     weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_finite(self)
 
     @property
     def needs(self) -> frozenset[Need]:

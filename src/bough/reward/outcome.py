@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bough.tree import Floats, PayRange, Tree, leaves
-from bough.tree.endings import last_action, solved
+from bough.checks import check_finite
+from bough.tree import Floats, PayRange, Tree
+from bough.tree.endings import success_places
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,6 +19,9 @@ class EnvReward:
     """
 
     weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_finite(self)
 
     @property
     def pays(self) -> Mapping[str, PayRange]:
@@ -33,13 +37,17 @@ class EnvReward:
 class Success:
     """Channel "success": paid once to each path with `success` at its leaf, at the path's last action.
 
-    Where solved and unsolved paths end after one action, because another seat's actions differ, it is paid at the leaf.
+    Where an unsolved path or one with later actions goes through that action too, because another seat's actions or the
+    environment's answers differ, it is paid at the leaf.
 
     Attributes:
         weight: Reward of a solved path.
     """
 
     weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_finite(self)
 
     @property
     def pays(self) -> Mapping[str, PayRange]:
@@ -51,9 +59,6 @@ class Success:
         return [{"success": self._pay(tree)} for tree in group]
 
     def _pay(self, tree: Tree) -> Floats:
-        ends = leaves(tree)
-        won, last = solved(tree)[ends], last_action(tree)[ends]
-        mixed = np.isin(last[won], last[~won])
         paid = np.zeros(tree.nodes, dtype=np.float64)
-        paid[np.where(mixed, ends[won], last[won])] = self.weight
+        paid[success_places(tree)] = self.weight
         return paid

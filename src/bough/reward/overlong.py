@@ -6,15 +6,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bough.checks import check_finite
 from bough.tree import Floats, PayRange, Tree, counted, sampled_tokens, sum_to_root
-from bough.tree.endings import last_action
+from bough.tree.endings import pay_places
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overlong:
     """Channel "overlong": DAPO's soft penalty (arXiv 2503.14476) on paths near the limit of sampled tokens.
 
-    With n the tokens that the policy sampled on a path, paid at its last action:
+    With n the tokens that the policy sampled on a path, paid at its last action, or at its leaf where other paths go
+    through that action:
 
         0 up to limit - buffer;        factor * (limit - buffer - n) / buffer above, down to -factor at the limit
 
@@ -41,6 +43,7 @@ class Overlong:
             )
         if not self.factor >= 0:
             raise ValueError(f"Overlong.factor: got {self.factor}; need 0 or more, it is subtracted")
+        check_finite(self)
 
     @property
     def pays(self) -> Mapping[str, PayRange]:
@@ -48,19 +51,14 @@ class Overlong:
         return {"overlong": PayRange(low=-self.factor if self.capped else -math.inf, high=0, per="path")}
 
     def __call__(self, group: Sequence[Tree]) -> list[Mapping[str, Floats]]:
-        """Pays at the last action of each counted path.
-
-        Raises:
-            ValueError: when one action ends several paths.
-        """
+        """Pays at the last action of each counted path, or at its leaf where other paths go through that action."""
         return [{"overlong": self._pay(tree)} for tree in group]
 
     def _pay(self, tree: Tree) -> Floats:
         ends = counted(tree)
-        last = last_action(tree)[ends]
-        if len(np.unique(last)) < len(last):
-            raise ValueError(f"Overlong: got an action of task {tree.task.id} that ends several paths; need one each")
         over = sum_to_root(tree, sampled_tokens(tree))[ends] - (self.limit_tokens - self.buffer_tokens)
         paid = np.zeros(tree.nodes, dtype=np.float64)
-        paid[last] = 0.0 - self.factor * np.clip(over / self.buffer_tokens, 0.0, 1.0 if self.capped else None)
+        paid[pay_places(tree, ends)] = 0.0 - self.factor * np.clip(
+            over / self.buffer_tokens, 0.0, 1.0 if self.capped else None
+        )
         return paid

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from bough.checks import check_finite
 from bough.reward.pointing_rewards import pointing_rewards
 from bough.tree import Floats, PayRange, Tree
 from bough.tree.pointing import Pointing
@@ -34,6 +35,9 @@ class PointInBox:
 
     weight: float = 0.1
     clicks_only: bool = False
+
+    def __post_init__(self) -> None:
+        check_finite(self)
 
     @property
     def pays(self) -> Mapping[str, PayRange]:

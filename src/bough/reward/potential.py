@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bough.checks import check_finite
 from bough.tree import (
     Bools,
     Floats,
@@ -51,6 +52,7 @@ class PotentialShaping:
             raise ValueError(f"PotentialShaping.discount: got {self.discount}; need a number from 0 to 1")
         if not self.weight >= 0:
             raise ValueError(f"PotentialShaping.weight: got {self.weight}; need 0 or more")
+        check_finite(self)
 
     @property
     def needs(self) -> frozenset[Need]:
@@ -102,6 +104,7 @@ class PotentialGain:
     def __post_init__(self) -> None:
         if not self.weight >= 0:
             raise ValueError(f"PotentialGain.weight: got {self.weight}; need 0 or more")
+        check_finite(self)
 
     @property
     def needs(self) -> frozenset[Need]:

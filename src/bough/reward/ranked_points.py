@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import hypot, sqrt
 
+from bough.checks import check_finite
 from bough.reward.pointing_rewards import pointing_rewards
 from bough.tree import Floats, PayRange, Tree
 from bough.tree.pointing import Point, Pointing
@@ -38,6 +39,7 @@ class RankedPoints:
     def __post_init__(self) -> None:
         if not self.near_px >= 0:
             raise ValueError(f"RankedPoints.near_px: got {self.near_px}; need 0 or more pixels")
+        check_finite(self)
 
     @property
     def pays(self) -> Mapping[str, PayRange]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bough.checks import check_finite
 from bough.reward.stages import Finished, Solved, Stage, ValidActions, WellFormed
 from bough.tree import Floats, PayRange, Tree, counted
 from bough.tree.endings import pay_places
@@ -47,6 +48,7 @@ class StagedReward:
             )
         if not all(pay > 0 for pay in self.shares):
             raise ValueError(f"StagedReward.shares: got {self.shares}; need numbers above 0")
+        check_finite(self)
 
     @property
     def pays(self) -> Mapping[str, PayRange]:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from bough.appraise.prompts import check_places
-from bough.config.values import INFINITE
+from bough.checks import INFINITE
 from bough.rollout.cursor import Cursor, PendingAction
 from bough.rollout.rollout import Rollout
 from bough.search.node import SearchNode

@@ -7,6 +7,7 @@ from functools import reduce
 from bough.config.config import ConfigError
 from bough.config.fields import leaf_fields
 from bough.config.values import check_values
+from bough.hooks.distinct import refuse_repeats
 from bough.learner.optimizer import check_sharding
 from bough.train.resolve import resolve
 from bough.train.run import Run
@@ -26,12 +27,21 @@ def check(run: Run) -> None:
     paths = leaf_fields(Run)
     check_values({name: reduce(getattr, path, run) for name, path in paths.items() if name != "env"})
     _check_tasks(run)
+    _check_writers(run)
     check_seats(run)
     resolve(run)
     _check_shard(run)
     for name, policy in run.policies.items():
         if isinstance(policy, OwnPolicy):
             _check_own(name, run)
+
+
+def _check_writers(run: Run) -> None:
+    """Refuse rewards and hooks that write the same channel or estimate."""
+    try:
+        refuse_repeats((*run.world.rewards, *run.method.hooks))
+    except ValueError as error:
+        raise ConfigError(f"rewards, hooks: {error}") from error
 
 
 def _check_own(name: str, run: Run) -> None:

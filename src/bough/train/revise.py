@@ -7,7 +7,7 @@ from typing import ClassVar, TypeAlias
 
 import numpy as np
 
-from bough.config.values import INFINITE
+from bough.checks import INFINITE
 from bough.context import Context, Parser, Renderer, Turn, parse_tokens
 from bough.credit import Credit, Searched, compute_credit
 from bough.rollout import NodeDraft, TreeBuilder

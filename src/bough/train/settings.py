@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
+from bough.checks import INFINITE
 from bough.config.kinds import check_kinds
-from bough.config.values import INFINITE
 from bough.engine import Engine, Local
 from bough.env import Env, Split
 from bough.launch import Placement, ThisMachine

@@ -30,6 +30,7 @@ from bough.store import Checkpoint, stored_rewarded
 from bough.store.atomic import explain_full_disk
 from bough.train.canary import Canary
 from bough.train.checkpointable import Checkpointable
+from bough.train.in_thread import in_thread
 from bough.train.opening import Opening
 from bough.train.revise import Reader
 from bough.train.run import Run
@@ -252,10 +253,18 @@ class TrainedPolicy:
         )
 
     async def sync(self, *, moved: bool) -> float:
-        """Give the engine the policy's weights and check that they arrived; returns the canary's gap, nats."""
-        deadline_s = self.run.world.limits.engine_deadline_s
+        """Give the engine the policy's weights and check that they arrived; returns the canary's gap, nats.
+
+        The event loop goes on meanwhile where the engine allows it.
+        """
+        deadline_s, version = self.run.world.limits.engine_deadline_s, self.learner.updates
         async with self.gated.loading():
-            self.gated.load_policy(self.policy, self.learner.updates)
+            # Sharded weights are gathered here: collective operations stay in one thread.
+            load = partial(self.gated.load_weights, self.gated.weights_of(self.policy), version)
+            if self.gated.loads_in_thread:
+                await in_thread(load, self.deadlines, owner=f"update {version}", thing="the engine's new weights")
+            else:
+                load()
             return await self.canary.check(self.engine, self.policy, self.deadlines, moved=moved, deadline_s=deadline_s)
 
     def _reference_states(self, texts: Sequence[NDArray[np.int32]]) -> torch.Tensor:

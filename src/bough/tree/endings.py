@@ -4,7 +4,7 @@ import numpy as np
 
 from bough.tree.marks import Kind, Ternary
 from bough.tree.tree import Bools, Ints, Tree
-from bough.tree.walk import leaves
+from bough.tree.walk import leaves, sum_of_subtree
 
 
 def solved(tree: Tree) -> Bools:
@@ -26,8 +26,23 @@ def last_action(tree: Tree) -> Ints:
 def pay_places(tree: Tree, ends: Ints) -> Ints:
     """[P] int64: where the path to each leaf [P] is paid as a whole, so that no other path has its pay.
 
-    It is the last action; the leaf, where that action ends several of the paths or the path has none.
+    It is the last action; the leaf, where another of the paths goes through that action or the path has none.
     """
     last = last_action(tree)[ends]
-    own = (np.bincount(last, minlength=tree.nodes)[last] == 1) & (tree.kind[last] == Kind.ACTION)
+    through = sum_of_subtree(tree, np.bincount(ends, minlength=tree.nodes).astype(np.float64))
+    own = (through[last] == 1) & (tree.kind[last] == Kind.ACTION)
     return np.where(own, last, ends).astype(np.int64)
+
+
+def success_places(tree: Tree) -> Ints:
+    """[P] int64: where the path to each solved leaf [P] is paid, so that no path without success has its pay.
+
+    It is the last action; the leaf, where a path goes through that action that is not solved, or that has later ones.
+    Solved paths that end with the same action are paid there together.
+    """
+    ends = leaves(tree)
+    won = ends[solved(tree)[ends]]
+    last = last_action(tree)[won]
+    through = sum_of_subtree(tree, np.bincount(ends, minlength=tree.nodes).astype(np.float64))
+    alone = np.bincount(last, minlength=tree.nodes)[last] == through[last]
+    return np.where(alone, last, won).astype(np.int64)

@@ -90,7 +90,7 @@ class FrozenRewardModelState:
         """Restore what `state` returned, bit for bit."""
         self._observed = int(state["observed"][0])
         columns = {name.removeprefix("trees/"): each for name, each in state.items() if name.startswith("trees/")}
-        records = read_json_column(state["records"]) if columns else []
+        records: list[dict[str, Any]] = read_json_column(state["records"]) if columns else []
         self.trees = [cut_tree(columns, at, record) for at, record in enumerate(records)]
         if self._stored is not None:
             return
