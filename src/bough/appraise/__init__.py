@@ -7,6 +7,7 @@ from bough.appraise.fact_gain import FactGain
 from bough.appraise.hop_progress import HopProgress
 from bough.appraise.judge import RubricJudge, step_critic
 from bough.appraise.observation_probe import ObservationProbe
+from bough.appraise.of_seat import OfSeat
 from bough.appraise.path_critique import PathCritique
 from bough.appraise.probe import AnswerProbe
 from bough.appraise.prompts import LabelParser, NumberParser
@@ -29,6 +30,7 @@ __all__ = [
     "Masked",
     "NumberParser",
     "ObservationProbe",
+    "OfSeat",
     "PathCritique",
     "Question",
     "Reply",

@@ -44,7 +44,7 @@ from bough.tree.records import (
     tool_record,
 )
 from bough.tree.seat import Seat
-from bough.tree.seat_view import seat_of_task_id, seat_view, view_task_id
+from bough.tree.seat_view import seat_nodes, seat_of_task_id, seat_view, view_task_id
 from bough.tree.seeds import derive
 from bough.tree.spread import exclude_leaves, mean_over_paths, spread_nodes, spread_paths, spread_tokens, spread_turns
 from bough.tree.stages import Rewarded, StageError, describe, is_column
@@ -196,6 +196,7 @@ __all__ = [
     "rows_of",
     "sampled_tokens",
     "score_in",
+    "seat_nodes",
     "seat_of_task_id",
     "seat_view",
     "spread_nodes",
