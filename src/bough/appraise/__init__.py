@@ -14,6 +14,7 @@ from bough.appraise.prompts import LabelParser, NumberParser
 from bough.appraise.round_robin import RoundRobin
 from bough.appraise.state_progress import StateProgress
 from bough.appraise.step_potential import StepPotential
+from bough.appraise.task_judge import TaskJudge
 from bough.appraise.tool_judge import ToolJudge
 from bough.appraise.tournament import Tournament
 from bough.appraise.verification import Verifications
@@ -39,6 +40,7 @@ __all__ = [
     "Scoring",
     "StateProgress",
     "StepPotential",
+    "TaskJudge",
     "ToolJudge",
     "Tournament",
     "Verifications",
