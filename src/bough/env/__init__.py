@@ -45,6 +45,7 @@ from bough.env.search_qa import SearchQa
 from bough.env.self_iteration import SelfIteration
 from bough.env.self_search import SelfSearch
 from bough.env.shop import Shop
+from bough.env.simulated_tools import SimulatedTools
 from bough.env.socratic import ScriptedStudent, Socratic
 from bough.env.sokoban import Sokoban
 from bough.env.spiel_scripts import EquilibriumPlay, PerfectPlay, TreeSearchPlay
@@ -124,6 +125,7 @@ __all__ = [
     "SelfIteration",
     "SelfSearch",
     "Shop",
+    "SimulatedTools",
     "Socratic",
     "Sokoban",
     "SpiderFolder",
