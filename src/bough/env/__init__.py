@@ -26,6 +26,7 @@ from bough.env.miniwob import MiniWob
 from bough.env.openenv import OpenEnv, openenv_env
 from bough.env.openspiel import OpenSpiel
 from bough.env.original_alfworld import OriginalAlfWorld
+from bough.env.passages import Passages
 from bough.env.pettingzoo import PettingZoo, pettingzoo_env
 from bough.env.planner_executor import PlannerExecutor
 from bough.env.program_tasks import ProgramTasks
@@ -98,6 +99,7 @@ __all__ = [
     "Oracle",
     "OriginalAlfWorld",
     "ParallelCalls",
+    "Passages",
     "PerfectPlay",
     "PettingZoo",
     "PlannerExecutor",
