@@ -43,7 +43,7 @@ class SimulatedTools:
 
     The seat "tools" reads the description and the schema of the tool, the calls so far with their results, the task's
     fields named in `data`, and the call; its text is the result. A call that does not fit its schema is answered by the
-    environment, which says what is wrong.
+    environment: the result names the problem.
 
         agent   look()                    tools   need: rice tea   have: tea   missing: 1
         agent   buy({"good": "rice"})     tools   missing: 0
