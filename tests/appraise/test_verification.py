@@ -1,6 +1,7 @@
 """SPARK: the majority of verifications, the four advantages, and the format constraint."""
 
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from tests.appraise.test_appraisers import appraised, asker, says, trees
 from tests.trees import ACTION, OBSERVATION, PROMPT, N, build
 
-from bough.appraise import Verifications
+from bough.appraise import PathCritique, Verifications
 from bough.appraise.verification import VerdictParser
 from bough.cli.find import find_run
 from bough.credit import Verified
@@ -172,3 +173,17 @@ def test_spark_has_no_other_reward_than_the_judge(tmp_path: Path) -> None:
 def test_an_unknown_design_is_refused() -> None:
     with pytest.raises(ValueError, match="design: got 'best'; need 'process', 'step_augmented'"):
         Verified(design="best")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("piece", [Verifications(role="judge", n=1), PathCritique(role="judge", n=1)])
+def test_the_judge_reads_the_task_and_what_came_of_the_steps(
+    piece: Verifications | PathCritique, tmp_path: Path
+) -> None:
+    tree = chain("max 3 2", "solve")
+    shown = ("profit 3 2.", "max 3 2", "ok", "solve", "maximum 10")
+    tree = replace(tree, info=tuple({**info, "text": text} for info, text in zip(tree.info, shown, strict=True)))
+    ask, engine = asker(lambda _: says("[1, 1] yes"), tmp_path)
+    appraised([tree], ask, piece)
+    question = "".join(map(chr, engine.requests[0].prompt_tokens))
+    assert "profit 3 2.\n> max 3 2\nok\n> solve\nmaximum 10\n" in question
+    assert "1. max 3 2\n2. solve\n" in question

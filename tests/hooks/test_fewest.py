@@ -94,6 +94,21 @@ def test_a_length_is_compared_with_successes_of_earlier_steps_alone() -> None:
     assert state.observe(lambda: 0.0) == {"length_history/tasks": 2.0, "length_history/fewest": 3.0}
 
 
+def test_the_mean_of_all_successes_is_a_history_too() -> None:
+    state = begun(LengthHistory(history="mean"))
+    state.transform([written((8, True), (4, True), (100, False))], 0)
+    assert state.fewest == {"task": 6.0}
+    assert paid(state, "length_history", written((3, True), (6, True))) == pytest.approx([0.707107, 0], abs=2e-5)
+    assert state.fewest == {"task": (8 + 4 + 3 + 6) / 4}, "each success counts once, not each step"
+    again = begun(LengthHistory(history="mean"))
+    again.load_state(state.state())
+    for each in (state, again):
+        each.transform([written((1, True))], 0)
+    assert state.fewest == again.fewest == {"task": 22 / 5}
+    with pytest.raises(ValueError, match=r"LengthHistory.history: got 'max'; need 'min' or 'mean'"):
+        LengthHistory(history="max")  # type: ignore[arg-type]
+
+
 def test_calls_are_compared_with_the_present_group_too() -> None:
     state = begun(FewestCalls(weight=2.0))
     assert paid(state, "fewest_calls", called((2, True), (4, True), (1, False), (0, False))) == pytest.approx(

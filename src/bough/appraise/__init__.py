@@ -7,12 +7,14 @@ from bough.appraise.fact_gain import FactGain
 from bough.appraise.hop_progress import HopProgress
 from bough.appraise.judge import RubricJudge, step_critic
 from bough.appraise.observation_probe import ObservationProbe
+from bough.appraise.of_seat import OfSeat
 from bough.appraise.path_critique import PathCritique
 from bough.appraise.probe import AnswerProbe
 from bough.appraise.prompts import LabelParser, NumberParser
 from bough.appraise.round_robin import RoundRobin
 from bough.appraise.state_progress import StateProgress
 from bough.appraise.step_potential import StepPotential
+from bough.appraise.task_judge import TaskJudge
 from bough.appraise.tool_judge import ToolJudge
 from bough.appraise.tournament import Tournament
 from bough.appraise.verification import Verifications
@@ -29,6 +31,7 @@ __all__ = [
     "Masked",
     "NumberParser",
     "ObservationProbe",
+    "OfSeat",
     "PathCritique",
     "Question",
     "Reply",
@@ -37,6 +40,7 @@ __all__ = [
     "Scoring",
     "StateProgress",
     "StepPotential",
+    "TaskJudge",
     "ToolJudge",
     "Tournament",
     "Verifications",

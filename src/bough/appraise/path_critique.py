@@ -16,8 +16,9 @@ from bough.tree import Entry, Tree, Verdict
 from bough.tree.needs import POLICY, Need, appraised, roles
 
 PATH = (
-    "The agent was told:\n{instructions}\n\nIts steps, by number:\n{steps}\n\nWhich steps are wrong? Think about each, "
-    "then end with the list of their numbers, such as [2, 5], or [] if none is."
+    "The agent was told:\n{instructions}\n\nWhat happened:\n{turns}\n{observation}\n\nIts steps, by number:\n{steps}\n"
+    "\nWhich steps are wrong? Think about each, then end with the list of their numbers, such as [2, 5], or [] if none "
+    "is."
 )
 
 

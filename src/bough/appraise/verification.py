@@ -14,9 +14,9 @@ from bough.tree import Entry, Tree, Verdict
 from bough.tree.needs import POLICY, Need, appraised, roles
 
 PATH = (
-    "The agent was told:\n{instructions}\n\nIts steps, by number:\n{steps}\n\nVerify each step. End with one line: "
-    "the list of the verdicts on the steps, 1 for right and 0 for wrong, and yes if the result is right, else no, such "
-    "as [1, 0, 1] no."
+    "The agent was told:\n{instructions}\n\nWhat happened:\n{turns}\n{observation}\n\nIts steps, by number:\n{steps}\n"
+    "\nVerify each step. End with one line: the list of the verdicts on the steps, 1 for right and 0 for wrong, and "
+    "yes if the result is right, else no, such as [1, 0, 1] no."
 )
 
 Verification: TypeAlias = tuple[tuple[bool, ...], bool]

@@ -26,6 +26,7 @@ from bough.env.miniwob import MiniWob
 from bough.env.openenv import OpenEnv, openenv_env
 from bough.env.openspiel import OpenSpiel
 from bough.env.original_alfworld import OriginalAlfWorld
+from bough.env.passages import Passages
 from bough.env.pettingzoo import PettingZoo, pettingzoo_env
 from bough.env.planner_executor import PlannerExecutor
 from bough.env.program_tasks import ProgramTasks
@@ -45,6 +46,7 @@ from bough.env.search_qa import SearchQa
 from bough.env.self_iteration import SelfIteration
 from bough.env.self_search import SelfSearch
 from bough.env.shop import Shop
+from bough.env.simulated_tools import SimulatedTools
 from bough.env.socratic import ScriptedStudent, Socratic
 from bough.env.sokoban import Sokoban
 from bough.env.spiel_scripts import EquilibriumPlay, PerfectPlay, TreeSearchPlay
@@ -97,6 +99,7 @@ __all__ = [
     "Oracle",
     "OriginalAlfWorld",
     "ParallelCalls",
+    "Passages",
     "PerfectPlay",
     "PettingZoo",
     "PlannerExecutor",
@@ -124,6 +127,7 @@ __all__ = [
     "SelfIteration",
     "SelfSearch",
     "Shop",
+    "SimulatedTools",
     "Socratic",
     "Sokoban",
     "SpiderFolder",

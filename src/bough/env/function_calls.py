@@ -32,7 +32,7 @@ class FunctionCalls:
     it can be left out, as BFCL's answers do. Without calls the right action is a text.
 
     Every reference call must fit the schema of its function: the second stage of the paper's filter of data. The first
-    stage, a model that judges each row, is not here: leave refused rows out of the file.
+    stage, a model that judges each row, is the appraiser `TaskJudge`: `egpo(judge=ROLE)`.
 
     Attributes:
         rows: A path to JSON lines, the address of a function that returns rows, or JSON lines. `function_calls_env`

@@ -38,7 +38,10 @@ class Contrastive:
     reward is noisy in it. There the negative is that of the first path for all paths.
 
     Metrics: `contrastive/positive`, `contrastive/negative`, `contrastive/cluster`, `contrastive/cross`: means of the
-    four cosines over the paths with a query; `contrastive/cut`, the share of paths with a cut action.
+    four cosines over the paths with a query; `contrastive/recall`, the share of the batch's queries whose nearest path
+    is one of their own; `contrastive/cut`, the share of paths with a cut action.
+
+    Try: `bough train grace --on passages rewards='[EnvReward(weight=0)]'`
 
     Attributes:
         query: The name of the query's text in `Task.data`.
@@ -106,6 +109,13 @@ def cosines(tasks: Sequence[TaskEmbeddings]) -> list[Floats]:
     return found
 
 
+def recalled(tasks: Sequence[Rationales]) -> list[bool]:
+    """For each task with paths, whether a path of its own is nearer to its query than all paths of other tasks."""
+    known = [task for task in tasks if len(task.paths)]
+    near = [[float((np.atleast_2d(task.query)[0] @ other.paths.T).max()) for other in known] for task in known]
+    return [all(row[at] > value for to, value in enumerate(row) if to != at) for at, row in enumerate(near)]
+
+
 class ContrastiveState:
     """Embeds every batch with the present policy."""
 
@@ -116,6 +126,7 @@ class ContrastiveState:
         self._access: PolicyAccess | None = None
         self._seen: list[Floats] = []
         self._cut: list[float] = []
+        self._recalled: list[bool] = []
 
     def attach(self, access: PolicyAccess) -> None:
         """See `PolicyReader`."""
@@ -127,7 +138,9 @@ class ContrastiveState:
         paid = {id(each): np.zeros(each.tree.nodes) for each in rewarded}
         new = [each for each in rewarded if not each.tree.replayed and self._text(each.tree, self._settings.query)]
         tasks = groups(new)
-        found = cosines([self._embedded(task) for task in tasks])
+        embedded = [self._embedded(task) for task in tasks]
+        found = cosines(embedded)
+        self._recalled += recalled(embedded)
         for task, columns in zip(tasks, found, strict=True):
             ends = [(each, int(act)) for each in task for act in _ends(each.tree)]
             cut = np.asarray([each.tree.cut_off[act] == Ternary.YES for each, act in ends], dtype=np.bool_)
@@ -146,12 +159,13 @@ class ContrastiveState:
     def observe(self, moved: Callable[[], float]) -> Mapping[str, float]:
         """Return the metrics of the step."""
         del moved
-        seen, cut = np.concatenate([np.zeros((4, 0)), *self._seen], axis=1), self._cut
-        self._seen, self._cut = [], []
+        seen, cut, known = np.concatenate([np.zeros((4, 0)), *self._seen], axis=1), self._cut, self._recalled
+        self._seen, self._cut, self._recalled = [], [], []
         means = seen.mean(1) if seen.shape[1] else np.zeros(4)
         names = ("positive", "negative", "cluster", "cross")
         named = {f"contrastive/{name}": value for name, value in zip(names, means.tolist(), strict=True)}
-        return {**named, "contrastive/cut": float(np.mean(cut)) if cut else 0.0}
+        shares = {"recall": known, "cut": cut}
+        return named | {f"contrastive/{name}": float(np.mean(each)) if each else 0.0 for name, each in shares.items()}
 
     def state(self) -> Mapping[str, NDArray[Any]]:
         """Nothing."""

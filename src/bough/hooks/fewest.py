@@ -1,8 +1,8 @@
-"""The smallest count among the successful paths of each task, across steps: a store for hooks."""
+"""The smallest or mean count of the successful paths of each task, across steps: a store for hooks."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,21 +14,27 @@ Count: TypeAlias = Callable[[Tree], Floats]
 """[N] float64: what is counted at each node; a path's count is the sum over its nodes."""
 
 Pay: TypeAlias = Callable[[Floats, Bools, float | None], Floats]
-"""[P]: the reward of paths by their counts [P], whether they succeed [P], and the fewest so far, None before any."""
+"""[P]: the reward of paths by their counts [P], whether they succeed [P], and the record so far, None before any."""
+
+History: TypeAlias = Literal["min", "mean"]
+"""The record of a task: the smallest count of its successful paths so far, or the mean of all of them."""
 
 
 class FewestState:
-    """The fewest of each task, and the reward that compares paths with it.
+    """The record of each task, and the reward that compares paths with it.
 
     The record is read before a batch and updated after it, so the order of paths does not matter.
 
     Attributes:
-        fewest: By task id, the smallest count among its successful paths so far.
+        fewest: By task id, the smallest count among its successful paths so far, or the mean.
+        successes: By task id, the number of its successful paths so far.
     """
 
     ready: bool = True
 
-    def __init__(self, channel: str, count: Count, pay: Pay, *, own_group: bool = False) -> None:
+    def __init__(
+        self, channel: str, count: Count, pay: Pay, *, own_group: bool = False, history: History = "min"
+    ) -> None:
         """Begin without records.
 
         Args:
@@ -36,8 +42,11 @@ class FewestState:
             count: What is counted.
             pay: The reward of paths.
             own_group: Whether the paths of the present group are part of the record that they are compared with.
+            history: What the record is.
         """
         self.fewest: dict[str, float] = {}
+        self.successes: dict[str, int] = {}
+        self._history = history
         self._channel, self._count, self._pay, self._own_group = channel, count, pay, own_group
 
     def transform(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
@@ -49,7 +58,7 @@ class FewestState:
             found = [_paths(each.tree, self._count(each.tree)) for each in group]
             good = np.concatenate([count[won] for _, count, won in found])
             if len(good):
-                after[task] = min(after.get(task, np.inf), float(good.min()))
+                self._add(task, good)
         known = after if self._own_group else before
         return [self._with_channel(each, known.get(each.tree.task.id)) for each in rewarded]
 
@@ -65,12 +74,23 @@ class FewestState:
         return {
             "tasks": json_column(list(self.fewest)),
             "fewest": np.asarray(list(self.fewest.values()), dtype=np.float64),
+            "successes": np.asarray([self.successes[task] for task in self.fewest], dtype=np.int64),
         }
 
     def load_state(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Restore the result of `state`, bit for bit."""
         tasks: list[str] = read_json_column(state["tasks"])
         self.fewest = dict(zip(tasks, state["fewest"].tolist(), strict=True))
+        self.successes = dict(zip(tasks, state["successes"].tolist(), strict=True))
+
+    def _add(self, task: str, good: Floats) -> None:
+        """Update the record of a task by the counts of successful paths."""
+        before, record = self.successes.get(task, 0), self.fewest.get(task)
+        self.successes[task] = before + len(good)
+        if self._history == "mean":
+            self.fewest[task] = (before * (record or 0.0) + float(good.sum())) / (before + len(good))
+        else:
+            self.fewest[task] = min(np.inf if record is None else record, float(good.min()))
 
     def _with_channel(self, rewarded: Rewarded, fewest: float | None) -> Rewarded:
         tree = rewarded.tree

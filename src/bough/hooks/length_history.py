@@ -1,4 +1,4 @@
-"""HAPO: pays answers that are shorter than the shortest successful one so far."""
+"""HAPO: pays answers that are shorter than the successful ones so far."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 
 from bough.checks import check_choices
-from bough.hooks.fewest import FewestState
+from bough.hooks.fewest import FewestState, History
 from bough.tree import Bools, Floats, PayRange, sampled_tokens
 
 
@@ -26,6 +26,8 @@ class LengthHistory:
         cosine   success     .707       0   -.309     -.7     -.7     -.7
                  failure        0       0   -.309   -.707      -1      -1
 
+    With `history="mean"` h is the mean of all successful paths of the task before this step, in place of the fewest.
+
     A task that was never solved is paid nothing, so it has no pressure on length. With success paid 1 and `weight` up
     to 1, every success is paid at least .3 and every failure at most 0.
 
@@ -38,10 +40,12 @@ class LengthHistory:
     Attributes:
         weight: From 0 to 1.
         form: "cosine" or "linear".
+        history: "min" or "mean".
     """
 
     weight: float = 1.0
     form: Literal["cosine", "linear"] = "cosine"
+    history: History = "min"
 
     def __post_init__(self) -> None:
         if not 0 <= self.weight <= 1:
@@ -59,7 +63,7 @@ class LengthHistory:
     def build(self, *, vocab_tokens: int, device: str, seed: int) -> FewestState:
         """Return the state without records."""
         del vocab_tokens, device, seed
-        return FewestState("length_history", sampled_tokens, self.pay)
+        return FewestState("length_history", sampled_tokens, self.pay, history=self.history)
 
     def pay(self, tokens: Floats, success: Bools, fewest: float | None) -> Floats:
         """[P]: the reward of paths with this many tokens [P]."""

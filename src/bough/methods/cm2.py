@@ -1,24 +1,65 @@
 """CM2 (arXiv 2602.12268)."""
 
-from bough.appraise import Checklist
+from dataclasses import replace
+
+from bough.appraise import Appraiser, Checklist, OfSeat
 from bough.credit import TurnPosition
+from bough.env import SimulatedTools, seats_of
 from bough.reward import Judged
-from bough.train import Run, World
-from bough.tree.needs import POLICY
+from bough.train import OwnPolicy, Run, World
+from bough.tree.needs import CALLS, POLICY, needs_of
 
 
-def cm2(world: World, *, role: str = POLICY, n: int = 1, field: str = "checklist", items: float = 1.0) -> Run:
+def cm2(
+    world: World,
+    *,
+    role: str = POLICY,
+    n: int = 1,
+    field: str = "checklist",
+    items: float = 1.0,
+    simulated: bool = False,
+    data: tuple[str, ...] = (),
+    result_tokens: int = 64,
+) -> Run:
     """CM2 (arXiv 2602.12268): a turn is paid for the items of a checklist that it is the first to satisfy.
 
     Assumes a model that can judge: set `role` and `models`, else the policy judges itself; and at least five paths of
     a task, or a turn has nothing to be compared with. Items are the field `field` of the task's data, or the judge
     writes them. A complete checklist pays `items`. The world's rewards stay; the paper's only reward is the checklist.
-    Its tools are simulated by a model, which in Bough is a seat of an environment that a model has in `policies`.
+
+    With `simulated` a model answers the calls of tools, as in the paper: the seat "tools" of `SimulatedTools`. By
+    default it is a copy of the policy that learns the real results in the warm-up and then stays; a larger model is
+    `policies.tools='OpenAi(model=..., base_url=...)'`. The paper's simulator reads examples of calls and results; here
+    it reads the fields `data` of the task. The world's rewards are then those of the real tools.
 
     Try: `bough train 'cm2(role=judge)' --on pantry models='{judge: StartingWeights}'`
+    Try: `bough train 'cm2(role=judge,simulated=true,data=[needed,has])' --on pantry models='{judge: StartingWeights}'`
+
+    Args:
+        world: The world; with `simulated`, one with tools.
+        role: The role whose model judges.
+        n: Votes on each turn.
+        field: The field of the task's data with the items.
+        items: The reward of a complete checklist.
+        simulated: Whether a model answers the calls in place of the environment.
+        data: The fields of the task's data that this model reads.
+        result_tokens: Maximum length of a simulated result.
+
+    Raises:
+        ValueError: when `simulated` and the world has no tools, or seats of its own.
     """
+    judge: Appraiser = Checklist(role=role, n=n, field=field)
+    rewards = (*world.rewards, Judged(column="checklist", weight=items))
+    if not simulated:
+        return world.run(appraisers=(judge,), rewards=rewards, credit=TurnPosition())
+    if CALLS not in needs_of(world.env) or seats_of(world.env):
+        raise ValueError(f"cm2.simulated: got {type(world.env).__name__}; need an environment with tools and one agent")
+    world = world.replace(
+        env=SimulatedTools(env=world.env, data=data), limits=replace(world.limits, turns=2 * world.limits.turns)
+    )
     return world.run(
-        appraisers=(Checklist(role=role, n=n, field=field),),
-        rewards=(*world.rewards, Judged(column="checklist", weight=items)),
+        appraisers=(OfSeat(appraiser=judge, seat="agent"),),
+        rewards=rewards,
         credit=TurnPosition(),
+        policies={"tools": OwnPolicy(frozen=True, sampling=replace(world.sampling, max_tokens=result_tokens))},
     )

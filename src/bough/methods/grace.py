@@ -11,7 +11,9 @@ def grace(world: World, *, cluster: float = 0.2, cross: float = 0.2, temperature
 
     Assumes tasks whose data have the texts "query" and, if any, "negative" (see `Contrastive`); where a task has none,
     only the world's rewards count. The advantage is the reward minus the mean of the task, as in Dr. GRPO, whose
-    constant divisor it has too.
+    constant divisor it has too. In the world `passages` the environment also pays, which is not in the paper.
+
+    Try: `bough train grace --on passages rewards='[EnvReward(weight=0)]'`
     """
     horizon = world.limits.turns * world.sampling.max_tokens
     return world.run(

@@ -17,6 +17,7 @@ from bough.reward.overlong import Overlong
 from bough.reward.point_in_box import PointInBox
 from bough.reward.potential import PotentialGain, PotentialShaping
 from bough.reward.ranked_points import RankedPoints
+from bough.reward.repetition import Repetition
 from bough.reward.reward import Reward, compute_rewards, reward_trees
 from bough.reward.staged import StagedReward
 from bough.reward.stages import AnswerBleu, CalledTool, Finished, JudgedQuality, Solved, Stage, ValidActions, WellFormed
@@ -44,6 +45,7 @@ __all__ = [
     "PotentialGain",
     "PotentialShaping",
     "RankedPoints",
+    "Repetition",
     "Reward",
     "Solved",
     "Stage",

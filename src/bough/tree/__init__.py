@@ -45,7 +45,7 @@ from bough.tree.records import (
     tool_record,
 )
 from bough.tree.seat import Seat
-from bough.tree.seat_view import seat_of_task_id, seat_view, view_task_id
+from bough.tree.seat_view import seat_nodes, seat_of_task_id, seat_view, view_task_id
 from bough.tree.seeds import derive
 from bough.tree.sigmoid import sigmoid
 from bough.tree.spread import exclude_leaves, mean_over_paths, spread_nodes, spread_paths, spread_tokens, spread_turns
@@ -202,6 +202,7 @@ __all__ = [
     "rows_of",
     "sampled_tokens",
     "score_in",
+    "seat_nodes",
     "seat_of_task_id",
     "seat_view",
     "sigmoid",

@@ -90,6 +90,12 @@ def seat_view(tree: Tree, seat: str, *, name: str = "") -> Tree | None:
     )
 
 
+def seat_nodes(tree: Tree, seat: str) -> Ints:
+    """[V] int64: the node of the tree for each node of its `seat_view`, ascending."""
+    index = [each.name for each in tree.seats].index(seat)
+    return np.flatnonzero(_kept(tree, tree.seat == index))
+
+
 def _ends(tree: Tree) -> Bools:
     """[N] bool: the leaves at which a path ended."""
     ends = np.zeros(tree.nodes, dtype=np.bool_)

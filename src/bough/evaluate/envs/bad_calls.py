@@ -38,7 +38,8 @@ WRONG_VALUES: tuple[object, ...] = (
 def check_calls(trial: Trial) -> EnvCheck:
     """Unknown tools, missing, extra and wrong arguments, malformed and very many calls: typed steps.
 
-    A call that does not fit its schema gives valid=False. Each call gets one message of role "tool", in order.
+    A call that does not fit its schema gives valid=False. Each call gets one message of role "tool", in order; where
+    another seat acts next, as with `SimulatedTools`, they come later.
     """
     if not takes_calls(trial.env.env):
         return not_applicable("no calls of tools")
@@ -66,7 +67,7 @@ def check_calls(trial: Trial) -> EnvCheck:
                 need="valid=False for a call that fits no tool",
                 do="set Step.valid by bough.env.check_call",
             )
-        if wrong := _wrong_messages(step, calls):
+        if step.state.seat == state.seat and (wrong := _wrong_messages(step, calls)):
             return failed(
                 figure,
                 got=f"{name}: {wrong}",

@@ -1,0 +1,49 @@
+"""An appraiser for one seat of several."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from bough.appraise.appraise import Appraiser, Columns
+from bough.appraise.ask import AskModels
+from bough.tree import Entry, Tree, seat_nodes, seat_view
+from bough.tree.needs import Need, gives_of, needs_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfSeat:
+    """Appraises the view of one seat: what it read and did, without the turns of other seats.
+
+    Otherwise an appraiser judges the turns of all seats. A tree without seats is appraised as it is; one in which the
+    seat does not act has no values.
+
+    Attributes:
+        appraiser: The appraiser.
+        seat: The seat.
+    """
+
+    appraiser: Appraiser
+    seat: str
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """What the appraiser needs."""
+        return needs_of(self.appraiser)
+
+    @property
+    def gives(self) -> frozenset[Need]:
+        """The columns of the appraiser."""
+        return gives_of(self.appraiser)
+
+    async def appraise(self, trees: Sequence[Tree], ask: AskModels) -> Columns:
+        """The appraiser's columns, at the nodes of the whole trees."""
+        views = [seat_view(tree, self.seat) for tree in trees]
+        seen = [view for view in views if view is not None]
+        found: Columns = await self.appraiser.appraise(seen, ask) if seen else {}
+        columns: dict[str, list[dict[int, Entry]]] = {name: [] for name in found}
+        for name, entries in found.items():
+            left = iter(entries)
+            for tree, view in zip(trees, views, strict=True):
+                nodes = seat_nodes(tree, self.seat).tolist() if tree.seats else range(tree.nodes)
+                own: Mapping[int, Entry] = {} if view is None else next(left)
+                columns[name].append({int(nodes[node]): entry for node, entry in own.items()})
+        return columns

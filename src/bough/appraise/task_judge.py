@@ -1,0 +1,90 @@
+"""A judge of tasks: a model decides whether a task and its reference answer are right, before anything is learned."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from bough.appraise.appraise import Columns
+from bough.appraise.ask import AskModels, ask_votes, check_votes, question_of
+from bough.appraise.path_fields import path_fields
+from bough.appraise.prompts import LabelParser, Reader, check_places
+from bough.tree import Entry, Tree
+from bough.tree.needs import POLICY, Need, appraised, roles
+
+TASK = (
+    "A task for an agent:\n{instructions}\n{observation}\n\nIts data, with the reference answer:\n{data}\n\n"
+    "Does the reference follow from the task, is it complete, and is the task clear? Answer yes or no."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskJudge:
+    """FunRL's first stage of filtering data (arXiv 2508.05118): a model judges each task and its reference answer.
+
+    The value is the mean of the votes, 1 for yes and 0 for no, at the root of each tree; no question contains what the
+    policy wrote. A task is judged once in a run. The filter `AcceptedTasks` drops the tasks that it refuses. The
+    second stage, whether reference calls fit their schemas, is a part of `FunctionCalls`.
+
+    The paper filters its data before training, with several models. Its prompts could not be seen: these are Bough's.
+
+    Try: `bough train 'egpo(judge=judge)' --on function_calls models='{judge: StartingWeights}'`
+
+    Attributes:
+        column: Name of the column.
+        prompt: The question, with the placeholders {instructions}, {observation}, the first one, and {data}.
+        fields: The fields of the task's data that are shown, as JSON; () for all.
+        system: The system prompt.
+        read: Converts an answer to a value.
+        n: Number of votes.
+        role: The role whose model answers.
+        max_tokens: Maximum length of an answer.
+        temperature: Of the sampling.
+        deadline_s: Maximum duration of an answer, in seconds.
+    """
+
+    column: str = "task"
+    prompt: str = TASK
+    fields: tuple[str, ...] = ()
+    system: str = "You check the tasks of a data set."
+    read: Reader[float] = LabelParser(worth={"yes": 1.0, "no": 0.0})
+    n: int = 1
+    role: str = POLICY
+    max_tokens: int = 256
+    temperature: float = 1.0
+    deadline_s: float = 120.0
+
+    def __post_init__(self) -> None:
+        check_votes(self)
+        check_places("TaskJudge.prompt", self.prompt, "data")
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """A model for the role, if it is not the policy's."""
+        return roles(self.role)
+
+    @property
+    def gives(self) -> frozenset[Need]:
+        """Its column."""
+        return frozenset({appraised(self.column)})
+
+    async def appraise(self, trees: Sequence[Tree], ask: AskModels) -> Columns:
+        """The value of the task, at the root of each tree; its questions count at the first.
+
+        Raises:
+            ValueError: when the task has no field named in `fields`.
+        """
+        if not trees:
+            return {self.column: []}
+        first = trees[0]
+        entry = await ask_votes(ask, question_of(self, self._text(first)), self.read, self.n)
+        again = Entry(value=entry.value, verdict=entry.verdict, votes=entry.votes)
+        return {self.column: [{0: entry}, *({0: again} for _ in trees[1:])]}
+
+    def _text(self, tree: Tree) -> str:
+        """The question about the task of a tree."""
+        data: Mapping[str, object] = tree.task.data
+        if missing := [name for name in self.fields if name not in data]:
+            raise ValueError(f"TaskJudge.fields: got {missing[0]!r}; task {tree.task.id} has the fields {sorted(data)}")
+        shown = {name: data[name] for name in self.fields or data}
+        text = json.dumps(shown, ensure_ascii=False, default=str)
+        return self.prompt.format_map({**path_fields(tree, 0), "data": text})

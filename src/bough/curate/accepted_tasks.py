@@ -1,0 +1,56 @@
+"""The filter of tasks that a judge accepts."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bough.curate.filter import FilterResult
+from bough.tree import Credited, StageError, Verdict, groups
+from bough.tree.needs import Need, appraised
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AcceptedTasks:
+    """Keeps the groups of tasks whose value in a column of `TaskJudge` is at least `least` (FunRL, arXiv 2508.05118).
+
+    Others are dropped under "refused_task", and tasks without a readable verdict under "unjudged_task".
+
+    Attributes:
+        column: The column, with a value at the root.
+        least: Lowest value of a kept task, in (0, 1].
+    """
+
+    column: str = "task"
+    least: float = 0.5
+
+    def __post_init__(self) -> None:
+        if not 0 < self.least <= 1:
+            raise ValueError(f"AcceptedTasks.least: got {self.least}; need a number above 0, at most 1")
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """The column."""
+        return frozenset({appraised(self.column)})
+
+    def __call__(self, credited: Sequence[Credited]) -> FilterResult:
+        """Drop groups.
+
+        Raises:
+            StageError: when a tree lacks the column.
+        """
+        kept: list[Credited] = []
+        dropped = {"refused_task": 0, "unjudged_task": 0}
+        for group in groups(credited):
+            tree = group[0].tree
+            if self.column not in tree.appraisals:
+                raise StageError(
+                    f"AcceptedTasks.column: got {self.column!r} and a tree with the columns {sorted(tree.appraisals)} "
+                    f"(task {tree.task.id}); need the appraiser TaskJudge"
+                )
+            column = tree.appraisals[self.column]
+            if column.verdict[0] != Verdict.OK:
+                dropped["unjudged_task"] += 1
+            elif column.value[0] < self.least:
+                dropped["refused_task"] += 1
+            else:
+                kept.extend(group)
+        return FilterResult(trees=tuple(kept), dropped=dropped)

@@ -1,0 +1,83 @@
+"""A penalty on n-grams that an action repeats."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bough.tree import Floats, PayRange, Tree, counted, sampled_tokens, sum_to_root, token_node
+from bough.tree.endings import last_action
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repetition:
+    """Channel "repetition": HAPO's penalty (arXiv 2505.11225) on n-grams that occur earlier in the same action.
+
+    It costs `penalty` times the share of the tokens that the policy sampled on a path which are in a repeated n-gram,
+    at the last action. For n = 3 and penalty 1:
+
+        a b c a b c     abc occurs again: its last three tokens are repeated    -.5
+        a a a a         aaa occurs again, from the second token on              -.75
+        a b c a b       no n-gram occurs twice                                   0
+
+    HAPO takes it from "Demystifying long chain-of-thought" (2502.03373), and leaves it off by default. In an
+    environment of several turns n-grams are compared within one action, since turns often look alike.
+
+    Attributes:
+        n: Tokens of an n-gram, at least 1.
+        penalty: The cost of a path without any other token, >= 0.
+    """
+
+    n: int = 3
+    penalty: float = 0.5
+
+    def __post_init__(self) -> None:
+        if self.n < 1:
+            raise ValueError(f"Repetition.n: got {self.n}; need at least 1")
+        if not self.penalty >= 0:
+            raise ValueError(f"Repetition.penalty: got {self.penalty}; need 0 or more, it is subtracted")
+
+    @property
+    def pays(self) -> Mapping[str, PayRange]:
+        """Down to minus `penalty`."""
+        return {"repetition": PayRange(low=-self.penalty, high=0, per="path")}
+
+    def __call__(self, group: Sequence[Tree]) -> list[Mapping[str, Floats]]:
+        """Pays at the last action of each counted path.
+
+        Raises:
+            ValueError: when one action ends several paths.
+        """
+        return [{"repetition": self._pay(tree)} for tree in group]
+
+    def _pay(self, tree: Tree) -> Floats:
+        ends = counted(tree)
+        last = last_action(tree)[ends]
+        if len(np.unique(last)) < len(last):
+            raise ValueError(f"Repetition: got an action of task {tree.task.id} that ends several paths; need one each")
+        repeated = sum_to_root(tree, repeated_tokens(tree, self.n))[ends]
+        paid = np.zeros(tree.nodes)
+        paid[last] = 0.0 - self.penalty * repeated / np.maximum(sum_to_root(tree, sampled_tokens(tree))[ends], 1.0)
+        return paid
+
+
+def repeated_tokens(tree: Tree, n: int) -> Floats:
+    """[N] float64: the sampled tokens of each node that are in an n-gram which occurs earlier in the node.
+
+    Args:
+        tree: The tree.
+        n: Tokens of an n-gram.
+    """
+    tokens = tree.token
+    node = np.where(tree.sampled, token_node(tree), -1)
+    if len(tokens) < n:
+        return np.zeros(tree.nodes)
+    windows = np.lib.stride_tricks.sliding_window_view(tokens, n)
+    of = np.lib.stride_tricks.sliding_window_view(node, n)
+    start = np.flatnonzero((of == of[:, :1]).all(1) & (of[:, 0] >= 0))
+    _, first = np.unique(np.column_stack([of[start, 0], windows[start]]), axis=0, return_index=True)
+    again = np.delete(start, first)
+    covered = np.zeros(len(tokens), dtype=np.bool_)
+    for offset in range(n):
+        covered[again + offset] = True
+    return np.bincount(node[covered], minlength=tree.nodes).astype(np.float64)
