@@ -29,6 +29,7 @@ from bough.tree.path_score import PathScore, path_score
 from bough.tree.path_view import PathTokens, PathView, annotation_spans, annotations, join, path_view
 from bough.tree.pay_range import DeclaresPay, PayRange
 from bough.tree.pointing import Box, Pointing, pointing_in
+from bough.tree.pointings import Pointings
 from bough.tree.prune import keep_paths
 from bough.tree.records import (
     action_record,
@@ -57,6 +58,7 @@ from bough.tree.texts import (
     hint_in,
     instructions_in,
     mark_in,
+    marks_at,
     messages_in,
     needed_tokens_in,
     observation_in,
@@ -64,6 +66,7 @@ from bough.tree.texts import (
     score_in,
     step_info_in,
     text_in,
+    texts_at,
     tools_at,
     tools_in,
     written_in,
@@ -76,6 +79,8 @@ from bough.tree.walk import (
     context,
     count_path_tokens,
     counted,
+    ends_turn,
+    last_where,
     leaves,
     levels,
     path,
@@ -121,6 +126,7 @@ __all__ = [
     "PathView",
     "PayRange",
     "Pointing",
+    "Pointings",
     "Rewarded",
     "Role",
     "RolloutCounts",
@@ -157,6 +163,7 @@ __all__ = [
     "derive",
     "describe",
     "draft_columns",
+    "ends_turn",
     "exclude_leaves",
     "fail_unknown",
     "fault_in",
@@ -170,9 +177,11 @@ __all__ = [
     "join_column",
     "join_trees",
     "keep_paths",
+    "last_where",
     "leaves",
     "levels",
     "mark_in",
+    "marks_at",
     "mean_over_paths",
     "message_record",
     "messages",
@@ -209,6 +218,7 @@ __all__ = [
     "sum_to_root",
     "text_in",
     "text_start",
+    "texts_at",
     "token_advantages",
     "token_node",
     "tool_record",
