@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from bough.reward import BoxScore, RankedPoints
-from bough.tree import Box, Pointing
+from bough.tree import Box, Pointing, Pointings
 
 TARGET: Box = (400, 400, 500, 500)
 OTHER = (50, 50)
@@ -42,7 +42,8 @@ def size(reward: BoxScore, error: Callable[[int], float], seed: int) -> int:
         if half <= 0:
             return -1.0
         far = error(half)
-        return sum(reward.score(box((450 + far * x, 450 + far * y), half)) for x, y in luck) / DRAWS
+        boxes = [box((450 + far * x, 450 + far * y), half) for x, y in luck]
+        return float(reward.score(Pointings.of(*boxes)).mean())
 
     return climbed(mean, 90, 4)
 
@@ -93,7 +94,7 @@ def test_points_for_a_name_with_two_candidates(seed: int) -> None:
         ]
 
     def mean(count: int) -> float:
-        return sum(map(reward.score, answers(count))) / DRAWS if 0 < count <= len(places) else -2.0
+        return float(reward.score(Pointings.of(*answers(count))).mean()) if 0 < count <= len(places) else -2.0
 
     assert climbed(mean, 1, 1) == climbed(mean, 5, 1) == 2
     found = [sum(each.first_hit > 0 for each in answers(count)) / DRAWS for count in (1, 2)]
@@ -103,7 +104,7 @@ def test_points_for_a_name_with_two_candidates(seed: int) -> None:
 
 def test_a_point_moved_by_a_pixel_is_still_on_a_line() -> None:
     points = ((0, 0), (50, 51), (100, 100))
-    seen = Pointing(kind="click", points=points, target_kind="click", target_box=(0, 0, 9, 9))
+    seen = Pointings.of(Pointing(kind="click", points=points, target_kind="click", target_box=(0, 0, 9, 9)))
     assert RankedPoints().score(seen) > 0, "the paper's test is exact"
     assert RankedPoints(near_px=1.0).score(seen) == -1.0
     with pytest.raises(ValueError, match=r"RankedPoints.near_px: got -1"):

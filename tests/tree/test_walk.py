@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 from hypothesis import given
 from tests.trees import ACTION, EDIT, OBSERVATION, PROMPT, N, build, chains, random_tree, seeds
 
@@ -83,10 +84,16 @@ def test_chains_share_only_the_prompt() -> None:
 def test_sums_are_what_they_say(rng: np.random.Generator) -> None:
     tree = random_tree(rng)
     value = rng.integers(-5, 6, size=tree.nodes).astype(np.float64)
-    up, down = sum_to_root(tree, value), sum_of_subtree(tree, value)
     ways = [path(tree, node).tolist() for node in range(tree.nodes)]
-    assert up.tolist() == [sum(value[i] for i in way) for way in ways]
-    assert down.tolist() == [sum(value[i] for i, way in enumerate(ways) if node in way) for node in range(tree.nodes)]
+    below = [[i for i, way in enumerate(ways) if node in way] for node in range(tree.nodes)]
+    for numbers in (value, value.astype(np.int64), value > 0):
+        up, down = sum_to_root(tree, numbers), sum_of_subtree(tree, numbers)
+        assert up.tolist() == [sum(numbers[way]) for way in ways]
+        assert down.tolist() == [sum(numbers[nodes]) for nodes in below]
+    fractions = value + 0.1
+    assert sum_to_root(tree, fractions).tolist() == [sum(fractions[way]) for way in ways], "from the root down"
+    assert sum_of_subtree(tree, fractions) == pytest.approx([sum(fractions[nodes]) for nodes in below], abs=1e-12)
+    assert tree.subtree_end.tolist() == [nodes[-1] + 1 for nodes in below]
 
 
 @given(seeds())

@@ -109,7 +109,7 @@ def cosines(tasks: Sequence[TaskEmbeddings]) -> list[Floats]:
     return found
 
 
-def recalled(tasks: Sequence[Rationales]) -> list[bool]:
+def recalled(tasks: Sequence[TaskEmbeddings]) -> list[bool]:
     """For each task with paths, whether a path of its own is nearer to its query than all paths of other tasks."""
     known = [task for task in tasks if len(task.paths)]
     near = [[float((np.atleast_2d(task.query)[0] @ other.paths.T).max()) for other in known] for task in known]

@@ -3,10 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from bough.checks import check_finite
 from bough.reward.pointing_rewards import pointing_rewards
 from bough.tree import Floats, PayRange, Tree
-from bough.tree.pointing import Box, Pointing
+from bough.tree.pointings import Pointings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,9 +23,10 @@ class BoxScore:
     target. In the paper's form a miss still earns `overlap` IoU + `size` H. The default pays both on a hit only.
 
     Example:
-        >>> BoxScore().score(Pointing(kind="click", points=((150, 150),), box=(100, 100, 200, 200),
-        ...     target_kind="click", target_box=(100, 100, 200, 200), screen=(1000, 1000)))
-        1.375
+        >>> exact = Pointing(kind="click", points=((150, 150),), box=(100, 100, 200, 200), target_kind="click",
+        ...     target_box=(100, 100, 200, 200), screen=(1000, 1000))
+        >>> BoxScore().score(Pointings.of(exact)).tolist()
+        [1.375]
 
     Attributes:
         weight: Factor on the reward.
@@ -49,30 +52,32 @@ class BoxScore:
         """Pays at `ACTION` nodes."""
         return [{"box": self.weight * pointing_rewards(tree, self.score)} for tree in group]
 
-    def score(self, pointing: Pointing) -> float:
-        """The reward of one action before the weight; 0 for an action that points at nothing."""
-        target = pointing.target_box
-        if target is None or not pointing.points:
-            return 0.0
-        point = pointing.points[0]
-        box = pointing.box or (*point, *point)
-        fit = self.overlap * iou(box, target) + self.size * closeness(box, target, pointing.screen)
-        if pointing.hit:
-            return 1 + fit
-        return fit if self.as_released else 0.0
+    def score(self, pointings: Pointings) -> Floats:
+        """[M]: the rewards of actions before the weight; 0 for an action that points at nothing."""
+        point = np.tile(pointings.points[:, 0], 2)
+        box = np.where(np.isnan(pointings.box), point, pointings.box)
+        fit = self.overlap * iou(box, pointings.target_box) + self.size * closeness(
+            box, pointings.target_box, pointings.screen
+        )
+        hit, points_at = pointings.hit, pointings.has_target & (pointings.count > 0)
+        return np.where(points_at & (hit | self.as_released), hit + fit, 0.0)
 
 
-def iou(box: Box, other: Box) -> float:
-    """Intersection over union of the areas of two boxes, in [0, 1]; 0 for a box without extent."""
-    across = min(box[2], other[2]) - max(box[0], other[0])
-    down = min(box[3], other[3]) - max(box[1], other[1])
-    if across <= 0 or down <= 0:
-        return 0.0
-    areas = [(each[2] - each[0]) * (each[3] - each[1]) for each in (box, other)]
-    return across * down / (sum(areas) - across * down)
+def iou(box: Floats, other: Floats) -> Floats:
+    """[M]: intersection over union of the areas of boxes [M, 4], in [0, 1]; 0 for a box without extent."""
+    sides = np.minimum(box[:, 2:], other[:, 2:]) - np.maximum(box[:, :2], other[:, :2])
+    meet = (sides > 0).all(axis=1)
+    shared = np.where(meet, sides.prod(axis=1), 0.0)
+    areas = (box[:, 2:] - box[:, :2]).prod(axis=1) + (other[:, 2:] - other[:, :2]).prod(axis=1)
+    return shared / np.where(meet, areas - shared, 1.0)
 
 
-def closeness(box: Box, other: Box, screen: tuple[int, int]) -> float:
-    """Harmonic mean of 1 - |difference| / side over the four borders, in [0, 1]; 0 where a border is a side away."""
-    shares = [1 - abs(box[side] - other[side]) / screen[side % 2] for side in range(4)]
-    return 4 / sum(1 / share for share in shares) if min(shares) > 0 else 0.0
+def closeness(box: Floats, other: Floats, screen: Floats) -> Floats:
+    """[M]: harmonic mean of 1 - |difference| / side of the screen [M, 2] over the four borders of boxes [M, 4].
+
+    It is in [0, 1]; 0 where a border is a side away.
+    """
+    shares = 1 - np.abs(box - other) / np.tile(screen, 2)
+    near = (shares > 0).all(axis=1)
+    left, top, right, bottom = 1 / np.where(near, shares.T, 1.0)
+    return np.where(near, 4 / (left + top + right + bottom), 0.0)

@@ -4,11 +4,12 @@ import math
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bough.tree import Floats, Ints, Kind, PayRange, Source, Tree, counted, sum_to_root, text_in
+from bough.tree import Floats, Ints, Kind, PayRange, Source, Tree, counted, last_where, sum_to_root, texts_at
 from bough.tree.endings import pay_places
 
 DIMENSIONS = 512
@@ -86,7 +87,8 @@ def _vectors(texts: Sequence[str]) -> Floats:
         for begin in range(max(1, len(texts[number]) - 2)):
             group = texts[number][begin : begin + 3].encode(errors="surrogatepass")
             counts[number, zlib.crc32(group) % DIMENSIONS] += 1.0
-    return counts / np.linalg.norm(counts, axis=1, keepdims=True)
+    counts /= np.sqrt(np.einsum("ij,ij->i", counts, counts))[:, None]
+    return counts
 
 
 def _tables() -> list[NDArray[np.int64]]:
@@ -102,19 +104,22 @@ _TABLES = _tables()
 
 def _texts(tree: Tree, leaves: Ints) -> list[str]:
     """The agent's own actions on the path to each leaf, one below the other."""
-    parent: list[int] = tree.parent.tolist()
-    written = (tree.kind == Kind.ACTION) & (tree.source != Source.REPLAYED)
-    action_texts: list[str | None] = [
-        (text_in(info) or "") if own else None for info, own in zip(tree.info, written.tolist(), strict=True)
-    ]
-    texts = list[str]()
-    ends: list[int] = leaves.tolist()
-    for leaf in ends:
-        node, found = leaf, list[str]()
-        while node >= 0:
-            text = action_texts[node]
-            if text is not None:
-                found.append(text)
-            node = parent[node]
-        texts.append("\n".join(reversed(found)))
-    return texts
+    own = (tree.kind == Kind.ACTION) & (tree.source != Source.REPLAYED)
+    node = np.flatnonzero(own)
+    texts, row = texts_at(tree, node), np.arange(len(node))
+    rows = np.full(tree.nodes, -1)
+    rows[node] = row
+    newest = rows[last_where(tree, own)]
+    # Actions that follow each other without a branch are neighbours among `texts`: a path is a few slices of it.
+    above = newest[tree.parent[node]]
+    first: list[int] = np.maximum.accumulate(np.where(above != row - 1, row, 0)).tolist()
+    before: list[int] = above.tolist()
+    ends: list[int] = newest[leaves].tolist()
+    joined = list[str]()
+    for end in ends:
+        slices, last = list[list[str]](), end
+        while last >= 0:
+            slices.append(texts[first[last] : last + 1])
+            last = before[first[last]]
+        joined.append("\n".join(chain.from_iterable(reversed(slices))))
+    return joined

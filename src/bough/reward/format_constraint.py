@@ -7,7 +7,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from bough.checks import check_finite
-from bough.tree import Floats, Kind, PayRange, Tree, counted, path, text_in
+from bough.tree import (
+    Bools,
+    Floats,
+    Ints,
+    Kind,
+    PayRange,
+    Tree,
+    counted,
+    sum_to_root,
+    texts_at,
+    turn_start,
+    turns,
+)
+from bough.tree.endings import last_action
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,26 +73,41 @@ class FormatConstraint:
         return [{"format_constraint": self.weight * self._pay(tree)} for tree in group]
 
     def _pay(self, tree: Tree) -> Floats:
-        paid = np.zeros(tree.nodes)
-        for leaf in counted(tree).tolist():
-            paid[leaf] = float(self._fits(tree, leaf))
+        ends, paid = counted(tree), np.zeros(tree.nodes)
+        steps = turns(tree)[ends]
+        fits = steps >= self.least_steps
+        if self.most_steps is not None:
+            fits &= steps <= self.most_steps
+        if self.step_tokens is not None:
+            fits &= sum_to_root(tree, _turn_tokens(tree) > self.step_tokens)[ends] == 0
+        if self.answer:
+            fits &= self._answered_once(tree)[ends]
+        paid[ends] = fits
         return paid
 
-    def _fits(self, tree: Tree, leaf: int) -> bool:
-        turns: list[tuple[str, int]] = []
-        tokens, inside = 0, False
-        for node in map(int, path(tree, leaf)):
-            if tree.kind[node] != Kind.ACTION:
-                inside = False
-                continue
-            tokens = len(tree.tokens_of(node)) + (tokens if inside else 0)
-            turns[len(turns) - inside :] = [(text_in(tree.info[node]) or "", tokens)]
-            inside = True
-        if not self.least_steps <= len(turns) <= (self.most_steps or len(turns)):
-            return False
-        if self.step_tokens is not None and any(count > self.step_tokens for _, count in turns):
-            return False
-        texts = [text.strip() for text, _ in turns]
-        ends = [found.end() for found in re.finditer(self.answer, texts[-1])] if self.answer else []
-        earlier = any(re.search(self.answer, text) for text in texts[:-1])
-        return not self.answer or (len(ends) == 1 and ends[0] == len(texts[-1]) and not earlier)
+    def _answered_once(self, tree: Tree) -> Bools:
+        """[N] bool: whether the turns of the path to each node have one answer, at the end of the last turn."""
+        answers, last = np.zeros(tree.nodes, dtype=np.bool_), np.zeros(tree.nodes, dtype=np.bool_)
+        pattern = re.compile(self.answer)
+        acts = tree.kind == Kind.ACTION
+        node = np.flatnonzero(acts)
+        texts = [text.strip() for text in texts_at(tree, node)]
+        answers[node] = [pattern.search(text) is not None for text in texts]
+        last[node] = [
+            answer and [found.end() for found in pattern.finditer(text)] == [len(text)]
+            for text, answer in zip(texts, answers[node].tolist(), strict=True)
+        ]
+        # A turn is over where the next node is no action.
+        over = acts[tree.parent] & ~acts
+        over[0] = False
+        earlier = sum_to_root(tree, over & answers[tree.parent])
+        final = last_action(tree)
+        return last[final] & (earlier == np.where(acts, 0, 1))
+
+
+def _turn_tokens(tree: Tree) -> Ints:
+    """[N] int64: at an `ACTION` node the tokens of its turn so far, the node included; 0 at any other node."""
+    acts = tree.kind == Kind.ACTION
+    written = np.diff(tree.span) * acts
+    total, start = sum_to_root(tree, written), turn_start(tree)
+    return (acts * (total - total[start] + written[start])).astype(np.int64)

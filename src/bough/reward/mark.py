@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bough.checks import check_finite
-from bough.tree import Floats, Kind, PayRange, Tree, mark_in
+from bough.tree import Floats, Kind, PayRange, Tree, marks_at
 from bough.tree.needs import Need, annotation
 
 
@@ -42,9 +42,7 @@ class MarkReward:
         return [{self.mark: self._pay(tree)} for tree in group]
 
     def _pay(self, tree: Tree) -> Floats:
-        paid = np.zeros(tree.nodes)
-        for node in np.flatnonzero(tree.kind == Kind.ACTION).tolist():
-            found = mark_in(tree.info[node], self.mark)
-            if isinstance(found, int | float):
-                paid[node] = self.weight * found
+        paid, node = np.zeros(tree.nodes), np.flatnonzero(tree.kind == Kind.ACTION)
+        marks = marks_at(tree, node, self.mark)
+        paid[node] = [self.weight * found if isinstance(found, int | float) else 0.0 for found in marks]
         return paid

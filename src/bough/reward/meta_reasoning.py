@@ -10,18 +10,24 @@ from bough.checks import check_choices, check_finite
 from bough.tree import (
     Bools,
     Floats,
+    Ints,
     PayRange,
     Ternary,
     Tree,
     counted,
     ends_turn,
-    mark_in,
+    last_where,
+    marks_at,
     paths_through,
     sum_of_subtree,
-    text_in,
+    texts_at,
 )
 from bough.tree.endings import solved
 from bough.tree.needs import STATE_KEYS, Need, annotation
+from bough.tree.repeats import repeated
+
+PAID = {"planning": 1, "explore": 2, "reflection": 3}
+"""The kinds of thought that are paid, by name; 0 stands for any other."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,35 +80,43 @@ class MetaReasoning:
         return [{"meta_reasoning": self.weight * self._pay(tree)} for tree in group]
 
     def _pay(self, tree: Tree) -> Floats:
-        succeeds, ends, fresh = _share_solved(tree), ends_turn(tree), _new_states(tree)
         paid = np.zeros(tree.nodes)
-        # By node: the last turn's action and whether it was valid, and the actions of the valid turns so far.
-        last: list[tuple[str, bool] | None] = [None] * tree.nodes
-        used: list[frozenset[str]] = [frozenset()] * tree.nodes
-        for node in range(1, tree.nodes):
-            parent = int(tree.parent[node])
-            last[node], used[node] = last[parent], used[parent]
-            if not ends[node]:
-                continue
-            action, valid = text_in(tree.info[node]) or "", tree.valid[node] != Ternary.NO
-            thought = mark_in(tree.info[node], self.mark) if valid and tree.well_formed[node] != Ternary.NO else ""
-            if thought == "planning":
-                paid[node] = succeeds[node]
-            elif thought == "explore" and self.novelty == "action":
-                paid[node] = action not in used[parent]
-            elif thought == "explore":
-                paid[np.flatnonzero((tree.parent == node) & fresh)] = 1.0
-            elif thought == "reflection":
-                before = last[parent]
-                paid[node] = before is not None and not before[1] and before[0] != action
-            last[node] = (action, valid)
-            used[node] = used[parent] | {action} if valid else used[parent]
+        node = np.flatnonzero(ends_turn(tree))
+        action = _numbers(texts_at(tree, node))
+        valid = tree.valid[node] != Ternary.NO
+        marks = marks_at(tree, node, self.mark)
+        thought = np.asarray([PAID.get(mark, 0) if isinstance(mark, str) else 0 for mark in marks], dtype=np.int8)
+        thought *= valid & (tree.well_formed[node] != Ternary.NO)
+        planning, explore = thought == PAID["planning"], thought == PAID["explore"]
+        paid[node[planning]] = _share_solved(tree)[node[planning]]
+        if self.novelty == "action":
+            old = np.zeros(len(node), dtype=np.bool_)
+            old[valid] = repeated(tree, node[valid], action[valid])
+            paid[node[explore & ~old]] = 1.0
+        else:
+            paid[np.isin(tree.parent, node[explore]) & _new_states(tree)] = 1.0
+        before = _turn_before(tree, node)
+        corrected = (before >= 0) & ~valid[before] & (action[before] != action)
+        paid[node[(thought == PAID["reflection"]) & corrected]] = 1.0
         return paid
+
+
+def _numbers(texts: Sequence[str]) -> Ints:
+    """[n] int64: a number for each text, the same for equal texts."""
+    numbers = {text: number for number, text in enumerate(dict.fromkeys(texts))}
+    return np.fromiter(map(numbers.__getitem__, texts), dtype=np.int64, count=len(texts))
+
+
+def _turn_before(tree: Tree, node: Ints) -> Ints:
+    """[M] int64: for each turn that ends at `node` [M], ascending, the place of the turn before it; -1 for none."""
+    place = np.full(tree.nodes, -1)
+    place[node] = np.arange(len(node))
+    return place[last_where(tree, place >= 0)[tree.parent[node]]]
 
 
 def _share_solved(tree: Tree) -> Floats:
     """[N] float64: the share of the counted paths through a node that succeed; 0 without any."""
-    won = np.zeros(tree.nodes)
+    won = np.zeros(tree.nodes, dtype=np.bool_)
     ends = counted(tree)
     won[ends] = solved(tree)[ends]
     return sum_of_subtree(tree, won) / np.maximum(paths_through(tree), 1)
@@ -110,9 +124,7 @@ def _share_solved(tree: Tree) -> Floats:
 
 def _new_states(tree: Tree) -> Bools:
     """[N] bool: whether each node has a state key that no node above it has."""
-    fresh, seen = np.zeros(tree.nodes, dtype=np.bool_), [frozenset[int]()] * tree.nodes
-    for node, key in enumerate(tree.state_key.tolist()):
-        above = seen[int(tree.parent[node])] if node else frozenset[int]()
-        fresh[node] = key != 0 and key not in above
-        seen[node] = above | {key} if fresh[node] else above
+    known = np.flatnonzero(tree.state_key)
+    fresh = tree.state_key != 0
+    fresh[known] = ~repeated(tree, known, tree.state_key[known])
     return fresh

@@ -3,10 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from bough.checks import check_finite
 from bough.reward.pointing_rewards import pointing_rewards
 from bough.tree import Floats, PayRange, Tree
-from bough.tree.pointing import Pointing
+from bough.tree.pointings import Pointings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,8 +27,8 @@ class PointInBox:
 
     Example:
         >>> on_target = Pointing(kind="click", points=((5, 5),), target_kind="click", target_box=(0, 0, 9, 9))
-        >>> PointInBox().score(on_target)
-        1.0
+        >>> PointInBox().score(Pointings.of(on_target)).tolist()
+        [1.0]
 
     Attributes:
         weight: Factor on the reward.
@@ -48,9 +50,9 @@ class PointInBox:
         """Pays at `ACTION` nodes."""
         return [{"grounding": self.weight * pointing_rewards(tree, self.score)} for tree in group]
 
-    def score(self, pointing: Pointing) -> float:
-        """The reward of one action, in [0, 1]."""
-        if self.clicks_only and pointing.target_box is None:
-            return 0.0
-        right_kind = pointing.kind == pointing.target_kind
-        return (right_kind + (right_kind and (pointing.target_box is None or pointing.hit))) / 2
+    def score(self, pointings: Pointings) -> Floats:
+        """[M]: the rewards of actions before the weight, in [0, 1]."""
+        right_kind = pointings.kind == pointings.target_kind
+        right_place = right_kind & (pointings.hit | ~pointings.has_target)
+        paid = (right_kind.astype(np.float64) + right_place) / 2
+        return np.where(pointings.has_target, paid, 0.0) if self.clicks_only else paid

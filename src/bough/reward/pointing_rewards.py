@@ -1,34 +1,41 @@
 """The reward of each action for the point that it chose."""
 
 from collections.abc import Callable
-from typing import TypeAlias
 
 import numpy as np
 
-from bough.tree import Floats, Kind, Tree
-from bough.tree.pointing import Box, Pointing, pointing_in
-
-Target: TypeAlias = tuple[str, str, Box | None]
-"""Kind of the correct action, its element, and the element's box."""
+from bough.tree import Floats, Kind, StageError, Tree, describe, is_column
+from bough.tree.pointings import Pointings
+from bough.tree.repeats import largest_above
 
 
-def pointing_rewards(tree: Tree, score: Callable[[Pointing], float]) -> Floats:
-    """Returns [nodes], the score of each action at its last node; 0 where no correct action is known.
+def pointing_rewards(tree: Tree, score: Callable[[Pointings], Floats]) -> Floats:
+    """[N] float64: the score of each action at its last node; 0 where no correct action is known.
 
     A path pays for a target once: a later score for the same target counts by what it exceeds the best one before.
     Otherwise a policy could leave a target and return to it for ever. Negative scores count each time.
+
+    Args:
+        tree: The tree.
+        score: Computes the scores [M] of the M pointings of a tree.
+
+    Raises:
+        StageError: when a record of a pointing cannot be read, or `score` returns something else than [M] numbers.
     """
-    paid = np.zeros(tree.nodes, dtype=np.float64)
-    best: list[dict[Target, float]] = []
-    for node, info in enumerate(tree.info):
-        parent = int(tree.parent[node])
-        before = best[parent] if parent >= 0 else {}
-        best.append(before)
-        pointing = pointing_in(info)
-        if pointing is None or not pointing.target_kind or tree.kind[parent] != Kind.ACTION:
-            continue
-        target = (pointing.target_kind, pointing.target, pointing.target_box)
-        found, most = score(pointing), before.get(target, 0.0)
-        paid[parent] = found if found < 0 else max(0.0, found - most)
-        best[node] = {**before, target: max(found, most)}
+    pointings = tree.pointings
+    if pointings.problem:
+        raise StageError(
+            f"Step.info['pointing'] of task {tree.task.id}: got {pointings.problem}; need `Pointing.record()`"
+        )
+    scores = score(pointings)
+    if not is_column(scores, len(pointings.node)):
+        raise StageError(
+            f"{score}: got {describe(scores)}; need an array of {len(pointings.node)} numbers, one a pointing"
+        )
+    paid = np.zeros(tree.nodes)
+    action = tree.parent[pointings.node]
+    known = np.flatnonzero((pointings.target_kind != "") & (action >= 0) & (tree.kind[action] == Kind.ACTION))
+    found = scores[known]
+    before = largest_above(tree, pointings.node[known], pointings.target[known], found)
+    paid[action[known]] = np.where(found < 0, found, np.maximum(0.0, found - before))
     return paid

@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import hypot, sqrt
+
+import numpy as np
 
 from bough.checks import check_finite
 from bough.reward.pointing_rewards import pointing_rewards
-from bough.tree import Floats, PayRange, Tree
-from bough.tree.pointing import Point, Pointing
+from bough.tree import Bools, Floats, PayRange, Tree
+from bough.tree.pointings import Pointings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,8 +23,8 @@ class RankedPoints:
 
     Example:
         >>> two = Pointing(kind="click", points=((50, 50), (5, 5)), target_kind="click", target_box=(0, 0, 9, 9))
-        >>> RankedPoints().score(two)
-        0.5
+        >>> RankedPoints().score(Pointings.of(two)).tolist()
+        [0.5]
 
     Attributes:
         weight: Factor on the reward.
@@ -50,20 +51,20 @@ class RankedPoints:
         """Pays at `ACTION` nodes."""
         return [{"points": self.weight * pointing_rewards(tree, self.score)} for tree in group]
 
-    def score(self, pointing: Pointing) -> float:
-        """The reward of one action before the weight."""
-        if pointing.target_box is None:
-            return 0.0
-        points = pointing.points
-        if not points or (len(points) > 2 and on_a_line(points, self.near_px)):
-            return -1.0
-        first = pointing.first_hit
-        return self.format_point + (1 / sqrt(len(points) * first) if first else -1 / len(points))
+    def score(self, pointings: Pointings) -> Floats:
+        """[M]: the rewards of actions before the weight."""
+        count, first_hit = np.maximum(pointings.count, 1), pointings.first_hit
+        ranked = np.where(first_hit > 0, 1 / np.sqrt(count * np.maximum(first_hit, 1)), -1 / count)
+        refused = (pointings.count == 0) | ((pointings.count > 2) & on_a_line(pointings.points, self.near_px))
+        return np.where(pointings.has_target, np.where(refused, -1.0, self.format_point + ranked), 0.0)
 
 
-def on_a_line(points: Sequence[Point], near: float = 0.0) -> bool:
-    """Whether all points are at most `near` away from the line through the first point and the one farthest from it."""
-    left, top = points[0]
-    ways = [(x - left, y - top) for x, y in points]
-    right, down = max(ways, key=lambda way: way[0] ** 2 + way[1] ** 2)
-    return all(abs(x * down - y * right) <= near * hypot(right, down) for x, y in ways)
+def on_a_line(points: Floats, near: float = 0.0) -> Bools:
+    """[M]: whether all `points` [M, most, 2] are at most `near` from a line.
+
+    The line is through an action's first point and the one farthest from it.
+    """
+    x, y = np.moveaxis(points - points[:, :1], -1, 0)
+    farthest = np.argmax(x**2 + y**2, axis=1)[:, None]
+    right, down = np.take_along_axis(x, farthest, axis=1), np.take_along_axis(y, farthest, axis=1)
+    return (np.abs(x * down - y * right) <= near * np.hypot(right, down)).all(axis=1)

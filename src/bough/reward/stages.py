@@ -7,7 +7,20 @@ from typing import Protocol, cast, runtime_checkable
 import numpy as np
 
 from bough.reward.bleu import bleu
-from bough.tree import Floats, Kind, StageError, Ternary, Tree, Verdict, calls_in, counted, ends_turn, path, text_in
+from bough.tree import (
+    Bools,
+    Floats,
+    Kind,
+    StageError,
+    Ternary,
+    Tree,
+    Verdict,
+    calls_in,
+    counted,
+    ends_turn,
+    sum_to_root,
+    text_in,
+)
 from bough.tree.endings import last_action, solved
 from bough.tree.needs import Need, appraised
 
@@ -46,7 +59,7 @@ class CalledTool:
     def __call__(self, tree: Tree) -> Floats:
         """[P]."""
         calls = np.asarray([bool(calls_in(info)) for info in tree.info])
-        return np.asarray([float(calls[path(tree, leaf)].any()) for leaf in counted(tree).tolist()])
+        return (sum_to_root(tree, calls)[counted(tree)] > 0).astype(np.float64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,11 +157,9 @@ def _texts(found: object) -> list[str]:
     return [str(found)]
 
 
-def _share(tree: Tree, good: np.ndarray) -> Floats:
+def _share(tree: Tree, good: Bools) -> Floats:
     """[P]: the share of the actions of each counted path that are good; 0 for a path without actions."""
-    last, shares = ends_turn(tree), list[float]()
-    for leaf in counted(tree).tolist():
-        nodes = path(tree, leaf)
-        acts = nodes[last[nodes]]
-        shares.append(float(good[acts].mean()) if len(acts) else 0.0)
-    return np.asarray(shares)
+    # The columns of an action of several pieces are at its last one.
+    acts, ends = ends_turn(tree), counted(tree)
+    count = sum_to_root(tree, acts)[ends]
+    return sum_to_root(tree, acts & good)[ends] / np.maximum(count, 1)

@@ -30,6 +30,7 @@ from bough.tree.path_score import PathScore, path_score
 from bough.tree.path_view import PathTokens, PathView, annotation_spans, annotations, join, path_view
 from bough.tree.pay_range import DeclaresPay, PayRange
 from bough.tree.pointing import Box, Pointing, pointing_in
+from bough.tree.pointings import Pointings
 from bough.tree.prune import keep_paths
 from bough.tree.records import (
     action_record,
@@ -59,6 +60,7 @@ from bough.tree.texts import (
     hint_in,
     instructions_in,
     mark_in,
+    marks_at,
     messages_in,
     needed_tokens_in,
     observation_in,
@@ -66,6 +68,7 @@ from bough.tree.texts import (
     score_in,
     step_info_in,
     text_in,
+    texts_at,
     tools_at,
     tools_in,
     written_in,
@@ -79,6 +82,7 @@ from bough.tree.walk import (
     count_path_tokens,
     counted,
     ends_turn,
+    last_where,
     leaves,
     levels,
     path,
@@ -124,6 +128,7 @@ __all__ = [
     "PathView",
     "PayRange",
     "Pointing",
+    "Pointings",
     "Rewarded",
     "Role",
     "RolloutCounts",
@@ -175,9 +180,11 @@ __all__ = [
     "join_trees",
     "json_column",
     "keep_paths",
+    "last_where",
     "leaves",
     "levels",
     "mark_in",
+    "marks_at",
     "mean_over_paths",
     "message_record",
     "messages",
@@ -217,6 +224,7 @@ __all__ = [
     "sum_to_root",
     "text_in",
     "text_start",
+    "texts_at",
     "token_advantages",
     "token_node",
     "tool_record",

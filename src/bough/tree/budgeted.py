@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from bough.tree.tree import Floats, Info, Tree
+from bough.tree.walk import last_where
 
 BUDGET = "budget"
 """The key of a budget in the info of the node that shows it."""
@@ -18,11 +19,9 @@ def budget_in(info: Info) -> int | None:
 
 def path_budgets(tree: Tree) -> Floats:
     """[N] float64: the newest budget that the path to each node shows, in tokens; nan without any."""
-    found, parent = [math.nan] * tree.nodes, tree.parent.tolist()
-    for node, info in enumerate(tree.info):
-        own = budget_in(info)
-        found[node] = float(own) if own is not None else found[parent[node]] if node else math.nan
-    return np.asarray(found)
+    shown = [info.get(BUDGET) for info in tree.info]
+    own = np.asarray([found if isinstance(found, int) else math.nan for found in shown], dtype=np.float64)
+    return own[last_where(tree, ~np.isnan(own))]
 
 
 def allowance(tokens: Floats, longest_tokens: int, scale: float) -> Floats:

@@ -86,7 +86,9 @@ def cut_tree(columns: Mapping[str, NDArray[Any]], at: int, record: Mapping[str, 
     """Returns tree `at` of `join_trees`, with the result of its `tree_record`."""
     first, last = (int(node) for node in columns["first_node"][at : at + 2])
     span = columns["span"][first : last + 1]
-    of_tree = {name: columns[name][rows_of(columns, name, at)] for name in DTYPES} | {"span": span - span[0]}
+    of_tree: dict[str, Any] = {name: columns[name][rows_of(columns, name, at)] for name in DTYPES} | {
+        "span": span - span[0]
+    }
     return Tree(
         task=Task.read(record["task"]),
         counts=RolloutCounts(**record["counts"]),

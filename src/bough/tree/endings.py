@@ -4,7 +4,7 @@ import numpy as np
 
 from bough.tree.marks import Kind, Ternary
 from bough.tree.tree import Bools, Ints, Tree
-from bough.tree.walk import leaves, sum_of_subtree
+from bough.tree.walk import last_where, leaves, sum_of_subtree
 
 
 def solved(tree: Tree) -> Bools:
@@ -16,11 +16,7 @@ def solved(tree: Tree) -> Bools:
 
 def last_action(tree: Tree) -> Ints:
     """[N] int64: the last `ACTION` on the path to each node, the node included; the root where there is none."""
-    last, parent = [0] * tree.nodes, tree.parent.tolist()
-    acts = (tree.kind == Kind.ACTION).tolist()
-    for node in range(1, tree.nodes):
-        last[node] = node if acts[node] else last[parent[node]]
-    return np.asarray(last, dtype=np.int64)
+    return last_where(tree, tree.kind == Kind.ACTION)
 
 
 def pay_places(tree: Tree, ends: Ints) -> Ints:

@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
-from bough.tree.tree import Info
-
 Box: TypeAlias = tuple[int, int, int, int]
 """(left, top, right, bottom) in pixels, borders included."""
 
@@ -74,7 +72,7 @@ def centre(box: Box) -> Point:
     return (box[0] + box[2]) // 2, (box[1] + box[3]) // 2
 
 
-def pointing_in(info: Info) -> Pointing | None:
+def pointing_in(info: Mapping[str, object]) -> Pointing | None:
     """The `Pointing` of the action before a node, from its `info`; None where the environment has none."""
     env = info.get("env")
     found = cast("Mapping[str, object]", env).get("pointing") if isinstance(env, Mapping) else None

@@ -6,13 +6,24 @@ from typing import Any, cast
 
 from bough.tree.message import Action, AgentAction, BadCall, Message, Observation, Tool, ToolCall
 from bough.tree.records import call_record, message_record, read_call, read_message, read_tool, tool_record
-from bough.tree.tree import Info, Tree
+from bough.tree.tree import Info, Ints, Tree
 
 
 def text_in(info: Info) -> str | None:
     """Returns the text of a node: the observation, or the parsed action at its last piece; None without one."""
     text = info.get("text")
     return text if isinstance(text, str) else None
+
+
+def texts_at(tree: Tree, nodes: Ints) -> list[str]:
+    """Returns the text of each of some nodes [M]; "" for a node without one. Faster than `text_in` for many nodes."""
+    return [text if isinstance(text, str) else "" for text in marks_at(tree, nodes, "text")]
+
+
+def marks_at(tree: Tree, nodes: Ints, name: str) -> list[object]:
+    """Returns the annotation `name` of each of some nodes [M]; None without one. Faster than `mark_in`."""
+    info, places = tree.info, cast("list[int]", nodes.tolist())
+    return [info[node].get(name) for node in places]
 
 
 def instructions_in(info: Info) -> str:

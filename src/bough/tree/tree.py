@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from bough.tree.appraisal import Appraisal
 from bough.tree.counts import RolloutCounts
 from bough.tree.marks import Kind, Outcome, Source
+from bough.tree.pointings import NO_POINTINGS, Pointings, read_pointings
 from bough.tree.seat import Seat, check_seats
 from bough.tree.task import Task
 
@@ -94,6 +95,8 @@ class Tree:
         appraisals: The columns of appraisers, by name; empty in a run without any.
         seats: The seats of an episode with several agents, whose contexts are separate texts: the context of a node has
             the nodes of its own seat. Everything from rewards to batches works on one seat's view (`seat_view`).
+        pointings: The points and targets in `info`, as columns; read whenever a tree is made with another `info`.
+        subtree_end: [N] int64, the node after the last descendant of each node; computed from `parent`.
 
     `success`, `valid`, `well_formed`, `cut_off`, `value`, `rating` and `visits` of an action of several pieces are at
     its last node.
@@ -130,6 +133,8 @@ class Tree:
     replayed: bool = False
     appraisals: Mapping[str, Appraisal] = field(default_factory=dict[str, Appraisal])
     seats: tuple[Seat, ...] = ()
+    pointings: Pointings = field(default=NO_POINTINGS, repr=False)
+    subtree_end: Ints = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         nodes, tokens = len(self.parent), len(self.token)
@@ -147,6 +152,8 @@ class Tree:
         self._check_shape()
         self._check_marks()
         check_seats(self.seats, self.seat)
+        if self.pointings.info is not self.info:
+            object.__setattr__(self, "pointings", read_pointings(self.info))
 
     def _check_shape(self) -> None:
         nodes = len(self.parent)
@@ -158,15 +165,18 @@ class Tree:
         if self.span[0] != 0 or self.span[-1] != len(self.token) or np.any(np.diff(self.span) < 0):
             raise ValueError("Tree.span: got offsets that do not cover the tokens; need 0 <= ... <= T, ascending")
         walk: list[int] = []  # from the root to the node before
+        end = [nodes] * nodes
         for node, parent in enumerate(self.parent.tolist()):
             while walk and walk[-1] != parent:
-                walk.pop()
+                end[walk.pop()] = node
             if node and not walk:
                 raise ValueError(
                     f"Tree.parent: got node {node} with parent {parent}, whose subtree had already ended; need "
                     "depth-first pre-order, every node followed by all its descendants"
                 )
             walk.append(node)
+        object.__setattr__(self, "subtree_end", np.asarray(end, dtype=np.int64))
+        self.subtree_end.setflags(write=False)
 
     def _check_marks(self) -> None:
         sampled = np.repeat((self.kind == Kind.ACTION) & (self.source == Source.SAMPLED), np.diff(self.span))

@@ -31,27 +31,47 @@ def path(tree: Tree, node: int) -> Ints:
 
 def levels(tree: Tree) -> Iterator[Ints]:
     """Yields the nodes by depth, root first, each level ascending: for recursions over whole levels."""
-    depth, parent = [0] * tree.nodes, tree.parent.tolist()
-    for node in range(1, tree.nodes):
-        depth[node] = depth[parent[node]] + 1
+    depth = sum_to_root(tree, np.ones(tree.nodes, dtype=np.int64)).astype(np.int64) - 1
     order = np.argsort(depth, kind="stable")
     yield from np.split(order, np.cumsum(np.bincount(depth))[:-1])
 
 
-# Parents come before children, so one pass in node order propagates from parents, one in reverse from children.
-# Trees are narrow and deep: passes over lists are faster than array operations on many small levels.
+def last_where(tree: Tree, wanted: Bools) -> Ints:
+    """[N] int64: the last node with `wanted` [N] on the path to each node, itself included; the root without any."""
+    last = np.where(wanted, np.arange(tree.nodes), tree.parent)
+    last[0] = 0
+    # Each round doubles the distance that `last` has searched.
+    while np.any((further := last[last]) != last):
+        last = further
+    return last
 
 
-def sum_to_root(tree: Tree, value: Floats) -> Floats:
-    """[N] float64: the sum of `value` [N] over each node and all its ancestors."""
+# Where the order of a sum matters, nodes are added one by one: parents come before children, so one pass in node order
+# propagates from parents, one in reverse from children. Other sums are differences of cumulative sums: a subtree is a
+# slice of the nodes.
+
+
+def _exact(value: Floats | Ints | Bools) -> bool:
+    """Whether sums of `value` have no rounding errors, so that they do not depend on the order."""
+    return value.dtype.kind != "f" or bool(np.all(value == np.rint(value)) and np.abs(value).sum() < 2**53)
+
+
+def sum_to_root(tree: Tree, value: Floats | Ints | Bools) -> Floats:
+    """[N] float64: the sum of `value` [N] over each node and all its ancestors. Faster for whole numbers."""
+    if _exact(value):
+        ended = np.bincount(tree.subtree_end, value, minlength=tree.nodes + 1)[: tree.nodes]
+        return np.cumsum(value - ended, dtype=np.float64)
     total, parent = np.asarray(value, dtype=np.float64).tolist(), tree.parent.tolist()
     for node in range(1, tree.nodes):
         total[node] += total[parent[node]]
     return np.asarray(total, dtype=np.float64)
 
 
-def sum_of_subtree(tree: Tree, value: Floats) -> Floats:
-    """[N] float64: the sum of `value` [N] over each node and all its descendants."""
+def sum_of_subtree(tree: Tree, value: Floats | Ints | Bools) -> Floats:
+    """[N] float64: the sum of `value` [N] over each node and all its descendants. Faster for whole numbers."""
+    if _exact(value):
+        before = np.concatenate([[0.0], np.cumsum(value, dtype=np.float64)])
+        return before[tree.subtree_end] - before[:-1]
     total, parent = np.asarray(value, dtype=np.float64).tolist(), tree.parent.tolist()
     for node in range(tree.nodes - 1, 0, -1):
         total[parent[node]] += total[node]
@@ -65,8 +85,8 @@ def sum_at(index: Ints, value: Floats, count: int) -> Floats:
 
 def paths_through(tree: Tree) -> Ints:
     """[N] int64: number of counted paths through each node."""
-    ends = np.zeros(tree.nodes, dtype=np.float64)
-    ends[counted(tree)] = 1.0
+    ends = np.zeros(tree.nodes, dtype=np.bool_)
+    ends[counted(tree)] = True
     return sum_of_subtree(tree, ends).astype(np.int64)
 
 
@@ -90,24 +110,17 @@ def ends_turn(tree: Tree) -> Bools:
 
 def turns(tree: Tree) -> Ints:
     """[N] int64: the number of turns from the root to each node, the node included."""
-    return sum_to_root(tree, begins_turn(tree).astype(np.float64)).astype(np.int64)
+    return sum_to_root(tree, begins_turn(tree)).astype(np.int64)
 
 
 def turn_start(tree: Tree) -> Ints:
     """[N] int64: for an `ACTION` node the first node of its turn; for any other node itself."""
-    start, parent = list(range(tree.nodes)), tree.parent.tolist()
-    for node in np.flatnonzero((tree.kind == Kind.ACTION) & ~begins_turn(tree)).tolist():
-        start[node] = start[parent[node]]
-    return np.asarray(start, dtype=np.int64)
+    return last_where(tree, (tree.kind != Kind.ACTION) | begins_turn(tree))
 
 
 def text_start(tree: Tree) -> Ints:
     """[N] int64: the first node of each node's text (the root, or the last `EDIT`)."""
-    start, parent = list(range(tree.nodes)), tree.parent.tolist()
-    for node in np.flatnonzero(tree.kind != Kind.EDIT).tolist():
-        if node > 0:
-            start[node] = start[parent[node]]
-    return np.asarray(start, dtype=np.int64)
+    return last_where(tree, tree.kind == Kind.EDIT)
 
 
 def context(tree: Tree, node: int) -> Ints:
@@ -134,9 +147,9 @@ def token_node(tree: Tree) -> Ints:
     return np.repeat(np.arange(tree.nodes, dtype=np.int64), np.diff(tree.span))
 
 
-def sampled_tokens(tree: Tree) -> Floats:
-    """[N] float64: number of sampled tokens of each node."""
-    return np.bincount(token_node(tree), tree.sampled, minlength=tree.nodes).astype(np.float64)
+def sampled_tokens(tree: Tree) -> Ints:
+    """[N] int64: number of sampled tokens of each node."""
+    return np.bincount(token_node(tree), tree.sampled, minlength=tree.nodes).astype(np.int64)
 
 
 def trained(tree: Tree) -> Bools:
