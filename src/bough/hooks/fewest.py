@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from bough.tree import Bools, Floats, Ints, Rewarded, Tree, counted, groups, json_column, read_json_column, sum_to_root
 from bough.tree.endings import pay_places, solved
 
-Count: TypeAlias = Callable[[Tree], Floats]
-"""[N] float64: what is counted at each node; a path's count is the sum over its nodes."""
+Count: TypeAlias = Callable[[Tree], Floats | Ints]
+"""[N]: what is counted at each node; a path's count is the sum over its nodes."""
 
 Pay: TypeAlias = Callable[[Floats, Bools, float | None], Floats]
 """[P]: the reward of paths by their counts [P], whether they succeed [P], and the record so far, None before any."""
