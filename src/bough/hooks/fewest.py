@@ -102,7 +102,7 @@ class FewestState:
         return replace(rewarded, channels={**rewarded.channels, self._channel: paid})
 
 
-def _paths(tree: Tree, count: Floats) -> tuple[Ints, Floats, Bools]:
+def _paths(tree: Tree, count: Floats | Ints) -> tuple[Ints, Floats, Bools]:
     """[P] each: the node at which each counted path is paid, its count, and whether it succeeds."""
     ends = counted(tree)
     return pay_places(tree, ends), sum_to_root(tree, count)[ends], solved(tree)[ends]
