@@ -17,4 +17,5 @@ def integers(text: str, pattern: str = r"\d+") -> list[int]:
         >>> integers("2, 1 or 3")
         [2, 1, 3]
     """
-    return [int(digits) if len(digits) < 10 else HIGHEST for digits in re.findall(pattern, text)]
+    found = [digits.lstrip("0") or "0" for digits in re.findall(pattern, text)]
+    return [int(digits) if len(digits) < 10 else HIGHEST for digits in found]

@@ -14,7 +14,7 @@ from tests.appraise.test_appraisers import RUBRIC, appraised, asker, says
 from tests.reward.test_hard_groups import GROUPS
 
 from bough import appraise
-from bough.appraise import Appraiser, Checklist
+from bough.appraise import Appraiser, Checklist, OfSeat
 from bough.engine import Request
 from bough.engine.scripted import Reply
 from bough.reward import Judged, compute_rewards
@@ -44,6 +44,8 @@ def pieces() -> dict[str, type]:
 
 
 def built(piece: type) -> Appraiser:
+    if piece is OfSeat:
+        return OfSeat(appraiser=Checklist(role="judge"), seat="agent")
     needed = [each.name for each in dataclasses.fields(piece) if each.name == "prompt" and each.default == ""]
     return piece(**dict.fromkeys(needed, RUBRIC), **({"role": "judge"} if "role" in piece.__annotations__ else {}))
 

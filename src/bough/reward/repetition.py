@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bough.checks import check_finite
 from bough.tree import Floats, PayRange, Tree, counted, sampled_tokens, sum_to_root, token_node
-from bough.tree.endings import last_action
+from bough.tree.endings import pay_places
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +37,7 @@ class Repetition:
             raise ValueError(f"Repetition.n: got {self.n}; need at least 1")
         if not self.penalty >= 0:
             raise ValueError(f"Repetition.penalty: got {self.penalty}; need 0 or more, it is subtracted")
+        check_finite(self)
 
     @property
     def pays(self) -> Mapping[str, PayRange]:
@@ -43,21 +45,16 @@ class Repetition:
         return {"repetition": PayRange(low=-self.penalty, high=0, per="path")}
 
     def __call__(self, group: Sequence[Tree]) -> list[Mapping[str, Floats]]:
-        """Pays at the last action of each counted path.
-
-        Raises:
-            ValueError: when one action ends several paths.
-        """
+        """Pays at the last action of each counted path, or at its leaf if that action ends several."""
         return [{"repetition": self._pay(tree)} for tree in group]
 
     def _pay(self, tree: Tree) -> Floats:
         ends = counted(tree)
-        last = last_action(tree)[ends]
-        if len(np.unique(last)) < len(last):
-            raise ValueError(f"Repetition: got an action of task {tree.task.id} that ends several paths; need one each")
         repeated = sum_to_root(tree, repeated_tokens(tree, self.n))[ends]
         paid = np.zeros(tree.nodes)
-        paid[last] = 0.0 - self.penalty * repeated / np.maximum(sum_to_root(tree, sampled_tokens(tree))[ends], 1.0)
+        paid[pay_places(tree, ends)] = 0.0 - self.penalty * repeated / np.maximum(
+            sum_to_root(tree, sampled_tokens(tree))[ends], 1.0
+        )
         return paid
 
 
