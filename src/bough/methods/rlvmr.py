@@ -26,7 +26,7 @@ def rlvmr(
     the path's return; a `Format` of the world's own is kept in its place. The divergence replaces the world's
     regularizers.
 
-    Try: `bough train rlvmr --on alfworld`
+    Try: `bough train rlvmr --on alfworld policy.context_tokens=2048`
 
     Args:
         world: A world whose parser is for texts.
