@@ -197,7 +197,7 @@ CHANGES = [
 ]
 
 SEEN_WHEN_BUILT = [
-    ((RUN, "rewards=[EnvReward, EnvReward]"), USAGE, "got two that pay under ['env']; need*remove one"),
+    ((RUN, "rewards=[EnvReward, EnvReward]"), USAGE, "got EnvReward twice*the channel 'env'; need*remove one"),
     ((RUN, "explorer.n=1"), USAGE, "explorer=Chains: got 1 path a task and credit=Grpo*set explorer.n=2"),
     ((RUN, "evaluation.tasks.split=train"), USAGE, "evaluation.tasks: got 6 of 6 tasks that are trained on*need"),
     (

@@ -14,7 +14,7 @@ from bough.engine import Sampling, Scripted
 from bough.env import InProcessHost, Passages
 from bough.env.retrieval.index import terms
 from bough.hooks import Contrastive
-from bough.hooks.contrastive import Rationales, recalled
+from bough.hooks.contrastive import TaskEmbeddings, recalled
 from bough.learner.embeddings import mean_states
 from bough.policy import Tiny
 from bough.rollout import Agent, Cursor, Deadlines, Limits, Rollout, RolloutRunner
@@ -107,7 +107,7 @@ def test_rationales_that_name_what_the_query_names_are_paid_more_and_retrieved()
 
 def test_recall_counts_queries_whose_nearest_path_is_their_own() -> None:
     axes = np.eye(3)
-    own = [Rationales(query=axes[at], paths=axes[[at, 2]]) for at in range(2)]
+    own = [TaskEmbeddings(query=axes[at], paths=axes[[at, 2]]) for at in range(2)]
     assert recalled(own) == [True, True]
     swapped = [replace(each, paths=axes[[1 - at]]) for at, each in enumerate(own)]
     assert recalled(swapped) == [False, False]

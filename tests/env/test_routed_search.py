@@ -74,5 +74,5 @@ def test_the_oracle_routes_every_question(split: str) -> None:
 def test_a_single_base_is_refused() -> None:
     with pytest.raises(ValueError, match=r"bases: got \['all'\]; need at least two"):
         RoutedSearch(bases={"all": ()})
-    with pytest.raises(ValueError, match=r"SearchQa\.top: got 0"):
+    with pytest.raises(ValueError, match=r"RoutedSearch\.top: got 0"):
         RoutedSearch(top=0)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pytest
@@ -190,9 +190,11 @@ def test_episodes_begin_where_advisers_say(whole: Whole) -> None:
 class Count:
     """The least adviser: it counts what it is asked about."""
 
-    gives: ClassVar[frozenset[Need]] = frozenset({estimate("count")})
-
     name: str = "count"
+
+    @property
+    def gives(self) -> frozenset[Need]:
+        return frozenset({estimate(self.name)})
 
     def build(self, *, vocab_tokens: int, device: str, seed: int) -> "Counting":
         del vocab_tokens, device, seed
@@ -273,7 +275,7 @@ async def no_teacher(task: Task) -> tuple[str, ...]:
 
 
 def test_answers_that_do_not_fit_name_the_adviser() -> None:
-    hooks = Hooks((Count(), Misleading()), vocab_tokens=10, device="cpu", seed=0)
+    hooks = Hooks((Count(), Misleading(name="wrong")), vocab_tokens=10, device="cpu", seed=0)
     with pytest.raises(StageError, match=r"adviser_1_Misleading.transform: got Tree; need a list of Rewarded"):
         hooks.transform([rewarded(chains([1.0]))], seed=5)
     with pytest.raises(

@@ -107,7 +107,7 @@ def small(run: Run) -> Run:
         optimizer=replace(
             world.optimizer, epochs=min(2, world.optimizer.epochs), minibatches=min(4, world.optimizer.minibatches)
         ),
-        warmup=SHOWN if searches else replace(world.warmup, demonstrations=4, epochs=2),
+        warmup=SHOWN if searches else replace(world.warmup, demonstrations=4, epochs=2, then=None),
         demonstrations=replace(method.demonstrations, count=min(4, method.demonstrations.count), per_step=2),
         steps=2,
         batch_tasks=4,

@@ -143,7 +143,7 @@ def test_an_unknown_verdict_is_no_number(tmp_path: Path) -> None:
 
 
 def test_what_is_wrong_is_named() -> None:
-    with pytest.raises(ValueError, match=r"ToolJudge.prompt: got the placeholders \['turns'\], which hold the policy"):
+    with pytest.raises(ValueError, match=r"ToolJudge.prompt: got the placeholders \['turns'\]; need some of"):
         ToolJudge(prompt="{turns} {result}")
     with pytest.raises(ValueError, match=r"ToolJudge.red_line: got 0; need a number below 0"):
         ToolJudge(red_line=0)

@@ -351,7 +351,9 @@ def test_channels_are_compared_with_those_of_the_first_trees() -> None:
 
 
 USER = """
+from dataclasses import dataclass
 
+from bough.credit import Grpo
 from bough.tree.needs import {imported}
 
 

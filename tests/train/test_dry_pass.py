@@ -77,7 +77,7 @@ def test_rewards_of_any_number_type_are_taken(tmp_path: Path) -> None:
 
 def test_two_rewards_that_pay_one_channel(tmp_path: Path) -> None:
     run = small().replace(rewards=(EnvReward(), EnvReward()))
-    with pytest.raises(StageError, match=r"rewards=\[EnvReward, EnvReward\]: got two that pay under \['env'\]; need"):
+    with pytest.raises(ConfigError, match=r"rewards, hooks: got EnvReward twice, which write the channel 'env'; need"):
         start(run, tmp_path, terminal=False)
     assert not list(tmp_path.iterdir()), "the name must be free for the next attempt"
 
@@ -252,7 +252,7 @@ def test_nothing_changes(tmp_path: Path) -> None:
         ("warmup.learning_rate=inf", "Warmup: got .*learning_rate=inf"),
         ("sampling.temperature=inf", "sampling.temperature: got inf; need a finite number"),
         ("limits.env_deadline_s=inf", "limits.env_deadline_s: got inf; need a finite number"),
-        ("rewards=[EnvReward(weight=inf)]", "rewards.0.weight: got inf; need a finite number"),
+        ("rewards=[EnvReward(weight=inf)]", "rewards.0: EnvReward.weight: got inf; need a finite number"),
         ("credit=Grpo(epsilon=nan)", "credit.epsilon: got nan; need a number"),
         ("objective=PpoClip(low=nan)", "objective.low: got nan; need a number"),
         ("evaluation.temperature=nan", "evaluation.temperature: got nan; need a number"),
@@ -264,7 +264,7 @@ def test_settings_that_are_no_finite_numbers(change: str, told: str) -> None:
 
 
 def test_settings_of_a_run_that_python_made() -> None:
-    with pytest.raises(ConfigError, match=r"optimizer.weight_decay: got nan; need a finite number"):
-        check(small().replace(optimizer=replace(small().world.optimizer, weight_decay=float("nan"))))
+    with pytest.raises(ConfigError, match=r"sampling.temperature: got inf; need a finite number"):
+        check(small().replace(sampling=replace(small().world.sampling, temperature=float("inf"))))
     # Where inf has a meaning it is taken.
     check(override(small(), ["health.gap=inf"]))
