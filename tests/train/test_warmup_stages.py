@@ -109,3 +109,4 @@ def test_a_part_of_the_warm_up_with_too_many_demonstrations_is_named(tmp_path: P
     many = Warmup(demonstrations=2, epochs=1, then=Warmup(demonstrations=10_000))
     with pytest.raises(ValueError, match=r"warmup.then.demonstrations: got 10000; need at most tasks.count"):
         start(small().replace(warmup=many), tmp_path, terminal=False)
+    assert not list(tmp_path.iterdir()), "before the first part is trained"

@@ -173,6 +173,17 @@ def _conversations(run: Run) -> dict[str, list[Conversation]]:
     return found
 
 
+def first_tasks(tasks: Sequence[Task], count: int, field: str) -> Sequence[Task]:
+    """The first `count` training tasks.
+
+    Raises:
+        ValueError: when there are fewer; names the setting `field`.
+    """
+    if count > len(tasks):
+        raise ValueError(f"{field}: got {count}; need at most tasks.count, which is {len(tasks)}")
+    return tasks[:count]
+
+
 async def draw_tasks(run: Run, tasks: Tasks, host: TimedHost) -> list[Task]:
     """Draw the tasks of a run, from the environment or from a file.
 

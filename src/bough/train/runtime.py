@@ -28,7 +28,7 @@ from bough.train.health import check_paths, count_solved
 from bough.train.judge_versions import judge_versions
 from bough.train.message_trees import message_trees
 from bough.train.models import EarlierVersion, role_model
-from bough.train.opening import TimedHost, draw_tasks, open_run
+from bough.train.opening import TimedHost, draw_tasks, first_tasks, open_run
 from bough.train.processes import leading_rank, make_host
 from bough.train.run import Run
 from bough.train.seat_models import model_agent, seat_sources
@@ -242,9 +242,8 @@ class Runtime:
             NoLearningSignal: when all of them fail.
             ValueError: when there are fewer tasks, or the environment has no oracle.
         """
-        if count > len(self.train_tasks):
-            raise ValueError(f"{field}: got {count}; need at most tasks.count, which is {len(self.train_tasks)}")
-        return await self._demonstrate(self._runner(demonstrates=True), self.train_tasks[:count], field, shortcuts)
+        tasks = first_tasks(self.train_tasks, count, field)
+        return await self._demonstrate(self._runner(demonstrates=True), tasks, field, shortcuts)
 
     async def demonstrate_in(self, env: Env, count: int, field: str, shortcuts: float = 0.0) -> list[Tree]:
         """As `demonstrate`, on tasks of the same split of another environment.

@@ -10,6 +10,7 @@ from bough.batch import pack_demonstrations
 from bough.batch.packed_tree import trained_nodes
 from bough.learner.learner import Learner
 from bough.objective import Imitation, Normalizer
+from bough.train.opening import first_tasks
 from bough.train.recorder import RunRecorder
 from bough.train.runtime import Runtime
 from bough.train.settings import Warmup
@@ -28,8 +29,12 @@ async def warm_up(runtime: Runtime, recorder: RunRecorder) -> None:
         NoLearningSignal: when the environment fails in every demonstration.
         ValueError: when the environment has no oracle, or the oracle does not solve a task.
     """
-    before = 0
-    for field, settings in runtime.run.world.warmup.parts().items():
+    before, parts = 0, runtime.run.world.warmup.parts()
+    for field, settings in parts.items():
+        if settings.env is None:
+            # Before the first part, whose training would be lost.
+            first_tasks(runtime.train_tasks, settings.demonstrations, f"{field}.demonstrations")
+    for field, settings in parts.items():
         await _warm_up(runtime, recorder, settings, field, before)
         before += settings.epochs
 
