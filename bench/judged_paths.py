@@ -180,30 +180,30 @@ class NoisyJudge:
         return self.policy.renderer.text(tokens)
 
     def _answer(self, question: str, rng: random.Random) -> str:
-        def said(truth: bool) -> bool:
+        def noisy(truth: bool) -> bool:
             return truth if rng.random() < self.right else not truth
 
         if "The second:\n" in question:
             first, second = question.split("The first:\n")[1].split("\n\nThe second:\n")
             one, two = self.results[first], self.results[second.rsplit("\n\n", 1)[0]]
-            if one == two and "tie" in question and said(True):
+            if one == two and "tie" in question and noisy(True):
                 return "tie"
-            return "1" if said(first < second if one == two else one) else "2"
+            return "1" if noisy(first < second if one == two else one) else "2"
         shown = question.split("What happened:\n")[1]
         if "Checklist:\n" in shown:
             done, action = self.items[shown.split("\n\nChecklist:")[0]]
             count = len([line for line in shown.split("Checklist:\n")[1].split("\n\n")[0].splitlines() if line])
-            named = [number for number in range(1, count + 1) if said(number in done)]
+            named = [number for number in range(1, count + 1) if noisy(number in done)]
             return "\n".join(f"{number}: {action}" for number in named) or "none"
         if ACTED in shown:
-            return "good" if said(self.turns[shown.rsplit("\n\n", 1)[0]]) else "bad"
+            return "good" if noisy(self.turns[shown.rsplit("\n\n", 1)[0]]) else "bad"
         if "Its steps, by number:" in shown:
             text = shown.split("\n\nIts steps, by number:")[0]
-            verdicts = [said(each) for each in self.steps[text]]
+            verdicts = [noisy(each) for each in self.steps[text]]
             if "Which steps are wrong?" in shown:
                 return str([number for number, each in enumerate(verdicts, start=1) if not each])
-            return f"{[*map(int, verdicts)]} {'yes' if said(self.results[text]) else 'no'}"
-        return "8" if said(self.results[shown.rsplit("\n\n", 1)[0]]) else "2"
+            return f"{[*map(int, verdicts)]} {'yes' if noisy(self.results[text]) else 'no'}"
+        return "8" if noisy(self.results[shown.rsplit("\n\n", 1)[0]]) else "2"
 
 
 def pair_agreement(values: Sequence[float], won: Sequence[bool]) -> tuple[float, int]:

@@ -117,7 +117,7 @@ class Reply:
 
 @runtime_checkable
 class AskModels(Protocol):
-    """QuestionSettings models, with a cache: equal questions of a run are sent once, also after a resume."""
+    """Asks models, with a cache: equal questions of a run are sent once, also after a resume."""
 
     async def __call__(self, question: Question) -> Reply:
         """The answer, never later than the deadline."""
@@ -214,7 +214,7 @@ async def ask_votes(ask: AskModels, question: Question, read: Reader[float], n: 
     """The mean of `n` votes. A vote without a value leaves the mean; without any vote there is no value.
 
     Args:
-        ask: QuestionSettings the model.
+        ask: Asks the model.
         question: The question; each vote has a number and so a seed of its own.
         read: Parses the answer.
         n: Number of votes.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from bough.appraise.appraise import Appraiser, Columns
 from bough.appraise.ask import AskModels
 from bough.tree import Entry, Tree, seat_nodes, seat_view
-from bough.tree.needs import Need, gives_of, needs_of
+from bough.tree.needs import Appraised, Need, gives_of, names_of, needs_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,9 +39,9 @@ class OfSeat:
         views = [seat_view(tree, self.seat) for tree in trees]
         seen = [view for view in views if view is not None]
         found: Columns = await self.appraiser.appraise(seen, ask) if seen else {}
-        columns: dict[str, list[dict[int, Entry]]] = {name: [] for name in found}
-        for name, entries in found.items():
-            left = iter(entries)
+        columns: dict[str, list[dict[int, Entry]]] = {}
+        for name in names_of(self.gives, Appraised):
+            left, columns[name] = iter(found.get(name, ())), []
             for tree, view in zip(trees, views, strict=True):
                 nodes = seat_nodes(tree, self.seat).tolist() if tree.seats else range(tree.nodes)
                 own: Mapping[int, Entry] = {} if view is None else next(left)

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass, field, replace
+from typing import cast
 
 from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
@@ -102,9 +103,8 @@ class Passages:
     def _data(self, task: Task) -> dict[str, object]:
         """The data of a task: query, passage and negative."""
         found = open_collection(self.source, self.index)
-        evidence, query = task.data["evidence"], str(task.data["question"])
-        assert isinstance(evidence, list)
-        own = [int(each["document"]) for each in evidence]  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+        evidence = cast("list[dict[str, int]]", task.data["evidence"])
+        query, own = str(task.data["question"]), [each["document"] for each in evidence]
         if not own:
             raise ValueError(f"Passages.source: got the question {query!r} without evidence; need its documents")
         others = [number for number in found.index.search(query, CANDIDATES) if number not in own]
