@@ -1,4 +1,4 @@
-"""Shapes are checked at run time, in tests only, where a module states any."""
+"""Shapes are checked at run time, in tests only, where a function or a dataclass states any."""
 
 import gc
 import signal
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 from hypothesis import settings
-from jaxtyping import install_import_hook
+from tests.shapes import check_shapes
 from tests.talk import Bough
 
 
@@ -26,7 +26,7 @@ def _stating() -> Iterator[str]:
 
 
 # Before anything imports bough: only modules that are imported under the hook are checked.
-install_import_hook(list(_stating()), "beartype.beartype")
+check_shapes(list(_stating()))
 
 # How long an example takes says more about what else the machine does than about the code; benchmarks measure speed.
 settings.register_profile("bough", deadline=None)
