@@ -15,7 +15,7 @@ def run(*arguments: str) -> "subprocess.CompletedProcess[str]":
     """In a process of its own: tests have modules of the same names."""
     kept = {name: value for name, value in os.environ.items() if name != "VLLM_PYTHON"}
     return subprocess.run(
-        [sys.executable, "bench/cuda.py", *arguments],
+        [sys.executable, "bench/gpu.py", *arguments],
         cwd=ROOT,
         env={**kept, "PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"},
         capture_output=True,

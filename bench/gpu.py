@@ -1,8 +1,8 @@
 """What docs/performance.md shows for CPUs, on a GPU: updates, log-probabilities, generation, a step, memory.
 
-    python bench/cuda.py --write                              # bfloat16 and float32, tiny to 1B
-    VLLM_PYTHON=VLLM/bin/python python bench/cuda.py --only generation --size 1B
-    python bench/cuda.py --device cpu --size tiny --quick     # the same code in under a minute
+    python bench/gpu.py --write                              # bfloat16 and float32, tiny to 1B
+    VLLM_PYTHON=VLLM/bin/python python bench/gpu.py --only generation --size 1B
+    python bench/gpu.py --device cpu --size tiny --quick     # the same code in under a minute
 
 Two sides run in turn, and each ratio is the median over rounds of wall time, after a first round that compiles and
 takes memory. Times include the end of all work on the GPU. Memory is the peak of tensors during a call of a side,
