@@ -10,6 +10,9 @@ from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hin
 INFINITE = {"infinite": True}
 """Metadata of a field that may be -inf or inf: `field(default=0.2, metadata=INFINITE)`."""
 
+EMPTY = (str, int, type, NoneType)
+"""Classes of values that hold no others, and are never infinite or nan."""
+
 
 def check_finite(settings: object) -> None:
     """Refuse nan in the fields of a dataclass and of what they hold, and inf in fields without `INFINITE`.
@@ -34,22 +37,32 @@ def wrong_numbers(value: object, where: str = "", *, infinite: bool = False) -> 
     if isinstance(value, float) and not math.isfinite(value) and not (infinite and math.isinf(value)):
         yield where, f"got {value}; need a finite number"
     for name, part, allowed in parts(value, infinite=infinite):
-        yield from wrong_numbers(part, f"{where}.{name}" if where else name, infinite=allowed)
+        if not isinstance(part, EMPTY):
+            yield from wrong_numbers(part, f"{where}.{name}" if where else name, infinite=allowed)
 
 
 def parts(value: object, *, infinite: bool = False) -> Iterator[tuple[str, object, bool]]:
     """Yield what a dataclass, a mapping or a sequence holds: its name, itself, and whether it may be infinite."""
-    if value is None or isinstance(value, str | bytes | int | float | type):
+    if isinstance(value, (*EMPTY, bytes, float)):
         return
-    if dataclasses.is_dataclass(value):
-        for each in dataclasses.fields(value):
-            yield each.name, getattr(value, each.name), bool(each.metadata.get("infinite"))
+    own = _fields(type(value))
+    if own is not None:
+        for name, allowed in own:
+            yield name, getattr(value, name), allowed
     elif isinstance(value, Mapping):
         for key, item in cast("Mapping[object, object]", value).items():
             yield str(key), item, infinite
     elif isinstance(value, Sequence):
         for place, item in enumerate(cast("Sequence[object]", value)):
             yield str(place), item, infinite
+
+
+@cache
+def _fields(cls: type) -> Sequence[tuple[str, bool]] | None:
+    """The fields of a dataclass, and whether each may be infinite; None for another class."""
+    if not dataclasses.is_dataclass(cls):
+        return None
+    return [(each.name, bool(each.metadata.get("infinite"))) for each in dataclasses.fields(cls)]
 
 
 def check_choices(settings: object) -> None:

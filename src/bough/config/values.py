@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import is_dataclass
 
-from bough.checks import parts, wrong_choices, wrong_numbers
+from bough.checks import EMPTY, parts, wrong_choices, wrong_numbers
 from bough.config.config import ConfigError
 
 
@@ -25,7 +25,8 @@ def _wrong_choices(value: object, where: str) -> Iterator[tuple[str, str]]:
     if is_dataclass(value) and not isinstance(value, type):
         yield from ((_dotted(where, name), reason) for name, reason in wrong_choices(value))
     for name, part, _ in parts(value):
-        yield from _wrong_choices(part, _dotted(where, name))
+        if not isinstance(part, (*EMPTY, float)):
+            yield from _wrong_choices(part, _dotted(where, name))
 
 
 def _dotted(where: str, name: str) -> str:

@@ -263,6 +263,10 @@ class Piece:
         return _declared(self.value, "needs") - self.shielded
 
 
+PLAIN = (str, int, float, type, type(None))
+"""Classes of values that are no pieces and hold none."""
+
+
 def pieces(value: object, place: str = "") -> Iterator[Piece]:
     """A piece and all pieces inside it, through the fields of dataclasses and through tuples.
 
@@ -275,7 +279,7 @@ def pieces(value: object, place: str = "") -> Iterator[Piece]:
 
 def _pieces(piece: Piece) -> Iterator[Piece]:
     value = piece.value
-    if value is None or isinstance(value, str | int | float | type):
+    if isinstance(value, PLAIN):
         return
     if isinstance(value, tuple | list):
         inner = [(f"[{number}]", each) for number, each in enumerate(cast("Iterable[object]", value))]
@@ -283,11 +287,17 @@ def _pieces(piece: Piece) -> Iterator[Piece]:
         inner = [(f".{name}", each) for name, each in cast("Mapping[str, object]", value).items()]
     else:
         yield piece
-        own = fields(value) if is_dataclass(value) else ()
-        inner = [(f".{each.name}", getattr(value, each.name)) for each in own if each.init]
+        inner = [(f".{name}", getattr(value, name)) for name in _settable(type(value))]
     shielded = piece.shielded | _declared(piece.value, "shields")
     for name, each in inner:
-        yield from _pieces(Piece(place=f"{piece.place}{name}", value=each, shielded=shielded))
+        if not isinstance(each, PLAIN):
+            yield from _pieces(Piece(place=f"{piece.place}{name}", value=each, shielded=shielded))
+
+
+@cache
+def _settable(cls: type) -> tuple[str, ...]:
+    """The settable fields of a dataclass; empty for another class."""
+    return tuple(each.name for each in fields(cls) if each.init) if is_dataclass(cls) else ()
 
 
 def needs_of(value: object) -> frozenset[Need]:
