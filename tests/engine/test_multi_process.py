@@ -138,9 +138,9 @@ def test_nothing_is_taken_over_while_requests_are_in_flight_but_cancelled_ones_a
     same(together(built), together(engine()))
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_process_that_is_killed_fails_what_it_had_and_is_replaced(kind: str) -> None:
-    built = fleet(kind=kind)
+def test_a_process_that_is_killed_fails_what_it_had_and_is_replaced(shared: tuple[Toy, MultiProcessEngine]) -> None:
+    model, built = shared
+    first = {name: weight.clone() for name, weight in model.state_dict().items()}
     built.load_weights(Toy(seed=1).state_dict(), 3)
     together(built)
     before = built.stats
@@ -168,23 +168,11 @@ def test_a_process_that_is_killed_fails_what_it_had_and_is_replaced(kind: str) -
     time.sleep(0.2)  # until the system has closed what was its
     built.reset_cache()
     same(together(built), completions)
-
-    async def close() -> list[Completion | BaseException]:
-        tasks = [asyncio.create_task(built.generate(ask(prompt, max_tokens=400))) for prompt in PROMPTS]
-        await asyncio.sleep(0.05)
-        await built.close()
-        await built.close()
-        return await asyncio.gather(*tasks, return_exceptions=True)
-
-    assert all(isinstance(answer, EngineFault) for answer in run(close()))
-    with pytest.raises(EngineFault, match="closed"):
-        run(built.generate(ask([1])))
+    built.load_weights(first, 0)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_process_that_hangs_fails_its_requests_and_is_replaced(kind: str) -> None:
-    built = (Replicas(deadline_s=3) if kind == "replicas" else Local(processes=2, deadline_s=3)).build(Toy())
-    assert isinstance(built, MultiProcessEngine)
+def test_a_process_that_hangs_fails_its_requests_and_is_replaced() -> None:
+    built = fleet(deadline_s=3)
     together(built)
     os.kill(pid_of(built, 0), signal.SIGSTOP)
 
@@ -216,9 +204,8 @@ def test_a_process_that_takes_no_weights_is_replaced() -> None:
     run(built.close())
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_replacement_that_is_killed_as_it_starts_is_replaced_too(kind: str) -> None:
-    built = fleet(kind=kind)
+def test_a_replacement_that_is_killed_as_it_starts_is_replaced_too() -> None:
+    built = fleet(kind="replicas")
     for _ in range(2):
         os.kill(pid_of(built, 0), signal.SIGKILL)
         time.sleep(0.2)
@@ -234,10 +221,15 @@ def test_a_replacement_that_is_killed_as_it_starts_is_replaced_too(kind: str) ->
     run(built.close())
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_replacement_starts_beside_the_event_loop(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Requests and weights that come meanwhile wait for it."""
-    built, gaps = fleet(kind=kind), list[float]()
+async def lose(built: MultiProcessEngine) -> None:
+    """Kill the first process; returns when its replacement starts."""
+    await built.generate(ask(PROMPTS[0]))
+    os.kill(pid_of(built, 0), signal.SIGKILL)
+    while 0 not in built._starting:
+        await asyncio.sleep(0.01)
+
+
+def slow_starts(built: MultiProcessEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     real = built._start
 
     def slow(index: int) -> EngineWorker:
@@ -246,11 +238,15 @@ def test_a_replacement_starts_beside_the_event_loop(kind: str, monkeypatch: pyte
 
     monkeypatch.setattr(built, "_start", slow)
 
-    async def lose() -> None:
-        await built.generate(ask(PROMPTS[0]))
-        os.kill(pid_of(built, 0), signal.SIGKILL)
-        while 0 not in built._starting:
-            await asyncio.sleep(0.01)
+
+def test_a_replacement_starts_beside_the_event_loop(
+    shared: tuple[Toy, MultiProcessEngine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Requests and weights that come meanwhile wait for it."""
+    (model, built), gaps = shared, list[float]()
+    first = {name: weight.clone() for name, weight in model.state_dict().items()}
+    replaced = built.replaced
+    slow_starts(built, monkeypatch)
 
     async def tick() -> None:
         while True:
@@ -260,7 +256,7 @@ def test_a_replacement_starts_beside_the_event_loop(kind: str, monkeypatch: pyte
 
     async def main() -> list[Completion]:
         ticking = asyncio.create_task(tick())
-        await lose()
+        await lose(built)
         built.load_weights(Toy(seed=1).state_dict(), 5)
         found = await asyncio.gather(*(built.generate(ask(prompt)) for prompt in PROMPTS))
         assert not built._starting
@@ -270,17 +266,32 @@ def test_a_replacement_starts_beside_the_event_loop(kind: str, monkeypatch: pyte
     found = run(main())
     assert max(gaps) < 1
     assert {each.policy_version for each in found} == {5}
-    assert built.replaced == 1
+    assert built.replaced == replaced + 1
+    built.load_weights(first, 0)
 
-    async def close() -> None:
-        await lose()
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_closed_engine_fails_its_requests_and_ends_a_process_that_starts_later(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built = fleet(kind=kind)
+    slow_starts(built, monkeypatch)
+
+    async def close() -> list[Completion | BaseException]:
+        await lose(built)
         starting = built._starting[0]
+        tasks = [asyncio.create_task(built.generate(ask(prompt, max_tokens=400))) for prompt in PROMPTS]
+        await asyncio.sleep(0.05)
+        await built.close()
         await built.close()
         late = await asyncio.wrap_future(starting.worker)
         await asyncio.sleep(0.2)
         assert late.connection.closed, "a process that starts after the end is ended"
+        return await asyncio.gather(*tasks, return_exceptions=True)
 
-    run(close())
+    assert all(isinstance(answer, EngineFault) for answer in run(close()))
+    with pytest.raises(EngineFault, match="closed"):
+        run(built.generate(ask([1])))
 
 
 def test_a_process_that_cannot_be_replaced_fails_its_requests_with_the_cause() -> None:
@@ -304,7 +315,7 @@ def test_a_process_that_cannot_be_replaced_fails_its_requests_with_the_cause() -
 @pytest.mark.parametrize("kind", KINDS)
 def test_processes_end_with_their_engine(kind: str) -> None:
     built = fleet(kind=kind)
-    pids = [pid_of(built, place) for place in range(2)]
+    pids = [pid_of(built, place) for place in range(len(built.pids))]
     del built
     gc.collect()
     for pid in pids:
