@@ -162,7 +162,7 @@ def constrained(tree: Tree, piece: FormatConstraint) -> list[float]:
                 tokens = len(tree.tokens_of(node)) + (turns.pop()[1] if before == Kind.ACTION else 0)
                 turns.append((str(tree.info[node].get("text", "")).strip(), tokens))
             before = tree.kind[node]
-        fits = piece.least_steps <= len(turns) <= (piece.most_steps or len(turns))
+        fits = piece.min_steps <= len(turns) <= (piece.max_steps or len(turns))
         fits = fits and all(piece.step_tokens is None or tokens <= piece.step_tokens for _, tokens in turns)
         if fits and piece.answer:
             ends = [found.end() for found in re.finditer(piece.answer, turns[-1][0])]
@@ -213,8 +213,8 @@ CASES: dict[str, tuple[Reward, Callable[[Tree], list[float]]]] = {
 }
 CONSTRAINTS = (
     FormatConstraint(),
-    FormatConstraint(answer=r"answer \d", most_steps=4, step_tokens=5),
-    FormatConstraint(answer="x*", least_steps=2),
+    FormatConstraint(answer=r"answer \d", max_steps=4, step_tokens=5),
+    FormatConstraint(answer="x*", min_steps=2),
 )
 CASES |= {
     f"format-{number}": (piece, lambda tree, piece=piece: constrained(tree, piece))

@@ -15,8 +15,8 @@ def spark(
     n: int = 1,
     design: Design = "selective",
     answer: str = "",
-    least_steps: int = 1,
-    most_steps: int | None = None,
+    min_steps: int = 1,
+    max_steps: int | None = None,
     trains_judge: bool = False,
 ) -> Run:
     """SPARK (arXiv 2512.03244): a judge's verdicts on results and steps are the only reward, under a format constraint.
@@ -47,7 +47,7 @@ def spark(
             *world.rewards,
             Judged(column="verdict"),
             Judged(column="steps"),
-            FormatConstraint(answer=answer, least_steps=least_steps, most_steps=most_steps),
+            FormatConstraint(answer=answer, min_steps=min_steps, max_steps=max_steps),
         ),
         credit=Verified(design=design),
     )
