@@ -5,7 +5,7 @@ from collections.abc import Coroutine, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from bough.checks import check_least
+from bough.checks import check_at_least
 from bough.explore.text_similarity import edit_ratio, rouge_l, suffix_match
 from bough.rollout.cursor import Cursor, PendingAction
 from bough.rollout.piece import Piece, first_branch, write_on
@@ -99,7 +99,7 @@ class Latr:
     retries: int = 2
 
     def __post_init__(self) -> None:
-        check_least(self, paths=1, candidates=2, max_fork_tokens=1, retries=0)
+        check_at_least(self, paths=1, candidates=2, max_fork_tokens=1, retries=0)
         if not 0 <= self.share <= 1:
             raise ValueError(f"Latr.share: got {self.share}; need a number from 0 to 1")
         if not self.windows or self.windows[0] < 1 or list(self.windows) != sorted(set(self.windows)):
