@@ -112,11 +112,11 @@ def _whole(method: str) -> Callable[[Run], Run]:
     return lambda run: find_run(method, run.world).replace(seed=run.seed, name=run.name)
 
 
-def _judged(right: float) -> Callable[[Run], Run]:
+def _judged(accuracy: float) -> Callable[[Run], Run]:
     """CAPO with a judge of steps whose verdicts are true with this probability."""
 
     def change(run: Run) -> Run:
-        return _whole("capo")(run).replace(appraisers=(SimulatedJudge(right=right),))
+        return _whole("capo")(run).replace(appraisers=(SimulatedJudge(accuracy=accuracy),))
 
     return change
 

@@ -22,8 +22,8 @@ TASK = (
 class TaskJudge:
     """FunRL's first stage of filtering data (arXiv 2508.05118): a model judges each task and its reference answer.
 
-    The value is the mean of the votes, 1 for yes and 0 for no, at the root of each tree; no question contains what the
-    policy wrote. A task is judged once in a run. The filter `AcceptedTasks` drops the tasks that it refuses. The
+    The value is the mean of the votes, 1 for yes and 0 for no, at the root of each tree; no question contains text of
+    the policy. A task is judged once in a run. The filter `AcceptedTasks` drops the tasks that it refuses. The
     second stage, whether reference calls fit their schemas, is a part of `FunctionCalls`.
 
     The paper filters its data before training, with several models. Its prompts could not be seen: these are Bough's.

@@ -38,8 +38,8 @@ class Contrastive:
     reward is noisy in it. There the negative is that of the first path for all paths.
 
     Metrics: `contrastive/positive`, `contrastive/negative`, `contrastive/cluster`, `contrastive/cross`: means of the
-    four cosines over the paths with a query; `contrastive/recall`, the share of the batch's queries whose nearest path
-    is one of their own; `contrastive/cut`, the share of paths with a cut action.
+    four cosines over the paths with a query; `contrastive/recall`, recall at 1: the share of the batch's queries whose
+    nearest path is one of their own; `contrastive/cut`, the share of paths with a cut action.
 
     Try: `bough train grace --on passages rewards='[EnvReward(weight=0)]'`
 
