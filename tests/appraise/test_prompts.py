@@ -4,7 +4,7 @@ import pytest
 
 from bough.appraise import LabelParser, NumberParser
 from bough.appraise.path_critique import WrongSteps
-from bough.appraise.prompts import Choice, check_places, story
+from bough.appraise.prompts import Choice, check_placeholders, story
 
 
 @pytest.mark.parametrize(
@@ -56,13 +56,13 @@ def test_what_can_not_be() -> None:
 def test_a_story_names_what_was_read_and_done() -> None:
     told = story("go", [(".", "a"), ("a", "b")], "ab")
     assert told == {"instructions": "go", "turns": ".\n> a\na\n> b", "observation": "ab"}
-    check_places("X", "{turns} {{as such}}")
+    check_placeholders("X", "{turns} {{as such}}")
     with pytest.raises(ValueError, match=r"X: got the placeholders \['action'\]; need some of"):
-        check_places("X", "{action}")
+        check_placeholders("X", "{action}")
     with pytest.raises(ValueError, match=r"X: got the placeholders \['turns'\]; need some of \['calls'\]"):
-        check_places("X", "{turns} {calls}", "calls", story=False)
+        check_placeholders("X", "{turns} {calls}", "calls", story=False)
     with pytest.raises(ValueError, match=r"X: got '{first}'; need the placeholder {second} in it"):
-        check_places("X", "{first}", required=("first", "second"))
+        check_placeholders("X", "{first}", required=("first", "second"))
 
 
 def test_a_number_of_thousands_of_digits_is_no_answer() -> None:

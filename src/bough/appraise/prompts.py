@@ -125,26 +125,28 @@ class Lines:
         return tuple(item for item in items if item)[: self.most] or None
 
 
-def check_places(owner: str, prompt: str, *more: str, story: bool = True, required: Sequence[str] = ()) -> None:
-    """Check the placeholders of a prompt: `more` and `required`, and those of `STORY`; literal braces are doubled.
+def check_placeholders(
+    owner: str, prompt: str, *allowed: str, story: bool = True, required: Sequence[str] = ()
+) -> None:
+    """Check the placeholders of a prompt: `allowed` and `required`, and those of `STORY`; literal braces are doubled.
 
     Args:
         owner: The field, for messages.
         prompt: The prompt.
-        more: Placeholders that it may have.
+        allowed: Placeholders that it may have.
         story: Whether it may have those of `STORY`, too.
         required: Placeholders that it must have.
 
     Raises:
         ValueError: when it has others, or lacks one.
     """
-    places = {*more, *required, *(STORY if story else ())}
+    known = {*allowed, *required, *(STORY if story else ())}
     try:
         found = {name for _, name, _, _ in Formatter().parse(prompt) if name is not None}
     except ValueError as error:
         raise ValueError(f"{owner}: got {prompt!r} ({error}); need braces in pairs, or doubled") from error
-    if found - places:
-        raise ValueError(f"{owner}: got the placeholders {sorted(found - places)}; need some of {sorted(places)}")
+    if found - known:
+        raise ValueError(f"{owner}: got the placeholders {sorted(found - known)}; need some of {sorted(known)}")
     if lacking := [name for name in required if name not in found]:
         raise ValueError(f"{owner}: got {prompt!r}; need the placeholder {{{lacking[0]}}} in it")
 

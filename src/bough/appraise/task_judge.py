@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from bough.appraise.appraise import Columns
 from bough.appraise.ask import AskModels, ask_votes, check_votes, question_of
 from bough.appraise.path_fields import path_fields
-from bough.appraise.prompts import LabelParser, Reader, check_places
+from bough.appraise.prompts import LabelParser, Reader, check_placeholders
 from bough.checks import check_finite
 from bough.tree import Entry, Tree
 from bough.tree.needs import POLICY, Need, appraised, roles
@@ -56,7 +56,7 @@ class TaskJudge:
 
     def __post_init__(self) -> None:
         check_votes(self)
-        check_places("TaskJudge.prompt", self.prompt, "data")
+        check_placeholders("TaskJudge.prompt", self.prompt, "data")
         check_finite(self)
 
     @property

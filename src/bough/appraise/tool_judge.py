@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from bough.appraise.appraise import Columns
 from bough.appraise.ask import AskModels, ask_votes, check_votes, each, question_of
-from bough.appraise.prompts import LabelParser, Reader, check_places
+from bough.appraise.prompts import LabelParser, Reader, check_placeholders
 from bough.checks import check_finite
 from bough.tree import (
     BadCall,
@@ -83,7 +83,7 @@ class ToolJudge:
     def __post_init__(self) -> None:
         check_votes(self)
         # The placeholders of `STORY` hold the policy's text.
-        check_places("ToolJudge.prompt", self.prompt, "question", "before", "calls", "result", story=False)
+        check_placeholders("ToolJudge.prompt", self.prompt, "question", "before", "calls", "result", story=False)
         if not self.red_line < 0:
             raise ValueError(f"ToolJudge.red_line: got {self.red_line}; need a number below 0")
         check_finite(self)

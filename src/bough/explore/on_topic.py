@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from bough.appraise.prompts import LabelParser, check_places
+from bough.appraise.prompts import LabelParser, check_placeholders
 from bough.explore.quality import LlmJudge
 from bough.rollout.cursor import PendingAction
 from bough.rollout.rollout import Rollout
@@ -33,7 +33,7 @@ class OnTopic:
     role: str = POLICY
 
     def __post_init__(self) -> None:
-        check_places("OnTopic.prompt", self.prompt, "action")
+        check_placeholders("OnTopic.prompt", self.prompt, "action")
 
     @property
     def needs(self) -> frozenset[Need]:

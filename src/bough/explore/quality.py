@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import ClassVar, Protocol, runtime_checkable
 
-from bough.appraise.prompts import LabelParser, Reader, check_places, story
+from bough.appraise.prompts import LabelParser, Reader, check_placeholders, story
 from bough.context import Parsed
 from bough.engine import EngineFault
 from bough.env import EnvFault
@@ -93,7 +93,7 @@ class LlmJudge:
     role: str = POLICY
 
     def __post_init__(self) -> None:
-        check_places("LlmJudge.prompt", self.prompt, "action", "thought")
+        check_placeholders("LlmJudge.prompt", self.prompt, "action", "thought")
 
     @property
     def needs(self) -> frozenset[Need]:

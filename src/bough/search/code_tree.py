@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bough.appraise.prompts import LabelParser, NumberParser, Reader, check_places
+from bough.appraise.prompts import LabelParser, NumberParser, Reader, check_placeholders
 from bough.engine import Sampling
 from bough.search.combine import EnvReturn
 from bough.search.frontier import DepthFirst
@@ -99,8 +99,8 @@ class ProgramCritic:
     role: str = POLICY
 
     def __post_init__(self) -> None:
-        check_places("ProgramCritic.rate", self.rate)
-        check_places("ProgramCritic.verify", self.verify)
+        check_placeholders("ProgramCritic.rate", self.rate)
+        check_placeholders("ProgramCritic.verify", self.verify)
 
     @property
     def needs(self) -> frozenset[Need]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from bough.appraise.prompts import LabelParser, Reader, Text, check_places
+from bough.appraise.prompts import LabelParser, Reader, Text, check_placeholders
 from bough.checks import check_at_least
 from bough.engine import Sampling
 from bough.env import EnvFault, State, Step
@@ -66,8 +66,8 @@ class Imagine:
 
     def __post_init__(self) -> None:
         check_at_least(self, depth=1, n=1, answers=1)
-        check_places("Imagine.prompt", self.prompt)
-        check_places("Imagine.next", self.next)
+        check_placeholders("Imagine.prompt", self.prompt)
+        check_placeholders("Imagine.next", self.next)
 
     @property
     def needs(self) -> frozenset[Need]:
