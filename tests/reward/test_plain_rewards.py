@@ -12,7 +12,7 @@ from tests.trees import N, build, seeds
 from bough.reward import BoxScore, FormatConstraint, MetaReasoning, PointInBox, RankedPoints, Reward, StagedReward
 from bough.reward.stages import CalledTool, Solved, ValidActions, WellFormed
 from bough.tree import Kind, Outcome, Pointing, Ternary, Tree, counted, path, pointing_in
-from bough.tree.endings import pay_places
+from bough.tree.endings import path_reward_nodes
 
 TEXTS = ("go", "look", " answer 1", "answer 2 answer 3", "x answer 4 ")
 THOUGHTS = ("planning", "explore", "reflection", "monitor")
@@ -175,7 +175,7 @@ def constrained(tree: Tree, piece: FormatConstraint) -> list[float]:
 def staged(tree: Tree) -> list[float]:
     """The share of well-formed actions, that of valid ones if it is 1, a call, success."""
     paid, ends = [0.0] * tree.nodes, counted(tree)
-    for leaf, place in zip(ends.tolist(), pay_places(tree, ends).tolist(), strict=True):
+    for leaf, place in zip(ends.tolist(), path_reward_nodes(tree, ends).tolist(), strict=True):
         nodes = path(tree, leaf).tolist()
         inner = {int(tree.parent[node]) for node in range(1, tree.nodes) if tree.kind[node] == Kind.ACTION}
         acts = [node for node in nodes if tree.kind[node] == Kind.ACTION and node not in inner]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bough.hooks.hook import PolicyAccess
 from bough.tree import Floats, Ints, PayRange, Rewarded, Ternary, Tree, context, counted, groups, text_in
-from bough.tree.endings import last_action, pay_places
+from bough.tree.endings import last_action, path_reward_nodes
 
 GRAIN = 2.0**30
 """Terms of the reward are multiples of 1 / GRAIN: sums of them are exact, so a constant in a group cancels exactly."""
@@ -146,7 +146,7 @@ class ContrastiveState:
             cut = np.asarray([each.tree.cut_off[act] == Ternary.YES for each, act in ends], dtype=np.bool_)
             for (each, act), value in zip(ends, np.where(cut, -1.0, self.reward(columns)), strict=True):
                 leaves = counted(each.tree)
-                paid[id(each)][pay_places(each.tree, leaves)[last_action(each.tree)[leaves] == act]] = value
+                paid[id(each)][path_reward_nodes(each.tree, leaves)[last_action(each.tree)[leaves] == act]] = value
             self._seen.append(columns)
             self._cut += cut.tolist()
         return [replace(each, channels={**each.channels, "contrastive": paid[id(each)]}) for each in rewarded]

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bough.tree import Bools, Floats, Ints, Rewarded, Tree, counted, groups, json_column, read_json_column, sum_to_root
-from bough.tree.endings import pay_places, solved
+from bough.tree.endings import path_reward_nodes, solved
 
 Count: TypeAlias = Callable[[Tree], Floats | Ints]
 """[N]: what is counted at each node; a path's count is the sum over its nodes."""
@@ -107,4 +107,4 @@ class SuccessRecordState:
 def _paths(tree: Tree, count: Floats | Ints) -> tuple[Ints, Floats, Bools]:
     """[P] each: the node at which each counted path is paid, its count, and whether it succeeds."""
     ends = counted(tree)
-    return pay_places(tree, ends), sum_to_root(tree, count)[ends], solved(tree)[ends]
+    return path_reward_nodes(tree, ends), sum_to_root(tree, count)[ends], solved(tree)[ends]

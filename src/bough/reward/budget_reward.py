@@ -8,7 +8,7 @@ import numpy as np
 from bough.checks import check_finite
 from bough.tree import Floats, PayRange, Ternary, Tree, counted, sampled_tokens, sum_to_root
 from bough.tree.budgeted import allowance, path_budgets
-from bough.tree.endings import last_action, pay_places, solved
+from bough.tree.endings import last_action, path_reward_nodes, solved
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,5 +70,5 @@ class BudgetReward:
         won = solved(tree)[ends]
         malformed = tree.well_formed[last] == Ternary.NO
         earned = self.of_lengths(sum_to_root(tree, sampled_tokens(tree))[ends], path_budgets(tree)[ends])
-        paid[pay_places(tree, ends)] = np.where(won, earned, np.where(malformed, self.malformed, 0.0))
+        paid[path_reward_nodes(tree, ends)] = np.where(won, earned, np.where(malformed, self.malformed, 0.0))
         return paid

@@ -7,7 +7,7 @@ import numpy as np
 
 from bough.checks import check_finite
 from bough.tree import Floats, PayRange, Tree, turns
-from bough.tree.endings import success_places
+from bough.tree.endings import success_reward_nodes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,8 +38,8 @@ class Length:
         return [{"length": self._pay(tree)} for tree in group]
 
     def _pay(self, tree: Tree) -> Floats:
-        places = success_places(tree)
+        nodes = success_reward_nodes(tree)
         paid = np.zeros(tree.nodes, dtype=np.float64)
         # `0.0 -` keeps a path of no turns, and a penalty of zero, at plus zero.
-        paid[places] = 0.0 - self.per_turn * turns(tree)[places]
+        paid[nodes] = 0.0 - self.per_turn * turns(tree)[nodes]
         return paid

@@ -7,7 +7,7 @@ import numpy as np
 
 from bough.checks import check_finite
 from bough.tree import Floats, PayRange, Tree
-from bough.tree.endings import success_places
+from bough.tree.endings import success_reward_nodes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,5 +60,5 @@ class Success:
 
     def _pay(self, tree: Tree) -> Floats:
         paid = np.zeros(tree.nodes, dtype=np.float64)
-        paid[success_places(tree)] = self.weight
+        paid[success_reward_nodes(tree)] = self.weight
         return paid

@@ -7,7 +7,7 @@ import numpy as np
 
 from bough.checks import check_finite
 from bough.tree import Floats, PayRange, Tree, counted, sampled_tokens, sum_to_root, token_node
-from bough.tree.endings import pay_places
+from bough.tree.endings import path_reward_nodes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +52,7 @@ class Repetition:
         ends = counted(tree)
         repeated = sum_to_root(tree, repeated_tokens(tree, self.n))[ends]
         paid = np.zeros(tree.nodes)
-        paid[pay_places(tree, ends)] = 0.0 - self.penalty * repeated / np.maximum(
+        paid[path_reward_nodes(tree, ends)] = 0.0 - self.penalty * repeated / np.maximum(
             sum_to_root(tree, sampled_tokens(tree))[ends], 1.0
         )
         return paid

@@ -8,7 +8,7 @@ import numpy as np
 from bough.checks import check_finite
 from bough.reward.stages import Finished, Solved, Stage, ValidActions, WellFormed
 from bough.tree import Floats, PayRange, Tree, counted
-from bough.tree.endings import pay_places
+from bough.tree.endings import path_reward_nodes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,5 +69,5 @@ class StagedReward:
 
     def _pay(self, tree: Tree) -> Floats:
         paid = np.zeros(tree.nodes)
-        paid[pay_places(tree, counted(tree))] = self.of_paths([stage(tree) for stage in self.stages])
+        paid[path_reward_nodes(tree, counted(tree))] = self.of_paths([stage(tree) for stage in self.stages])
         return paid
