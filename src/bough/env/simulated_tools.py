@@ -51,7 +51,7 @@ class SimulatedTools:
 
     The agent reads simulated results alone. The environment executes the calls too: its reward, success, limits and
     state keys are those of the real tools. Where tools have no code yet, functions that return "" have the same schema,
-    and the reward is a judge's, such as `Checklist`. `Step.info["exact_match"]` says whether a result is the real one.
+    and the reward is a judge's, such as `Checklist`. `Step.info["exact_match"]` is whether a result is the real one.
 
     The oracle of the seat "tools" is the environment itself, so a warm-up teaches a small model to simulate.
 

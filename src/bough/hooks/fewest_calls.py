@@ -25,9 +25,9 @@ class FewestCalls:
         n 2    m    0     1    2     3     4     8            n 0, smoothing 1    m   0    1    2
                r    0  .866    1  .951  .866  .588                                r   1   .5  .309
 
-    Channel "fewest_calls" pays `weight` (r - 1) at the last action of a successful path, for a reward of success of
-    `weight`; failures are paid nothing. Calls that fail or are refused count. The paper's form for PPO, form="ppo", is
-    the cosine alone, without a record: no call is best.
+    Channel "fewest_calls" pays `weight` (r - 1) at the last action of a successful path, or at its leaf where other
+    paths go through that action, for a reward of success of `weight`; failures are paid nothing. Calls that fail or are
+    refused count. The paper's form for PPO, form="ppo", is the cosine alone, without a record: no call is best.
 
     Metrics: `fewest_calls/tasks`, tasks with a record; `fewest_calls/record`, the mean record.
 

@@ -16,7 +16,8 @@ class LengthHistory:
     """HAPO (arXiv 2505.11225): pays length against the task's shortest successful path of earlier steps.
 
     With n the tokens that the policy sampled on a path and h the fewest on a successful path of the task before this
-    step, channel "length_history" at the last action is `weight` times, with u = cos(pi / 2 * min(n / h, 2)):
+    step, channel "length_history" at the last action, or at the leaf where other paths go through that action, is
+    `weight` times, with u = cos(pi / 2 * min(n / h, 2)):
 
         cosine    success    max(-0.7, u)                            failure    min(0, u)
         linear    success    1 - n / h below h, 0 up to 1.1 h,       failure    0 below 1.1 h,

@@ -46,7 +46,7 @@ class Diversity:
         return {"diversity": PayRange(low=0, per="path")}
 
     def __call__(self, group: Sequence[Tree]) -> list[Mapping[str, Floats]]:
-        """Pays at the last action of each path."""
+        """Pays at the last action of each counted path, or at its leaf where other paths go through that action."""
         ends = [counted(tree) for tree in group]
         far = distances([text for tree, leaves in zip(group, ends, strict=True) for text in _texts(tree, leaves)])
         most, place = far.max(initial=0.0), np.cumsum([0, *map(len, ends)])

@@ -34,7 +34,7 @@ class Length:
         return {"length": PayRange(high=0, per="path")}
 
     def __call__(self, group: Sequence[Tree]) -> list[Mapping[str, Floats]]:
-        """Pays at the last action of each solved path."""
+        """Pays at `success_reward_nodes`: the last action of each solved path, or its leaf."""
         return [{"length": self._pay(tree)} for tree in group]
 
     def _pay(self, tree: Tree) -> Floats:

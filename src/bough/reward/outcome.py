@@ -55,7 +55,7 @@ class Success:
         return {"success": PayRange.of(0, 1, weight=self.weight, per="path")}
 
     def __call__(self, group: Sequence[Tree]) -> list[Mapping[str, Floats]]:
-        """Pays at the last action of each solved path."""
+        """Pays at `success_reward_nodes`: the last action of each solved path, or its leaf."""
         return [{"success": self._pay(tree)} for tree in group]
 
     def _pay(self, tree: Tree) -> Floats:

@@ -16,7 +16,7 @@ class StagedReward:
     """Channel "staged": progressive reward shaping (PRS, arXiv 2512.07478), stage after stage.
 
     With s_k in [0, 1] how far a path meets stage k, and w_k its pay, the path is paid at its last action, or at its
-    leaf if that action ends several paths,
+    leaf where other paths go through that action,
 
         sum over k of  w_k s_k  [s_j = 1 for all j < k]
 
@@ -56,7 +56,7 @@ class StagedReward:
         return {"staged": PayRange(low=0, high=sum(self.shares), per="path")}
 
     def __call__(self, group: Sequence[Tree]) -> list[Mapping[str, Floats]]:
-        """Pays at the last action of each path."""
+        """Pays at the last action of each counted path, or at its leaf where other paths go through that action."""
         return [{"staged": self._pay(tree)} for tree in group]
 
     def of_paths(self, met: Sequence[Floats]) -> Floats:
