@@ -16,7 +16,7 @@ def test_words(text: str, worth: float | None) -> None:
 
 
 def test_of_words_that_end_together_the_longest_counts() -> None:
-    words = LabelParser(worth={"track": 0.0, "on track": 0.5})
+    words = LabelParser(scores={"track": 0.0, "on track": 0.5})
     assert words("on track") == 0.5
     assert words("track") == 0.0
 
@@ -47,8 +47,8 @@ def test_choices() -> None:
 
 
 def test_what_can_not_be() -> None:
-    with pytest.raises(ValueError, match=r"LabelParser\.worth: got \{\}"):
-        LabelParser(worth={})
+    with pytest.raises(ValueError, match=r"LabelParser\.scores: got \{\}"):
+        LabelParser(scores={})
     with pytest.raises(ValueError, match=r"NumberParser: got low=1\.0, high=1\.0"):
         NumberParser(low=1.0, high=1.0)
 

@@ -108,5 +108,5 @@ def step_critic(column: str = "critic", n: int = 1, role: str = POLICY) -> Rubri
         n: Number of votes.
         role: The role whose model answers.
     """
-    words = LabelParser(worth={"good": 1.0, "unclear": 0.0, "bad": -1.0})
+    words = LabelParser(scores={"good": 1.0, "unclear": 0.0, "bad": -1.0})
     return RubricJudge(column=column, each="step", prompt=STEP, read=words, n=n, role=role)

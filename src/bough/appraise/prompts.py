@@ -26,30 +26,30 @@ class Reader(Protocol[Read]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelParser:
-    """Parses an answer that is one of a few labels, and returns the label's value.
+    """Parses an answer that is one of a few labels, and returns the score of the label.
 
     Labels match as whole words in any case. The last match counts, and of matches with the same end the longest: "No,
     but on track." is "on track".
 
     Attributes:
-        worth: Value by label, at least one.
+        scores: Score by label, at least one.
     """
 
-    worth: Mapping[str, float] = field(default_factory=lambda: {"yes": 1.0, "on track": 0.5, "no": 0.0})
+    scores: Mapping[str, float] = field(default_factory=lambda: {"yes": 1.0, "on track": 0.5, "no": 0.0})
 
     def __post_init__(self) -> None:
-        if not self.worth or not all(self.worth):
+        if not self.scores or not all(self.scores):
             raise ValueError(
-                f"LabelParser.worth: got {dict(self.worth)}; need at least one label, and none that is empty"
+                f"LabelParser.scores: got {dict(self.scores)}; need at least one label, and none that is empty"
             )
 
     def __call__(self, text: str) -> float | None:
         """The value of the answer."""
         folded = text.casefold()
         found = [
-            (match.end(), len(word), worth)
-            for word, worth in self.worth.items()
-            for match in re.finditer(rf"(?<!\w){re.escape(word.casefold())}(?!\w)", folded)
+            (match.end(), len(label), score)
+            for label, score in self.scores.items()
+            for match in re.finditer(rf"(?<!\w){re.escape(label.casefold())}(?!\w)", folded)
         ]
         return max(found)[2] if found else None
 

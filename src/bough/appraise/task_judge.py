@@ -47,7 +47,7 @@ class TaskJudge:
     prompt: str = TASK
     fields: tuple[str, ...] = ()
     system: str = "You check the tasks of a data set."
-    read: Reader[float] = LabelParser(worth={"yes": 1.0, "no": 0.0})
+    read: Reader[float] = LabelParser(scores={"yes": 1.0, "no": 0.0})
     n: int = 1
     role: str = POLICY
     max_tokens: int = 256

@@ -59,7 +59,7 @@ class Tournament:
     topology: Topology = "single_elimination"
     prompt: str = TWO
     system: str = "You compare the work of two agents."
-    read: Reader[float] = field(default_factory=lambda: LabelParser(worth={"1": 1.0, "2": 0.0, "tie": 0.5}))
+    read: Reader[float] = field(default_factory=lambda: LabelParser(scores={"1": 1.0, "2": 0.0, "tie": 0.5}))
     n: int = 1
     role: str = POLICY
     max_tokens: int = 256

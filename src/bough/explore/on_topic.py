@@ -27,7 +27,7 @@ class OnTopic:
         role: The role whose model answers.
     """
 
-    labels: ClassVar[LabelParser] = LabelParser(worth={"yes": 1.0, "no": 0.0})
+    labels: ClassVar[LabelParser] = LabelParser(scores={"yes": 1.0, "no": 0.0})
 
     prompt: str = PROMPT
     role: str = POLICY

@@ -89,7 +89,7 @@ class LlmJudge:
         "It may do this next:\n{action}\n\nIs that good, unclear or bad?"
     )
     system: str = "You judge the next step of an agent."
-    read: Reader[float] = field(default_factory=lambda: LabelParser(worth={"good": 1.0, "unclear": 0.0, "bad": -1.0}))
+    read: Reader[float] = field(default_factory=lambda: LabelParser(scores={"good": 1.0, "unclear": 0.0, "bad": -1.0}))
     role: str = POLICY
 
     def __post_init__(self) -> None:

@@ -121,7 +121,9 @@ class ProgramCritic:
             if not node.ended:
                 rating = await self._ask(tree, node, "rate", self.rate, NumberParser(low=0.0, high=5.0))
             return share + RATED * rating
-        accepted = await self._ask(tree, node, "verify", self.verify, LabelParser(worth={"accept": 1.0, "reject": 0.0}))
+        accepted = await self._ask(
+            tree, node, "verify", self.verify, LabelParser(scores={"accept": 1.0, "reject": 0.0})
+        )
         return ACCEPTED if accepted else 1 + RATED
 
     async def _ask(self, tree: SearchTree, node: SearchNode, name: str, prompt: str, read: Reader[float]) -> float:

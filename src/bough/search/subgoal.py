@@ -117,7 +117,7 @@ class SubgoalValue:
                 goal.number,
                 system="",
                 text=text,
-                read=LabelParser(worth={"yes": 1.0, "no": 0.0}),
+                read=LabelParser(scores={"yes": 1.0, "no": 0.0}),
                 sampling=self.sampling,
                 role=self.role,
             )
