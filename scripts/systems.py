@@ -2,7 +2,7 @@
 
 python scripts/systems.py          # whether the page is up to date
 python scripts/systems.py --write
-python scripts/systems.py --run    # every command of the page, with few tasks and steps
+python scripts/systems.py --run --jobs 2    # every command of the page, with few tasks and steps
 python scripts/systems.py --run treepo mcts
 """
 
@@ -13,6 +13,7 @@ import sys
 import tempfile
 import textwrap
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from bough.cli.catalogue import ROOMS, Entry
@@ -101,23 +102,31 @@ def _wrapped(text: str) -> str:
     return textwrap.fill(text, 120, break_long_words=False, break_on_hyphens=False)
 
 
-def _run(only: list[str]) -> None:
+def _run(only: list[str], jobs: int) -> None:
     """Execute the commands in a temporary folder; print the duration of each, and the messages of those that fail."""
     found = [each for system in systems() if not only or _names(system) & {*only} for each in system.commands]
-    failed = 0
     runs = [each for each in (SEARCHED, WITH_CRITIC) if any(f"runs/{each} " in command for command in found)]
     searched = [f"bough train {each}" for each in runs]
-    with tempfile.TemporaryDirectory() as folder:
-        for number, command in enumerate(dict.fromkeys([*searched, *found])):
-            begin = time.monotonic()
-            out = [] if command in searched else ["--out", f"others/{number}"]
-            error = _command(command, out if command.startswith("bough train") else [], folder)
-            failed += bool(error)
-            print(f"{time.monotonic() - begin:6.1f} s  {'FAILED' if error else 'ok':6}  {command}", flush=True)
-            if error:
-                print(textwrap.indent(error, "    "), flush=True)
-    if failed:
-        sys.exit(f"{failed} of {len(found)} commands failed")
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(jobs) as pool:
+        fine = [_shown(command, [], folder) for command in searched]
+        others = [each for each in dict.fromkeys(found) if each not in searched]
+        out = [
+            ["--out", f"others/{number}"] if each.startswith("bough train") else []
+            for number, each in enumerate(others)
+        ]
+        fine += pool.map(_shown, others, out, [folder] * len(others))
+    if not all(fine):
+        sys.exit(f"{fine.count(False)} of {len(fine)} commands failed")
+
+
+def _shown(command: str, options: list[str], folder: str) -> bool:
+    """Execute a command and print how that went; returns whether it succeeded."""
+    begin = time.monotonic()
+    error = _command(command, options, folder)
+    print(f"{time.monotonic() - begin:6.1f} s  {'FAILED' if error else 'ok':6}  {command}", flush=True)
+    if error:
+        print(textwrap.indent(error, "    "), flush=True)
+    return not error
 
 
 def _command(command: str, options: list[str], folder: str) -> str:
@@ -151,9 +160,10 @@ def main() -> None:
     parser.add_argument("only", nargs="*", help="names of systems or pieces, with --run")
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--run", action="store_true")
+    parser.add_argument("--jobs", type=int, default=1, help="commands at the same time")
     arguments = parser.parse_args()
     if arguments.run:
-        _run(arguments.only)
+        _run(arguments.only, arguments.jobs)
         return
     file = DOCS / "systems.md"
     if arguments.write:

@@ -39,13 +39,15 @@ def wrong_numbers(value: object, where: str = "", *, infinite: bool = False) -> 
 
 def parts(value: object, *, infinite: bool = False) -> Iterator[tuple[str, object, bool]]:
     """Yield what a dataclass, a mapping or a sequence holds: its name, itself, and whether it may be infinite."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+    if value is None or isinstance(value, str | bytes | int | float | type):
+        return
+    if dataclasses.is_dataclass(value):
         for each in dataclasses.fields(value):
             yield each.name, getattr(value, each.name), bool(each.metadata.get("infinite"))
     elif isinstance(value, Mapping):
         for key, item in cast("Mapping[object, object]", value).items():
             yield str(key), item, infinite
-    elif isinstance(value, Sequence) and not isinstance(value, str | bytes):
+    elif isinstance(value, Sequence):
         for place, item in enumerate(cast("Sequence[object]", value)):
             yield str(place), item, infinite
 

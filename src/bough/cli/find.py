@@ -5,7 +5,7 @@ import inspect
 import pkgutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any, get_type_hints
@@ -77,7 +77,12 @@ class Function:
 
 def names(*rooms: str) -> Iterator[str]:
     """The functions of packages, `methods`, `worlds`, `policies` or `recipes`; each has the name of its file."""
-    return (module.name for room in rooms for module in pkgutil.iter_modules([str(PACKAGE / room)]))
+    return (name for room in rooms for name in _files(room))
+
+
+@cache
+def _files(room: str) -> tuple[str, ...]:
+    return tuple(module.name for module in pkgutil.iter_modules([str(PACKAGE / room)]))
 
 
 def find_run(target: str | Callable[..., Run], on: World | str | None = None, policy: str | None = None) -> Run:
@@ -258,7 +263,7 @@ def _function(text: str, rooms: tuple[str, ...], default: str, what: str) -> Fun
     if written["file"]:
         module = import_file(written["file"], where)
         return Function(name=name, call=_member(module, name, where), arguments=arguments, where=where)
-    room = next((room for room in rooms if name in set(names(room))), None)
+    room = next((room for room in rooms if name in _files(room)), None)
     if room is None:
         known = list(names(*rooms))
         raise ConfigError(

@@ -6,6 +6,7 @@ import math
 import sys
 from collections.abc import Mapping, Sequence
 from enum import Enum
+from functools import cache
 from pathlib import Path
 from typing import Any, cast, get_args, get_type_hints
 
@@ -96,7 +97,8 @@ def build(cls: type, given: Mapping[str, object], where: str) -> Any:
         raise ConfigError(f"{where or cls.__name__}: {error}") from error
 
 
-def fields_of(cls: type) -> dict[str, Any]:
+@cache
+def fields_of(cls: type) -> Mapping[str, Any]:
     """The type of each settable field of a dataclass."""
     hints = get_type_hints(cls)
     return {field.name: hints[field.name] for field in dataclasses.fields(cls) if field.init}

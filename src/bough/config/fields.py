@@ -39,6 +39,7 @@ def short_names(cls: type) -> Mapping[str, tuple[str, ...]]:
     return found
 
 
+@cache
 def leaf_fields(cls: type) -> Mapping[str, tuple[str, ...]]:
     """The path of every field that is no group, by its short name, or by its dotted path if that is hidden."""
     known, found = short_names(cls), dict[str, tuple[str, ...]]()

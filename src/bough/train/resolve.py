@@ -1,6 +1,6 @@
 """Compares what the pieces of a run need with what they give."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from typing import cast
 
@@ -33,8 +33,9 @@ def resolve(run: Run) -> None:
         ConfigError: names the piece's field, what it needs, what the run has, and what to change.
     """
     try:
-        given, withheld = _given(run), _withheld(run)
-        for piece in _pieces(run):
+        every = [*_pieces(run)]
+        given, withheld = _given(run), _withheld(every)
+        for piece in every:
             for need in _sorted(piece.needs):
                 if need in withheld:
                     raise _unmet(run, piece, withheld[need])
@@ -96,9 +97,9 @@ def _given(run: Run) -> frozenset[Need]:
     return found
 
 
-def _withheld(run: Run) -> dict[Need, Need]:
-    """What the run lacks because of a piece, with this piece's remedy."""
-    return {need: need for piece in _pieces(run) for need in withheld_by(piece.value)}
+def _withheld(every: Iterable[Piece]) -> dict[Need, Need]:
+    """What a run with these pieces lacks because of one of them, with this piece's remedy."""
+    return {need: need for piece in every for need in withheld_by(piece.value)}
 
 
 APART = ("env", "objective", "regularizers")

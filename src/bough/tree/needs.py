@@ -1,9 +1,9 @@
 """Needs and gives: typed values that the pieces of a run declare, and that are compared before the run is built."""
 
-import inspect
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from functools import cache
 from typing import Protocol, TypeVar, cast, runtime_checkable
 
 
@@ -275,12 +275,12 @@ def pieces(value: object, place: str = "") -> Iterator[Piece]:
 
 def _pieces(piece: Piece) -> Iterator[Piece]:
     value = piece.value
+    if value is None or isinstance(value, str | int | float | type):
+        return
     if isinstance(value, tuple | list):
         inner = [(f"[{number}]", each) for number, each in enumerate(cast("Iterable[object]", value))]
     elif isinstance(value, Mapping):
         inner = [(f".{name}", each) for name, each in cast("Mapping[str, object]", value).items()]
-    elif isinstance(value, type | str | int | float | None):
-        return
     else:
         yield piece
         own = fields(value) if is_dataclass(value) else ()
@@ -337,7 +337,7 @@ def names_of(needs: Iterable[Need], kind: type[Kind]) -> list[str]:
 def _declared(piece: object, member: str) -> frozenset[Need]:
     """What a piece declares in a member of `Needs`, `Gives`, `Conflicts` or `Shields`; nothing without the member."""
     # Before Python 3.12 isinstance hides an AttributeError of a property: a typo in it.
-    if inspect.getattr_static(piece, member, MISSING) is MISSING:
+    if not _has(type(piece), member) and member not in getattr(piece, "__dict__", ()):
         return frozenset()
     value = getattr(piece, member)
     needs = cast("AbstractSet[object]", value) if isinstance(value, AbstractSet) else {None}
@@ -347,3 +347,9 @@ def _declared(piece: object, member: str) -> frozenset[Need]:
             "frozenset({STATE_KEYS})"
         )
     return frozenset(cast("AbstractSet[Need]", value))
+
+
+@cache
+def _has(cls: type, member: str) -> bool:
+    """Whether instances of a class have a member by their class."""
+    return any(member in vars(base) for base in cls.__mro__)
