@@ -1,7 +1,8 @@
 """Rewards over the columns of a tree pay what plain loops over paths pay, to the last bit."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from math import hypot, sqrt
 
 import numpy as np
@@ -9,9 +10,18 @@ import pytest
 from hypothesis import given
 from tests.trees import N, build, seeds
 
-from bough.reward import BoxScore, FormatConstraint, MetaReasoning, PointInBox, RankedPoints, Reward, StagedReward
+from bough.reward import (
+    BoxScore,
+    FormatConstraint,
+    MetaReasoning,
+    PointInBox,
+    RankedPoints,
+    Reward,
+    StagedReward,
+    reward_trees,
+)
 from bough.reward.stages import CalledTool, Solved, ValidActions, WellFormed
-from bough.tree import Kind, Outcome, Pointing, Ternary, Tree, counted, path, pointing_in
+from bough.tree import Floats, Kind, Outcome, PayRange, Pointing, StageError, Ternary, Tree, counted, path, pointing_in
 from bough.tree.endings import path_reward_nodes
 
 TEXTS = ("go", "look", " answer 1", "answer 2 answer 3", "x answer 4 ")
@@ -230,3 +240,21 @@ def test_a_plain_loop_pays_the_same(name: str, rng: np.random.Generator) -> None
     (channels,) = piece([tree])
     (paid,) = channels.values()
     assert paid.tolist() == plain(tree)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Misnamed:
+    """Pays another channel than it declares."""
+
+    @property
+    def pays(self) -> Mapping[str, PayRange]:
+        return {"turns": PayRange()}
+
+    def __call__(self, group: Sequence[Tree]) -> list[Mapping[str, Floats]]:
+        return [{"truns": np.zeros(tree.nodes)} for tree in group]
+
+
+def test_a_channel_that_is_not_declared_is_refused() -> None:
+    tree = any_tree(np.random.default_rng(0))
+    with pytest.raises(StageError, match=r"rewards=Misnamed: channel 'truns' .*need one of \['turns'\]"):
+        reward_trees([tree], (Misnamed(),))

@@ -28,7 +28,8 @@ class TaskJudge:
 
     The paper filters its data before training, with several models. Its prompts could not be seen: these are Bough's.
 
-    Try: `bough train 'egpo(judge=judge)' --on function_calls models='{judge: StartingWeights}'`
+    Try: `bough train 'egpo(judge=judge)' --on function_calls
+    models.judge='OpenAi(model=qwen3:8b, base_url=http://localhost:11434/v1)'`
 
     Attributes:
         column: Name of the column.

@@ -32,8 +32,10 @@ def cm2(
     `policies.tools='OpenAi(model=..., base_url=...)'`. The paper's simulator reads examples of calls and results; here
     it reads the fields `data` of the task. The world's rewards are then those of the real tools.
 
-    Try: `bough train 'cm2(role=judge)' --on pantry models='{judge: StartingWeights}'`
-    Try: `bough train 'cm2(role=judge,simulated=true,data=[needed,has])' --on pantry models='{judge: StartingWeights}'`
+    Try: `bough train 'cm2(role=judge)' --on pantry
+    models.judge='OpenAi(model=qwen3:8b, base_url=http://localhost:11434/v1)'`
+    Try: `bough train 'cm2(role=judge,simulated=true,data=[needed,has])' --on pantry
+    models.judge='OpenAi(model=qwen3:8b, base_url=http://localhost:11434/v1)'`
 
     Args:
         world: The world; with `simulated`, one with tools.

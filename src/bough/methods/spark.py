@@ -37,7 +37,8 @@ def spark(
 
         bough search RUN 'best_by_judge(n=8)' models='{judge: FrozenCheckpoint(run=runs/judge, judge=true)}'
 
-    Try: `bough train 'spark(role=judge)' --on frozenlake models='{judge: StartingWeights}'`
+    Try: `bough train 'spark(role=judge)' --on frozenlake
+    models.judge='OpenAi(model=qwen3:8b, base_url=http://localhost:11434/v1)'`
     """
     asks = Verifications(role=role, n=n)
     return world.run(

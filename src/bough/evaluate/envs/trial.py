@@ -54,6 +54,7 @@ class Trial:
         sizes: How much is played.
         tasks: The tasks of each split that has any.
         walks: Random walks.
+        turns: Turns of a path in training; None for any number.
         wrapped: The environment in `Replay` where its branching is `NONE`, else the environment itself.
     """
 
@@ -61,6 +62,7 @@ class Trial:
     sizes: CheckSizes
     tasks: Mapping[Split, tuple[Task, ...]]
     walks: Walks
+    turns: int | None = None
     wrapped: TimedEnv = field(init=False)
 
     def __post_init__(self) -> None:
