@@ -140,7 +140,8 @@ class ContrastiveState:
         tasks = groups(new)
         embedded = [self._embedded(task) for task in tasks]
         found = cosines(embedded)
-        self._recalled += recalled(embedded)
+        # Among the paths of one task there is nothing to find.
+        self._recalled += recalled(embedded) if len(embedded) > 1 else []
         for task, columns in zip(tasks, found, strict=True):
             ends = [(each, int(act)) for each in task for act in _ends(each.tree)]
             cut = np.asarray([each.tree.cut_off[act] == Ternary.YES for each, act in ends], dtype=np.bool_)
@@ -159,13 +160,11 @@ class ContrastiveState:
     def observe(self, moved: Callable[[], float]) -> Mapping[str, float]:
         """Return the metrics of the step."""
         del moved
-        seen, cut, known = np.concatenate([np.zeros((4, 0)), *self._seen], axis=1), self._cut, self._recalled
+        seen = np.concatenate([np.zeros((4, 0)), *self._seen], axis=1)
+        found = dict(zip(("positive", "negative", "cluster", "cross"), seen, strict=True))
+        found |= {"recall": np.asarray(self._recalled), "cut": np.asarray(self._cut)}
         self._seen, self._cut, self._recalled = [], [], []
-        means = seen.mean(1) if seen.shape[1] else np.zeros(4)
-        names = ("positive", "negative", "cluster", "cross")
-        named = {f"contrastive/{name}": value for name, value in zip(names, means.tolist(), strict=True)}
-        shares = {"recall": known, "cut": cut}
-        return named | {f"contrastive/{name}": float(np.mean(each)) if each else 0.0 for name, each in shares.items()}
+        return {f"contrastive/{name}": float(each.mean()) for name, each in found.items() if len(each)}
 
     def state(self) -> Mapping[str, NDArray[Any]]:
         """Nothing."""
