@@ -48,7 +48,7 @@ class RendererRecipe(Protocol):
 
 @runtime_checkable
 class FilesRecipe(Protocol):
-    """A policy recipe that reads files of the user, and can check them without loading the model."""
+    """A policy recipe or another piece that reads files of the user, and can check them before anything is built."""
 
     def check_files(self) -> None:
         """Check that the files exist.
