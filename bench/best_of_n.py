@@ -1,6 +1,6 @@
 """Best of n by learned rewards, compared with majority vote and an outcome verifier, on held-out tasks of two worlds.
 
-    python bench/best_of_n.py --seeds 5 --jobs 2
+    python bench/best_of_n.py warmup.demonstrations=160 warmup.epochs=10 --worlds linear_programs --seeds 5
     python bench/best_of_n.py --worlds sokoban --seeds 1 --trees 60 --tasks 40
 
 The policy of a seed is that of the method after its warm-up. It grows trees of training tasks by look-ahead completions
@@ -10,6 +10,7 @@ paths of each held-out task are sampled once, and every rule selects one of the 
 
     one sample          the first path
     majority vote       the most frequent answer: the last action where a task has one, else the list of all actions
+    fewest steps        the shortest path, which a product of probabilities prefers, too
     outcome verifier    the highest score of the last step
     reward of steps     the highest mean, minimum or product of the steps' probabilities, or the last one
     pairs of steps      the highest mean score of the ranker
@@ -45,16 +46,16 @@ from bough.tree import PathScore, Rewarded, Ternary, Tree, path_score, path_view
 from compare import interval
 from machine import machine
 
-WORLDS = ("sokoban", "search")
-"""The default worlds: plans of moves, and questions with an answer."""
+WORLDS = ("linear_programs",)
+"""The default worlds: those whose last state does not show whether the path succeeded."""
 
-ANSWERS = {"search", "ledger", "quiz", "reasoning"}
+ANSWERS = {"search", "ledger", "reasoning"}
 """The worlds whose last action is the answer."""
 
 MODELS: Mapping[str, RewardModel] = {
-    "soft": RewardModel(labels="soft", epochs=6),
-    "pairs": RewardModel(labels="pairs", gap=0.2, epochs=3),
-    "outcome": RewardModel(labels="outcome", epochs=6),
+    "soft": RewardModel(labels="soft", epochs=12),
+    "pairs": RewardModel(labels="pairs", gap=0.2, epochs=6),
+    "outcome": RewardModel(labels="outcome", epochs=12),
 }
 
 
@@ -174,6 +175,7 @@ def _rules(models: Mapping[str, TrainedRewardModel]) -> dict[str, Rule]:
     rules: dict[str, Rule] = {
         "one sample": lambda group: group[0].success,
         "majority vote": _majority,
+        "fewest steps": lambda group: min(group, key=lambda each: len(each.texts)).success,
         "outcome verifier": lambda group: _best(group, models["outcome"], "last"),
     }
     for by in get_args(PathScore):

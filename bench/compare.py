@@ -12,7 +12,7 @@ one folder for all seeds. Each then trains for the
 same number of steps with the base recipe's settings and its own credit rule (and critic, or explorer, where it has
 one). Trees grow as in the methods of the same names, each with the credit of its paper. With `rewards` GRPO on the
 world's own reward is held against whole methods that pay more; a judge of steps is simulated. Methods sample
-unlike numbers of tokens in a step, so each is read off where it had sampled as many as the thriftiest run in all,
+unlike numbers of tokens in a step, so each is read off where it had sampled as many as the run with the fewest in all,
 between its two nearest evaluations. With `staleness` every batch is as old as its bound allows: an update waits until
 the batches of all later steps that may grow are complete. With `processes` GRPO runs in one process, with ranks,
 workers and engines on Ray, and with vLLM, by the Python that VLLM_PYTHON names. Prints a Markdown table; runs that are
@@ -112,11 +112,11 @@ def _whole(method: str) -> Callable[[Run], Run]:
     return lambda run: find_run(method, run.world).replace(seed=run.seed, name=run.name)
 
 
-def _judged(right: float) -> Callable[[Run], Run]:
+def _judged(accuracy: float) -> Callable[[Run], Run]:
     """CAPO with a judge of steps whose verdicts are true with this probability."""
 
     def change(run: Run) -> Run:
-        return _whole("capo")(run).replace(appraisers=(SimulatedJudge(right=right),))
+        return _whole("capo")(run).replace(appraisers=(SimulatedJudge(accuracy=accuracy),))
 
     return change
 

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from bough.appraise import Continuation, Question, Reply, Scoring
-from bough.appraise.path_fields import acts, path_fields
+from bough.appraise.path_fields import path_fields, path_steps
 from bough.context import Full, Plain
 from bough.engine import Sampling, Scripted
 from bough.env import FrozenLake, InProcessHost, LinearPrograms
 from bough.env.env import Env, Oracle, State
 from bough.policy.policy import Policy
 from bough.rollout import Agent, Cursor, Deadlines, Explorer, Limits, Rollout, RolloutRunner
-from bough.tree import Task, Ternary, Tree, Verdict, counted, derive, path
+from bough.tree import Task, Ternary, Tree, Verdict, derive
 
 WORLDS: Mapping[str, Env] = {"linear_programs": LinearPrograms(), "frozenlake": FrozenLake(size=4)}
 ACTED = "\n\nIt then did this:\n"
@@ -88,10 +88,8 @@ def right_steps(env: Env, tree: Tree) -> dict[int, bool]:
     """By the action of each step, whether the oracle's plan is shorter after it; of the last step, success."""
     assert isinstance(env, Oracle)
     found: dict[int, bool] = {}
-    every = set(acts(tree))
-    for leaf in counted(tree).tolist():
+    for leaf, steps in path_steps(tree).items():
         state = env.start(tree.task)
-        steps = [node for node in path(tree, leaf).tolist() if node in every]
         for node in steps:
             before = env.plan(state)
             state = env.step(state, path_fields(tree, node)["action"]).state
@@ -106,14 +104,12 @@ def new_items(tree: Tree) -> dict[int, bool]:
     checklist = tree.task.data["checklist"]
     assert isinstance(checklist, list)
     found: dict[int, bool] = {}
-    every = set(acts(tree))
-    for leaf in counted(tree).tolist():
+    for steps in path_steps(tree).values():
         done = set[str]()
-        for node in path(tree, leaf).tolist():
-            if node in every:
-                action = path_fields(tree, node)["action"]
-                found[node] = action in checklist and action not in done
-                done.add(action)
+        for node in steps:
+            action = path_fields(tree, node)["action"]
+            found[node] = action in checklist and action not in done
+            done.add(action)
     return found
 
 
@@ -124,11 +120,11 @@ def story_of(fields: Mapping[str, str]) -> str:
 
 @dataclass(slots=True)
 class NoisyJudge:
-    """Answers the default questions of appraisers: each verdict is true with `right`, an answer unreadable with `bad`.
+    """Answers the default questions of appraisers, with verdicts that are true with a given probability.
 
     Attributes:
-        right: Probability that a verdict is the truth, independent for each verdict of an answer.
-        bad: Probability of an answer without a verdict.
+        accuracy: Probability of a true verdict, independent for each verdict of an answer.
+        unparsed: Probability of an answer without a verdict.
         policy: Counts the tokens of an answer.
         results: By the text of a path, its success.
         steps: By the text of a path, the truth of its steps.
@@ -136,8 +132,8 @@ class NoisyJudge:
         items: By the same text, the numbers of the items of the checklist that the action satisfies, and the action.
     """
 
-    right: float
-    bad: float
+    accuracy: float
+    unparsed: float
     policy: Policy
     results: dict[str, bool] = field(default_factory=dict[str, bool])
     steps: dict[str, list[bool]] = field(default_factory=dict[str, list[bool]])
@@ -147,8 +143,7 @@ class NoisyJudge:
     def learn(self, tree: Tree, steps: Mapping[int, bool]) -> None:
         """Store the truth of the paths of a tree."""
         checklist = list(tree.task.data["checklist"])  # type: ignore[call-overload]
-        for leaf in counted(tree).tolist():
-            nodes = [node for node in path(tree, leaf).tolist() if node in steps]
+        for leaf, nodes in path_steps(tree).items():
             text = story_of(path_fields(tree, leaf))
             self.results[text] = bool(tree.success[leaf] == Ternary.YES)
             self.steps[text] = [steps[node] for node in nodes]
@@ -162,7 +157,7 @@ class NoisyJudge:
     async def __call__(self, question: Question) -> Reply:
         """See `AskModels`."""
         rng = random.Random(derive(0, "judge", question.text, question.vote))
-        text = "I can't say." if rng.random() < self.bad else self._answer(question.text, rng)
+        text = "I can't say." if rng.random() < self.unparsed else self._answer(question.text, rng)
         return Reply(verdict=Verdict.OK, text=text, tokens=len(self.policy.renderer.write(text)))
 
     async def score(self, scoring: Scoring) -> Reply:
@@ -181,7 +176,7 @@ class NoisyJudge:
 
     def _answer(self, question: str, rng: random.Random) -> str:
         def noisy(truth: bool) -> bool:
-            return truth if rng.random() < self.right else not truth
+            return truth if rng.random() < self.accuracy else not truth
 
         if "The second:\n" in question:
             first, second = question.split("The first:\n")[1].split("\n\nThe second:\n")
@@ -206,8 +201,8 @@ class NoisyJudge:
         return "8" if noisy(self.results[shown.rsplit("\n\n", 1)[0]]) else "2"
 
 
-def pair_agreement(values: Sequence[float], won: Sequence[bool]) -> tuple[float, int]:
-    """The pairs of a success and a failure in which the success is worth more, half for equal values; and all pairs."""
+def ordered_pairs(values: Sequence[float], won: Sequence[bool]) -> tuple[float, int]:
+    """Pairs of a success and a failure: those in which the success has the larger value, a tie as half; and all."""
     value, good = np.asarray(values), np.asarray(won, dtype=np.bool_)
     margin = value[good][:, None] - value[~good][None, :]
     return float((margin > 0).sum() + 0.5 * (margin == 0).sum()), margin.size

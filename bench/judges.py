@@ -1,4 +1,4 @@
-"""What judges know: agreement with the environment's truth, cost, and unknown verdicts.
+"""What judges know: accuracy against the environment's truth, cost, and answers without a verdict.
 
     python bench/judges.py [--tasks 30] [--rounds 30] [--write]
 
@@ -37,12 +37,12 @@ from bough.env.env import Env
 from bough.policy import Tiny
 from bough.policy.policy import Policy
 from bough.tree import Ternary, Tree, Verdict, begins_turn, counted
-from judged_paths import WORLDS, NoisyJudge, grow, new_items, pair_agreement, right_steps
+from judged_paths import WORLDS, NoisyJudge, grow, new_items, ordered_pairs, right_steps
 from local_judge import LocalJudge
 from machine import machine
 from page import write
 
-RIGHT, BAD = 0.8, 0.05
+ACCURACY, UNPARSED = 0.8, 0.05
 APPRAISERS: Mapping[str, Appraiser] = {
     "`RubricJudge()`": RubricJudge(),
     "`RubricJudge(n=5)`": RubricJudge(n=5),
@@ -58,7 +58,7 @@ APPRAISERS: Mapping[str, Appraiser] = {
     "`RoundRobin()`": RoundRobin(),
 }
 HEAD = (
-    "| Judge | Result | Order | Step | Unknown | Questions a turn | Tokens a turn |\n"
+    "| Judge | Result accuracy | Pair accuracy | Step accuracy | Unparsed | Questions a turn | Tokens a turn |\n"
     "|---|---:|---:|---:|---:|---:|---:|"
 )
 
@@ -68,25 +68,26 @@ class Row:
     """What a judge's columns say about trees.
 
     Attributes:
-        result: Share of paths whose value is above 1/2 if and only if they succeed; nan without values of paths.
-        order: Share of pairs of a success and a failure of a task in which the success is worth more, half for equal.
-        step: Share of steps whose value says what is true.
-        unknown: Share of entries without a value.
+        result: Accuracy: the share of paths whose value is above 1/2 if and only if they succeed; nan without values.
+        pair: Pair accuracy: the share of pairs of a success and a failure of a task in which the success has the larger
+            value, a tie as half.
+        step: Accuracy: the share of steps whose value agrees with the truth.
+        unparsed: Share of entries without a value.
         questions: Questions for each turn.
         tokens: Tokens of answers for each turn.
     """
 
     result: float
-    order: float
+    pair: float
     step: float
-    unknown: float
+    unparsed: float
     questions: float
     tokens: float
 
     def line(self, name: str) -> str:
         """The row of a table."""
-        shares = ["" if np.isnan(each) else f"{each:.2f}" for each in (self.result, self.order, self.step)]
-        return f"| {name} | {' | '.join(shares)} | {self.unknown:.2f} | {self.questions:.2f} | {self.tokens:.1f} |"
+        shares = ["" if np.isnan(each) else f"{each:.2f}" for each in (self.result, self.pair, self.step)]
+        return f"| {name} | {' | '.join(shares)} | {self.unparsed:.2f} | {self.questions:.2f} | {self.tokens:.1f} |"
 
 
 def main() -> None:
@@ -118,7 +119,7 @@ def scripted(world: str, env: Env, policy: Policy, tasks: int) -> dict[str, Row]
     """The rows of a scripted judge, by appraiser."""
     trees = grow(env, policy, env.tasks("test", tasks, 0))
     truth = [right_steps(env, tree) for tree in trees]
-    judge = NoisyJudge(right=RIGHT, bad=BAD, policy=policy)
+    judge = NoisyJudge(accuracy=ACCURACY, unparsed=UNPARSED, policy=policy)
     for tree, steps in zip(trees, truth, strict=True):
         judge.learn(tree, steps)
 
@@ -159,26 +160,26 @@ def row_of(trees: Sequence[Tree], truth: Sequence[Mapping[int, bool]], piece: Ap
     results: list[bool] = []
     steps: list[bool] = []
     pairs: list[tuple[float, int]] = []
-    unknown: list[bool] = []
+    unparsed: list[bool] = []
     turns = sum(int(begins_turn(tree).sum()) for tree in trees)
     for tree, right in zip(trees, truth, strict=True):
         for column in tree.appraisals.values():
             asked = column.verdict != Verdict.NONE
-            unknown += (column.verdict[asked] != Verdict.OK).tolist()
+            unparsed += (column.verdict[asked] != Verdict.OK).tolist()
             ends = [leaf for leaf in counted(tree).tolist() if column.verdict[leaf] == Verdict.OK]
             won = [bool(tree.success[leaf] == Ternary.YES) for leaf in ends]
             values = column.value[ends].tolist()
             results += [] if ranks else [(value > 0.5) == good for value, good in zip(values, won, strict=True)]
-            pairs.append(pair_agreement(values, won))
+            pairs.append(ordered_pairs(values, won))
             known = [node for node in right if column.verdict[node] == Verdict.OK]
             steps += [says(piece, column.value[node]) == right[node] for node in known]
     count = sum(number for _, number in pairs)
     cost = [column for tree in trees for column in tree.appraisals.values()]
     return Row(
         result=float(np.mean(results)) if results else np.nan,
-        order=sum(agree for agree, _ in pairs) / count if count else np.nan,
+        pair=sum(right for right, _ in pairs) / count if count else np.nan,
         step=float(np.mean(steps)) if steps else np.nan,
-        unknown=float(np.mean(unknown)),
+        unparsed=float(np.mean(unparsed)),
         questions=sum(int(each.questions.sum()) for each in cost) / turns,
         tokens=sum(int(each.tokens.sum()) for each in cost) / turns,
     )

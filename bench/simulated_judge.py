@@ -16,13 +16,13 @@ class SimulatedJudge:
     """1 at each turn that the judge calls wrong, else 0, in the column "critique", as `PathCritique` has it.
 
     A turn is wrong if the oracle's plan is no shorter after it, or the path ends there without success. Each verdict is
-    true with probability `right`, independent of the others. It replays the path and asks no model.
+    true with probability `accuracy`, independent of the others. It replays the path and asks no model.
 
     Attributes:
-        right: The probability of a true verdict.
+        accuracy: The probability of a true verdict.
     """
 
-    right: float = 0.8
+    accuracy: float = 0.8
 
     needs = frozenset({ORACLE})
 
@@ -40,7 +40,7 @@ class SimulatedJudge:
     def _verdicts(self, tree: Tree, progress: Mapping[int, Entry]) -> dict[int, Entry]:
         rng = np.random.default_rng(derive(0, "judge", tree.task.id, *(str(each.value) for each in progress.values())))
         good = helpful_turns(tree, {node: entry.value for node, entry in progress.items()})
-        lies = rng.random(len(good)) >= self.right
+        lies = rng.random(len(good)) >= self.accuracy
         return {
             node: Entry(value=float(helps == lie), verdict=Verdict.OK, votes=1)
             for (node, helps), lie in zip(sorted(good.items()), lies.tolist(), strict=True)

@@ -14,8 +14,10 @@ import tempfile
 import textwrap
 import time
 from concurrent.futures import ThreadPoolExecutor
+from itertools import repeat
 from pathlib import Path
 
+import rule_server
 from bough.cli.catalogue import ROOMS, Entry
 from bough.cli.systems import COMMAND, SEARCHED, WITH_CRITIC, System, systems
 
@@ -38,6 +40,8 @@ TRAINED = (
     "tasks.count=100",
     "evaluation.tasks.count=2",
 )
+SERVER = "http://localhost:11434/v1"
+"""The server of a model in commands; `--run` replaces it by one that answers by rule."""
 SEARCHED_SMALL = ("evaluation.tasks.count=2", "limits.tree_tokens=300")
 HEAD = (
     "What Bough has of published systems, from the docstrings; `bough list systems` is the short form. The commands "
@@ -107,22 +111,22 @@ def _run(only: list[str], jobs: int) -> None:
     found = [each for system in systems() if not only or _names(system) & {*only} for each in system.commands]
     runs = [each for each in (SEARCHED, WITH_CRITIC) if any(f"runs/{each} " in command for command in found)]
     searched = [f"bough train {each}" for each in runs]
-    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(jobs) as pool:
-        fine = [_shown(command, [], folder) for command in searched]
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(jobs) as pool, rule_server.serve() as url:
+        fine = [_shown(command, [], folder, url) for command in searched]
         others = [each for each in dict.fromkeys(found) if each not in searched]
         out = [
             ["--out", f"others/{number}"] if each.startswith("bough train") else []
             for number, each in enumerate(others)
         ]
-        fine += pool.map(_shown, others, out, [folder] * len(others))
+        fine += pool.map(_shown, others, out, repeat(folder), repeat(url))
     if not all(fine):
         sys.exit(f"{fine.count(False)} of {len(fine)} commands failed")
 
 
-def _shown(command: str, options: list[str], folder: str) -> bool:
+def _shown(command: str, options: list[str], folder: str, url: str) -> bool:
     """Execute a command and print how that went; returns whether it succeeded."""
     begin = time.monotonic()
-    error = _command(command, options, folder)
+    error = _command(command.replace(SERVER, url), options, folder)
     print(f"{time.monotonic() - begin:6.1f} s  {'FAILED' if error else 'ok':6}  {command}", flush=True)
     if error:
         print(textwrap.indent(error, "    "), flush=True)

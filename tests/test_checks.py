@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import pytest
 
-from bough.checks import check_choices, check_least, listed
+from bough.checks import check_at_least, check_choices, listed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +57,6 @@ class Sizes:
     ],
 )
 def test_a_field_below_its_bound_is_refused(sizes: Sizes, message: str) -> None:
-    check_least(Sizes(), layers=1, share=0)
+    check_at_least(Sizes(), layers=1, share=0)
     with pytest.raises(ValueError, match=message):
-        check_least(sizes, layers=1, share=0)
+        check_at_least(sizes, layers=1, share=0)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeAlias, TypeVar, Unpack, cast
 
-from bough.cli.find import evaluated, find_env, find_run, refuse_arguments, run_or_directory
+from bough.cli.find import evaluated, find_env_or_world, find_run, refuse_arguments, run_or_directory
 from bough.config import ConfigError, override
 from bough.engine import OpenAi
 from bough.env import Env
@@ -267,8 +267,10 @@ def check_env(env: Env | World | str | Path, sizes: CheckSizes | None = None, on
         ValueError: when there is no such check.
     """
     name = str(env) if isinstance(env, str | Path) else env.name if isinstance(env, World) else ""
-    found = find_env(name) if isinstance(env, str | Path) else env.env if isinstance(env, World) else env
-    return check(found, sizes=sizes, only=only, name=name)
+    found = find_env_or_world(name) if isinstance(env, str | Path) else env
+    turns = found.limits.turns if isinstance(found, World) else None
+    found = found.env if isinstance(found, World) else found
+    return check(found, sizes=sizes, only=only, name=name, turns=turns)
 
 
 def _place(run: Trained | Run | None) -> Run | Path | None:

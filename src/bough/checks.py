@@ -1,4 +1,4 @@
-"""Checks of a dataclass's fields: finite numbers, one of a few values, and a least value."""
+"""Checks of a dataclass's fields: finite numbers, one of a few values, and minimum values."""
 
 import dataclasses
 import math
@@ -83,13 +83,13 @@ def wrong_choices(settings: object) -> Iterator[tuple[str, str]]:
             yield name, f"got {value!r}; need {listed(known)}"
 
 
-def check_least(settings: object, **least: float) -> None:
-    """Check that fields are at least a bound, as in `check_least(self, layers=1, retries=0)`.
+def check_at_least(settings: object, **minimum: float) -> None:
+    """Check the minimum values of fields, as in `check_at_least(self, layers=1, retries=0)`.
 
     Raises:
-        ValueError: names the first field below its bound, or that is nan.
+        ValueError: names the first field below its minimum, or that is nan.
     """
-    for name, bound in least.items():
+    for name, bound in minimum.items():
         value = getattr(settings, name)
         if not value >= bound:
             raise ValueError(f"{type(settings).__name__}.{name}: got {value}; need at least {bound}")

@@ -3,11 +3,11 @@
 import re
 
 HIGHEST = 10**9
-"""A longer number is this one: Python refuses to convert thousands of digits."""
+"""Larger numbers become this one, since Python refuses to convert thousands of digits."""
 
 
 def integers(text: str, pattern: str = r"\d+") -> list[int]:
-    """The whole numbers of a text, in order, up to `HIGHEST`.
+    """The whole numbers of a text, in order, each at most `HIGHEST`.
 
     Args:
         text: The text.

@@ -1,6 +1,7 @@
 """Judges, comparisons and probes on grown trees, with scripted models."""
 
 import asyncio
+import json
 import random
 from collections.abc import Callable
 from dataclasses import replace
@@ -207,3 +208,12 @@ def test_a_search_asks_the_judge_and_not_the_policy() -> None:
     assert judge.requests
     assert all("judge how an agent" in Letters().text(each.prompt_tokens) for each in judge.requests)
     assert not any("judge how an agent" in Letters().text(each.prompt_tokens) for each in policy.requests)
+
+
+def test_a_stored_answer_says_what_was_asked(tmp_path: Path) -> None:
+    ask, _ = asker(lambda _: says("8"), tmp_path)
+    appraised(trees(n=1), ask, RubricJudge(role="judge", prompt="Rate this: {turns}"))
+    (line,) = (tmp_path / "answers.jsonl").read_text().splitlines()
+    stored = json.loads(line)
+    assert (stored["role"], stored["step"], stored["text"]) == ("judge", 3, "8")
+    assert stored["asked"].startswith("Rate this:")

@@ -4,7 +4,7 @@ import pytest
 
 from bough.appraise import LabelParser, NumberParser
 from bough.appraise.path_critique import WrongSteps
-from bough.appraise.prompts import Choice, check_places, story
+from bough.appraise.prompts import Choice, check_placeholders, story
 
 
 @pytest.mark.parametrize(
@@ -16,7 +16,7 @@ def test_words(text: str, worth: float | None) -> None:
 
 
 def test_of_words_that_end_together_the_longest_counts() -> None:
-    words = LabelParser(worth={"track": 0.0, "on track": 0.5})
+    words = LabelParser(scores={"track": 0.0, "on track": 0.5})
     assert words("on track") == 0.5
     assert words("track") == 0.0
 
@@ -47,8 +47,8 @@ def test_choices() -> None:
 
 
 def test_what_can_not_be() -> None:
-    with pytest.raises(ValueError, match=r"LabelParser\.worth: got \{\}"):
-        LabelParser(worth={})
+    with pytest.raises(ValueError, match=r"LabelParser\.scores: got \{\}"):
+        LabelParser(scores={})
     with pytest.raises(ValueError, match=r"NumberParser: got low=1\.0, high=1\.0"):
         NumberParser(low=1.0, high=1.0)
 
@@ -56,13 +56,13 @@ def test_what_can_not_be() -> None:
 def test_a_story_names_what_was_read_and_done() -> None:
     told = story("go", [(".", "a"), ("a", "b")], "ab")
     assert told == {"instructions": "go", "turns": ".\n> a\na\n> b", "observation": "ab"}
-    check_places("X", "{turns} {{as such}}")
+    check_placeholders("X", "{turns} {{as such}}")
     with pytest.raises(ValueError, match=r"X: got the placeholders \['action'\]; need some of"):
-        check_places("X", "{action}")
+        check_placeholders("X", "{action}")
     with pytest.raises(ValueError, match=r"X: got the placeholders \['turns'\]; need some of \['calls'\]"):
-        check_places("X", "{turns} {calls}", "calls", story=False)
+        check_placeholders("X", "{turns} {calls}", "calls", story=False)
     with pytest.raises(ValueError, match=r"X: got '{first}'; need the placeholder {second} in it"):
-        check_places("X", "{first}", required=("first", "second"))
+        check_placeholders("X", "{first}", required=("first", "second"))
 
 
 def test_a_number_of_thousands_of_digits_is_no_answer() -> None:

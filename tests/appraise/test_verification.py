@@ -139,7 +139,7 @@ def test_a_path_of_wrong_form_earns_nothing() -> None:
     ],
 )
 def test_the_constraint_refuses_the_three_hacks(texts: tuple[str, ...], fits: bool) -> None:
-    constraint = FormatConstraint(answer=r"answer \d+", least_steps=2, most_steps=5)
+    constraint = FormatConstraint(answer=r"answer \d+", min_steps=2, max_steps=5)
     (paid,) = constraint([chain(*texts)])
     assert paid["format_constraint"].sum() == paid["format_constraint"][-1] == fits
 
@@ -151,8 +151,8 @@ def test_the_constraint_refuses_a_giant_step_and_wrong_settings() -> None:
     assert paid["format_constraint"].sum() == 1
     with pytest.raises(ValueError, match=r"FormatConstraint.answer: got '\(' .* need a regular expression"):
         FormatConstraint(answer="(")
-    with pytest.raises(ValueError, match="most_steps=1"):
-        FormatConstraint(least_steps=2, most_steps=1)
+    with pytest.raises(ValueError, match="max_steps=1"):
+        FormatConstraint(min_steps=2, max_steps=1)
 
 
 def test_spark_has_no_other_reward_than_the_judge(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ def test_the_example_of_the_docstring() -> None:
 
 def test_easy_paths_are_not_imitated() -> None:
     assert kept(UsefulTurns(), path("AE"), path("AAE"), path("ABE")) == [[0], [0, 0], [1, 1]]
-    assert kept(UsefulTurns(least_turns=1), path("AE")) == [[1]]
+    assert kept(UsefulTurns(min_turns=1), path("AE")) == [[1]]
 
 
 def test_equal_turns_of_the_batch_count_as_often_as_allowed() -> None:
@@ -66,5 +66,5 @@ def test_paths_that_share_a_turn_count_it_once() -> None:
         N(parent=5, kind=OBSERVATION, outcome=Outcome.TERMINATED, success=True),
     )
     assert kept(UsefulTurns(), rewarded(tree)) == [[1, 1, 1, 1]]
-    with pytest.raises(ValueError, match=r"UsefulTurns: got least_turns=0"):
-        UsefulTurns(least_turns=0)
+    with pytest.raises(ValueError, match=r"UsefulTurns: got min_turns=0"):
+        UsefulTurns(min_turns=0)

@@ -169,7 +169,7 @@ def attempt(env: FrozenLake, state: State) -> bool:
 
 
 def test_instances_need_the_moves_asked_for() -> None:
-    env = FrozenLake(least_moves=5, max_steps=7)
+    env = FrozenLake(min_moves=5, max_steps=7)
     lengths = {len(env.plan(env.start(task)) or ()) for task in env.tasks("train", 60, 3)}
     assert lengths == {5, 6, 7}
     assert all(follow(env, env.start(task)).success for task in env.tasks("train", 20, 3))
@@ -194,7 +194,7 @@ def test_bad_data_is_named(data: dict[str, object], message: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "fields", [{"size": 1}, {"frozen": 0.0}, {"frozen": 1.5}, {"slip": -0.1}, {"max_steps": 0}, {"least_moves": 21}]
+    "fields", [{"size": 1}, {"frozen": 0.0}, {"frozen": 1.5}, {"slip": -0.1}, {"max_steps": 0}, {"min_moves": 21}]
 )
 def test_bad_fields_are_named(fields: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=r"FrozenLake\.\w+: got .*; need"):

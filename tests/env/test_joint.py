@@ -90,7 +90,7 @@ def test_calls_of_a_level_run_at_once_where_nothing_changes() -> None:
 
 
 def test_a_joint_action_can_be_played_again() -> None:
-    lake = FrozenLake(frozen=1.0, least_moves=4, max_steps=1000)
+    lake = FrozenLake(frozen=1.0, min_moves=4, max_steps=1000)
     (task,) = lake.tasks("train", 1, 0)
     env = ParallelCalls(env=Replay(env=worlds.Tape(lake=lake), keep=0))
     first = env.step(env.start(task), "1: left\n2: up")

@@ -8,7 +8,7 @@ from play import actions_of, seen, walk, worlds
 from bough.env import Branching, EnvFault, FrozenLake, Oracle, Replay, State
 from bough.tree import Outcome
 
-LAKE = FrozenLake(frozen=1.0, least_moves=4, max_steps=1000)
+LAKE = FrozenLake(frozen=1.0, min_moves=4, max_steps=1000)
 (TASK,) = LAKE.tasks("train", 1, 0)
 
 
@@ -75,7 +75,7 @@ def test_a_copy_leaves_the_live_states_behind_and_replays() -> None:
 
 
 def test_the_end_of_an_episode_is_let_go() -> None:
-    env = Replay(env=worlds.Tape(lake=FrozenLake(max_steps=1, least_moves=1)), keep=5)
+    env = Replay(env=worlds.Tape(lake=FrozenLake(max_steps=1, min_moves=1)), keep=5)
     state = env.start(TASK)
     end = env.step(state, "hop")
     assert end.outcome == Outcome.TRUNCATED

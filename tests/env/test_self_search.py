@@ -57,7 +57,7 @@ def test_an_answer_after_the_end_pays_nothing() -> None:
 
 
 def test_errors() -> None:
-    with pytest.raises(ValueError, match=r"SelfSearch.top: got 0; need 1 or more"):
+    with pytest.raises(ValueError, match=r"SelfSearch.top: got 0; need at least 1"):
         SelfSearch(top=0)
     with pytest.raises(TypeError, match="SelfSearch: got a state with a value of type int"):
         ENV.step(State(observation="", key="", value=3), "a")

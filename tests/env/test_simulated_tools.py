@@ -44,7 +44,7 @@ def test_the_agent_reads_what_the_seat_of_the_tools_writes() -> None:
     assert all(good in shown for good in task.data["needed"])  # type: ignore[attr-defined]
     assert shown.endswith("look({})")
     step = ENV.step(step.state, "need: caviar")
-    assert step.info == {"same": False}
+    assert step.info == {"exact_match": False}
     (message,) = messages(step.state.observation)
     assert (message.role, message.content, message.call_id) == ("tool", "need: caviar", "1")
     assert step.state.seat == "agent"
@@ -60,7 +60,7 @@ def test_results_by_the_environment_are_the_oracle_of_the_tools_and_its_reward_s
             seats.append(state.seat)
             step = ENV.step(state, plan[0])
             if state.seat == "tools":
-                assert step.info == {"same": True}
+                assert step.info == {"exact_match": True}
             state, success = step.state, step.success
             if step.outcome is not Outcome.OPEN:
                 break

@@ -91,7 +91,7 @@ def test_dead_ends_have_no_plan() -> None:
 
 
 def test_instances_can_be_solved_in_the_steps_there_are() -> None:
-    env = Sokoban(size=6, boxes=2, walls=0.2, least_moves=6, max_steps=14)
+    env = Sokoban(size=6, boxes=2, walls=0.2, min_moves=6, max_steps=14)
     for task in env.tasks("dev", 15, 5):
         plan = env.plan(env.start(task))
         assert plan is not None
@@ -114,7 +114,7 @@ def test_bad_rooms_are_named(rows: list[str], message: str) -> None:
         Sokoban().start(room(*rows))
 
 
-@pytest.mark.parametrize("fields", [{"size": 3}, {"boxes": 0}, {"boxes": 8}, {"walls": 1.0}, {"least_moves": 31}])
+@pytest.mark.parametrize("fields", [{"size": 3}, {"boxes": 0}, {"boxes": 8}, {"walls": 1.0}, {"min_moves": 31}])
 def test_bad_fields_are_named(fields: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=r"Sokoban.*: got .*; need"):
         Sokoban(**fields)  # type: ignore[arg-type]

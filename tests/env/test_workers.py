@@ -18,7 +18,7 @@ from bough.tree import Outcome, Task
 from bough.usercode import load_module
 
 Result = TypeVar("Result")
-LAKE = FrozenLake(frozen=1.0, least_moves=4, max_steps=40)
+LAKE = FrozenLake(frozen=1.0, min_moves=4, max_steps=40)
 TASK = Task(id="any")
 
 

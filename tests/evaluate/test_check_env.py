@@ -132,6 +132,15 @@ def test_the_command_prints_a_table_writes_a_report_and_exits_with_the_result(tm
     assert f"error: {FILE}:Line(fault='same ids'): 1 of 2 checks failed: splits" in bad.output
 
 
+def test_a_world_whose_limit_of_turns_ends_most_solutions_fails() -> None:
+    world = find_world("shop")
+    short = world.replace(limits=replace(world.limits, turns=1))
+    sizes, only = CheckSizes(tasks=3, walks=2, episodes=8), ["oracle"]
+    assert bough.check_env(world, sizes, only).passed
+    (check,) = bough.check_env(short, sizes, only).failures
+    assert "solutions within limits.turns=1; they take 5.0 turns on average" in check.got
+
+
 def test_a_world_an_environment_and_a_file_are_found(tmp_path: Path) -> None:
     assert isinstance(find_env("shop"), Shop)
     assert find_env("FrozenLake(slip=0.25)") == FrozenLake(slip=0.25)

@@ -207,7 +207,7 @@ def test_a_forced_token_may_be_the_last_of_an_action() -> None:
 
 def test_no_branches_after_so_many_tokens() -> None:
     for most, branches in ((3, 0), (6, 1)):
-        tree = grown(place_of(told(tied_at(5), filled("x"))), Latr(paths=2, windows=(3,), most_tokens=most))
+        tree = grown(place_of(told(tied_at(5), filled("x"))), Latr(paths=2, windows=(3,), max_fork_tokens=most))
         assert len(forced(tree)) == branches
         assert len(counted(tree)) == 2
 
@@ -247,7 +247,7 @@ def test_ranges() -> None:
     for field in (
         {"paths": 0},
         {"candidates": 1},
-        {"most_tokens": 0},
+        {"max_fork_tokens": 0},
         {"retries": -1},
         {"share": 1.5},
         {"windows": ()},

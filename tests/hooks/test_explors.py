@@ -94,7 +94,7 @@ def test_unknown_states_and_earlier_paths_have_no_record() -> None:
     (found,) = state.transform([Rewarded(tree=blind, channels={})], 0)
     assert not found.channels["explors"].any()
     assert not state.records
-    few = begun(ExploRs(most_states=2))
+    few = begun(ExploRs(max_states=2))
     few.transform([walks([(0, 1, 0.5), (1, 1, 0.5), (2, 1, 0.5)])], 0)
     assert list(few.records) == [2, 3], "the state that was visited longest ago is dropped"
 
@@ -156,11 +156,11 @@ def test_a_chain_that_pays_at_its_end_is_solved_with_it_and_not_without() -> Non
 def test_the_tables_are_part_of_a_checkpoint_to_the_bit() -> None:
     walker = Walker(5)
     batches = [walks(*[walker.way() for _ in range(4)]) for _ in range(6)]
-    whole, part = begun(ExploRs(most_states=7)), begun(ExploRs(most_states=7))
+    whole, part = begun(ExploRs(max_states=7)), begun(ExploRs(max_states=7))
     for batch in batches[:3]:
         whole.transform([batch], 0)
         part.transform([batch], 0)
-    resumed = begun(ExploRs(most_states=7))
+    resumed = begun(ExploRs(max_states=7))
     resumed.load_state(part.state())
     for batch in batches[3:]:
         (one,), (other,) = whole.transform([batch], 0), resumed.transform([batch], 0)

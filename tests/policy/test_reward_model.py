@@ -13,6 +13,8 @@ import torch
 from tests.policy.reward_trees import forked, many
 from tests.trees import rewarded
 
+from bough.cli.find import find_run
+from bough.config import ConfigError
 from bough.policy import FrozenRewardModel, RewardModel, StepScores
 from bough.policy.reward_model.calibration import calibrate, platt, reliability, roc_auc
 from bough.policy.reward_model.fit import label_loss, pair_loss
@@ -22,6 +24,7 @@ from bough.policy.reward_model.network import new_network, rows_of
 from bough.policy.reward_model.settings import Labels
 from bough.policy.reward_model.train import train_on
 from bough.reward import Judged, PotentialShaping
+from bough.train import Warmup, start
 from bough.tree import Task, Tree, Verdict, sigmoid
 
 SMALL = RewardModel(layers=1, width=16, heads=2, context_tokens=32, epochs=12, batch=16, learning_rate=1e-2)
@@ -278,3 +281,14 @@ def test_tasks_with_equal_texts_have_steps_of_their_own() -> None:
     assert len(half.text) == 7
     assert max(max(path) for path in half.path_steps) < 7
     assert len(half.better) == len(steps.better) // 2
+
+
+def test_a_run_with_a_missing_or_a_foreign_reward_model_is_refused_before_the_warm_up(tmp_path: Path) -> None:
+    model = train_on(many(6), replace(SMALL, epochs=1), decode=decode, vocab_tokens=64)
+    model.save(tmp_path / "prm")
+    told = {"nowhere": "reward model: got no such folder", "prm": ".*another tokenizer"}
+    for folder, message in told.items():
+        run = find_run("grpo").replace(appraisers=(StepScores(folder=str(tmp_path / folder)),), warmup=Warmup())
+        with pytest.raises(ConfigError, match=rf"appraisers\[0\]: {message}"):
+            start(run, tmp_path / "runs", terminal=False)
+        assert not [*(tmp_path / "runs").iterdir()]

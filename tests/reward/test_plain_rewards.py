@@ -1,7 +1,8 @@
 """Rewards over the columns of a tree pay what plain loops over paths pay, to the last bit."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from math import hypot, sqrt
 
 import numpy as np
@@ -9,10 +10,19 @@ import pytest
 from hypothesis import given
 from tests.trees import N, build, seeds
 
-from bough.reward import BoxScore, FormatConstraint, MetaReasoning, PointInBox, RankedPoints, Reward, StagedReward
+from bough.reward import (
+    BoxScore,
+    FormatConstraint,
+    MetaReasoning,
+    PointInBox,
+    RankedPoints,
+    Reward,
+    StagedReward,
+    reward_trees,
+)
 from bough.reward.stages import CalledTool, Solved, ValidActions, WellFormed
-from bough.tree import Kind, Outcome, Pointing, Ternary, Tree, counted, path, pointing_in
-from bough.tree.endings import pay_places
+from bough.tree import Floats, Kind, Outcome, PayRange, Pointing, StageError, Ternary, Tree, counted, path, pointing_in
+from bough.tree.endings import path_reward_nodes
 
 TEXTS = ("go", "look", " answer 1", "answer 2 answer 3", "x answer 4 ")
 THOUGHTS = ("planning", "explore", "reflection", "monitor")
@@ -162,7 +172,7 @@ def constrained(tree: Tree, piece: FormatConstraint) -> list[float]:
                 tokens = len(tree.tokens_of(node)) + (turns.pop()[1] if before == Kind.ACTION else 0)
                 turns.append((str(tree.info[node].get("text", "")).strip(), tokens))
             before = tree.kind[node]
-        fits = piece.least_steps <= len(turns) <= (piece.most_steps or len(turns))
+        fits = piece.min_steps <= len(turns) <= (piece.max_steps or len(turns))
         fits = fits and all(piece.step_tokens is None or tokens <= piece.step_tokens for _, tokens in turns)
         if fits and piece.answer:
             ends = [found.end() for found in re.finditer(piece.answer, turns[-1][0])]
@@ -175,7 +185,7 @@ def constrained(tree: Tree, piece: FormatConstraint) -> list[float]:
 def staged(tree: Tree) -> list[float]:
     """The share of well-formed actions, that of valid ones if it is 1, a call, success."""
     paid, ends = [0.0] * tree.nodes, counted(tree)
-    for leaf, place in zip(ends.tolist(), pay_places(tree, ends).tolist(), strict=True):
+    for leaf, place in zip(ends.tolist(), path_reward_nodes(tree, ends).tolist(), strict=True):
         nodes = path(tree, leaf).tolist()
         inner = {int(tree.parent[node]) for node in range(1, tree.nodes) if tree.kind[node] == Kind.ACTION}
         acts = [node for node in nodes if tree.kind[node] == Kind.ACTION and node not in inner]
@@ -213,8 +223,8 @@ CASES: dict[str, tuple[Reward, Callable[[Tree], list[float]]]] = {
 }
 CONSTRAINTS = (
     FormatConstraint(),
-    FormatConstraint(answer=r"answer \d", most_steps=4, step_tokens=5),
-    FormatConstraint(answer="x*", least_steps=2),
+    FormatConstraint(answer=r"answer \d", max_steps=4, step_tokens=5),
+    FormatConstraint(answer="x*", min_steps=2),
 )
 CASES |= {
     f"format-{number}": (piece, lambda tree, piece=piece: constrained(tree, piece))
@@ -230,3 +240,21 @@ def test_a_plain_loop_pays_the_same(name: str, rng: np.random.Generator) -> None
     (channels,) = piece([tree])
     (paid,) = channels.values()
     assert paid.tolist() == plain(tree)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Misnamed:
+    """Pays another channel than it declares."""
+
+    @property
+    def pays(self) -> Mapping[str, PayRange]:
+        return {"turns": PayRange()}
+
+    def __call__(self, group: Sequence[Tree]) -> list[Mapping[str, Floats]]:
+        return [{"truns": np.zeros(tree.nodes)} for tree in group]
+
+
+def test_a_channel_that_is_not_declared_is_refused() -> None:
+    tree = any_tree(np.random.default_rng(0))
+    with pytest.raises(StageError, match=r"rewards=Misnamed: channel 'truns' .*need one of \['turns'\]"):
+        reward_trees([tree], (Misnamed(),))

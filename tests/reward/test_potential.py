@@ -70,7 +70,7 @@ def test_discounted_shaping_telescopes_on_every_path(seed: int) -> None:
     valued = known(tree, dict(zip(acts, rng.normal(size=len(acts)).tolist(), strict=True)))
     (channels,) = PotentialShaping(discount=0.8)([valued])
     view = path_view([Rewarded(tree=valued, channels=channels)])
-    value, _ = state_potentials(valued, "progress")
+    value, _ = state_potentials(valued, "progress", "column")
     for path in np.flatnonzero(view.turns).tolist():
         steps = slice(int(view.start[path]), int(view.start[path + 1]))
         kept = value[view.place[steps.stop - 1]] if tree.outcome[view.leaf[path]] == Outcome.TRUNCATED else 0.0

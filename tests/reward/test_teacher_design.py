@@ -35,7 +35,7 @@ UNIFORM = np.full((SIDE * SIDE - 1, 4), 0.25)
 def test_the_optimal_actions_of_every_state_stay_exactly_the_same() -> None:
     process = room()
     for horizon in (1, 3):
-        designed = TeacherDesign(horizon=horizon, most_states=4)(process, UNIFORM)
+        designed = TeacherDesign(horizon=horizon, max_states=4)(process, UNIFORM)
         assert np.array_equal(process.optimal_actions(designed), process.optimal_actions())
         assert int((np.abs(designed) > 1e-9).any(axis=1).sum()) <= 4
         assert np.abs(designed).max() <= 1 + 1e-9
@@ -45,7 +45,7 @@ def test_the_optimal_actions_of_every_state_stay_exactly_the_same() -> None:
 def test_the_margin_keeps_other_actions_worse() -> None:
     process = room()
     true = process.optimal_q_values()
-    designed = process.optimal_q_values(TeacherDesign(margin=1.0, most_states=4)(process, UNIFORM))
+    designed = process.optimal_q_values(TeacherDesign(margin=1.0, max_states=4)(process, UNIFORM))
     lost = true.max(axis=1, keepdims=True) - true
     assert (designed.max(axis=1, keepdims=True) - designed >= lost - 1e-6).all()
 
@@ -63,14 +63,14 @@ def return_after_a_step(process: TabularMdp, reward: Floats) -> float:
 
 def test_a_learner_improves_more_in_a_step_and_with_more_states() -> None:
     process = room()
-    found = [process.reward, *(TeacherDesign(most_states=most)(process, UNIFORM) for most in (2, 4, 6))]
+    found = [process.reward, *(TeacherDesign(max_states=most)(process, UNIFORM) for most in (2, 4, 6))]
     returns = [return_after_a_step(process, reward) for reward in found]
     assert returns[0] <= returns[1] + 1e-9 < returns[2] < returns[3]
 
 
 def test_what_is_wrong_is_named() -> None:
-    with pytest.raises(ValueError, match=r"TeacherDesign.most_states: got 1, and 2 states with a true reward"):
-        TeacherDesign(most_states=1)(room(), UNIFORM)
+    with pytest.raises(ValueError, match=r"TeacherDesign.max_states: got 1, and 2 states with a true reward"):
+        TeacherDesign(max_states=1)(room(), UNIFORM)
     with pytest.raises(ValueError, match=r"TeacherDesign.margin: got 0; need a number above 0"):
         TeacherDesign(margin=0)
     with pytest.raises(ValueError, match=r"TabularMdp.discount: got 1; need a number from 0, below 1"):

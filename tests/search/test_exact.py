@@ -138,8 +138,8 @@ def textbook(env: Env, start: State, share: float, deepest: bool) -> tuple[int, 
 
 
 PROBLEMS: list[tuple[Env, int]] = [
-    (Sokoban(size=6, walls=0.0, least_moves=4), 4),
-    (FrozenLake(size=5, least_moves=4), 4),
+    (Sokoban(size=6, walls=0.0, min_moves=4), 4),
+    (FrozenLake(size=5, min_moves=4), 4),
 ]
 
 
@@ -259,7 +259,7 @@ def test_visits_are_evaluations_at_and_below(seed: int, rounds: int, eager: bool
 )
 def test_more_budget_never_finds_a_worse_answer(how: Search) -> None:
     """What is deterministic is the same search, longer."""
-    env = FrozenLake(size=4, least_moves=4)
+    env = FrozenLake(size=4, min_moves=4)
     how = replace(
         how, expand=Admissible(), evaluate=OracleValue() if how.evaluate != a_star().evaluate else how.evaluate
     )

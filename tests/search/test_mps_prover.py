@@ -26,7 +26,7 @@ class Goals(Game):
 
 def test_each_rule_and_the_critic_expand_their_own_node() -> None:
     values = {"": 0.0, "a": 0.9, "b": 0.1, "c": 0.2, "d": 0.3}
-    heaps = (Best(), Best(by=ActionKind(worth={"^d": 1.0})), Best(by=FewestMatches()), Best(by=ShortestState()))
+    heaps = (Best(), Best(by=ActionKind(scores={"^d": 1.0})), Best(by=FewestMatches()), Best(by=ShortestState()))
     how = replace(
         mps_prover(),
         select=UnionOf(of=heaps),
@@ -63,5 +63,5 @@ def test_scores_of_unexecuted_nodes_are_those_of_their_parents_and_settings_are_
     assert FewestMatches(pattern="goal")(child) == 0.0
     with pytest.raises(ValueError, match=r"FewestMatches\.pattern: got '\('"):
         FewestMatches(pattern="(")
-    with pytest.raises(ValueError, match=r"ActionKind\.worth: got '\['"):
-        ActionKind(worth={"[": 1.0})
+    with pytest.raises(ValueError, match=r"ActionKind\.scores: got '\['"):
+        ActionKind(scores={"[": 1.0})

@@ -31,7 +31,7 @@ from bough.tree import Kind, Outcome, Source, Ternary, Tree, Verdict, counted, p
 
 MOVES = {"left": (0, -1), "down": (1, 0), "right": (0, 1), "up": (-1, 0)}
 ROLES = ("judge", "critic", "teacher", "world")
-ENV = FrozenLake(size=6, least_moves=4)
+ENV = FrozenLake(size=6, min_moves=4)
 TASKS = ENV.tasks("train", 10, 0)
 Board = tuple[str, ...]
 

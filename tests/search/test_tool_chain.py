@@ -78,7 +78,7 @@ def test_a_memory_leads_to_what_the_samples_disagree_with() -> None:
 
 
 def turns(memory: PlanMemory, task: int) -> int:
-    env = FrozenLake(size=4, least_moves=5)
+    env = FrozenLake(size=4, min_moves=5)
     engine = talk(lambda _read, _luck: "up", lambda _read: "up")
     how = replace(tool_chain(memory=memory), expand=Admissible())
     known, tree = search(how, env, engine=engine, limits=LIMITS, task=env.tasks("train", 3, 1)[task])
@@ -89,7 +89,7 @@ def turns(memory: PlanMemory, task: int) -> int:
 @pytest.mark.parametrize("task", range(3))
 def test_a_solved_lake_is_crossed_again_by_its_plan(task: int, tmp_path: Path) -> None:
     """The trees of one search are the memory of the next."""
-    env = FrozenLake(size=4, least_moves=5)
+    env = FrozenLake(size=4, min_moves=5)
     lake = env.tasks("train", 3, 1)[task]
     plan = env.plan(env.start(lake))
     assert plan is not None

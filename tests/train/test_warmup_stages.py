@@ -71,8 +71,8 @@ def test_demonstrations_come_from_an_easier_environment(tmp_path: Path, monkeypa
         return learn(self, batch, *rest, **more)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Learner, "learn", watched)
-    shown = Warmup(demonstrations=4, epochs=1, env=FrozenLake(size=2, least_moves=1))
-    hard = small().replace(env=FrozenLake(size=4, least_moves=4), limits=Limits(turns=8), warmup=shown, steps=0)
+    shown = Warmup(demonstrations=4, epochs=1, env=FrozenLake(size=2, min_moves=1))
+    hard = small().replace(env=FrozenLake(size=4, min_moves=4), limits=Limits(turns=8), warmup=shown, steps=0)
     start(hard, tmp_path / "easier", terminal=False)
     start(hard.replace(warmup=replace(shown, env=None)), tmp_path / "own", terminal=False)
     assert turns[0] <= 2
@@ -89,8 +89,8 @@ def test_a_second_warm_up_follows_with_its_own_demonstrations(tmp_path: Path, mo
 
     monkeypatch.setattr(Learner, "learn", watched)
     hard = Warmup(demonstrations=5, epochs=1)
-    easy = Warmup(demonstrations=4, epochs=2, env=FrozenLake(size=2, least_moves=1), then=hard)
-    lake = FrozenLake(size=4, least_moves=4)
+    easy = Warmup(demonstrations=4, epochs=2, env=FrozenLake(size=2, min_moves=1), then=hard)
+    lake = FrozenLake(size=4, min_moves=4)
     run = small().replace(env=lake, limits=Limits(turns=8), warmup=easy, steps=1)
     result = start(run, tmp_path, terminal=False)
     assert [each <= 2 for each in turns[:3]] == [True, True, False]

@@ -214,7 +214,7 @@ async def ask_votes(ask: AskModels, question: Question, read: Reader[float], n: 
     """The mean of `n` votes. A vote without a value leaves the mean; without any vote there is no value.
 
     Args:
-        ask: Asks the model.
+        ask: Sends a question to its model.
         question: The question; each vote has a number and so a seed of its own.
         read: Parses the answer.
         n: Number of votes.

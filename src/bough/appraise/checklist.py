@@ -9,7 +9,7 @@ from typing import cast
 from bough.appraise.appraise import Columns
 from bough.appraise.ask import AskModels, Reply, check_votes, each, question_of
 from bough.appraise.path_fields import acts, path_fields
-from bough.appraise.prompts import Lines, Reader, check_places, numbered
+from bough.appraise.prompts import Lines, Reader, check_placeholders, numbered
 from bough.checks import check_finite
 from bough.tree import Entry, Tree, Verdict, path
 from bough.tree.needs import POLICY, Need, appraised, roles
@@ -87,8 +87,8 @@ class Checklist:
 
     def __post_init__(self) -> None:
         check_votes(self)
-        check_places("Checklist.write", self.write)
-        check_places("Checklist.prompt", self.prompt, "action", "answer", required=("items",))
+        check_placeholders("Checklist.write", self.write)
+        check_placeholders("Checklist.prompt", self.prompt, "action", "answer", required=("items",))
         if self.most < 1:
             raise ValueError(f"Checklist.most: got {self.most}; need at least 1")
         check_finite(self)

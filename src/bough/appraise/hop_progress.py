@@ -10,7 +10,7 @@ from bough.appraise.appraise import Columns
 from bough.appraise.ask import AskModels, ask_votes, check_votes, each, question_of
 from bough.appraise.hops import VIEWS, HopParser, View, fuse, progress_in_view
 from bough.appraise.path_fields import acts, path_fields
-from bough.appraise.prompts import Reader, check_places
+from bough.appraise.prompts import Reader, check_placeholders
 from bough.checks import check_finite
 from bough.tree import Entry, Kind, Tree, Verdict, turn_start
 from bough.tree.needs import POLICY, Need, appraised, roles
@@ -84,7 +84,7 @@ class HopProgress:
 
     def __post_init__(self) -> None:
         check_votes(self)
-        check_places("HopProgress.prompt", self.prompt, "goal", "start", "before", "after")
+        check_placeholders("HopProgress.prompt", self.prompt, "goal", "start", "before", "after")
         if not self.views or len(set(self.views)) < len(self.views) or not set(self.views) <= set(VIEWS):
             raise ValueError(f"HopProgress.views: got {self.views}; need one or more of {VIEWS}, each once")
         if not 0 <= self.caution < math.inf:

@@ -8,7 +8,7 @@ from typing import Literal
 from bough.appraise.appraise import Columns
 from bough.appraise.ask import AskModels, ask_votes, check_votes, each, question_of
 from bough.appraise.path_fields import acts, path_fields
-from bough.appraise.prompts import LabelParser, NumberParser, Reader, check_places
+from bough.appraise.prompts import LabelParser, NumberParser, Reader, check_placeholders
 from bough.checks import check_finite
 from bough.tree import Entry, Tree, counted
 from bough.tree.needs import POLICY, Need, appraised, roles
@@ -59,7 +59,7 @@ class RubricJudge:
 
     def __post_init__(self) -> None:
         check_votes(self)
-        check_places("RubricJudge.prompt", self.prompt, *self._places)
+        check_placeholders("RubricJudge.prompt", self.prompt, *self._placeholders)
         check_finite(self)
 
     @property
@@ -84,7 +84,7 @@ class RubricJudge:
         return dict(zip(nodes, entries, strict=True))
 
     @property
-    def _places(self) -> tuple[str, ...]:
+    def _placeholders(self) -> tuple[str, ...]:
         return ("answer", "action") if self.each == "step" else ("answer",)
 
     def _prompt(self) -> str:
@@ -96,7 +96,7 @@ class RubricJudge:
             raise ValueError(
                 f"RubricJudge.prompt_file: cannot read {self.prompt_file} ({error.strerror}); need a text file"
             ) from error
-        check_places(f"RubricJudge.prompt_file {self.prompt_file}", prompt, *self._places)
+        check_placeholders(f"RubricJudge.prompt_file {self.prompt_file}", prompt, *self._placeholders)
         return prompt
 
 
@@ -108,5 +108,5 @@ def step_critic(column: str = "critic", n: int = 1, role: str = POLICY) -> Rubri
         n: Number of votes.
         role: The role whose model answers.
     """
-    words = LabelParser(worth={"good": 1.0, "unclear": 0.0, "bad": -1.0})
+    words = LabelParser(scores={"good": 1.0, "unclear": 0.0, "bad": -1.0})
     return RubricJudge(column=column, each="step", prompt=STEP, read=words, n=n, role=role)

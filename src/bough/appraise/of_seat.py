@@ -11,9 +11,9 @@ from bough.tree.needs import Appraised, Need, gives_of, names_of, needs_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfSeat:
-    """Appraises the view of one seat: what it read and did, without the turns of other seats.
+    """Appraises one seat's view of each tree (`seat_view`), without the turns of other seats.
 
-    Otherwise an appraiser judges the turns of all seats. A tree without seats is appraised as it is; one in which the
+    An appraiser by itself judges the turns of all seats. A tree without seats is appraised as it is; one in which the
     seat does not act has no values.
 
     Attributes:

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 from bough.appraise.appraise import Columns
 from bough.appraise.ask import AskModels, Reply, check_votes, each, question_of
 from bough.appraise.path_fields import path_fields, path_steps
-from bough.appraise.prompts import Reader, check_places, numbered
+from bough.appraise.prompts import Reader, check_placeholders, numbered
 from bough.checks import check_choices, check_finite
 from bough.integers import integers
 from bough.tree import Entry, Tree, Verdict
@@ -76,7 +76,7 @@ class PathCritique:
 
     def __post_init__(self) -> None:
         check_votes(self)
-        check_places("PathCritique.prompt", self.prompt, "steps", "answer")
+        check_placeholders("PathCritique.prompt", self.prompt, "steps", "answer")
         check_choices(self)
         check_finite(self)
 

@@ -26,30 +26,30 @@ class Reader(Protocol[Read]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelParser:
-    """Parses an answer that is one of a few labels, and returns the label's value.
+    """Parses an answer that is one of a few labels, and returns the score of the label.
 
     Labels match as whole words in any case. The last match counts, and of matches with the same end the longest: "No,
     but on track." is "on track".
 
     Attributes:
-        worth: Value by label, at least one.
+        scores: Score by label, at least one.
     """
 
-    worth: Mapping[str, float] = field(default_factory=lambda: {"yes": 1.0, "on track": 0.5, "no": 0.0})
+    scores: Mapping[str, float] = field(default_factory=lambda: {"yes": 1.0, "on track": 0.5, "no": 0.0})
 
     def __post_init__(self) -> None:
-        if not self.worth or not all(self.worth):
+        if not self.scores or not all(self.scores):
             raise ValueError(
-                f"LabelParser.worth: got {dict(self.worth)}; need at least one label, and none that is empty"
+                f"LabelParser.scores: got {dict(self.scores)}; need at least one label, and none that is empty"
             )
 
     def __call__(self, text: str) -> float | None:
         """The value of the answer."""
         folded = text.casefold()
         found = [
-            (match.end(), len(word), worth)
-            for word, worth in self.worth.items()
-            for match in re.finditer(rf"(?<!\w){re.escape(word.casefold())}(?!\w)", folded)
+            (match.end(), len(label), score)
+            for label, score in self.scores.items()
+            for match in re.finditer(rf"(?<!\w){re.escape(label.casefold())}(?!\w)", folded)
         ]
         return max(found)[2] if found else None
 
@@ -125,26 +125,28 @@ class Lines:
         return tuple(item for item in items if item)[: self.most] or None
 
 
-def check_places(owner: str, prompt: str, *more: str, story: bool = True, required: Sequence[str] = ()) -> None:
-    """Check the placeholders of a prompt: `more` and `required`, and those of `STORY`; literal braces are doubled.
+def check_placeholders(
+    owner: str, prompt: str, *allowed: str, story: bool = True, required: Sequence[str] = ()
+) -> None:
+    """Check the placeholders of a prompt: `allowed` and `required`, and those of `STORY`; literal braces are doubled.
 
     Args:
         owner: The field, for messages.
         prompt: The prompt.
-        more: Placeholders that it may have.
+        allowed: Placeholders that it may have.
         story: Whether it may have those of `STORY`, too.
         required: Placeholders that it must have.
 
     Raises:
         ValueError: when it has others, or lacks one.
     """
-    places = {*more, *required, *(STORY if story else ())}
+    known = {*allowed, *required, *(STORY if story else ())}
     try:
         found = {name for _, name, _, _ in Formatter().parse(prompt) if name is not None}
     except ValueError as error:
         raise ValueError(f"{owner}: got {prompt!r} ({error}); need braces in pairs, or doubled") from error
-    if found - places:
-        raise ValueError(f"{owner}: got the placeholders {sorted(found - places)}; need some of {sorted(places)}")
+    if found - known:
+        raise ValueError(f"{owner}: got the placeholders {sorted(found - known)}; need some of {sorted(known)}")
     if lacking := [name for name in required if name not in found]:
         raise ValueError(f"{owner}: got {prompt!r}; need the placeholder {{{lacking[0]}}} in it")
 

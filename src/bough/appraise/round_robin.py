@@ -6,7 +6,7 @@ from itertools import permutations
 
 from bough.appraise.appraise import Columns
 from bough.appraise.ask import AskModels, Reply, check_votes, each
-from bough.appraise.prompts import Choice, check_places
+from bough.appraise.prompts import Choice, check_placeholders
 from bough.appraise.two_paths import TWO, DifferentPaths, question_of_two
 from bough.checks import check_finite
 from bough.tree import Entry, Tree, Verdict
@@ -43,7 +43,7 @@ class RoundRobin:
 
     def __post_init__(self) -> None:
         check_votes(self)
-        check_places("RoundRobin.prompt", self.prompt, required=("first", "second"))
+        check_placeholders("RoundRobin.prompt", self.prompt, required=("first", "second"))
         check_finite(self)
 
     @property

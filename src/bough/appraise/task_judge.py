@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from bough.appraise.appraise import Columns
 from bough.appraise.ask import AskModels, ask_votes, check_votes, question_of
 from bough.appraise.path_fields import path_fields
-from bough.appraise.prompts import LabelParser, Reader, check_places
+from bough.appraise.prompts import LabelParser, Reader, check_placeholders
 from bough.checks import check_finite
 from bough.tree import Entry, Tree
 from bough.tree.needs import POLICY, Need, appraised, roles
@@ -22,13 +22,14 @@ TASK = (
 class TaskJudge:
     """FunRL's first stage of filtering data (arXiv 2508.05118): a model judges each task and its reference answer.
 
-    The value is the mean of the votes, 1 for yes and 0 for no, at the root of each tree; no question contains what the
-    policy wrote. A task is judged once in a run. The filter `AcceptedTasks` drops the tasks that it refuses. The
+    The value is the mean of the votes, 1 for yes and 0 for no, at the root of each tree; no question contains text of
+    the policy. A task is judged once in a run. The filter `AcceptedTasks` drops the tasks that it refuses. The
     second stage, whether reference calls fit their schemas, is a part of `FunctionCalls`.
 
     The paper filters its data before training, with several models. Its prompts could not be seen: these are Bough's.
 
-    Try: `bough train 'egpo(judge=judge)' --on function_calls models='{judge: StartingWeights}'`
+    Try: `bough train 'egpo(judge=judge)' --on function_calls
+    models.judge='OpenAi(model=qwen3:8b, base_url=http://localhost:11434/v1)'`
 
     Attributes:
         column: Name of the column.
@@ -47,7 +48,7 @@ class TaskJudge:
     prompt: str = TASK
     fields: tuple[str, ...] = ()
     system: str = "You check the tasks of a data set."
-    read: Reader[float] = LabelParser(worth={"yes": 1.0, "no": 0.0})
+    read: Reader[float] = LabelParser(scores={"yes": 1.0, "no": 0.0})
     n: int = 1
     role: str = POLICY
     max_tokens: int = 256
@@ -56,7 +57,7 @@ class TaskJudge:
 
     def __post_init__(self) -> None:
         check_votes(self)
-        check_places("TaskJudge.prompt", self.prompt, "data")
+        check_placeholders("TaskJudge.prompt", self.prompt, "data")
         check_finite(self)
 
     @property

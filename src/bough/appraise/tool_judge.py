@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from bough.appraise.appraise import Columns
 from bough.appraise.ask import AskModels, ask_votes, check_votes, each, question_of
-from bough.appraise.prompts import LabelParser, Reader, check_places
+from bough.appraise.prompts import LabelParser, Reader, check_placeholders
 from bough.checks import check_finite
 from bough.tree import (
     BadCall,
@@ -71,7 +71,7 @@ class ToolJudge:
     column: str = "tool_use"
     prompt: str = CALL
     system: str = "You judge calls of tools by what they show."
-    read: Reader[float] = field(default_factory=lambda: LabelParser(worth={"useful": 1, "useless": 0, "harmful": -1}))
+    read: Reader[float] = field(default_factory=lambda: LabelParser(scores={"useful": 1, "useless": 0, "harmful": -1}))
     red_line: float = -1.0
     unneeded: str = ""
     n: int = 1
@@ -83,7 +83,7 @@ class ToolJudge:
     def __post_init__(self) -> None:
         check_votes(self)
         # The placeholders of `STORY` hold the policy's text.
-        check_places("ToolJudge.prompt", self.prompt, "question", "before", "calls", "result", story=False)
+        check_placeholders("ToolJudge.prompt", self.prompt, "question", "before", "calls", "result", story=False)
         if not self.red_line < 0:
             raise ValueError(f"ToolJudge.red_line: got {self.red_line}; need a number below 0")
         check_finite(self)

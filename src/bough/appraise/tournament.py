@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from bough.appraise.appraise import Columns
 from bough.appraise.ask import AskModels, Reply, check_votes, each
-from bough.appraise.prompts import LabelParser, Reader, check_places
+from bough.appraise.prompts import LabelParser, Reader, check_placeholders
 from bough.appraise.topologies import Match, Topology, quantiles, standings
 from bough.appraise.two_paths import DifferentPaths, question_of_two
 from bough.checks import check_choices, check_finite
@@ -59,7 +59,7 @@ class Tournament:
     topology: Topology = "single_elimination"
     prompt: str = TWO
     system: str = "You compare the work of two agents."
-    read: Reader[float] = field(default_factory=lambda: LabelParser(worth={"1": 1.0, "2": 0.0, "tie": 0.5}))
+    read: Reader[float] = field(default_factory=lambda: LabelParser(scores={"1": 1.0, "2": 0.0, "tie": 0.5}))
     n: int = 1
     role: str = POLICY
     max_tokens: int = 256
@@ -68,7 +68,7 @@ class Tournament:
 
     def __post_init__(self) -> None:
         check_votes(self)
-        check_places("Tournament.prompt", self.prompt, required=("first", "second"))
+        check_placeholders("Tournament.prompt", self.prompt, required=("first", "second"))
         check_choices(self)
         check_finite(self)
 

@@ -8,7 +8,7 @@ from typing import TypeAlias
 from bough.appraise.appraise import Columns
 from bough.appraise.ask import AskModels, Question, Reply, check_votes, each, question_of
 from bough.appraise.path_fields import path_fields, path_steps
-from bough.appraise.prompts import Reader, check_places, numbered
+from bough.appraise.prompts import Reader, check_placeholders, numbered
 from bough.checks import check_finite
 from bough.tree import Entry, Tree, Verdict
 from bough.tree.needs import POLICY, Need, appraised, roles
@@ -77,7 +77,7 @@ class Verifications:
 
     def __post_init__(self) -> None:
         check_votes(self)
-        check_places("Verifications.prompt", self.prompt, "steps", "answer")
+        check_placeholders("Verifications.prompt", self.prompt, "steps", "answer")
         check_finite(self)
 
     @property

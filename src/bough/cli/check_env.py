@@ -7,10 +7,11 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from bough.cli.find import find_env
+from bough.cli.find import find_env_or_world
 from bough.evaluate import CheckSizes, EnvCheck, EnvReport, check_env
 from bough.evaluate.envs import ChecksFailed, Mark
 from bough.store import write_json
+from bough.train import World
 
 STYLES = {Mark.PASS: "green", Mark.FAIL: "bold red", Mark.NOT_APPLICABLE: "dim"}
 
@@ -19,7 +20,7 @@ def run_checks(name: str, sizes: CheckSizes, only: Sequence[str], out: Path | No
     """Checks an environment and prints the result.
 
     Args:
-        name: The environment, as in `find_env`.
+        name: The environment, as in `find_env_or_world`.
         sizes: How much is played.
         only: Names of checks; () for all.
         out: The JSON file for the report; None for none.
@@ -36,7 +37,9 @@ def run_checks(name: str, sizes: CheckSizes, only: Sequence[str], out: Path | No
         if progress.is_terminal:
             progress.print(Text(f"{check.mark}: {check.name}", style=STYLES[check.mark]))
 
-    report = check_env(find_env(name), sizes=sizes, only=only, name=name, on_check=show)
+    found = find_env_or_world(name)
+    env, turns = (found.env, found.limits.turns) if isinstance(found, World) else (found, None)
+    report = check_env(env, sizes=sizes, only=only, name=name, turns=turns, on_check=show)
     Console().print(table(report))
     print(summary(report))
     if out is not None:

@@ -152,7 +152,13 @@ def find_world(on: str | None) -> World:
 
 
 def find_env(on: str) -> Env:
-    """The environment of a world, or one alone.
+    """The environment of a world, or one alone; see `find_env_or_world`."""
+    made = find_env_or_world(on)
+    return made.env if isinstance(made, World) else made
+
+
+def find_env_or_world(on: str) -> Env | World:
+    """A world, or an environment alone.
 
     Args:
         on: A world, as in `find_run`; an environment of Bough, `FrozenLake(slip=0.1)`; or `path/to/file.py:name`: an
@@ -166,10 +172,9 @@ def find_env(on: str) -> Env:
         made = make(find_piece(written["name"], None, None, Env, on), written["arguments"] or "", on)
     else:
         made = _function(on, ("worlds",), "world", "check-env")(object)
-    env = made.env if isinstance(made, World) else made
-    if not isinstance(env, Env):
-        raise ConfigError(f"{on}: got {type(env).__name__}; need a World, or an Env with tasks, start and step")
-    return env
+    if not isinstance(made.env if isinstance(made, World) else made, Env):
+        raise ConfigError(f"{on}: got {type(made).__name__}; need a World, or an Env with tasks, start and step")
+    return made
 
 
 def find_policy(policy: str) -> Preset:

@@ -43,8 +43,8 @@ class System:
 
     @property
     def commands(self) -> tuple[str, ...]:
-        """The commands that run it."""
-        return tuple(command for entry in self.entries for command in _commands(entry))
+        """The commands that run it, each once."""
+        return tuple(dict.fromkeys(command for entry in self.entries for command in _commands(entry)))
 
     @property
     def line(self) -> str:

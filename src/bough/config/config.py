@@ -47,6 +47,8 @@ def dump(value: object) -> Any:
         return [dump(item) for item in cast("Sequence[object]", value)]
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
+    if isinstance(value, type):
+        raise ConfigError(f"got the class {value.__name__} in the configuration; need a value: {value.__name__}(...)")
     raise ConfigError(
         f"got a {type(value).__name__} in the configuration; need dataclasses, numbers, texts, lists and mappings: "
         "write @dataclass(frozen=True, kw_only=True) above an environment or piece of your own"

@@ -255,7 +255,10 @@ def make(maker: Callable[..., Any], text: str, where: str, *given: object) -> An
     named = _arguments({name: hints.get(name, Any) for name in parameters}, maker.__name__, text, where)
     if lacking := [name for name, each in parameters.items() if each.default is each.empty and name not in named]:
         words = ", ".join(f"{name}=..." for name in lacking)
-        raise ConfigError(f"{where}: got {maker.__name__} without {', '.join(lacking)}; need {maker.__name__}({words})")
+        raise ConfigError(
+            f"{where}: got {maker.__name__} without {', '.join(lacking)}; need {maker.__name__}({words})"
+            "; a function that is named here is called, and returns the piece"
+        )
     try:
         return maker(*given, **named)
     except ValueError as error:

@@ -19,7 +19,7 @@ class UsefulTurns:
     Redundant are, in this order:
 
         detours     the turns between two visits of one state, so also a turn that does not change the state
-        easy        all turns of a path with fewer than `least_turns` turns that are not on detours
+        easy        all turns of a path with fewer than `min_turns` turns that are not on detours
         repeated    a turn with the state and the tokens of `most` others of the batch that stay
 
     A path through the states A B C B D has a detour of two turns, from B to C and back: the turns from A and from the
@@ -30,20 +30,20 @@ class UsefulTurns:
 
     Attributes:
         credit: The rule for the advantages.
-        least_turns: Minimum number of turns of a path.
+        min_turns: Minimum number of turns of a path.
         most: Number of equal turns that stay; None for all.
     """
 
     compares: ClassVar[Literal["batch"]] = "batch"
 
     credit: Credit = field(default_factory=Filtered)
-    least_turns: int = 2
+    min_turns: int = 2
     most: int | None = 1
 
     def __post_init__(self) -> None:
-        if self.least_turns < 1 or (self.most is not None and self.most < 1):
+        if self.min_turns < 1 or (self.most is not None and self.most < 1):
             raise ValueError(
-                f"UsefulTurns: got least_turns={self.least_turns}, most={self.most}; need at least 1, and None or 1"
+                f"UsefulTurns: got min_turns={self.min_turns}, most={self.most}; need at least 1, and None or 1"
             )
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
@@ -73,7 +73,7 @@ class UsefulTurns:
                 back = last.get(keys[place], place)
                 found[turns.start + place : turns.start + back] = True
                 place = back + 1
-            if (~found[turns]).sum() < self.least_turns:
+            if (~found[turns]).sum() < self.min_turns:
                 found[turns] = True
         return found if self.most is None else found | self._repeated(view, learned & ~found, self.most)
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bough.curate.filter import FilterResult
-from bough.tree import Credited, StageError, Verdict, groups
+from bough.tree import Credited, Verdict, appraisal_of, groups
 from bough.tree.needs import Need, appraised
 
 
@@ -40,13 +40,7 @@ class AcceptedTasks:
         kept: list[Credited] = []
         dropped = {"refused_task": 0, "unjudged_task": 0}
         for group in groups(credited):
-            tree = group[0].tree
-            if self.column not in tree.appraisals:
-                raise StageError(
-                    f"AcceptedTasks.column: got {self.column!r} and a tree with the columns {sorted(tree.appraisals)} "
-                    f"(task {tree.task.id}); need the appraiser TaskJudge"
-                )
-            column = tree.appraisals[self.column]
+            column = appraisal_of(group[0].tree, self.column, "AcceptedTasks.column")
             if column.verdict[0] != Verdict.OK:
                 dropped["unjudged_task"] += 1
             elif column.value[0] < self.least:

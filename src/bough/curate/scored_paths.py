@@ -12,8 +12,8 @@ from bough.tree import (
     Credited,
     Floats,
     PathScore,
-    StageError,
     Verdict,
+    appraisal_of,
     exclude_leaves,
     groups,
     path_score,
@@ -94,12 +94,7 @@ class ScoredPaths:
             StageError: when the tree lacks the column.
         """
         tree, view = credited.tree, path_view([credited.rewarded])
-        appraisal = tree.appraisals.get(self.column)
-        if appraisal is None:
-            raise StageError(
-                f"ScoredPaths.column: got {self.column!r} and a tree with the columns {sorted(tree.appraisals)} (task "
-                f"{tree.task.id}); need a tree that has been appraised"
-            )
+        appraisal = appraisal_of(tree, self.column, "ScoredPaths.column")
         found = np.full(view.paths, -np.inf)
         for path in range(view.paths):
             nodes = view.node[view.start[path] : view.start[path + 1]]

@@ -198,7 +198,7 @@ class ThreadLoading(Protocol):
 
     @property
     def loads_in_thread(self) -> bool:
-        """Whether it may."""
+        """Whether `load_weights` may run in a thread."""
         ...
 
 

@@ -85,7 +85,7 @@ class GatedEngine:
         return not self._in_flight and isinstance(self._engine, ThreadLoading) and self._engine.loads_in_thread
 
     def weights_of(self, policy: "ServedPolicy") -> "Mapping[str, Tensor]":
-        """What the engine loads of a policy: its weights, or its adapters alone where the engine takes them."""
+        """The tensors of a policy that the engine loads: all weights, or the adapters alone where it takes them."""
         adapters = None
         if isinstance(self._engine, AdapterLoading) and self._engine.loads_adapters:
             adapters = policy.adapters() if isinstance(policy, AdaptedPolicy) else None

@@ -116,7 +116,7 @@ class LocalEngine:
 
     @property
     def loads_in_thread(self) -> bool:
-        """See `ThreadLoading`: a copy of tensors."""
+        """True: `load_weights` copies tensors, and does not use the event loop."""
         return True
 
     def load_weights(self, weights: Mapping[str, Tensor], policy_version: int) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from bough.checks import check_choices, check_least
+from bough.checks import check_at_least, check_choices
 from bough.engine.engine import Completion, EngineFault, FinishReason, Request
 from bough.engine.messages import END, Messages, answered, conversation, offered
 
@@ -94,7 +94,7 @@ class OpenAi:
                 f"OpenAi.base_url: got {self.base_url!r}; need http://... or https://..., up to and with /v1"
             )
         check_choices(self)
-        check_least(self, context_tokens=2, concurrency=1, retries=0)
+        check_at_least(self, context_tokens=2, concurrency=1, retries=0)
         if not self.backoff_s >= 0:
             raise ValueError(f"OpenAi.backoff_s: got {self.backoff_s}; need 0 or more seconds")
         if not self.deadline_s > 0:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from bough.checks import check_least
+from bough.checks import check_at_least
 from bough.tree.needs import ENTROPIES, IDLE_UPDATES, MEAN_TURN_ENTROPY, Need
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class Vllm:
     restarts: int = 10
 
     def __post_init__(self) -> None:
-        check_least(self, slots=1, restarts=0)
+        check_at_least(self, slots=1, restarts=0)
         if self.context_tokens is not None and self.context_tokens < 2:
             raise ValueError(f"Vllm.context_tokens: got {self.context_tokens}; need at least 2, or None")
         for name in ("start_s", "deadline_s"):

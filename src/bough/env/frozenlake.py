@@ -56,7 +56,7 @@ class FrozenLake:
             is a function of the task's seed and the actions so far, so a state stays a value; the same actions slip in
             the same way.
         max_steps: The episode is `TRUNCATED` after this many actions, recognised or not.
-        least_moves: Fewest moves from start to goal that an instance must need.
+        min_moves: Minimum number of moves from start to goal in an instance.
         corners: Whether the start is top left and the goal bottom right, as in Gymnasium, or both anywhere.
 
     Raises:
@@ -67,7 +67,7 @@ class FrozenLake:
     frozen: float = 0.8
     slip: float = 0.0
     max_steps: int = 20
-    least_moves: int = 2
+    min_moves: int = 2
     corners: bool = False
 
     def __post_init__(self) -> None:
@@ -78,8 +78,8 @@ class FrozenLake:
             raise ValueError(f"FrozenLake.frozen: got {self.frozen}; need a probability above 0")
         if not 0 <= self.slip <= 1:
             raise ValueError(f"FrozenLake.slip: got {self.slip}; need a probability")
-        if not 1 <= self.least_moves <= self.max_steps:
-            raise ValueError(f"FrozenLake.least_moves: got {self.least_moves}; need 1 to max_steps={self.max_steps}")
+        if not 1 <= self.min_moves <= self.max_steps:
+            raise ValueError(f"FrozenLake.min_moves: got {self.min_moves}; need 1 to max_steps={self.max_steps}")
 
     @property
     def branching(self) -> Branching:
@@ -169,7 +169,7 @@ class FrozenLake:
 
     def _fits(self, rows: Rows) -> bool:
         way = _shortest(rows, find(rows, "S")[0])
-        return way is not None and self.least_moves <= len(way) <= self.max_steps
+        return way is not None and self.min_moves <= len(way) <= self.max_steps
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ MOVE = "move:"
 """The action follows the last one of these in a text."""
 MAX_DEPTH = 100
 """Levels of a tree; deeper ones do not fit a text."""
-MOST_TURNS = 500
+MAX_TURNS = 500
 """Turns of the oracle's play from a state at the last level; longer plays are valued by their rewards so far."""
 
 
@@ -134,7 +134,7 @@ class InternalSearch:
     def _played_out(self, step: Step, seat: str) -> float:
         """The sum of a seat's rewards after a step, when the oracle plays for all seats."""
         total = 0.0
-        for _ in range(MOST_TURNS):
+        for _ in range(MAX_TURNS):
             plan = self.env.plan(step.state) if step.outcome is Outcome.OPEN and isinstance(self.env, Oracle) else None
             if not plan:
                 break

@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import cast
 
+from bough.checks import check_at_least
 from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
 from bough.env.retrieval import Fts5, IndexSettings, KnowledgeGraph, QuestionSource, draw_tasks, open_collection
@@ -11,17 +12,17 @@ from bough.env.retrieval.index import terms
 from bough.tree import Outcome, Task
 
 CANDIDATES = 20
-"""Number of search results among which the hard negative is the best wrong one."""
+"""Search results for a question; the first without its evidence is the hard negative."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passages:
-    """A rationale of a passage (GRACE, arXiv 2510.04506): what it is about, in up to `words` words, in one action.
+    """A rationale of a passage (GRACE, arXiv 2510.04506): what it is about, in up to `max_words` words, in one action.
 
     The agent reads a passage that answers a question, without the question. The data of a task have the texts "query",
     the question, "passage", and "negative", the best other search result for the question; `Contrastive` pays for
-    embeddings from them. The environment's own reward, without embeddings, is the share of the words that passage and
-    question have in common which the rationale has too; all of them are a success. A longer rationale is not valid:
+    embeddings from them. The environment's own reward has no embeddings: it is the recall of the words that passage
+    and question share. A recall of 1 is a success. A longer rationale is not valid:
 
         passage   Rul Vam is old. The mentor of Bak Lum is Tov Res. It rains.       query   Name the mentor of Bak Lum.
         > mentor Bak Lum    1        > mentor Tov Res    1/3        > it rains    0
@@ -30,18 +31,17 @@ class Passages:
         source: The passages and questions: `KnowledgeGraph`, or `CorpusFiles` whose questions have evidence.
         index: The index that finds negatives.
         top: Number of documents in results, by which questions count as solvable, >= 1.
-        words: Maximum length of a rationale, >= 1.
+        max_words: Maximum length of a rationale, >= 1.
     """
 
     source: QuestionSource = field(default_factory=lambda: KnowledgeGraph(hops=(1, 1), facts_per_document=1))
     index: IndexSettings = field(default_factory=Fts5)
     top: int = 5
-    words: int = 8
+    max_words: int = 8
 
     def __post_init__(self) -> None:
         check_settings(self)
-        if self.top < 1 or self.words < 1:
-            raise ValueError(f"Passages: got top={self.top}, words={self.words}; need 1 or more")
+        check_at_least(self, top=1, max_words=1)
 
     @property
     def branching(self) -> Branching:
@@ -51,7 +51,7 @@ class Passages:
     @property
     def instructions(self) -> str:
         """The rules."""
-        return f"Write in up to {self.words} words what a question about the text would name."
+        return f"Write in up to {self.max_words} words what a question about the text would name."
 
     @property
     def data_hash(self) -> str:
@@ -82,15 +82,15 @@ class Passages:
         task = _task(state)
         if state.key != task.id:
             return Step(state=state, outcome=Outcome.TERMINATED, valid=False)
-        valid = 0 < len(action.split()) <= self.words
+        valid = 0 < len(action.split()) <= self.max_words
         wanted = _shared(task)
-        named = len(wanted & {*terms(action)}) / max(1, len(wanted)) if valid else 0.0
+        recall = len(wanted & {*terms(action)}) / max(1, len(wanted)) if valid else 0.0
         return Step(
             state=State(observation="", key=f"{task.id} over", value=task),
-            reward=named,
+            reward=recall,
             outcome=Outcome.TERMINATED,
             valid=valid,
-            success=named == 1,
+            success=recall == 1,
         )
 
     def plan(self, state: State) -> tuple[str, ...] | None:
@@ -98,7 +98,7 @@ class Passages:
         task = _task(state)
         shared = _shared(task)
         words = [*dict.fromkeys(each for each in re.findall(r"\w+", str(task.data["query"])) if each.lower() in shared)]
-        return (" ".join(words),) if state.key == task.id and 0 < len(words) <= self.words else None
+        return (" ".join(words),) if state.key == task.id and 0 < len(words) <= self.max_words else None
 
     def _data(self, task: Task) -> dict[str, object]:
         """The data of a task: query, passage and negative."""

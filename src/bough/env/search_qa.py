@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal, cast
 
-from bough.checks import check_least
+from bough.checks import check_at_least
 from bough.env.check_call import check_call
 from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
@@ -129,7 +129,7 @@ class SearchQa:
 
     def __post_init__(self) -> None:
         check_settings(self)
-        check_least(self, top=1, max_calls=1, snippet_words=0, document_characters=1)
+        check_at_least(self, top=1, max_calls=1, snippet_words=0, document_characters=1)
         for name in ("search_cost", "read_cost", "evidence_reward"):
             if not getattr(self, name) >= 0:
                 raise ValueError(f"SearchQa.{name}: got {getattr(self, name)}; need 0 or more")

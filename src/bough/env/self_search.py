@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
+from bough.checks import check_at_least
 from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
 from bough.env.retrieval import (
@@ -42,8 +43,7 @@ class SelfSearch:
 
     def __post_init__(self) -> None:
         check_settings(self)
-        if self.top < 1:
-            raise ValueError(f"SelfSearch.top: got {self.top}; need 1 or more")
+        check_at_least(self, top=1)
 
     @property
     def branching(self) -> Branching:

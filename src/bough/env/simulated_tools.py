@@ -12,7 +12,7 @@ from bough.tree import Action, AgentAction, Message, Outcome, Task, ToolCall, ac
 from bough.tree.needs import CALLS, ORACLE, Need
 
 AGENT, TOOLS = "agent", "tools"
-LONGEST = 4000
+MAX_CHARACTERS = 4000
 """Maximum length of a simulated result, in characters."""
 
 
@@ -24,7 +24,7 @@ class SimulatedEpisode:
         inner: The inner environment's state.
         task: The task.
         action: The agent's action whose calls are answered; None while the agent acts.
-        before: The tools to which these calls belong.
+        before: The inner state before that action, with the tools of its calls; None while the agent acts.
         results: The results of the first calls of the action.
         exchanges: Each call so far, as a text, and its simulated result.
     """
@@ -51,7 +51,7 @@ class SimulatedTools:
 
     The agent reads simulated results alone. The environment executes the calls too: its reward, success, limits and
     state keys are those of the real tools. Where tools have no code yet, functions that return "" have the same schema,
-    and the reward is a judge's, such as `Checklist`. `Step.info` of each result has "same", whether it is the real one.
+    and the reward is a judge's, such as `Checklist`. `Step.info["exact_match"]` is whether a result is the real one.
 
     The oracle of the seat "tools" is the environment itself, so a warm-up teaches a small model to simulate.
 
@@ -131,14 +131,14 @@ class SimulatedTools:
 
     def _answered(self, episode: SimulatedEpisode, action: AgentAction) -> Step:
         """The step after a simulated result."""
-        text = action_text(action).strip().encode(errors="replace").decode()[:LONGEST]
+        text = action_text(action).strip().encode(errors="replace").decode()[:MAX_CHARACTERS]
         call, real = _call(episode), _real(episode)
         after = replace(
             episode,
             results=(*episode.results, text),
             exchanges=(*episode.exchanges, (_text(call), text)),
         )
-        return Step(state=self._next(after), valid=bool(text), info={"same": text == real.strip()})
+        return Step(state=self._next(after), valid=bool(text), info={"exact_match": text == real.strip()})
 
     def _next(self, episode: SimulatedEpisode) -> State:
         """The state of the next call that is simulated, or of the agent when all calls have a result."""
@@ -175,10 +175,10 @@ def _acting(episode: SimulatedEpisode, observation: str | tuple[Message, ...]) -
     return replace(inner, observation=observation, key=key, value=episode, seat=AGENT)
 
 
-def _key(episode: SimulatedEpisode, begin: str) -> str:
+def _key(episode: SimulatedEpisode, prefix: str) -> str:
     """The key of a state: the inner one, and all simulated results; "" without an inner key."""
     past = blake2b(json.dumps(episode.exchanges).encode(), digest_size=8).hexdigest()
-    return f"{begin} {episode.inner.key} {past}" if episode.inner.key else ""
+    return f"{prefix} {episode.inner.key} {past}" if episode.inner.key else ""
 
 
 def _messages(episode: SimulatedEpisode) -> tuple[Message, ...]:

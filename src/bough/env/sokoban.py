@@ -43,7 +43,7 @@ class Sokoban:
         boxes: Number of boxes and of targets. The oracle searches all layouts, whose number grows steeply with it.
         walls: Probability that a cell inside is a wall.
         max_steps: The episode is `TRUNCATED` after this many actions, recognised or not.
-        least_moves: Fewest moves that an instance must need.
+        min_moves: Minimum number of moves that solve an instance.
         box_reward: Reward for each box pushed onto a target; subtracted when it leaves one.
         show_border: Whether the observation shows the outer walls, which always exist.
 
@@ -55,7 +55,7 @@ class Sokoban:
     boxes: int = 1
     walls: float = 0.1
     max_steps: int = 30
-    least_moves: int = 1
+    min_moves: int = 1
     box_reward: float = 0.0
     show_border: bool = True
 
@@ -69,8 +69,8 @@ class Sokoban:
             )
         if not 0 <= self.walls < 1:
             raise ValueError(f"Sokoban.walls: got {self.walls}; need a probability below 1")
-        if not 1 <= self.least_moves <= self.max_steps:
-            raise ValueError(f"Sokoban.least_moves: got {self.least_moves}; need 1 to max_steps={self.max_steps}")
+        if not 1 <= self.min_moves <= self.max_steps:
+            raise ValueError(f"Sokoban.min_moves: got {self.min_moves}; need 1 to max_steps={self.max_steps}")
 
     @property
     def branching(self) -> Branching:
@@ -151,7 +151,7 @@ class Sokoban:
 
     def _fits(self, rows: Rows) -> bool:
         way = solve(rows)
-        return way is not None and self.least_moves <= len(way) <= self.max_steps
+        return way is not None and self.min_moves <= len(way) <= self.max_steps
 
 
 @lru_cache(maxsize=4096)

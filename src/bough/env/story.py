@@ -30,7 +30,7 @@ class Story:
 
     The states of COS(M+O)S (arXiv 2501.17104) are partial stories in this sense; there a model writes the chapters
     between plot steps, and readers judge. Here the check is of form alone: success needs `steps` different sentences of
-    at most `most_words` words, each with a full stop, that use all three words of the premise. It pays 1 at the end.
+    at most `max_words` words, each with a full stop, that use all three words of the premise. It pays 1 at the end.
     What makes a story good is left to a search or a reward, such as `Curiosity`.
 
     A step that is no sentence, or repeats one, is not valid, and stays in the story. The state key is the premise with
@@ -38,20 +38,20 @@ class Story:
 
     Attributes:
         steps: Number of plot steps, at least 1.
-        most_words: Maximum number of words of a step, at least 3.
+        max_words: Maximum number of words of a step, at least 3.
 
     Raises:
         ValueError: when a field is out of its range.
     """
 
     steps: int = 4
-    most_words: int = 12
+    max_words: int = 12
 
     def __post_init__(self) -> None:
         check_settings(self)
-        if self.steps < 1 or self.most_words < 3:
+        if self.steps < 1 or self.max_words < 3:
             raise ValueError(
-                f"Story: got steps={self.steps}, most_words={self.most_words}; need at least 1 step and 3 words"
+                f"Story: got steps={self.steps}, max_words={self.max_words}; need at least 1 step and 3 words"
             )
 
     @property
@@ -64,7 +64,7 @@ class Story:
         """The rules."""
         return (
             f"Write a story with the three words, in {self.steps} steps. Each turn add one new sentence of at most "
-            f"{self.most_words} words, with a full stop."
+            f"{self.max_words} words, with a full stop."
         )
 
     def tasks(self, split: Split, count: int, seed: int) -> list[Task]:
@@ -126,7 +126,7 @@ class Story:
 
     def _sentence(self, text: str) -> bool:
         """Whether a text is one sentence of a fitting length."""
-        return 3 <= len(text.split()) <= self.most_words and text.endswith(".") and text.count(".") == 1
+        return 3 <= len(text.split()) <= self.max_words and text.endswith(".") and text.count(".") == 1
 
     def _complete(self, story: StoryState) -> bool:
         """Whether all steps are different sentences and use the words of the premise."""

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from bough.appraise.prompts import check_places
+from bough.appraise.prompts import check_placeholders
 from bough.rollout.add_message import add_message
 from bough.rollout.cursor import Cursor
 from bough.rollout.rollout import Rollout
@@ -46,7 +46,7 @@ class BudgetedChains:
             raise ValueError(
                 f"BudgetedChains.n: got {self.n}; need a multiple of {len(self.budgets)}, the number of budgets"
             )
-        check_places("BudgetedChains.announce", self.announce, story=False, required=("budget",))
+        check_placeholders("BudgetedChains.announce", self.announce, story=False, required=("budget",))
         if self.retries < 0:
             raise ValueError(f"BudgetedChains.retries: got {self.retries}; need 0 or more")
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from bough.checks import check_least
+from bough.checks import check_at_least
 from bough.rollout.cursor import Cursor, PendingAction
 from bough.rollout.piece import write_on
 from bough.rollout.rollout import Rollout
@@ -72,7 +72,7 @@ class EpTree:
     retries: int = 2
 
     def __post_init__(self) -> None:
-        check_least(self, chains=1, spots=0, rounds=0, forks_each=1, retries=0)
+        check_at_least(self, chains=1, spots=0, rounds=0, forks_each=1, retries=0)
 
     @property
     def paths(self) -> int:

@@ -5,7 +5,7 @@ from collections.abc import Coroutine, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from bough.checks import check_least
+from bough.checks import check_at_least
 from bough.explore.text_similarity import edit_ratio, rouge_l, suffix_match
 from bough.rollout.cursor import Cursor, PendingAction
 from bough.rollout.piece import Piece, first_branch, write_on
@@ -49,8 +49,8 @@ class Latr:
     is pruned if they are similar by any given measure: edit distance over r below `edit`, the longest suffix of one
     that is in the other over r above `suffix`, ROUGE-L above `rouge`. A window in which one of them ended its turn is
     not compared, and the branch stays. At most round(paths * share) paths live at a time; among ties at equal token
-    counts the more likely candidates come first, then the older paths. After `most_tokens` tokens, or when the tree is
-    full and no comparison is left, every path is sampled to its end, and independent chains fill up to `paths`. Two
+    counts the more likely candidates come first, then the older paths. After `max_fork_tokens` tokens, or when the tree
+    is full and no comparison is left, every path is sampled to its end, and independent chains fill up to `paths`. Two
     windows of 5:
 
         1 2 3 4 5  and  9 2 3 4 5       edit 0.2    suffix 0.8    rouge 0.8
@@ -80,7 +80,7 @@ class Latr:
         edit: Branches below this edit distance are pruned; None for no such rule.
         suffix: Branches above this suffix match are pruned; None for no such rule.
         rouge: Branches above this ROUGE-L are pruned; None for no such rule.
-        most_tokens: Tokens of a path at which it may branch.
+        max_fork_tokens: Maximum length of a path at which it may branch, in tokens.
         retries: How often a failed piece is sampled again.
     """
 
@@ -95,11 +95,11 @@ class Latr:
     edit: float | None = 0.4
     suffix: float | None = None
     rouge: float | None = None
-    most_tokens: int = 512
+    max_fork_tokens: int = 512
     retries: int = 2
 
     def __post_init__(self) -> None:
-        check_least(self, paths=1, candidates=2, most_tokens=1, retries=0)
+        check_at_least(self, paths=1, candidates=2, max_fork_tokens=1, retries=0)
         if not 0 <= self.share <= 1:
             raise ValueError(f"Latr.share: got {self.share}; need a number from 0 to 1")
         if not self.windows or self.windows[0] < 1 or list(self.windows) != sorted(set(self.windows)):
@@ -112,7 +112,7 @@ class Latr:
         names = itertools.count(1)
         rows = [Row(at=root)] if round(self.paths * self.share) else []
         pruned = 0
-        for _ in range(0, self.most_tokens, self.windows[0]):
+        for _ in range(0, self.max_fork_tokens, self.windows[0]):
             kept, pieces = await self._write(rollout, rows)
             pruned += len(rows) - len(kept)
             rows = kept + self._branch(rollout, kept, pieces, names)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from bough.appraise.prompts import LabelParser, check_places
+from bough.appraise.prompts import LabelParser, check_placeholders
 from bough.explore.quality import LlmJudge
 from bough.rollout.cursor import PendingAction
 from bough.rollout.rollout import Rollout
@@ -27,13 +27,13 @@ class OnTopic:
         role: The role whose model answers.
     """
 
-    labels: ClassVar[LabelParser] = LabelParser(worth={"yes": 1.0, "no": 0.0})
+    labels: ClassVar[LabelParser] = LabelParser(scores={"yes": 1.0, "no": 0.0})
 
     prompt: str = PROMPT
     role: str = POLICY
 
     def __post_init__(self) -> None:
-        check_places("OnTopic.prompt", self.prompt, "action")
+        check_placeholders("OnTopic.prompt", self.prompt, "action")
 
     @property
     def needs(self) -> frozenset[Need]:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import ClassVar, Protocol, runtime_checkable
 
-from bough.appraise.prompts import LabelParser, Reader, check_places, story
+from bough.appraise.prompts import LabelParser, Reader, check_placeholders, story
 from bough.context import Parsed
 from bough.engine import EngineFault
 from bough.env import EnvFault
@@ -89,11 +89,11 @@ class LlmJudge:
         "It may do this next:\n{action}\n\nIs that good, unclear or bad?"
     )
     system: str = "You judge the next step of an agent."
-    read: Reader[float] = field(default_factory=lambda: LabelParser(worth={"good": 1.0, "unclear": 0.0, "bad": -1.0}))
+    read: Reader[float] = field(default_factory=lambda: LabelParser(scores={"good": 1.0, "unclear": 0.0, "bad": -1.0}))
     role: str = POLICY
 
     def __post_init__(self) -> None:
-        check_places("LlmJudge.prompt", self.prompt, "action", "thought")
+        check_placeholders("LlmJudge.prompt", self.prompt, "action", "thought")
 
     @property
     def needs(self) -> frozenset[Need]:

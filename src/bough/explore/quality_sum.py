@@ -51,5 +51,5 @@ def slate_judge(role: str = POLICY) -> QualitySum:
     Args:
         role: The role whose model answers.
     """
-    read = LabelParser(worth={"good": 1.0, "unclear": 0.0, "bad": -1.0})
+    read = LabelParser(scores={"good": 1.0, "unclear": 0.0, "bad": -1.0})
     return QualitySum(parts=tuple(LlmJudge(prompt=prompt, read=read, role=role) for prompt in (THOUGHT, ACTION)))

@@ -6,7 +6,7 @@ from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
-from bough.checks import check_least
+from bough.checks import check_at_least
 from bough.rollout.cursor import Cursor, PendingAction
 from bough.rollout.piece import Piece, write_on
 from bough.rollout.rollout import Rollout
@@ -66,7 +66,7 @@ class Segments:
     retries: int = 2
 
     def __post_init__(self) -> None:
-        check_least(self, width=1, divergence=1, tokens=1, loop_tokens=1, loop_times=2, retries=0)
+        check_at_least(self, width=1, divergence=1, tokens=1, loop_tokens=1, loop_times=2, retries=0)
 
     @property
     def paths(self) -> int:

@@ -4,6 +4,7 @@ import random
 from dataclasses import dataclass
 from typing import ClassVar
 
+from bough.checks import check_at_least
 from bough.rollout.cursor import Cursor
 from bough.rollout.rollout import Rollout
 from bough.rollout.together import together
@@ -46,9 +47,7 @@ class Subgoals:
     seat: str = "planner"
 
     def __post_init__(self) -> None:
-        for name in ("width", "tries", "n"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"Subgoals.{name}: got {getattr(self, name)}; need at least 1")
+        check_at_least(self, width=1, tries=1, n=1)
 
     async def __call__(self, rollout: Rollout) -> None:
         """Grow the tree."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from bough.checks import check_finite
 from bough.hooks.hook import PolicyAccess
 from bough.tree import Floats, Ints, Kind, PayRange, Rewarded, Tree, context, counted, path
-from bough.tree.endings import pay_places
+from bough.tree.endings import path_reward_nodes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +110,7 @@ class AttentionRewardState:
         paid: Floats = np.zeros(tree.nodes)
         texts = self._salient(tree)
         ends: Ints = counted(tree)
-        for leaf, place in zip(ends.tolist(), pay_places(tree, ends).tolist(), strict=True):
+        for leaf, place in zip(ends.tolist(), path_reward_nodes(tree, ends).tolist(), strict=True):
             walk = path(tree, leaf)
             acts = walk[tree.kind[walk] == Kind.ACTION]
             if len(acts) and not tree.replayed:

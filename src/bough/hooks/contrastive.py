@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bough.hooks.hook import PolicyAccess
 from bough.tree import Floats, Ints, PayRange, Rewarded, Ternary, Tree, context, counted, groups, text_in
-from bough.tree.endings import last_action, pay_places
+from bough.tree.endings import last_action, path_reward_nodes
 
 GRAIN = 2.0**30
 """Terms of the reward are multiples of 1 / GRAIN: sums of them are exact, so a constant in a group cancels exactly."""
@@ -38,8 +38,8 @@ class Contrastive:
     reward is noisy in it. There the negative is that of the first path for all paths.
 
     Metrics: `contrastive/positive`, `contrastive/negative`, `contrastive/cluster`, `contrastive/cross`: means of the
-    four cosines over the paths with a query; `contrastive/recall`, the share of the batch's queries whose nearest path
-    is one of their own; `contrastive/cut`, the share of paths with a cut action.
+    four cosines over the paths with a query; `contrastive/recall`, recall at 1: the share of the batch's queries whose
+    nearest path is one of their own; `contrastive/cut`, the share of paths with a cut action.
 
     Try: `bough train grace --on passages rewards='[EnvReward(weight=0)]'`
 
@@ -140,13 +140,14 @@ class ContrastiveState:
         tasks = groups(new)
         embedded = [self._embedded(task) for task in tasks]
         found = cosines(embedded)
-        self._recalled += recalled(embedded)
+        # Among the paths of one task there is nothing to find.
+        self._recalled += recalled(embedded) if len(embedded) > 1 else []
         for task, columns in zip(tasks, found, strict=True):
             ends = [(each, int(act)) for each in task for act in _ends(each.tree)]
             cut = np.asarray([each.tree.cut_off[act] == Ternary.YES for each, act in ends], dtype=np.bool_)
             for (each, act), value in zip(ends, np.where(cut, -1.0, self.reward(columns)), strict=True):
                 leaves = counted(each.tree)
-                paid[id(each)][pay_places(each.tree, leaves)[last_action(each.tree)[leaves] == act]] = value
+                paid[id(each)][path_reward_nodes(each.tree, leaves)[last_action(each.tree)[leaves] == act]] = value
             self._seen.append(columns)
             self._cut += cut.tolist()
         return [replace(each, channels={**each.channels, "contrastive": paid[id(each)]}) for each in rewarded]
@@ -159,13 +160,11 @@ class ContrastiveState:
     def observe(self, moved: Callable[[], float]) -> Mapping[str, float]:
         """Return the metrics of the step."""
         del moved
-        seen, cut, known = np.concatenate([np.zeros((4, 0)), *self._seen], axis=1), self._cut, self._recalled
+        seen = np.concatenate([np.zeros((4, 0)), *self._seen], axis=1)
+        found = dict(zip(("positive", "negative", "cluster", "cross"), seen, strict=True))
+        found |= {"recall": np.asarray(self._recalled), "cut": np.asarray(self._cut)}
         self._seen, self._cut, self._recalled = [], [], []
-        means = seen.mean(1) if seen.shape[1] else np.zeros(4)
-        names = ("positive", "negative", "cluster", "cross")
-        named = {f"contrastive/{name}": value for name, value in zip(names, means.tolist(), strict=True)}
-        shares = {"recall": known, "cut": cut}
-        return named | {f"contrastive/{name}": float(np.mean(each)) if each else 0.0 for name, each in shares.items()}
+        return {f"contrastive/{name}": float(each.mean()) for name, each in found.items() if len(each)}
 
     def state(self) -> Mapping[str, NDArray[Any]]:
         """Nothing."""

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bough.hooks.even import rounding
+from bough.hooks.tie_tolerance import tie_tolerance
 from bough.tree import (
     AgentAction,
     Kind,
@@ -123,7 +123,7 @@ class ExItState:
         for group in groups([each for each in rewarded if not each.tree.replayed]):
             returns = np.concatenate([each.returns() for each in group])
             if len(returns):
-                differ = np.ptp(returns) > rounding(returns)
+                differ = np.ptp(returns) > tie_tolerance(returns)
                 self._keep(group, float(returns.var()) if differ else 0.0, rng)
         lowest = sorted(self.kept, key=lambda name: self.kept[name][1])
         for name in lowest[: max(0, len(self.kept) - self._settings.keep)]:

@@ -59,7 +59,7 @@ class ExploRs:
         rate: Step size of phi, >= 0; 0 for no phi.
         bound: Largest abs(phi), >= 0.
         discount: Per turn, in [0, 1].
-        most_states: States with a record, >= 1; the ones that were visited longest ago are dropped.
+        max_states: Maximum number of states with a record, >= 1; those visited longest ago are dropped.
     """
 
     scale: float = 1.0
@@ -67,7 +67,7 @@ class ExploRs:
     rate: float = 0.5
     bound: float = 1.0
     discount: float = 0.99
-    most_states: int = 1_000_000
+    max_states: int = 1_000_000
 
     def __post_init__(self) -> None:
         for name in ("scale", "rate", "bound"):
@@ -77,8 +77,8 @@ class ExploRs:
             raise ValueError(f"ExploRs.largest: got {self.largest}; need a finite number above 0")
         if not 0 <= self.discount <= 1:
             raise ValueError(f"ExploRs.discount: got {self.discount}; need a number from 0 to 1")
-        if self.most_states < 1:
-            raise ValueError(f"ExploRs.most_states: got {self.most_states}; need at least 1")
+        if self.max_states < 1:
+            raise ValueError(f"ExploRs.max_states: got {self.max_states}; need at least 1")
 
     @property
     def needs(self) -> frozenset[Need]:
@@ -145,7 +145,7 @@ class ExploRsState:
         del seed
         paid = [self._with_channel(each) for each in rewarded]
         self._learn([each for each in rewarded if not each.tree.replayed])
-        while len(self.records) > self._settings.most_states:
+        while len(self.records) > self._settings.max_states:
             del self.records[next(iter(self.records))]
         return paid
 

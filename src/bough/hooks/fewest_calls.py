@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 
 from bough.checks import check_choices, check_finite
-from bough.hooks.fewest import FewestState
+from bough.hooks.success_record import SuccessRecordState
 from bough.tree import Bools, Floats, PayRange, Tree, begins_turn
 from bough.tree.needs import CALLS, Need
 from bough.tree.texts import calls_in
@@ -25,11 +25,11 @@ class FewestCalls:
         n 2    m    0     1    2     3     4     8            n 0, smoothing 1    m   0    1    2
                r    0  .866    1  .951  .866  .588                                r   1   .5  .309
 
-    Channel "fewest_calls" pays `weight` (r - 1) at the last action of a successful path, for a reward of success of
-    `weight`; failures are paid nothing. Calls that fail or are refused count. The paper's form for PPO, form="ppo", is
-    the cosine alone, without a record: no call is best.
+    Channel "fewest_calls" pays `weight` (r - 1) at the last action of a successful path, or at its leaf where other
+    paths go through that action, for a reward of success of `weight`; failures are paid nothing. Calls that fail or are
+    refused count. The paper's form for PPO, form="ppo", is the cosine alone, without a record: no call is best.
 
-    Metrics: `fewest_calls/tasks`, tasks with a record; `fewest_calls/fewest`, the mean record.
+    Metrics: `fewest_calls/tasks`, tasks with a record; `fewest_calls/record`, the mean record.
 
     Try: `bough train grpo --on search hooks='[FewestCalls()]'`
 
@@ -63,10 +63,12 @@ class FewestCalls:
         """Minus `weight` at most."""
         return {"fewest_calls": PayRange(low=-self.weight, high=0, per="path")}
 
-    def build(self, *, vocab_tokens: int, device: str, seed: int) -> FewestState:
+    def build(self, *, vocab_tokens: int, device: str, seed: int) -> SuccessRecordState:
         """Return the state without records."""
         del vocab_tokens, device, seed
-        return FewestState("fewest_calls", taken_actions if self.actions else tool_calls, self.pay, own_group=True)
+        return SuccessRecordState(
+            "fewest_calls", taken_actions if self.actions else tool_calls, self.pay, own_group=True
+        )
 
     def pay(self, calls: Floats, success: Bools, fewest: float | None) -> Floats:
         """[P]: the reward of paths with this many calls [P]."""

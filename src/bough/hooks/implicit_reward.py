@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bough.hooks.even import EVEN
 from bough.hooks.hook import PolicyAccess, PolicyCopy
+from bough.hooks.tie_tolerance import TIE_TOLERANCE
 from bough.tree import Floats, Ints, PathView, Rewarded, path_view, sum_at
 from bough.tree.needs import Need, estimate
 
@@ -164,7 +164,7 @@ def pairs(view: PathView) -> tuple[Ints, Ints]:
         paths = np.flatnonzero(view.task == task)
         returns = view.returns[paths]
         sizes = np.abs(returns)
-        tolerance = EVEN * np.maximum(1.0, np.maximum(sizes[:, None], sizes[None]))
+        tolerance = TIE_TOLERANCE * np.maximum(1.0, np.maximum(sizes[:, None], sizes[None]))
         high, low = np.nonzero(returns[:, None] - returns[None] > tolerance)
         better.append(paths[high])
         worse.append(paths[low])

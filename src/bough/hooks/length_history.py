@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 
 from bough.checks import check_choices
-from bough.hooks.fewest import FewestState, History
+from bough.hooks.success_record import History, SuccessRecordState
 from bough.tree import Bools, Floats, PayRange, sampled_tokens
 
 
@@ -16,7 +16,8 @@ class LengthHistory:
     """HAPO (arXiv 2505.11225): pays length against the task's shortest successful path of earlier steps.
 
     With n the tokens that the policy sampled on a path and h the fewest on a successful path of the task before this
-    step, channel "length_history" at the last action is `weight` times, with u = cos(pi / 2 * min(n / h, 2)):
+    step, channel "length_history" at the last action, or at the leaf where other paths go through that action, is
+    `weight` times, with u = cos(pi / 2 * min(n / h, 2)):
 
         cosine    success    max(-0.7, u)                            failure    min(0, u)
         linear    success    1 - n / h below h, 0 up to 1.1 h,       failure    0 below 1.1 h,
@@ -33,14 +34,14 @@ class LengthHistory:
 
     In released code the record is lost when a run is resumed; here it is part of the checkpoint.
 
-    Metrics: `length_history/tasks`, tasks with a record; `length_history/fewest`, the mean record.
+    Metrics: `length_history/tasks`, tasks with a record; `length_history/record`, the mean record.
 
     Try: `bough train grpo --on shop hooks='[LengthHistory()]'`
 
     Attributes:
         weight: From 0 to 1.
         form: "cosine" or "linear".
-        history: "min" or "mean".
+        history: h is the fewest tokens of a success, "min", or the mean over all successes, "mean".
     """
 
     weight: float = 1.0
@@ -60,18 +61,18 @@ class LengthHistory:
         """From minus `weight` to `weight`."""
         return {"length_history": PayRange(low=-self.weight, high=self.weight, per="path")}
 
-    def build(self, *, vocab_tokens: int, device: str, seed: int) -> FewestState:
+    def build(self, *, vocab_tokens: int, device: str, seed: int) -> SuccessRecordState:
         """Return the state without records."""
         del vocab_tokens, device, seed
-        return FewestState("length_history", sampled_tokens, self.pay, history=self.history)
+        return SuccessRecordState("length_history", sampled_tokens, self.pay, history=self.history)
 
-    def pay(self, tokens: Floats, success: Bools, fewest: float | None) -> Floats:
+    def pay(self, tokens: Floats, success: Bools, record: float | None) -> Floats:
         """[P]: the reward of paths with this many tokens [P]."""
-        if not fewest:
+        if not record:
             return np.zeros(len(tokens))
         if self.form == "cosine":
-            found = np.cos(np.pi / 2 * np.minimum(tokens / fewest, 2.0))
+            found = np.cos(np.pi / 2 * np.minimum(tokens / record, 2.0))
             return self.weight * np.where(success, np.maximum(-0.7, found), np.minimum(0.0, found))
-        over = np.minimum(0.0, -(tokens - 1.1 * fewest) / fewest)
-        short = np.maximum(0.0, 1.0 - tokens / fewest)
+        over = np.minimum(0.0, -(tokens - 1.1 * record) / record)
+        short = np.maximum(0.0, 1.0 - tokens / record)
         return self.weight * np.where(success, short + np.maximum(-0.7, over), np.maximum(-1.0, over))

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from bough.checks import check_finite, check_least
+from bough.checks import check_at_least, check_finite
 from bough.hooks.caption_model import CaptionModel, RunningScale
 from bough.hooks.captions import CaptionLabels, captions_of, occurrences, read_label
 from bough.hooks.hook import AskModel, HookQuestion, Teacher
@@ -111,7 +111,7 @@ class Oni:
     deadline_s: float = 600.0
 
     def __post_init__(self) -> None:
-        check_least(self, batch=1, queue=1, steps=1, width=1, max_tokens=1)
+        check_at_least(self, batch=1, queue=1, steps=1, width=1, max_tokens=1)
         if self.delay_steps is not None and self.delay_steps < 1:
             raise ValueError(f"Oni.delay_steps: got {self.delay_steps}; need at least 1, or None")
         for name in ("power", "temperature", "extrinsic"):

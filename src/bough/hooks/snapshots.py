@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bough.checks import check_least
+from bough.checks import check_at_least
 from bough.tree import AgentAction, Rewarded, Task, action_record, json_column, read_action, read_json_column
 from bough.tree.needs import ORACLE, Need
 
@@ -51,7 +51,7 @@ class Snapshots:
     discount: float = 0.9
 
     def __post_init__(self) -> None:
-        check_least(self, episodes=1, every=1, clusters=1, steps=0)
+        check_at_least(self, episodes=1, every=1, clusters=1, steps=0)
         if not 0 < self.discount <= 1:
             raise ValueError(f"Snapshots.discount: got {self.discount}; need a number above 0 and up to 1")
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bough.hooks.even import rounding
+from bough.hooks.tie_tolerance import tie_tolerance
 from bough.tree import Floats, Rewarded, groups
 from bough.tree.needs import COPIES, Need, estimate
 
@@ -68,7 +68,9 @@ class ValueResamplingState:
         """The batch with copies in the places of tied groups."""
         members = groups(rewarded)
         returns = [np.concatenate([each.returns() for each in group]) for group in members]
-        tied = np.asarray([len(each) < 2 or float(each.std()) <= rounding(each) for each in returns], dtype=np.bool_)
+        tied = np.asarray(
+            [len(each) < 2 or float(each.std()) <= tie_tolerance(each) for each in returns], dtype=np.bool_
+        )
         chosen = self._draw(returns, tied, seed)
         count = np.bincount(chosen, minlength=len(members)) + 1
         self._drawn += len(chosen)

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from bough.checks import check_least
+from bough.checks import check_at_least
 from bough.tree.needs import ON_POLICY, PATHS, TURN_BY_TURN, Need
 
 
@@ -78,7 +78,7 @@ class Optimizer:
         for name in ("learning_rate", "clip_norm", "epsilon"):
             if not 0 < getattr(self, name) < math.inf:
                 raise ValueError(f"Optimizer.{name}: got {getattr(self, name)}; need a finite number above 0")
-        check_least(self, epochs=1, minibatches=1, micro_tokens=1, cpu_workers=1, warmup_steps=0, weight_decay=0)
+        check_at_least(self, epochs=1, minibatches=1, micro_tokens=1, cpu_workers=1, warmup_steps=0, weight_decay=0)
         if self.memory_gib is not None and not self.memory_gib > 0:
             raise ValueError(f"Optimizer.memory_gib: got {self.memory_gib}; need a number above 0, or None")
         if not all(0 <= beta < 1 for beta in self.betas):

@@ -16,7 +16,8 @@ def arena_rl(
     of a task is paid `rank`, the worst 0; GRPO's advantage is of that. The world's rewards stay: for a task without
     them, as in the paper, add `rewards='[Judged(column=rank)]'`. A bracket needs about four questions for each path.
 
-    Try: `bough train 'arena_rl(role=judge)' --on frozenlake models='{judge: StartingWeights}'`
+    Try: `bough train 'arena_rl(role=judge)' --on frozenlake
+    models.judge='OpenAi(model=qwen3:8b, base_url=http://localhost:11434/v1)'`
     """
     return world.run(
         appraisers=(Tournament(role=role, topology=topology, n=n),),

@@ -20,6 +20,7 @@ def cm2(
     simulated: bool = False,
     data: tuple[str, ...] = (),
     result_tokens: int = 64,
+    calls: int = 1,
 ) -> Run:
     """CM2 (arXiv 2602.12268): a turn is paid for the items of a checklist that it is the first to satisfy.
 
@@ -32,8 +33,10 @@ def cm2(
     `policies.tools='OpenAi(model=..., base_url=...)'`. The paper's simulator reads examples of calls and results; here
     it reads the fields `data` of the task. The world's rewards are then those of the real tools.
 
-    Try: `bough train 'cm2(role=judge)' --on pantry models='{judge: StartingWeights}'`
-    Try: `bough train 'cm2(role=judge,simulated=true,data=[needed,has])' --on pantry models='{judge: StartingWeights}'`
+    Try: `bough train 'cm2(role=judge)' --on pantry
+    models.judge='OpenAi(model=qwen3:8b, base_url=http://localhost:11434/v1)'`
+    Try: `bough train 'cm2(role=judge,simulated=true,data=[needed,has])' --on pantry
+    models.judge='OpenAi(model=qwen3:8b, base_url=http://localhost:11434/v1)'`
 
     Args:
         world: The world; with `simulated`, one with tools.
@@ -44,6 +47,8 @@ def cm2(
         simulated: Whether a model answers the calls in place of the environment.
         data: The fields of the task's data that this model reads.
         result_tokens: Maximum length of a simulated result.
+        calls: Most calls of an action, with `simulated`: each is a turn of the simulator, so that `limits.turns` is
+            raised to `1 + calls` times the world's.
 
     Raises:
         ValueError: when `simulated` and the world has no tools, or seats of its own.
@@ -55,7 +60,8 @@ def cm2(
     if CALLS not in needs_of(world.env) or seats_of(world.env):
         raise ValueError(f"cm2.simulated: got {type(world.env).__name__}; need an environment with tools and one agent")
     world = world.replace(
-        env=SimulatedTools(env=world.env, data=data), limits=replace(world.limits, turns=2 * world.limits.turns)
+        env=SimulatedTools(env=world.env, data=data),
+        limits=replace(world.limits, turns=(1 + calls) * world.limits.turns),
     )
     return world.run(
         appraisers=(OfSeat(appraiser=judge, seat="agent"),),

@@ -23,7 +23,8 @@ def egpo(world: World, *, alpha: float = 0.4, kappa: float = 2.0, judge: str = "
 
     Try: `bough train egpo --on function_calls`
     Try: `bough train egpo --on bfcl`
-    Try: `bough train 'egpo(judge=judge)' --on function_calls models='{judge: StartingWeights}'`
+    Try: `bough train 'egpo(judge=judge)' --on function_calls
+    models.judge='OpenAi(model=qwen3:8b, base_url=http://localhost:11434/v1)'`
 
     Args:
         world: The world.

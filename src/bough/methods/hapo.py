@@ -4,7 +4,7 @@ from typing import Literal
 
 from bough.explore import Chains
 from bough.hooks import LengthHistory
-from bough.hooks.fewest import History
+from bough.hooks.success_record import History
 from bough.reward import Repetition
 from bough.train import Run, World
 

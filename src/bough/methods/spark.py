@@ -15,8 +15,8 @@ def spark(
     n: int = 1,
     design: Design = "selective",
     answer: str = "",
-    least_steps: int = 1,
-    most_steps: int | None = None,
+    min_steps: int = 1,
+    max_steps: int | None = None,
     trains_judge: bool = False,
 ) -> Run:
     """SPARK (arXiv 2512.03244): a judge's verdicts on results and steps are the only reward, under a format constraint.
@@ -37,7 +37,8 @@ def spark(
 
         bough search RUN 'best_by_judge(n=8)' models='{judge: FrozenCheckpoint(run=runs/judge, judge=true)}'
 
-    Try: `bough train 'spark(role=judge)' --on frozenlake models='{judge: StartingWeights}'`
+    Try: `bough train 'spark(role=judge)' --on frozenlake
+    models.judge='OpenAi(model=qwen3:8b, base_url=http://localhost:11434/v1)'`
     """
     asks = Verifications(role=role, n=n)
     return world.run(
@@ -47,7 +48,7 @@ def spark(
             *world.rewards,
             Judged(column="verdict"),
             Judged(column="steps"),
-            FormatConstraint(answer=answer, least_steps=least_steps, most_steps=most_steps),
+            FormatConstraint(answer=answer, min_steps=min_steps, max_steps=max_steps),
         ),
         credit=Verified(design=design),
     )

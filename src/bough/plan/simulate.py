@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
 
-from bough.checks import check_least
+from bough.checks import check_at_least
 from bough.plan.events import Clock, Queue
 from bough.plan.replica import EngineRates, Replica, TurnRequest
 from bough.plan.workload import TreeWork
@@ -68,7 +68,7 @@ class Deployment:
     growing_batches: int = 1
 
     def __post_init__(self) -> None:
-        check_least(self, replicas=1, slots=1, cache_tokens=1, loops=1, batch_tasks=1, growing_batches=1)
+        check_at_least(self, replicas=1, slots=1, cache_tokens=1, loops=1, batch_tasks=1, growing_batches=1)
         for name in ("workers", "staleness", "loop_s", "env_step_s", "variation"):
             if not getattr(self, name) >= 0:
                 raise ValueError(f"Deployment.{name}: got {getattr(self, name)}; need 0 or more")

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from bough.checks import check_least
+from bough.checks import check_at_least
 from bough.tree.needs import REFERENCE, Need
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class ProgressReward:
     learning_rate: float = 1e-3
 
     def __post_init__(self) -> None:
-        check_least(self, warmup_steps=0, steps=1, batch_paths=1, capacity_paths=1, width=1)
+        check_at_least(self, warmup_steps=0, steps=1, batch_paths=1, capacity_paths=1, width=1)
         if not (math.isfinite(self.progress) and math.isfinite(self.grounding)):
             raise ValueError(
                 f"ProgressReward: got progress={self.progress}, grounding={self.grounding}; need finite numbers"

@@ -140,10 +140,6 @@ class ProgressRewardState:
         ]
         return float(np.mean(np.concatenate(errors) ** 2)) if errors else 0.0
 
-    def _sums(self, tree: PathSums) -> Floats:
-        """[P] float64: the sum of the progress along each path of a tree."""
-        return sum_at(tree.path, self._progress(tree)[tree.turn], len(tree.returns))
-
     @torch.no_grad()
     def _progress(self, tree: PathSums) -> Floats:
         """[n] float64: the progress of a tree's turns."""

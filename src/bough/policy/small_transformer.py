@@ -14,7 +14,7 @@ def small_transformer(*, layers: int, width: int, heads: int, vocab_tokens: int,
         width: Elements of a hidden state, a multiple of `heads`.
         heads: Attention heads.
         vocab_tokens: Size of the vocabulary.
-        context_tokens: Most tokens of a text.
+        context_tokens: Maximum length of a text, in tokens.
     """
     from transformers import AutoModel, Qwen3Config
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bough.checks import check_least
+from bough.checks import check_at_least
 from bough.policy.placement import Dtype, pick_device
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Tiny:
     dtype: Dtype = "float32"
 
     def __post_init__(self) -> None:
-        check_least(self, layers=1, heads=1, vocab_tokens=260, context_tokens=1)
+        check_at_least(self, layers=1, heads=1, vocab_tokens=260, context_tokens=1)
         if self.width < 1 or self.width % (2 * self.heads):
             raise ValueError(f"Tiny.width: got {self.width}; need a multiple of {2 * self.heads}, twice the heads")
         if self.kv_heads is not None and (self.kv_heads < 1 or self.heads % self.kv_heads):

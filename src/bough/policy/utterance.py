@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from bough.checks import check_least
+from bough.checks import check_at_least
 from bough.tree.needs import Need, estimate
 
 if TYPE_CHECKING:
@@ -68,7 +68,9 @@ class UtteranceCritic:
     warmup_steps: int = 20
 
     def __post_init__(self) -> None:
-        check_least(self, layers=1, heads=1, context_tokens=2, steps=1, batch_turns=1, capacity_turns=1, warmup_steps=0)
+        check_at_least(
+            self, layers=1, heads=1, context_tokens=2, steps=1, batch_turns=1, capacity_turns=1, warmup_steps=0
+        )
         if self.width < 1 or self.width % (2 * self.heads):
             raise ValueError(
                 f"UtteranceCritic.width: got {self.width}; need a multiple of {2 * self.heads}, twice the heads"

@@ -8,7 +8,7 @@ import numpy as np
 from bough.checks import check_finite
 from bough.tree import Floats, PayRange, Ternary, Tree, counted, sampled_tokens, sum_to_root
 from bough.tree.budgeted import allowance, path_budgets
-from bough.tree.endings import last_action, pay_places, solved
+from bough.tree.endings import last_action, path_reward_nodes, solved
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,8 +20,8 @@ class BudgetReward:
         min(c cos(pi n / 2L) - |b - n| / L,  c cos(pi b / 2L))         c cos(pi n / 2L) without a budget
 
     so below the budget its use is not punished, and above it the reward falls. A longer path and a failure are paid 0,
-    a failure whose last action is not well formed `malformed`. Where an action ends several paths, they are paid at
-    their leaves. L 4096, c 4:
+    a failure whose last action is not well formed `malformed`. Where other paths go through that action, a path
+    is paid at its leaf. L 4096, c 4:
 
         b            512     512     512    2560      none
         n            300     512    1000     300      1000
@@ -54,7 +54,7 @@ class BudgetReward:
         return {"budget": PayRange(high=self.scale, per="path")}
 
     def __call__(self, group: Sequence[Tree]) -> list[Mapping[str, Floats]]:
-        """Pays at the last action of each path."""
+        """Pays at the last action of each counted path, or at its leaf where other paths go through that action."""
         return [{"budget": self._pay(tree)} for tree in group]
 
     def of_lengths(self, tokens: Floats, budget: Floats) -> Floats:
@@ -70,5 +70,5 @@ class BudgetReward:
         won = solved(tree)[ends]
         malformed = tree.well_formed[last] == Ternary.NO
         earned = self.of_lengths(sum_to_root(tree, sampled_tokens(tree))[ends], path_budgets(tree)[ends])
-        paid[pay_places(tree, ends)] = np.where(won, earned, np.where(malformed, self.malformed, 0.0))
+        paid[path_reward_nodes(tree, ends)] = np.where(won, earned, np.where(malformed, self.malformed, 0.0))
         return paid

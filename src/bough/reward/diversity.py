@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bough.tree import Floats, Ints, Kind, PayRange, Source, Tree, counted, last_where, sum_to_root, texts_at
-from bough.tree.endings import pay_places
+from bough.tree.endings import path_reward_nodes
 
 DIMENSIONS = 512
 """Length of the vector of a text."""
@@ -46,7 +46,7 @@ class Diversity:
         return {"diversity": PayRange(low=0, per="path")}
 
     def __call__(self, group: Sequence[Tree]) -> list[Mapping[str, Floats]]:
-        """Pays at the last action of each path."""
+        """Pays at the last action of each counted path, or at its leaf where other paths go through that action."""
         ends = [counted(tree) for tree in group]
         far = distances([text for tree, leaves in zip(group, ends, strict=True) for text in _texts(tree, leaves)])
         most, place = far.max(initial=0.0), np.cumsum([0, *map(len, ends)])
@@ -55,7 +55,7 @@ class Diversity:
             if most > 0:
                 earned = np.maximum(sum_to_root(tree, tree.env_reward)[leaves], 0.0)
                 bonus = self.weight * earned * far[place[at] : place[at + 1]] / most
-                paid[at][pay_places(tree, leaves)] = bonus
+                paid[at][path_reward_nodes(tree, leaves)] = bonus
         return [{"diversity": each} for each in paid]
 
 

@@ -27,24 +27,24 @@ from bough.tree.endings import last_action
 class FormatConstraint:
     """Channel "format_constraint": 1 at the end of a path that meets it, else 0: SPARK's constraint (arXiv 2512.03244).
 
-    A path meets it if `answer` occurs once in its actions, and at the end of the last one; if it has `least_steps`
-    to `most_steps` turns; and if no turn has more than `step_tokens` tokens. It refuses three exploits:
+    A path meets it if `answer` occurs once in its actions, and at the end of the last one; if it has `min_steps`
+    to `max_steps` turns; and if no turn has more than `step_tokens` tokens. It refuses three exploits:
 
         a second, solved problem after the answer     two answers, or text after the answer
-        many trivial steps, which dilute a wrong one  more than `most_steps`
-        all in one step, which has one verdict        fewer than `least_steps`, or more than `step_tokens`
+        many trivial steps, which dilute a wrong one  more than `max_steps`
+        all in one step, which has one verdict        fewer than `min_steps`, or more than `step_tokens`
 
     Attributes:
         answer: A regular expression of an answer; "" for paths without one.
-        least_steps: Minimum number of turns.
-        most_steps: Maximum number of turns; None sets no limit.
+        min_steps: Minimum number of turns.
+        max_steps: Maximum number of turns; None sets no limit.
         step_tokens: Maximum number of tokens of a turn; None sets no limit.
         weight: Factor.
     """
 
     answer: str = ""
-    least_steps: int = 1
-    most_steps: int | None = None
+    min_steps: int = 1
+    max_steps: int | None = None
     step_tokens: int | None = None
     weight: float = 1.0
 
@@ -55,11 +55,12 @@ class FormatConstraint:
             raise ValueError(
                 f"FormatConstraint.answer: got {self.answer!r} ({error}); need a regular expression"
             ) from error
-        most = self.least_steps if self.most_steps is None else self.most_steps
-        if self.least_steps < 1 or most < self.least_steps or (self.step_tokens is not None and self.step_tokens < 1):
+        highest = self.min_steps if self.max_steps is None else self.max_steps
+        if self.min_steps < 1 or highest < self.min_steps or (self.step_tokens is not None and self.step_tokens < 1):
             raise ValueError(
-                f"FormatConstraint: got least_steps={self.least_steps}, most_steps={self.most_steps}, step_tokens="
-                f"{self.step_tokens}; need at least 1, at least least_steps, and at least 1"
+                f"FormatConstraint: got min_steps={self.min_steps}, max_steps={self.max_steps}, step_tokens="
+                f"{self.step_tokens}; need min_steps of at least 1, max_steps of at least min_steps or None, and "
+                "step_tokens of at least 1 or None"
             )
         check_finite(self)
 
@@ -75,9 +76,9 @@ class FormatConstraint:
     def _pay(self, tree: Tree) -> Floats:
         ends, paid = counted(tree), np.zeros(tree.nodes)
         steps = turns(tree)[ends]
-        fits = steps >= self.least_steps
-        if self.most_steps is not None:
-            fits &= steps <= self.most_steps
+        fits = steps >= self.min_steps
+        if self.max_steps is not None:
+            fits &= steps <= self.max_steps
         if self.step_tokens is not None:
             fits &= sum_to_root(tree, _turn_tokens(tree) > self.step_tokens)[ends] == 0
         if self.answer:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bough.checks import check_finite
-from bough.tree import Floats, PayRange, StageError, Tree, Verdict
+from bough.tree import Floats, PayRange, Tree, Verdict, appraisal_of
 from bough.tree.needs import Need, appraised
 
 
@@ -46,10 +46,5 @@ class Judged:
         return [{self.column: self._pay(tree)} for tree in group]
 
     def _pay(self, tree: Tree) -> Floats:
-        appraisal = tree.appraisals.get(self.column)
-        if appraisal is None:
-            raise StageError(
-                f"Judged.column: got {self.column!r} and a tree with the columns {sorted(tree.appraisals)} (task "
-                f"{tree.task.id}); need a tree that has been appraised"
-            )
+        appraisal = appraisal_of(tree, self.column, "Judged.column")
         return self.weight * np.where(appraisal.verdict == Verdict.OK, appraisal.value, 0.0)

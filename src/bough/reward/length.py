@@ -7,7 +7,7 @@ import numpy as np
 
 from bough.checks import check_finite
 from bough.tree import Floats, PayRange, Tree, turns
-from bough.tree.endings import success_places
+from bough.tree.endings import success_reward_nodes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,12 +34,12 @@ class Length:
         return {"length": PayRange(high=0, per="path")}
 
     def __call__(self, group: Sequence[Tree]) -> list[Mapping[str, Floats]]:
-        """Pays at the last action of each solved path."""
+        """Pays at `success_reward_nodes`: the last action of each solved path, or its leaf."""
         return [{"length": self._pay(tree)} for tree in group]
 
     def _pay(self, tree: Tree) -> Floats:
-        places = success_places(tree)
+        nodes = success_reward_nodes(tree)
         paid = np.zeros(tree.nodes, dtype=np.float64)
         # `0.0 -` keeps a path of no turns, and a penalty of zero, at plus zero.
-        paid[places] = 0.0 - self.per_turn * turns(tree)[places]
+        paid[nodes] = 0.0 - self.per_turn * turns(tree)[nodes]
         return paid

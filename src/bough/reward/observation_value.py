@@ -49,5 +49,5 @@ class ObservationValue:
         return [{self.column: self._pay(tree)} for tree in group]
 
     def _pay(self, tree: Tree) -> Floats:
-        value, known = state_potentials(tree, self.column)
+        value, known = state_potentials(tree, self.column, "ObservationValue.column")
         return np.where(known & (tree.kind == Kind.OBSERVATION), self.weight * value, 0.0)

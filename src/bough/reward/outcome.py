@@ -7,7 +7,7 @@ import numpy as np
 
 from bough.checks import check_finite
 from bough.tree import Floats, PayRange, Tree
-from bough.tree.endings import success_places
+from bough.tree.endings import success_reward_nodes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,10 +55,10 @@ class Success:
         return {"success": PayRange.of(0, 1, weight=self.weight, per="path")}
 
     def __call__(self, group: Sequence[Tree]) -> list[Mapping[str, Floats]]:
-        """Pays at the last action of each solved path."""
+        """Pays at `success_reward_nodes`: the last action of each solved path, or its leaf."""
         return [{"success": self._pay(tree)} for tree in group]
 
     def _pay(self, tree: Tree) -> Floats:
         paid = np.zeros(tree.nodes, dtype=np.float64)
-        paid[success_places(tree)] = self.weight
+        paid[success_reward_nodes(tree)] = self.weight
         return paid

@@ -8,7 +8,7 @@ import numpy as np
 
 from bough.checks import check_finite
 from bough.tree import Floats, PayRange, Tree, counted, sampled_tokens, sum_to_root
-from bough.tree.endings import pay_places
+from bough.tree.endings import path_reward_nodes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +58,7 @@ class Overlong:
         ends = counted(tree)
         over = sum_to_root(tree, sampled_tokens(tree))[ends] - (self.limit_tokens - self.buffer_tokens)
         paid = np.zeros(tree.nodes, dtype=np.float64)
-        paid[pay_places(tree, ends)] = 0.0 - self.factor * np.clip(
+        paid[path_reward_nodes(tree, ends)] = 0.0 - self.factor * np.clip(
             over / self.buffer_tokens, 0.0, 1.0 if self.capped else None
         )
         return paid

@@ -30,7 +30,8 @@ def pointing_rewards(tree: Tree, score: Callable[[Pointings], Floats]) -> Floats
     scores = score(pointings)
     if not is_column(scores, len(pointings.node)):
         raise StageError(
-            f"{score}: got {describe(scores)}; need an array of {len(pointings.node)} numbers, one a pointing"
+            f"{getattr(score, '__qualname__', score)}: got {describe(scores)}; need an array of "
+            f"{len(pointings.node)} numbers, one for each pointing (task {tree.task.id})"
         )
     paid = np.zeros(tree.nodes)
     action = tree.parent[pointings.node]

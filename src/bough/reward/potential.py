@@ -12,10 +12,11 @@ from bough.tree import (
     Kind,
     Outcome,
     PayRange,
-    StageError,
     Tree,
     Verdict,
+    appraisal_of,
     begins_turn,
+    last_where,
     leaves,
     turn_start,
 )
@@ -73,7 +74,7 @@ class PotentialShaping:
         return [{"shaping": self.weight * self._pay(tree)} for tree in group]
 
     def _pay(self, tree: Tree) -> Floats:
-        value, known = state_potentials(tree, self.column)
+        value, known = state_potentials(tree, self.column, "PotentialShaping.column")
         begins = begins_turn(tree)
         paid = np.zeros(tree.nodes)
         paid[begins] = -value[tree.parent[begins]]
@@ -81,7 +82,8 @@ class PotentialShaping:
         paid[inner] += self.discount * value[inner]
         cut = leaves(tree)
         cut = cut[tree.outcome[cut] == Outcome.TRUNCATED]
-        paid[cut] += self.discount * np.asarray([_last_potential(tree, leaf, value, known) for leaf in cut.tolist()])
+        last = last_where(tree, known)[cut]
+        paid[cut] += self.discount * np.where(known[last], value[last], 0.0)
         return paid
 
 
@@ -125,42 +127,31 @@ class PotentialGain:
         return [{"gain": self.weight * self._pay(tree)} for tree in group]
 
     def _pay(self, tree: Tree) -> Floats:
-        value, known = state_potentials(tree, self.column)
-        # The nearest place above each node with a known potential, -1 without one: a rise from it is not known.
-        above, parent, there = [-1] * tree.nodes, tree.parent.tolist(), known.tolist()
-        for node in range(1, tree.nodes):
-            above[node] = parent[node] if there[parent[node]] else above[parent[node]]
-        before, paid = np.asarray(above), np.zeros(tree.nodes)
-        rose = known & (before >= 0)
-        paid[rose] = value[rose] - value[before[rose]]
+        value, known = state_potentials(tree, self.column, "PotentialGain.column")
+        before, paid = last_where(tree, known)[tree.parent], np.zeros(tree.nodes)
+        gained = known & known[before]
+        gained[0] = False
+        paid[gained] = value[gained] - value[before[gained]]
         return paid
 
 
-def state_potentials(tree: Tree, column: str) -> tuple[Floats, Bools]:
+def state_potentials(tree: Tree, column: str, setting: str) -> tuple[Floats, Bools]:
     """[N] float64 and [N] bool: the potential of the state at each node that a turn begins from, and where it is known.
 
     An appraiser has a value for each turn, at its last node. The potential is their mean over the turns that begin at
     the node.
 
+    Args:
+        tree: The tree.
+        column: Name of the appraiser's column.
+        setting: The setting with this name, for messages.
+
     Raises:
         StageError: when the tree lacks the column.
     """
-    appraisal = tree.appraisals.get(column)
-    if appraisal is None:
-        raise StageError(
-            f"column: got {column!r} and a tree with the columns {sorted(tree.appraisals)} (task {tree.task.id}); need "
-            "a tree that has been appraised"
-        )
+    appraisal = appraisal_of(tree, column, setting)
     place = tree.parent[turn_start(tree)]
     rated = (tree.kind == Kind.ACTION) & (appraisal.verdict == Verdict.OK)
     count = np.bincount(place[rated], minlength=tree.nodes)
     total = np.bincount(place[rated], appraisal.value[rated], minlength=tree.nodes)
     return total / np.maximum(count, 1), count > 0
-
-
-def _last_potential(tree: Tree, leaf: int, value: Floats, known: Bools) -> float:
-    """The potential of the last state on the path whose potential is known; 0 without one."""
-    node = leaf
-    while node >= 0 and not known[node]:
-        node = int(tree.parent[node])
-    return float(value[node]) if node >= 0 else 0.0

@@ -60,7 +60,7 @@ class RankedPoints:
 
 
 def on_a_line(points: Floats, near: float = 0.0) -> Bools:
-    """[M]: whether all `points` [M, most, 2] are at most `near` from a line.
+    """[M]: whether all `points` [M, K, 2] are at most `near` from a line.
 
     The line is through an action's first point and the one farthest from it.
     """

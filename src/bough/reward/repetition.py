@@ -7,7 +7,7 @@ import numpy as np
 
 from bough.checks import check_finite
 from bough.tree import Floats, PayRange, Tree, counted, sampled_tokens, sum_to_root, token_node
-from bough.tree.endings import pay_places
+from bough.tree.endings import path_reward_nodes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,7 +15,7 @@ class Repetition:
     """Channel "repetition": HAPO's penalty (arXiv 2505.11225) on n-grams that occur earlier in the same action.
 
     It costs `penalty` times the share of the tokens that the policy sampled on a path which are in a repeated n-gram,
-    at the last action. For n = 3 and penalty 1:
+    at the last action, or at the leaf where other paths go through that action. For n = 3 and penalty 1:
 
         a b c a b c     abc occurs again: its last three tokens are repeated    -.5
         a a a a         aaa occurs again, from the second token on              -.75
@@ -45,14 +45,14 @@ class Repetition:
         return {"repetition": PayRange(low=-self.penalty, high=0, per="path")}
 
     def __call__(self, group: Sequence[Tree]) -> list[Mapping[str, Floats]]:
-        """Pays at the last action of each counted path, or at its leaf if that action ends several."""
+        """Pays at the last action of each counted path, or at its leaf where other paths go through that action."""
         return [{"repetition": self._pay(tree)} for tree in group]
 
     def _pay(self, tree: Tree) -> Floats:
         ends = counted(tree)
         repeated = sum_to_root(tree, repeated_tokens(tree, self.n))[ends]
         paid = np.zeros(tree.nodes)
-        paid[pay_places(tree, ends)] = 0.0 - self.penalty * repeated / np.maximum(
+        paid[path_reward_nodes(tree, ends)] = 0.0 - self.penalty * repeated / np.maximum(
             sum_to_root(tree, sampled_tokens(tree))[ends], 1.0
         )
         return paid

@@ -8,7 +8,7 @@ import numpy as np
 from bough.checks import check_finite
 from bough.reward.stages import Finished, Solved, Stage, ValidActions, WellFormed
 from bough.tree import Floats, PayRange, Tree, counted
-from bough.tree.endings import pay_places
+from bough.tree.endings import path_reward_nodes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,7 +16,7 @@ class StagedReward:
     """Channel "staged": progressive reward shaping (PRS, arXiv 2512.07478), stage after stage.
 
     With s_k in [0, 1] how far a path meets stage k, and w_k its pay, the path is paid at its last action, or at its
-    leaf if that action ends several paths,
+    leaf where other paths go through that action,
 
         sum over k of  w_k s_k  [s_j = 1 for all j < k]
 
@@ -56,7 +56,7 @@ class StagedReward:
         return {"staged": PayRange(low=0, high=sum(self.shares), per="path")}
 
     def __call__(self, group: Sequence[Tree]) -> list[Mapping[str, Floats]]:
-        """Pays at the last action of each path."""
+        """Pays at the last action of each counted path, or at its leaf where other paths go through that action."""
         return [{"staged": self._pay(tree)} for tree in group]
 
     def of_paths(self, met: Sequence[Floats]) -> Floats:
@@ -69,5 +69,5 @@ class StagedReward:
 
     def _pay(self, tree: Tree) -> Floats:
         paid = np.zeros(tree.nodes)
-        paid[pay_places(tree, counted(tree))] = self.of_paths([stage(tree) for stage in self.stages])
+        paid[path_reward_nodes(tree, counted(tree))] = self.of_paths([stage(tree) for stage in self.stages])
         return paid

@@ -15,6 +15,7 @@ from bough.tree import (
     Ternary,
     Tree,
     Verdict,
+    appraisal_of,
     calls_in,
     counted,
     ends_turn,
@@ -139,12 +140,7 @@ class JudgedQuality:
         Raises:
             StageError: when the tree lacks the column.
         """
-        appraisal = tree.appraisals.get(self.column)
-        if appraisal is None:
-            raise StageError(
-                f"JudgedQuality.column: got {self.column!r} and a tree with the columns {sorted(tree.appraisals)} "
-                f"(task {tree.task.id}); need a tree that has been appraised"
-            )
+        appraisal = appraisal_of(tree, self.column, "JudgedQuality.column")
         ends = counted(tree)
         value = np.where(appraisal.verdict == Verdict.OK, appraisal.value, 0.0)
         return np.clip(value[ends], 0.0, 1.0)

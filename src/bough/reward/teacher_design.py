@@ -69,17 +69,17 @@ class TeacherDesign:
     action of each state exactly as good as the others, and each other action worse by `margin` of its true distance,
     so the best actions stay the same. No reward is larger than the largest true one.
 
-    States are added one by one, the most informative first, to those with a true reward, up to `most_states`. Called
+    States are added one by one, the most informative first, to those with a true reward, up to `max_states`. Called
     again with the learner's present policy it is the adaptive design. The papers fix the states by features; needs the
     extra `design` (SciPy).
 
     Attributes:
-        most_states: States with a reward, at least those with a true one.
+        max_states: Maximum number of states with a reward, at least that of the states with a true one.
         horizon: Steps, >= 1.
         margin: In (0, 1].
     """
 
-    most_states: int = 5
+    max_states: int = 5
     horizon: int = 1
     margin: float = 0.5
 
@@ -94,19 +94,19 @@ class TeacherDesign:
 
         Raises:
             ImportError: without SciPy.
-            ValueError: when more states than `most_states` have a true reward, or the policy has another shape.
+            ValueError: when more states than `max_states` have a true reward, or the policy has another shape.
         """
         if policy.shape != process.reward.shape:
             raise ValueError(f"TeacherDesign: got a policy {policy.shape}; need {process.reward.shape}")
         chosen = np.abs(process.reward).max(axis=1) > 0
-        if chosen.sum() > self.most_states:
+        if chosen.sum() > self.max_states:
             raise ValueError(
-                f"TeacherDesign.most_states: got {self.most_states}, and {chosen.sum()} states with a true reward; "
+                f"TeacherDesign.max_states: got {self.max_states}, and {chosen.sum()} states with a true reward; "
                 "need at least as many"
             )
         program = _Program(process, policy, self.horizon, self.margin)
         found, _ = program.solve(chosen)
-        for _ in range(min(self.most_states, len(chosen)) - int(chosen.sum())):
+        for _ in range(min(self.max_states, len(chosen)) - int(chosen.sum())):
             tried = {state: program.solve(chosen | (np.arange(len(chosen)) == state)) for state in _rest(chosen)}
             best = max(tried, key=lambda state: tried[state][1])
             found, chosen = tried[best][0], chosen | (np.arange(len(chosen)) == best)

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bough.appraise.prompts import check_places
+from bough.appraise.prompts import check_placeholders
 from bough.search.backup import MeanBackup
 from bough.search.combine import EnvReturn
 from bough.search.descend import Descend
@@ -37,7 +37,7 @@ class EachKind:
     def __post_init__(self) -> None:
         if not self.kinds or self.width < 1:
             raise ValueError(f"EachKind: got kinds={self.kinds}, width={self.width}; need at least one of each")
-        check_places("EachKind.text", self.text, story=False, required=("kind",))
+        check_placeholders("EachKind.text", self.text, story=False, required=("kind",))
 
     async def __call__(self, tree: SearchTree, node: SearchNode, times: int) -> Sequence[Proposal]:
         """Sample actions at a node, kind by kind."""

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bough.appraise.prompts import LabelParser, NumberParser, Reader, check_places
+from bough.appraise.prompts import LabelParser, NumberParser, Reader, check_placeholders
 from bough.engine import Sampling
 from bough.search.combine import EnvReturn
 from bough.search.frontier import DepthFirst
@@ -99,8 +99,8 @@ class ProgramCritic:
     role: str = POLICY
 
     def __post_init__(self) -> None:
-        check_places("ProgramCritic.rate", self.rate)
-        check_places("ProgramCritic.verify", self.verify)
+        check_placeholders("ProgramCritic.rate", self.rate)
+        check_placeholders("ProgramCritic.verify", self.verify)
 
     @property
     def needs(self) -> frozenset[Need]:
@@ -121,7 +121,9 @@ class ProgramCritic:
             if not node.ended:
                 rating = await self._ask(tree, node, "rate", self.rate, NumberParser(low=0.0, high=5.0))
             return share + RATED * rating
-        accepted = await self._ask(tree, node, "verify", self.verify, LabelParser(worth={"accept": 1.0, "reject": 0.0}))
+        accepted = await self._ask(
+            tree, node, "verify", self.verify, LabelParser(scores={"accept": 1.0, "reject": 0.0})
+        )
         return ACCEPTED if accepted else 1 + RATED
 
     async def _ask(self, tree: SearchTree, node: SearchNode, name: str, prompt: str, read: Reader[float]) -> float:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bough.appraise.prompts import Choice, check_places, numbered
+from bough.appraise.prompts import Choice, check_placeholders, numbered
 from bough.engine import Sampling
 from bough.rollout.cursor import PendingAction
 from bough.search.node import SearchNode
@@ -51,7 +51,7 @@ class Siblings:
     text: str = "You have tried this here before:\n{actions}\nDo something different from all of it."
 
     def __post_init__(self) -> None:
-        check_places("Siblings.text", self.text, "actions")
+        check_placeholders("Siblings.text", self.text, "actions")
 
     @property
     def in_turn(self) -> bool:
@@ -101,8 +101,8 @@ class KindHint:
     def __post_init__(self) -> None:
         if len(self.kinds) < 2:
             raise ValueError(f"KindHint.kinds: got {self.kinds}; need at least two")
-        check_places("KindHint.prompt", self.prompt, "kinds")
-        check_places("KindHint.text", self.text, "kind")
+        check_placeholders("KindHint.prompt", self.prompt, "kinds")
+        check_placeholders("KindHint.text", self.text, "kind")
 
     @property
     def needs(self) -> frozenset[Need]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bough.appraise.prompts import Lines, check_places
+from bough.appraise.prompts import Lines, check_placeholders
 from bough.engine import Sampling
 from bough.search.node import SearchNode
 from bough.search.pieces import Proposal
@@ -50,9 +50,9 @@ class Ideas:
     def __post_init__(self) -> None:
         if self.width < 1:
             raise ValueError(f"Ideas.width: got {self.width}; need at least 1")
-        check_places("Ideas.strategies", self.strategies, "count")
-        check_places("Ideas.repairs", self.repairs, "count", "review", "strategy")
-        check_places("Ideas.text", self.text, "idea", "strategy")
+        check_placeholders("Ideas.strategies", self.strategies, "count")
+        check_placeholders("Ideas.repairs", self.repairs, "count", "review", "strategy")
+        check_placeholders("Ideas.text", self.text, "idea", "strategy")
 
     @property
     def needs(self) -> frozenset[Need]:

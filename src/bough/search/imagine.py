@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from bough.appraise.prompts import LabelParser, Reader, Text, check_places
-from bough.checks import check_least
+from bough.appraise.prompts import LabelParser, Reader, Text, check_placeholders
+from bough.checks import check_at_least
 from bough.engine import Sampling
 from bough.env import EnvFault, State, Step
 from bough.explore.turn_texts import turn_texts
@@ -65,9 +65,9 @@ class Imagine:
     world_role: str = POLICY
 
     def __post_init__(self) -> None:
-        check_least(self, depth=1, n=1, answers=1)
-        check_places("Imagine.prompt", self.prompt)
-        check_places("Imagine.next", self.next)
+        check_at_least(self, depth=1, n=1, answers=1)
+        check_placeholders("Imagine.prompt", self.prompt)
+        check_placeholders("Imagine.next", self.next)
 
     @property
     def needs(self) -> frozenset[Need]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bough.appraise.prompts import Text, check_places
+from bough.appraise.prompts import Text, check_placeholders
 from bough.engine import Sampling
 from bough.rollout.cursor import PendingAction
 from bough.search.node import SearchNode
@@ -45,8 +45,8 @@ class Introspect:
     role: str = POLICY
 
     def __post_init__(self) -> None:
-        check_places("Introspect.prompt", self.prompt, "actions")
-        check_places("Introspect.text", self.text, "analysis")
+        check_placeholders("Introspect.prompt", self.prompt, "actions")
+        check_placeholders("Introspect.text", self.text, "analysis")
 
     @property
     def needs(self) -> frozenset[Need]:

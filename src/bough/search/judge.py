@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bough.appraise.prompts import LabelParser, Reader, check_places
+from bough.appraise.prompts import LabelParser, Reader, check_placeholders
 from bough.engine import Sampling
 from bough.search.node import SearchNode
 from bough.search.questions import asked, story
@@ -55,7 +55,7 @@ class Judge:
     def __post_init__(self) -> None:
         if self.n < 1:
             raise ValueError(f"Judge.n: got {self.n}; need at least 1")
-        check_places("Judge.prompt", self.prompt)
+        check_placeholders("Judge.prompt", self.prompt)
 
     @property
     def needs(self) -> frozenset[Need]:
@@ -95,7 +95,7 @@ class JudgeAction:
     def __post_init__(self) -> None:
         if self.n < 1:
             raise ValueError(f"JudgeAction.n: got {self.n}; need at least 1")
-        check_places("JudgeAction.prompt", self.prompt, "action")
+        check_placeholders("JudgeAction.prompt", self.prompt, "action")
 
     @property
     def needs(self) -> frozenset[Need]:
@@ -141,7 +141,7 @@ class Confidence:
     def __post_init__(self) -> None:
         if not self.yes or not self.no or self.yes == self.no:
             raise ValueError(f"Confidence: got yes={self.yes!r}, no={self.no!r}; need two different words")
-        check_places("Confidence.prompt", self.prompt)
+        check_placeholders("Confidence.prompt", self.prompt)
 
     @property
     def needs(self) -> frozenset[Need]:

@@ -17,7 +17,7 @@ def mps_prover(width: int = 4, cases: str = "⊢") -> Search:
     critic does not starve the other orders. States that were reached before are pruned. The kinds are Lean's tactics
     and `cases` counts its goals; elsewhere set `select`, as in
 
-        replace(mps_prover(), select=UnionOf(of=(Best(), Best(by=ActionKind(worth={"^push": 1.0})))))
+        replace(mps_prover(), select=UnionOf(of=(Best(), Best(by=ActionKind(scores={"^push": 1.0})))))
 
     Written from the abstract and summaries: the paper's kinds of tactics and their order could not be checked. The
     method of the same name trains policy and critic.

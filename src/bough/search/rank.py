@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import permutations
 
-from bough.appraise.prompts import Choice, check_places, numbered
+from bough.appraise.prompts import Choice, check_placeholders, numbered
 from bough.engine import Sampling
 from bough.search.judge import SYSTEM
 from bough.search.node import SearchNode
@@ -43,7 +43,7 @@ class Ranked:
     role: str = POLICY
 
     def __post_init__(self) -> None:
-        check_places("Ranked.prompt", self.prompt, "actions")
+        check_placeholders("Ranked.prompt", self.prompt, "actions")
 
     @property
     def needs(self) -> frozenset[Need]:
@@ -98,7 +98,7 @@ class Pairwise:
     role: str = POLICY
 
     def __post_init__(self) -> None:
-        check_places("Pairwise.prompt", self.prompt, "actions")
+        check_placeholders("Pairwise.prompt", self.prompt, "actions")
 
     @property
     def needs(self) -> frozenset[Need]:

@@ -5,7 +5,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bough.appraise.prompts import Text, check_places
+from bough.appraise.prompts import Text, check_placeholders
 from bough.engine import Sampling
 from bough.rollout.cursor import Cursor, PendingAction
 from bough.search.node import SearchNode
@@ -47,7 +47,7 @@ class Reflections:
     def __post_init__(self) -> None:
         if self.keep < 1:
             raise ValueError(f"Reflections.keep: got {self.keep}; need at least 1")
-        check_places("Reflections.prompt", self.prompt)
+        check_placeholders("Reflections.prompt", self.prompt)
 
     @property
     def needs(self) -> frozenset[Need]:
@@ -95,7 +95,7 @@ class Critique:
     role: str = POLICY
 
     def __post_init__(self) -> None:
-        check_places("Critique.prompt", self.prompt)
+        check_placeholders("Critique.prompt", self.prompt)
 
     @property
     def needs(self) -> frozenset[Need]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bough.appraise.prompts import check_places
+from bough.appraise.prompts import check_placeholders
 from bough.engine import Sampling
 from bough.search.backup import MaxBackup
 from bough.search.combine import ExecuteAndEvaluate
@@ -46,8 +46,8 @@ class Rethink:
     role: str = POLICY
 
     def __post_init__(self) -> None:
-        check_places("Rethink.prompt", self.prompt)
-        check_places("Rethink.text", self.text, "action", "critique")
+        check_placeholders("Rethink.prompt", self.prompt)
+        check_placeholders("Rethink.text", self.text, "action", "critique")
 
     @property
     def needs(self) -> frozenset[Need]:

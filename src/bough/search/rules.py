@@ -47,18 +47,18 @@ class FewestMatches:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActionKind:
-    """A number by the kind of the last action (MPS-Prover, arXiv 2505.10962): effective kinds of tactics first.
+    """A score by the kind of the last action (MPS-Prover, arXiv 2505.10962): effective kinds of tactics first.
 
     Example:
-        worth={"^(simp|ring)": 1, "^have": .5}: 1 for "ring_nf", .5 for "have h", 0 for others.
+        scores={"^(simp|ring)": 1, "^have": .5}: 1 for "ring_nf", .5 for "have h", 0 for others.
 
     Attributes:
-        worth: The number of actions that match a regular expression; the first match counts, others have 0.
+        scores: Score by regular expression of an action; the first match counts, other actions have 0.
     """
 
     fixed: ClassVar[bool] = True
 
-    worth: Mapping[str, float] = field(
+    scores: Mapping[str, float] = field(
         default_factory=lambda: {
             "^(nlinarith|linarith|norm_num|field_simp|ring_nf|omega|positivity)": 2.0,
             "^(have|obtain|rw|induction|apply|exact)": 1.0,
@@ -66,14 +66,14 @@ class ActionKind:
     )
 
     def __post_init__(self) -> None:
-        for pattern, number in self.worth.items():
-            _check("ActionKind.worth", pattern)
+        for pattern, number in self.scores.items():
+            _check("ActionKind.scores", pattern)
             if math.isnan(number):
-                raise ValueError(f"ActionKind.worth[{pattern!r}]: got nan; need a number")
+                raise ValueError(f"ActionKind.scores[{pattern!r}]: got nan; need a number")
 
     def __call__(self, node: SearchNode) -> float:
         """The score."""
-        return next((number for pattern, number in self.worth.items() if re.search(pattern, node.action)), 0.0)
+        return next((number for pattern, number in self.scores.items() if re.search(pattern, node.action)), 0.0)
 
 
 def state_text(node: SearchNode) -> str:

@@ -34,7 +34,7 @@ def spar(
         first: Number of first answers; None for `width`.
         role: The role whose model judges and criticises.
     """
-    yes = LabelParser(worth={"yes": 1.0, "no": 0.0})
+    yes = LabelParser(scores={"yes": 1.0, "no": 0.0})
     return Search(
         select=Level(),
         expand=Sample(width=width, hint=Critique(role=role), root_width=first),

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from bough.appraise.prompts import check_places
+from bough.appraise.prompts import check_placeholders
 from bough.env import EnvFault
 from bough.explore.turn_texts import turn_texts
 from bough.explore.world_model import ImaginedEpisode, WorldModel
@@ -47,7 +47,7 @@ class SimulateAndRefine:
             raise ValueError(
                 f"SimulateAndRefine: got rounds={self.rounds}, max_tokens={self.max_tokens}; need 1 or more"
             )
-        check_places("SimulateAndRefine.text", self.text, "action", "observation")
+        check_placeholders("SimulateAndRefine.text", self.text, "action", "observation")
 
     @property
     def needs(self) -> frozenset[Need]:

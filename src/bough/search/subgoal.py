@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from bough.appraise.prompts import LabelParser, check_places
+from bough.appraise.prompts import LabelParser, check_placeholders
 from bough.engine import Sampling
 from bough.rollout.cursor import PendingAction
 from bough.search.evaluate import ConstantValue
@@ -56,7 +56,7 @@ class SubgoalHint:
     text: str = "Your present subgoal: {subgoal}\n{advice}"
 
     def __post_init__(self) -> None:
-        check_places("SubgoalHint.text", self.text, "subgoal", "done", "advice")
+        check_placeholders("SubgoalHint.text", self.text, "subgoal", "done", "advice")
 
     @property
     def in_turn(self) -> bool:
@@ -94,7 +94,7 @@ class SubgoalValue:
     role: str = POLICY
 
     def __post_init__(self) -> None:
-        check_places("SubgoalValue.prompt", self.prompt, "subgoal")
+        check_placeholders("SubgoalValue.prompt", self.prompt, "subgoal")
 
     @property
     def needs(self) -> frozenset[Need]:
@@ -117,7 +117,7 @@ class SubgoalValue:
                 goal.number,
                 system="",
                 text=text,
-                read=LabelParser(worth={"yes": 1.0, "no": 0.0}),
+                read=LabelParser(scores={"yes": 1.0, "no": 0.0}),
                 sampling=self.sampling,
                 role=self.role,
             )

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from bough.appraise.prompts import Lines, Text, check_places
+from bough.appraise.prompts import Lines, Text, check_placeholders
 from bough.engine import Sampling
 from bough.rollout.cursor import Cursor
 from bough.rollout.rollout import Rollout
@@ -95,9 +95,9 @@ class SubgoalSearch:
                 f"SubgoalSearch.search: got stop_value={self.search.stop_value}, anywhere={self.search.anywhere}; need "
                 "the value of a reached subgoal, and anywhere=True"
             )
-        check_places("SubgoalSearch.plan", self.plan, "count")
-        check_places("SubgoalSearch.revise", self.revise, "count", "done", "plan", "failed")
-        check_places("SubgoalSearch.why", self.why, "subgoal")
+        check_placeholders("SubgoalSearch.plan", self.plan, "count")
+        check_placeholders("SubgoalSearch.revise", self.revise, "count", "done", "plan", "failed")
+        check_placeholders("SubgoalSearch.why", self.why, "subgoal")
 
     @property
     def needs(self) -> frozenset[Need]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bough.appraise.prompts import Text, check_places
+from bough.appraise.prompts import Text, check_placeholders
 from bough.engine import Sampling
 from bough.search.expand import Sample
 from bough.search.frontier import Best
@@ -56,7 +56,7 @@ class PlanCost:
     def __post_init__(self) -> None:
         if not 0 <= self.alpha <= 1 or not 0 <= self.beta <= 1:
             raise ValueError(f"PlanCost: got alpha={self.alpha}, beta={self.beta}; need numbers from 0 to 1")
-        check_places("PlanCost.prompt", self.prompt, "action")
+        check_placeholders("PlanCost.prompt", self.prompt, "action")
 
     @property
     def needs(self) -> frozenset[Need]:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from bough.appraise.prompts import check_places
+from bough.appraise.prompts import check_placeholders
 from bough.checks import INFINITE
 from bough.rollout.cursor import Cursor, PendingAction
 from bough.rollout.rollout import Rollout
@@ -42,7 +42,7 @@ class TreeInstruct:
     def __post_init__(self) -> None:
         if self.questions < 1:
             raise ValueError(f"TreeInstruct.questions: got {self.questions}; need at least 1")
-        check_places("TreeInstruct.text", self.text, "actions")
+        check_placeholders("TreeInstruct.text", self.text, "actions")
 
     async def __call__(self, rollout: Rollout) -> None:
         """Grow the tree."""

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from bough.appraise.prompts import Choice, Lines, check_places, numbered
+from bough.appraise.prompts import Choice, Lines, check_placeholders, numbered
 from bough.engine import Sampling
 from bough.rollout.cursor import Cursor
 from bough.rollout.rollout import Rollout
@@ -106,8 +106,8 @@ class TreePlanner:
                 f"TreePlanner: got plans={self.plans}, votes={self.votes}, retries={self.retries}; need at least 1, 1 "
                 "and 0"
             )
-        check_places("TreePlanner.plan", self.plan)
-        check_places("TreePlanner.decide", self.decide, "failures", "choices")
+        check_placeholders("TreePlanner.plan", self.plan)
+        check_placeholders("TreePlanner.decide", self.decide, "failures", "choices")
 
     @property
     def needs(self) -> frozenset[Need]:

@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 import json
 import math
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 
 from bough.appraise import Appraiser, Continuation, Question, Reply, Scoring, appraise_trees
@@ -16,6 +16,10 @@ from bough.train.mask_observation import mask_observation
 from bough.train.replayed_states import ReplayedStates
 from bough.tree import AgentAction, StageError, Tree, Verdict, derive, fail_unknown
 from bough.tree.needs import POLICY, Appraised, Need, names_of, needs_of
+
+SHOWN_CHARACTERS = 400
+"""Length of the end of a question that is stored beside its answer, for readers."""
+NOTHING: Mapping[str, object] = {}
 
 GRACE_S = 5.0
 """Seconds between the deadline of a question and the time at which the run counts as stuck."""
@@ -62,7 +66,9 @@ class Asker:
             )
             return _reply(await model.engine.generate(request), model)
 
-        return await self._once(key, generate, question.deadline_s, f"{question.role} answer of {len(prompt)} tokens")
+        thing = f"{question.role} answer of {len(prompt)} tokens"
+        asked = {"role": question.role, "step": self.step, "asked": question.text[-SHOWN_CHARACTERS:]}
+        return await self._once(key, generate, question.deadline_s, thing, asked)
 
     async def score(self, scoring: Scoring) -> Reply:
         """The mean log-probability of a token of the continuation, from the cache or the policy."""
@@ -122,8 +128,15 @@ class Asker:
         """The text of tokens of the policy."""
         return self.agent.renderer.text(tokens)
 
-    async def _once(self, key: str, get: Callable[[], Awaitable[Reply]], deadline_s: float, thing: str) -> Reply:
-        """The stored reply, or the reply of `get`; concurrent equal questions share one call."""
+    async def _once(
+        self,
+        key: str,
+        get: Callable[[], Awaitable[Reply]],
+        deadline_s: float,
+        thing: str,
+        asked: Mapping[str, object] = NOTHING,
+    ) -> Reply:
+        """The stored reply, or that of `get`, stored with what was asked; concurrent equal questions share one call."""
         stored = self.answers.get(key) or self.answers.get(f"{key} {self.step}")
         if stored is not None:
             return Reply(
@@ -135,14 +148,21 @@ class Asker:
                 tokens=stored["tokens"],
             )
         if key not in self.pending:
-            self.pending[key] = asyncio.create_task(self._get(key, get, deadline_s, thing))
+            self.pending[key] = asyncio.create_task(self._get(key, get, deadline_s, thing, asked))
         try:
             return await asyncio.shield(self.pending[key])
         except asyncio.CancelledError:
             self.pending[key].cancel()
             raise
 
-    async def _get(self, key: str, get: Callable[[], Awaitable[Reply]], deadline_s: float, thing: str) -> Reply:
+    async def _get(
+        self,
+        key: str,
+        get: Callable[[], Awaitable[Reply]],
+        deadline_s: float,
+        thing: str,
+        asked: Mapping[str, object],
+    ) -> Reply:
         try:
             owner = f"appraiser of step {self.step}"
             with self.deadlines.during(owner=owner, thing=thing, deadline_s=deadline_s + GRACE_S):
@@ -152,7 +172,7 @@ class Asker:
             reply = Reply(verdict=Verdict.LATE)
         except EngineFault as fault:
             reply = Reply(verdict=Verdict.REFUSED, text=str(fault))
-        data = {**asdict(reply), "verdict": int(reply.verdict)}
+        data = {**asked, **asdict(reply), "verdict": int(reply.verdict)}
         self.answers.put(key if reply.verdict is Verdict.OK else f"{key} {self.step}", data)
         self.pending.pop(key, None)
         return reply

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from bough.hooks.tie_tolerance import tie_tolerance
 from bough.tree import Floats, Rewarded, Ternary, counted, groups, sum_to_root
 
 
@@ -54,7 +55,7 @@ def _group(group: Sequence[Rewarded], names: Sequence[str]) -> tuple[Floats, np.
 
 def _differ(pay: Floats) -> bool:
     """Whether the standard deviation over paths is above 0, rounding aside."""
-    return bool(np.ptp(pay) > 1e-9 * np.abs(pay).max())
+    return bool(np.ptp(pay) > tie_tolerance(pay))
 
 
 def _ordered(pay: Floats, won: np.ndarray) -> tuple[float, int]:

@@ -9,7 +9,7 @@ from bough.config.fields import leaf_fields
 from bough.config.values import check_values
 from bough.hooks.distinct import refuse_repeats
 from bough.learner.optimizer import check_sharding
-from bough.train.resolve import resolve
+from bough.train.resolve import resolve, run_pieces
 from bough.train.run import Run
 from bough.train.seat_policy import OwnPolicy
 from bough.train.seats import check_seats, seat_run
@@ -53,16 +53,17 @@ def _check_own(name: str, run: Run) -> None:
 
 
 def check_files(run: Run) -> None:
-    """Refuse a policy whose files are missing.
+    """Refuse a policy or another piece whose files are missing.
 
     Raises:
         ConfigError: has the missing file.
     """
-    if isinstance(run.world.policy, FilesRecipe):
-        try:
-            run.world.policy.check_files()
-        except OSError as error:
-            raise ConfigError(str(error)) from error
+    for piece in run_pieces(run):
+        if isinstance(piece.value, FilesRecipe):
+            try:
+                piece.value.check_files()
+            except OSError as error:
+                raise ConfigError(f"{piece.place}: {error}") from error
 
 
 def _check_shard(run: Run) -> None:

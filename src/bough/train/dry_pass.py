@@ -4,6 +4,7 @@ import random
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -52,6 +53,7 @@ from bough.tree.needs import (
     gives_of,
     names_of,
     needs_of,
+    pieces,
 )
 
 TASKS = 2
@@ -67,6 +69,19 @@ CALLS = 64
 """Maximum number of engine calls, and of environment steps, of one of its trees."""
 
 
+@runtime_checkable
+class OfTokenizer(Protocol):
+    """An appraiser that reads the tokens of one tokenizer alone."""
+
+    def check_tokenizer(self, decode: Callable[[Sequence[int]], str]) -> None:
+        """Check that `decode`, from tokens to text, is that of this tokenizer.
+
+        Raises:
+            ValueError: when it is not.
+        """
+        ...
+
+
 async def dry_pass(runtime: Runtime) -> None:
     """Run a synthetic group from rewards to the gradient, so that incompatible pieces fail before the warm-up.
 
@@ -77,8 +92,14 @@ async def dry_pass(runtime: Runtime) -> None:
     Raises:
         StageError: when a piece returns a value that the next stage cannot use.
         ConfigError: when the credit rule compares the paths of a task and the explorer grows one path a task; when the
-            loss or its gradient is not finite.
+            loss or its gradient is not finite; when an appraiser needs another tokenizer.
     """
+    for piece in pieces(runtime.run.world.appraisers, "appraisers"):
+        if isinstance(piece.value, OfTokenizer):
+            try:
+                piece.value.check_tokenizer(runtime.rollouts.agent.renderer.text)
+            except ValueError as error:
+                raise ConfigError(f"{piece.place}: {error}") from error
     with _random_state(runtime.policy.device):
         trees = await _grow(runtime)
         if not any(len(counted(tree)) for tree in trees):

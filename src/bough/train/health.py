@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from bough.train.run import Health
-from bough.tree import Ternary, Tree, counted, fault_in, leaves
+from bough.tree import Ternary, Tree, TruncatedBy, counted, fault_in, leaves
 
 
 class NoLearningSignal(RuntimeError):
@@ -46,6 +46,14 @@ def check_paths(trees: Sequence[Tree], unstarted: Mapping[str, str]) -> None:
 def count_solved(trees: Sequence[Tree]) -> int:
     """Number of the demonstrations that solve their task."""
     return sum(bool((tree.success[counted(tree)] == Ternary.YES).any()) for tree in trees)
+
+
+def unsolved_reason(trees: Sequence[Tree], turns: int) -> str:
+    """What to do about demonstrations that do not solve their task; "" when the limit of turns ended none."""
+    cut = sum(bool((tree.truncated_by == TruncatedBy.TURNS).any()) for tree in trees)
+    if cut:
+        return f"; {cut} reached limits.turns={turns}, so raise it"
+    return "" if count_solved(trees) else "; check `plan` of the environment"
 
 
 def next_health(pulse: HealthState, *, lively: int, success: float) -> HealthState:

@@ -141,8 +141,7 @@ class _Loop:
                 data.metrics["paths/without_turn"] = float(data.without_turn)
             self.log(data)
         trees = [each.tree for data in parts for each in data.rewarded]
-        runtime.report_cuts(trees)
-        runtime.report_faults(trees)
+        runtime.notices.of_batch(trees, runtime.engine.context_tokens)
         ready = [data for data in parts if data.policy.hooks.ready]
         for data in ready:
             data.batch = self.pack(data, demonstrations, watch)
@@ -381,7 +380,7 @@ class _Loop:
                 seat=runtime.main.trainee.seat,
             )
         self.recorder.log_evaluation(self.state.step, result)
-        runtime.report_cuts(result.trees)
+        runtime.notices.cuts(result.trees, runtime.engine.context_tokens)
         self.recorder.log(watch.metrics())
 
     # --- when

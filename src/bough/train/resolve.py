@@ -33,7 +33,7 @@ def resolve(run: Run) -> None:
         ConfigError: names the piece's field, what it needs, what the run has, and what to change.
     """
     try:
-        every = [*_pieces(run)]
+        every = [*run_pieces(run)]
         given, withheld = _given(run), _withheld(every)
         for piece in every:
             for need in _sorted(piece.needs):
@@ -60,7 +60,7 @@ def check_state(run: Run, state: State) -> None:
     Raises:
         ConfigError: when the first state has no key.
     """
-    for piece in _pieces(run):
+    for piece in run_pieces(run):
         if STATE_KEYS in piece.needs and not state.key:
             raise _unmet(run, piece, STATE_KEYS)
 
@@ -75,13 +75,13 @@ def check_channels(run: Run, channels: frozenset[str]) -> None:
     Raises:
         ConfigError: when a channel is missing.
     """
-    for piece in _pieces(run):
+    for piece in run_pieces(run):
         for need in _sorted(piece.needs):
             if isinstance(need, Channel) and need.name not in channels:
                 raise _unmet(run, piece, need)
 
 
-def _pieces(run: Run) -> Iterator[Piece]:
+def run_pieces(run: Run) -> Iterator[Piece]:
     """Every piece of a run, at the place that the user can set."""
     for name, path in leaf_fields(Run).items():
         yield from pieces(_at(run, path), name)

@@ -24,21 +24,20 @@ from bough.train.check import refuse_overlap
 from bough.train.checkpointable import Checkpointable
 from bough.train.earlier import EarlierWeights
 from bough.train.event_loop import run_coroutine
-from bough.train.health import check_paths, count_solved
+from bough.train.health import check_paths, count_solved, unsolved_reason
 from bough.train.judge_versions import judge_versions
 from bough.train.message_trees import message_trees
 from bough.train.models import EarlierVersion, role_model
+from bough.train.notices import Notices
 from bough.train.opening import TimedHost, draw_tasks, first_tasks, open_run
 from bough.train.processes import leading_rank, make_host
 from bough.train.run import Run
 from bough.train.seat_models import model_agent, seat_sources
 from bough.train.seat_policy import OwnPolicy
 from bough.train.seats import policy_seats, seat_run
-from bough.train.summary import cut_by_context
 from bough.train.teacher import way
 from bough.train.trained import TrainedPolicy, Trainee
-from bough.tree import AgentAction, Task, Tree, counted, derive, fault_in
-from bough.view import cause
+from bough.tree import AgentAction, Task, Tree, derive
 
 CLOSE_S = 60.0
 """How long processes may take to end."""
@@ -71,11 +70,10 @@ class Runtime:
         """
         self.run = run
         self.deadlines = deadlines
-        self.notify = notify
+        self.notify, self.notices = notify, Notices(notify=notify)
         self.host = make_host(run, notify)
         self.timed = TimedHost(host=self.host, deadlines=deadlines, deadline_s=run.world.limits.env_deadline_s)
         self.ranks: Ranks = SINGLE_RANK
-        self._cuts_reported = self._faults_reported = False
         self._counted = {"env/faults": 0, "env/replaced": 0, "engine/replaced": 0}
         try:
             self._build(assets, trains=trains)
@@ -272,8 +270,10 @@ class Runtime:
         if lost := list(grown.unstarted.values()):
             self.notify(f"{field}: {len(lost)} of {count} failed and are left out. The last fault: {lost[-1]}")
         if (solved := count_solved(grown.trees)) < len(grown.trees):
-            remedy = "" if solved else "; check `plan` of the environment, and limits.turns"
-            self.notify(f"{field}: {solved} of {len(grown.trees)} demonstrations solve their task{remedy}")
+            self.notify(
+                f"{field}: {solved} of {len(grown.trees)} demonstrations solve their task"
+                f"{unsolved_reason(grown.trees, self.run.world.limits.turns)}"
+            )
         return list(grown.trees)
 
     async def tasks_from(self, first: int) -> list[Task]:
@@ -291,27 +291,6 @@ class Runtime:
         except EnvFault as fault:
             self.notify(f"task {task.id}: got no demonstration, the environment failed: {fault}")
             return ()
-
-    def report_cuts(self, trees: Sequence[Tree]) -> None:
-        """Report the first paths truncated by the model's context."""
-        cuts = cut_by_context(trees)
-        if not cuts or self._cuts_reported:
-            return
-        self._cuts_reported = True
-        self.notify(
-            f"{len(cuts)} of {sum(len(counted(tree)) for tree in trees)} paths were truncated: the model reads "
-            f"{self.engine.context_tokens:,} tokens, up to {max(cuts):,} were to be read. Shorten the observations, "
-            "take context=Window(...), or a longer context; metrics count them as paths/truncated_context"
-        )
-
-    def report_faults(self, trees: Sequence[Tree]) -> None:
-        """Report the first faults that ended paths of trees, with the most frequent cause."""
-        recorded = [fault for tree in trees for info in tree.info if (fault := fault_in(info)) is not None]
-        faults = {str(number): fault for number, fault in enumerate(recorded)}
-        if not faults or self._faults_reported:
-            return
-        self._faults_reported = True
-        self.notify(f"{len(faults)} paths of a batch failed and do not count (paths/failed): {cause(faults)}")
 
     def fault_metrics(self) -> dict[str, float]:
         """The faults of the environment and the engines since the last call; empty without any.

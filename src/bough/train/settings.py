@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from bough.checks import INFINITE
+from bough.checks import INFINITE, check_at_least
 from bough.config.kinds import check_kinds
 from bough.engine import Engine, Local
 from bough.env import Env, Split
@@ -48,7 +48,7 @@ class RendererRecipe(Protocol):
 
 @runtime_checkable
 class FilesRecipe(Protocol):
-    """A policy recipe that reads files of the user, and can check them without loading the model."""
+    """A policy recipe or another piece that reads files of the user, and can check them before anything is built."""
 
     def check_files(self) -> None:
         """Check that the files exist.
@@ -274,9 +274,7 @@ class Execution:
     rank_deadline_s: float = 600.0
 
     def __post_init__(self) -> None:
-        for name, minimum in (("workers", 0), ("threads", 0), ("ranks", 1)):
-            if getattr(self, name) < minimum:
-                raise ValueError(f"Execution.{name}: got {getattr(self, name)}; need at least {minimum}")
+        check_at_least(self, workers=0, threads=0, ranks=1)
         for name in ("worker_deadline_s", "rank_deadline_s"):
             if not 0 < getattr(self, name) < math.inf:
                 raise ValueError(f"Execution.{name}: got {getattr(self, name)}; need a finite number above 0, seconds")

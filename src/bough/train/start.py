@@ -17,6 +17,7 @@ from bough.train.interrupt import interruptible
 from bough.train.recorder import heldout_file
 from bough.train.run import Run
 from bough.train.torchrun import join_torchrun, resume_command, with_torchrun_ranks
+from bough.train.unused import refuse_unused_models, unread_columns
 from bough.train.watchdog import Watchdog
 from bough.units import MIB
 from bough.usercode import origin
@@ -65,11 +66,12 @@ def start(run: Run, out: Path = Path("runs"), *, terminal: bool | None = None) -
     """
     join_torchrun()
     run = with_torchrun_ranks(run)
+    refuse_unused_models(run)
     directory = RunDirectory.create(out / run.name)
     with owned(directory.lock):
         try:
             directory.write_config(dump(run))
-            return _go(run, directory, terminal)
+            return _go(run, directory, terminal, list(unread_columns(run)))
         except KeyboardInterrupt:
             # `bough resume` begins with the first step.
             raise

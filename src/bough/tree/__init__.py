@@ -3,6 +3,7 @@
 from bough.tree.actions import ActionCounts, count_actions
 from bough.tree.answered_question import AnsweredQuestion, answered_questions_in, store_question
 from bough.tree.appraisal import Appraisal, Entry, Verdict
+from bough.tree.appraisal_of import appraisal_of
 from bough.tree.build import TreeNode, build
 from bough.tree.columns import UNKNOWN_VALUES, cut_tree, draft_columns, join_column, join_trees, rows_of, tree_record
 from bough.tree.counts import RolloutCounts
@@ -152,6 +153,7 @@ __all__ = [
     "annotation_spans",
     "annotations",
     "answered_questions_in",
+    "appraisal_of",
     "assistant_message",
     "begins_turn",
     "build",

@@ -4,17 +4,11 @@ import math
 
 import numpy as np
 
-from bough.tree.tree import Floats, Info, Tree
+from bough.tree.tree import Floats, Tree
 from bough.tree.walk import last_where
 
 BUDGET = "budget"
 """The key of a budget in the info of the node that shows it."""
-
-
-def budget_in(info: Info) -> int | None:
-    """Returns the budget that a node shows, in tokens; None without one."""
-    found = info.get(BUDGET)
-    return found if isinstance(found, int) else None
 
 
 def path_budgets(tree: Tree) -> Floats:

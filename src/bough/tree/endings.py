@@ -19,8 +19,8 @@ def last_action(tree: Tree) -> Ints:
     return last_where(tree, tree.kind == Kind.ACTION)
 
 
-def pay_places(tree: Tree, ends: Ints) -> Ints:
-    """[P] int64: where the path to each leaf [P] is paid as a whole, so that no other path has its pay.
+def path_reward_nodes(tree: Tree, ends: Ints) -> Ints:
+    """[P] int64: the node at which the path to each leaf [P] is rewarded as a whole, so that no other path is.
 
     It is the last action; the leaf, where another of the paths goes through that action or the path has none.
     """
@@ -30,11 +30,11 @@ def pay_places(tree: Tree, ends: Ints) -> Ints:
     return np.where(own, last, ends).astype(np.int64)
 
 
-def success_places(tree: Tree) -> Ints:
-    """[P] int64: where the path to each solved leaf [P] is paid, so that no path without success has its pay.
+def success_reward_nodes(tree: Tree) -> Ints:
+    """[S] int64: the node at which the path to each of S solved leaves is rewarded, so that no path without success is.
 
     It is the last action; the leaf, where a path goes through that action that is not solved, or that has later ones.
-    Solved paths that end with the same action are paid there together.
+    Solved paths that end with the same action are rewarded there together.
     """
     ends = leaves(tree)
     won = ends[solved(tree)[ends]]

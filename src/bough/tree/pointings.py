@@ -59,7 +59,7 @@ class Pointings:
 
     @property
     def points(self) -> NDArray[np.float64]:
-        """[M, most, 2]: the points of each action, best first, then its first point again; nan without any."""
+        """[M, K, 2], K the largest `count`: the points of each action, best first, then its first again; else nan."""
         first = np.cumsum(self.count) - self.count
         rank = np.arange(max(1, self.count.max(initial=0)))
         place = np.where(rank < self.count[:, None], first[:, None] + rank, first[:, None])

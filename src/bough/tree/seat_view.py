@@ -9,7 +9,7 @@ from bough.tree.columns import OF_TOKENS, UNKNOWN_VALUES
 from bough.tree.marks import Kind, Outcome, Source
 from bough.tree.texts import instructions_in
 from bough.tree.tree import DTYPES, Bools, Floats, Info, Ints, Tree
-from bough.tree.walk import leaves, sum_to_root
+from bough.tree.walk import last_where, leaves, sum_to_root
 
 OF_ACTIONS = ("valid", "well_formed", "cut_off", "value", "rating", "visits")
 """The columns of an action that another seat's node does not keep."""
@@ -105,7 +105,7 @@ def _ends(tree: Tree) -> Bools:
 
 def _kept(tree: Tree, mine: Bools) -> Bools:
     """[N] bool: the root, the seat's nodes, and the ends of the paths on which it acts."""
-    acts = sum_to_root(tree, (mine & (tree.kind == Kind.ACTION)).astype(np.float64)) > 0
+    acts = sum_to_root(tree, mine & (tree.kind == Kind.ACTION)) > 0
     ends = _ends(tree)
     kept = (mine & ~ends) | (ends & acts)
     kept[0] = True
@@ -114,10 +114,9 @@ def _kept(tree: Tree, mine: Bools) -> Bools:
 
 def _kept_above(tree: Tree, kept: Bools) -> Ints:
     """[N] int64: the nearest kept node above each node; -1 at the root."""
-    above, parent, stays = [-1] * tree.nodes, tree.parent.tolist(), kept.tolist()
-    for node in range(1, tree.nodes):
-        above[node] = parent[node] if stays[parent[node]] else above[parent[node]]
-    return np.asarray(above, dtype=np.int64)
+    above = last_where(tree, kept)[tree.parent]
+    above[0] = -1
+    return above
 
 
 def _columns(tree: Tree, mine: Bools, kept: Bools) -> dict[str, Any]:
@@ -148,13 +147,9 @@ def _payoffs(tree: Tree, payoff: Floats, kept: Bools) -> Floats:
 
 def _chains(tree: Tree, acts: Bools) -> Ints:
     """[N] int64: the chain of each path's first action of the seat; -1 elsewhere."""
-    chain, parent = tree.chain.tolist(), tree.parent.tolist()
-    for node in range(1, tree.nodes):
-        if chain[node] < 0:
-            chain[node] = chain[parent[node]]
-    acted = sum_to_root(tree, acts.astype(np.float64))
-    first = acts & (acted == 1)
-    return np.where(first, np.asarray(chain, dtype=np.int64), -1)
+    chain = tree.chain[last_where(tree, tree.chain >= 0)]
+    first = acts & (sum_to_root(tree, acts) == 1)
+    return np.where(first, chain, -1)
 
 
 def _info(tree: Tree, node: int, mine: Bools) -> Info:

@@ -8,7 +8,14 @@ import numpy as np
 from bough.tree.appraisal import Verdict
 from bough.tree.marks import Outcome, TruncatedBy
 from bough.tree.tree import Ints, Tree
-from bough.tree.walk import counted, sum_to_root
+from bough.tree.walk import counted, path, sum_to_root
+
+REASONS = {
+    Verdict.UNPARSED: "no answer could be read",
+    Verdict.LATE: "no answer came before the deadline",
+    Verdict.REFUSED: "the model returned no answer",
+}
+"""Why an appraised node has no value."""
 
 
 def unknown_paths(tree: Tree, column: str) -> Ints:
@@ -31,7 +38,16 @@ def fail_unknown(tree: Tree, columns: Iterable[str]) -> Tree:
     outcome, truncated_by, info = tree.outcome.copy(), tree.truncated_by.copy(), list(tree.info)
     for leaf, name in lacking.items():
         outcome[leaf], truncated_by[leaf] = Outcome.FAILED, TruncatedBy.NOTHING
-        verdict = Verdict(int(tree.appraisals[name].verdict[leaf])) if name in tree.appraisals else Verdict.NONE
-        reason = "" if verdict is Verdict.NONE else f": {verdict.name}; see the answers in answers.jsonl of the run"
+        verdict = _last_lacking(tree, name, leaf)
+        reason = f": {REASONS[verdict]}; answers.jsonl of the run has the answers" if verdict in REASONS else ""
         info[leaf] = {**info[leaf], "fault": f"the path has no value of the appraiser's column {name!r}{reason}"}
     return replace(tree, outcome=outcome, truncated_by=truncated_by, info=tuple(info))
+
+
+def _last_lacking(tree: Tree, column: str, leaf: int) -> Verdict:
+    """The verdict of the last node of a path that was appraised and lacks a value; `NONE` when nothing was."""
+    if column not in tree.appraisals:
+        return Verdict.NONE
+    verdict = tree.appraisals[column].verdict[path(tree, leaf)]
+    lacking = verdict[(verdict != Verdict.NONE) & (verdict != Verdict.OK)]
+    return Verdict(int(lacking[-1])) if len(lacking) else Verdict.NONE

@@ -29,7 +29,7 @@ def passages() -> World:
     """
     return World(
         name="passages",
-        env=Passages(source=GRAPH, words=6),
+        env=Passages(source=GRAPH, max_words=6),
         policy=Tiny(layers=2, width=64, heads=4, context_tokens=256),
         limits=Limits(turns=1),
         sampling=Sampling(max_tokens=24),

@@ -37,8 +37,8 @@ def search_long() -> World:
     lists nothing new returns to the same state. Half of the reward is for facts found, so a path that stops early has a
     lower return. The warm-up imitates short chains, then long ones, without mistakes; from short ones the model learns
     sooner to copy the last name and the next relation of the question. Then it imitates a few demonstrations that
-    answer too early, at 6 % of their turns. About one path in five succeeds, and each turn is a choice: go on, or
-    answer.
+    answer too early, at 6 % of their turns. So each turn is a choice: go on, or answer. docs/worlds/search.md has what
+    the warm-up reaches.
     """
     return World(
         name="search_long",

@@ -8,7 +8,7 @@ from hashlib import sha256
 from random import Random
 from typing import Literal, TypeAlias
 
-from bough.checks import check_least
+from bough.checks import check_at_least
 from bough.env.check_settings import check_settings
 from bough.env.env import Split
 from bough.env.retrieval.among import list_is_solvable, list_question, propose_list
@@ -81,7 +81,7 @@ class KnowledgeGraph:
 
     def __post_init__(self) -> None:
         check_settings(self)
-        check_least(self, entities=10, relations=1, distractors=0, facts_per_document=1)
+        check_at_least(self, entities=10, relations=1, distractors=0, facts_per_document=1)
         for name, least in (("hops", 1), ("set_size", 1)):
             low, high = getattr(self, name)
             if not least <= low <= high:

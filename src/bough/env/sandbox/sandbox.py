@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 
+from bough.checks import check_at_least
 from bough.env.sandbox.bubblewrap import Privilege, bubblewrap, command, privileges
 from bough.env.sandbox.python_files import python_files
 from bough.env.sandbox.result import Ending, SandboxError, SandboxResult
@@ -71,10 +72,7 @@ class Sandbox:
     python: str = ""
 
     def __post_init__(self) -> None:
-        least = {"cpu_s": 1, "memory_mib": 40, "disk_mib": 0, "output_bytes": 1, "threads": 1, "files": 16}
-        for name, value in least.items():
-            if getattr(self, name) < value:
-                raise ValueError(f"Sandbox.{name}: got {getattr(self, name)}; need {value} or more")
+        check_at_least(self, cpu_s=1, memory_mib=40, disk_mib=0, output_bytes=1, threads=1, files=16)
         if not 0 < self.wall_s < float("inf"):
             raise ValueError(f"Sandbox.wall_s: got {self.wall_s}; need a number of seconds above 0")
 

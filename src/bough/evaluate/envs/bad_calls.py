@@ -12,7 +12,7 @@ from bough.evaluate.envs.comparison import shown
 from bough.evaluate.envs.report import EnvCheck, failed, not_applicable, passed
 from bough.evaluate.envs.timed import within
 from bough.evaluate.envs.trial import Trial
-from bough.tree import Action, AgentAction, BadCall, Tool, ToolCall, message_record, messages
+from bough.tree import Action, BadCall, Tool, ToolCall, message_record, messages
 from bough.tree.seeds import derive
 
 MOST_CALLS = 50
@@ -113,8 +113,3 @@ def _wrong_messages(step: Step, calls: tuple[ToolCall | BadCall, ...]) -> str:
     ids = [call.call_id if isinstance(call, ToolCall) else "" for call in calls]
     got = [each.get("call_id", "") for each in found]
     return "" if got == ids else f"messages for the calls {shown(got)} of {shown(ids)}"
-
-
-def is_call(action: AgentAction) -> bool:
-    """Whether an action has calls."""
-    return isinstance(action, Action) and bool(action.calls)

@@ -55,6 +55,7 @@ def check_env(
     sizes: CheckSizes | None = None,
     only: Sequence[str] = (),
     name: str = "",
+    turns: int | None = None,
     on_check: OnCheck | None = None,
 ) -> EnvReport:
     """Plays an environment, and checks it against the contract of `bough.env.Env`.
@@ -67,6 +68,8 @@ def check_env(
         sizes: How much is played; None for the defaults.
         only: The names of the checks, of `NAMES`; () for all.
         name: The name in the report; "" for the class.
+        turns: Turns of a path in training, `limits.turns` of a world, within which at least half of the oracle's
+            solutions must fit; None for any number.
         on_check: Called with each check when it has ended.
 
     Returns:
@@ -80,7 +83,7 @@ def check_env(
         raise ValueError(f"check_env: got the check {unknown[0]!r}; need some of {', '.join(NAMES)}")
     begin = time.perf_counter()
     found: list[EnvCheck] = []
-    for check in _marked_checks(env, sizes or CheckSizes(), only):
+    for check in _marked_checks(env, sizes or CheckSizes(), only, turns):
         found.append(check)
         if on_check is not None:
             on_check(check)
@@ -92,14 +95,14 @@ def check_env(
     )
 
 
-def _marked_checks(env: Env, sizes: CheckSizes, only: Sequence[str]) -> Iterator[EnvCheck]:
+def _marked_checks(env: Env, sizes: CheckSizes, only: Sequence[str], turns: int | None) -> Iterator[EnvCheck]:
     """The checks, in an environment of processes that carry a mark."""
     mark = begin_mark()
     outer = os.environ.get(VARIABLE)
     os.environ[VARIABLE] = mark.value
     try:
         with collecting_new_objects():
-            for name, check in _checks(env, sizes, mark):
+            for name, check in _checks(env, sizes, mark, turns):
                 if not only or name in only:
                     yield _named(name, check)
     finally:
@@ -108,7 +111,7 @@ def _marked_checks(env: Env, sizes: CheckSizes, only: Sequence[str]) -> Iterator
             os.environ[VARIABLE] = outer
 
 
-def _checks(env: Env, sizes: CheckSizes, mark: ProcessMark) -> Iterator[tuple[str, Check]]:
+def _checks(env: Env, sizes: CheckSizes, mark: ProcessMark, turns: int | None) -> Iterator[tuple[str, Check]]:
     """The checks by name, in order. The tasks and the walks are made on the way."""
     before = descendants(mark)
     timed = TimedEnv(env=env, deadline_s=sizes.call_s)
@@ -122,7 +125,7 @@ def _checks(env: Env, sizes: CheckSizes, mark: ProcessMark) -> Iterator[tuple[st
     yield "tasks", lambda: check_tasks(timed, tasks, sizes.seed)
     every = tuple(task for own in tasks.values() for task in own)
     walks = record_walks(timed, every, count=sizes.walks, most=sizes.steps, seed=sizes.seed, seconds=sizes.seconds)
-    trial = Trial(env=timed, sizes=sizes, tasks=tasks, walks=walks)
+    trial = Trial(env=timed, sizes=sizes, tasks=tasks, walks=walks, turns=turns)
     for name, check in CHECKS.items():
         blocked = not walks.walks and check is not check_results
         yield name, partial(not_applicable, "no walk without a fault") if blocked else partial(check, trial)

@@ -28,6 +28,7 @@ def check_oracle(trial: Trial) -> EnvCheck:
         return not_applicable(NO_ORACLE)
     random = draws_from_seed(trial)
     solved, tried, turns, numbers = 0, 0, 0, dict[str, float]()
+    within_limit = 0
     parts: list[str] = []
     wrong = ""
     for split, tasks in trial.tasks.items():
@@ -39,6 +40,7 @@ def check_oracle(trial: Trial) -> EnvCheck:
                 last, steps = follow(trial.env, state, plan)
             count, turns = count + 1, turns + steps
             good += last is not None and last.success
+            within_limit += last is not None and last.success and (trial.turns is None or steps <= trial.turns)
             if last is None or not last.success:
                 wrong = wrong or f"task {task.id} of {split}: {_ending(plan, last, steps)}"
         parts.append(f"{good} of {count} {split}")
@@ -46,6 +48,15 @@ def check_oracle(trial: Trial) -> EnvCheck:
         numbers[f"{split}_share"] = good / count
     numbers |= {"oracle_share": solved / tried, "oracle_turns": turns / tried}
     figure = f"solves {', '.join(parts)}; {turns / tried:.1f} turns"
+    if 2 * within_limit < solved:
+        return failed(
+            figure,
+            got=f"{within_limit} of {solved} solutions within limits.turns={trial.turns}; they take "
+            f"{turns / tried:.1f} turns on average",
+            need="at least half",
+            do="raise limits.turns of the world, or make shorter tasks",
+            **numbers,
+        )
     if solved == tried or (random and solved):
         return passed(figure, **numbers)
     need = "a plan from each start that leads to success"

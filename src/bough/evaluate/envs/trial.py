@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from bough.checks import check_least
+from bough.checks import check_at_least
 from bough.env import Branching, EnvFault, Replay, Split
 from bough.evaluate.envs.timed import TimedEnv
 from bough.evaluate.envs.walks import Walk, Walks
@@ -40,7 +40,7 @@ class CheckSizes:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        check_least(self, tasks=1, walks=1, steps=1, episodes=8, processes=1)
+        check_at_least(self, tasks=1, walks=1, steps=1, episodes=8, processes=1)
         if self.seconds <= 0 or self.call_s <= 0:
             raise ValueError(f"CheckSizes: got seconds={self.seconds}, call_s={self.call_s}; need more than 0 seconds")
 
@@ -54,6 +54,7 @@ class Trial:
         sizes: How much is played.
         tasks: The tasks of each split that has any.
         walks: Random walks.
+        turns: Turns of a path in training; None for any number.
         wrapped: The environment in `Replay` where its branching is `NONE`, else the environment itself.
     """
 
@@ -61,6 +62,7 @@ class Trial:
     sizes: CheckSizes
     tasks: Mapping[Split, tuple[Task, ...]]
     walks: Walks
+    turns: int | None = None
     wrapped: TimedEnv = field(init=False)
 
     def __post_init__(self) -> None:

@@ -1,6 +1,6 @@
 """The scores of a reward model as the column of an appraiser."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +35,26 @@ class StepScores:
     def gives(self) -> frozenset[Need]:
         """Its column."""
         return frozenset({appraised(self.column)})
+
+    def check_files(self) -> None:
+        """Check that there is a reward model.
+
+        Raises:
+            OSError: when there is none in the folder.
+        """
+        from bough.policy.reward_model.folder import reward_model_folder
+
+        reward_model_folder(self.folder)
+
+    def check_tokenizer(self, decode: Callable[[Sequence[int]], str]) -> None:
+        """Check that a policy has the tokenizer of the trees on which the model was trained.
+
+        Raises:
+            ValueError: when it has another.
+        """
+        from bough.policy.reward_model.folder import load_reward_model
+
+        load_reward_model(self.folder, self.device).check_tokenizer(decode)
 
     async def appraise(self, trees: Sequence[Tree], ask: Any) -> Mapping[str, Sequence[Mapping[int, Entry]]]:
         """The probability at the last node of each turn.

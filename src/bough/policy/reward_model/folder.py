@@ -115,6 +115,16 @@ def load_reward_model(folder: str | Path, device: str = "cpu") -> TrainedRewardM
         OSError: when there is no such folder, or it has no reward model.
         ValueError: when a file has another format.
     """
+    place = reward_model_folder(folder)
+    return _load(place.absolute(), (place / ABOUT).stat().st_mtime_ns, device)
+
+
+def reward_model_folder(folder: str | Path) -> Path:
+    """The folder of a reward model.
+
+    Raises:
+        OSError: when there is no such folder, or it has no reward model.
+    """
     place = Path(folder).expanduser()
     if not (place / ABOUT).is_file():
         found = "no reward model" if place.is_dir() else "no such folder"
@@ -124,7 +134,7 @@ def load_reward_model(folder: str | Path, device: str = "cpu") -> TrainedRewardM
             f"reward model: got {found} at {str(place.absolute())!r}; need one that `bough train-reward RUN "
             f"--out {out}` writes{hint}"
         )
-    return _load(place.absolute(), (place / ABOUT).stat().st_mtime_ns, device)
+    return place
 
 
 @lru_cache(maxsize=8)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from bough.checks import check_choices, check_least
+from bough.checks import check_at_least, check_choices
 
 Labels: TypeAlias = Literal["outcome", "soft", "hard", "pairs"]
 """What a reward model learns: see `RewardModel`."""
@@ -65,7 +65,7 @@ class RewardModel:
 
     def __post_init__(self) -> None:
         check_choices(self)
-        check_least(self, layers=1, heads=1, context_tokens=2, epochs=1, batch=1)
+        check_at_least(self, layers=1, heads=1, context_tokens=2, epochs=1, batch=1)
         if self.width < 1 or self.width % (2 * self.heads):
             raise ValueError(
                 f"RewardModel.width: got {self.width}; need a multiple of {2 * self.heads}, twice the heads"

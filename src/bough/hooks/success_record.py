@@ -1,4 +1,4 @@
-"""The smallest or mean count of the successful paths of each task, across steps: a store for hooks."""
+"""The smallest or mean count of the successful paths of each task, across steps: the state of two hooks."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bough.tree import Bools, Floats, Ints, Rewarded, Tree, counted, groups, json_column, read_json_column, sum_to_root
-from bough.tree.endings import pay_places, solved
+from bough.tree.endings import path_reward_nodes, solved
 
 Count: TypeAlias = Callable[[Tree], Floats | Ints]
 """[N]: what is counted at each node; a path's count is the sum over its nodes."""
@@ -20,13 +20,13 @@ History: TypeAlias = Literal["min", "mean"]
 """The record of a task: the smallest count of its successful paths so far, or the mean of all of them."""
 
 
-class FewestState:
+class SuccessRecordState:
     """The record of each task, and the reward that compares paths with it.
 
     The record is read before a batch and updated after it, so the order of paths does not matter.
 
     Attributes:
-        fewest: By task id, the smallest count among its successful paths so far, or the mean.
+        records: By task id, the smallest count among its successful paths so far, or the mean.
         successes: By task id, the number of its successful paths so far.
     """
 
@@ -42,9 +42,9 @@ class FewestState:
             count: What is counted.
             pay: The reward of paths.
             own_group: Whether the paths of the present group are part of the record that they are compared with.
-            history: What the record is.
+            history: Whether the record is the smallest count or the mean.
         """
-        self.fewest: dict[str, float] = {}
+        self.records: dict[str, float] = {}
         self.successes: dict[str, int] = {}
         self._history = history
         self._channel, self._count, self._pay, self._own_group = channel, count, pay, own_group
@@ -52,7 +52,7 @@ class FewestState:
     def transform(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
         """The trees with the channel; then the records with their paths."""
         del seed
-        before, after = dict(self.fewest), self.fewest
+        before, after = dict(self.records), self.records
         for group in groups([each for each in rewarded if not each.tree.replayed]):
             task = group[0].tree.task.id
             found = [_paths(each.tree, self._count(each.tree)) for each in group]
@@ -65,44 +65,46 @@ class FewestState:
     def observe(self, moved: Callable[[], float]) -> Mapping[str, float]:
         """The number of tasks with a record, and the mean record."""
         del moved
-        known = list(self.fewest.values())
+        known = list(self.records.values())
         mean = float(np.mean(known)) if known else 0.0
-        return {f"{self._channel}/tasks": float(len(known)), f"{self._channel}/fewest": mean}
+        return {f"{self._channel}/tasks": float(len(known)), f"{self._channel}/record": mean}
 
     def state(self) -> Mapping[str, NDArray[Any]]:
         """All records."""
         return {
-            "tasks": json_column(list(self.fewest)),
-            "fewest": np.asarray(list(self.fewest.values()), dtype=np.float64),
-            "successes": np.asarray([self.successes[task] for task in self.fewest], dtype=np.int64),
+            "tasks": json_column(list(self.records)),
+            "records": np.asarray(list(self.records.values()), dtype=np.float64),
+            "successes": np.asarray([self.successes[task] for task in self.records], dtype=np.int64),
         }
 
     def load_state(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Restore the result of `state`, bit for bit."""
         tasks: list[str] = read_json_column(state["tasks"])
-        self.fewest = dict(zip(tasks, state["fewest"].tolist(), strict=True))
+        self.records = dict(zip(tasks, state["records"].tolist(), strict=True))
         self.successes = dict(zip(tasks, state["successes"].tolist(), strict=True))
 
     def _add(self, task: str, good: Floats) -> None:
         """Update the record of a task by the counts of successful paths."""
-        before, record = self.successes.get(task, 0), self.fewest.get(task)
+        before, record = self.successes.get(task, 0), self.records.get(task)
         self.successes[task] = before + len(good)
         if self._history == "mean":
-            self.fewest[task] = (before * (record or 0.0) + float(good.sum())) / (before + len(good))
+            self.records[task] = (before * (record or 0.0) + float(good.sum())) / (before + len(good))
         else:
-            self.fewest[task] = min(np.inf if record is None else record, float(good.min()))
+            self.records[task] = min(np.inf if record is None else record, float(good.min()))
 
-    def _with_channel(self, rewarded: Rewarded, fewest: float | None) -> Rewarded:
+    def _with_channel(self, rewarded: Rewarded, record: float | None) -> Rewarded:
         tree = rewarded.tree
         places, count, won = _paths(tree, self._count(tree))
         if self._channel in rewarded.channels:
-            raise ValueError(f"{self._channel}: got a reward with this channel; need a name of its own for each")
+            raise ValueError(
+                f"{self._channel}: got a reward with this channel; need one piece for each channel: remove one"
+            )
         paid = np.zeros(tree.nodes)
-        paid[places] = self._pay(count, won, fewest)
+        paid[places] = self._pay(count, won, record)
         return replace(rewarded, channels={**rewarded.channels, self._channel: paid})
 
 
 def _paths(tree: Tree, count: Floats | Ints) -> tuple[Ints, Floats, Bools]:
     """[P] each: the node at which each counted path is paid, its count, and whether it succeeds."""
     ends = counted(tree)
-    return pay_places(tree, ends), sum_to_root(tree, count)[ends], solved(tree)[ends]
+    return path_reward_nodes(tree, ends), sum_to_root(tree, count)[ends], solved(tree)[ends]

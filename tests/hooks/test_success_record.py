@@ -5,8 +5,8 @@ import pytest
 from tests.trees import ACTION, OBSERVATION, PROMPT, N, build, chains, rewarded
 
 from bough.hooks import FewestCalls, LengthHistory
-from bough.hooks.fewest import FewestState
 from bough.hooks.fewest_calls import taken_actions
+from bough.hooks.success_record import SuccessRecordState
 from bough.tree import Outcome, Rewarded
 from bough.tree.needs import CALLS, needs_of
 
@@ -14,7 +14,7 @@ DONE = Outcome.TERMINATED
 CALL: dict[str, object] = {"name": "search", "arguments": {}, "call_id": ""}
 
 
-def begun(recipe: LengthHistory | FewestCalls) -> FewestState:
+def begun(recipe: LengthHistory | FewestCalls) -> SuccessRecordState:
     return recipe.build(vocab_tokens=10, device="cpu", seed=0)
 
 
@@ -36,7 +36,7 @@ def called(*paths: tuple[int, bool]) -> Rewarded:
     return rewarded(build(*nodes))
 
 
-def paid(state: FewestState, channel: str, trees: Rewarded) -> list[float]:
+def paid(state: SuccessRecordState, channel: str, trees: Rewarded) -> list[float]:
     """What the actions of the paths are paid, in order."""
     (found,) = state.transform([trees], 0)
     return found.channels[channel][found.tree.kind == ACTION].tolist()
@@ -83,28 +83,28 @@ def test_actions_are_calls_where_there_are_no_tools() -> None:
 def test_a_length_is_compared_with_successes_of_earlier_steps_alone() -> None:
     state = begun(LengthHistory())
     assert paid(state, "length_history", written((4, False), (9, False))) == [0, 0]
-    assert state.fewest == {}, "failures leave no record"
+    assert state.records == {}, "failures leave no record"
     assert paid(state, "length_history", written((8, True), (4, True), (2, False))) == [0, 0, 0]
-    assert state.fewest == {"task": 4.0}
+    assert state.records == {"task": 4.0}
     assert paid(state, "length_history", written((2, True), (4, True), (8, True), (8, False))) == pytest.approx(
         [0.707107, 0, -0.7, -1], abs=2e-5
     )
-    assert state.fewest == {"task": 2.0}
+    assert state.records == {"task": 2.0}
     assert paid(state, "length_history", written((4, True), task="other")) == [0], "each task has its own"
-    assert state.observe(lambda: 0.0) == {"length_history/tasks": 2.0, "length_history/fewest": 3.0}
+    assert state.observe(lambda: 0.0) == {"length_history/tasks": 2.0, "length_history/record": 3.0}
 
 
 def test_the_mean_of_all_successes_is_a_history_too() -> None:
     state = begun(LengthHistory(history="mean"))
     state.transform([written((8, True), (4, True), (100, False))], 0)
-    assert state.fewest == {"task": 6.0}
+    assert state.records == {"task": 6.0}
     assert paid(state, "length_history", written((3, True), (6, True))) == pytest.approx([0.707107, 0], abs=2e-5)
-    assert state.fewest == {"task": (8 + 4 + 3 + 6) / 4}, "each success counts once, not each step"
+    assert state.records == {"task": (8 + 4 + 3 + 6) / 4}, "each success counts once, not each step"
     again = begun(LengthHistory(history="mean"))
     again.load_state(state.state())
     for each in (state, again):
         each.transform([written((1, True))], 0)
-    assert state.fewest == again.fewest == {"task": 22 / 5}
+    assert state.records == again.records == {"task": 22 / 5}
     with pytest.raises(ValueError, match=r"LengthHistory.history: got 'max'; need 'min' or 'mean'"):
         LengthHistory(history="max")  # type: ignore[arg-type]
 
@@ -124,7 +124,7 @@ def test_records_are_part_of_a_checkpoint() -> None:
     first.transform([written((4, True)), written((7, True), task="ä")], 0)
     second = begun(LengthHistory())
     second.load_state(first.state())
-    assert second.fewest == first.fewest == {"task": 4.0, "ä": 7.0}
+    assert second.records == first.records == {"task": 4.0, "ä": 7.0}
 
 
 def test_what_is_wrong_is_named() -> None:

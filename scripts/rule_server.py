@@ -1,0 +1,68 @@
+"""A chat server that answers by rule: it stands in for a model where a command only has to be run, not to learn."""
+
+import json
+import random
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+MODELS = ("qwen3:8b", "llama-guard3")
+
+
+def answer(text: str, seed: object) -> str:
+    """An answer to the last message of a conversation: one of those it asks for, by chance."""
+    luck = random.Random(f"{text} {seed}")
+    if "Write a checklist" in text:
+        return "1. It acts.\n2. It ends the task."
+    if "Write none if it satisfies no item" in text:
+        action = text.partition("It then did this:\n")[2].partition("\n\nChecklist:")[0]
+        return luck.choice(["none", f"1: {action}"])
+    if "the list of the verdicts on the steps" in text:
+        steps = len(re.findall(r"^\d+\. ", text.partition("Its steps, by number:")[2], re.MULTILINE))
+        return f"{[luck.randrange(2) for _ in range(steps)]} {luck.choice(['yes', 'no'])}"
+    words = re.findall(r"\w+", text.rpartition("\n")[2].replace(" or ", " ").rpartition(":")[2])
+    known = {"good", "bad", "unclear", "useful", "useless", "harmful", "tie", "yes", "no"}
+    if "1 if the first did" in text:
+        return luck.choice(["1", "2", "tie"])
+    return luck.choice([word for word in words if word in known] or ["7"])
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        self._send({"object": "list", "data": [{"id": name, "object": "model"} for name in MODELS]})
+
+    def do_POST(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        said = answer(asked["messages"][-1]["content"], asked.get("seed"))
+        choice = {"index": 0, "message": {"role": "assistant", "content": said}, "finish_reason": "stop"}
+        counts = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+        self._send(
+            {"id": "0", "object": "chat.completion", "model": asked["model"], "choices": [choice], "usage": counts}
+        )
+
+    def _send(self, body: object) -> None:
+        data = json.dumps(body).encode()
+        self.send_response(200)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
+        """Says nothing."""
+
+
+@contextmanager
+def serve() -> Iterator[str]:
+    """Serve on a free port; yields the base URL."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}/v1"
+    finally:
+        server.shutdown()
+        server.server_close()

@@ -1,0 +1,67 @@
+"""What a run tells its user once: truncated and failed paths, and appraisers without anything to appraise."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from bough.train.summary import cut_by_context
+from bough.tree import Tree, Verdict, counted, fault_in
+from bough.view import cause
+
+
+@dataclass(slots=True, kw_only=True)
+class Notices:
+    """Reports the first of each kind.
+
+    Attributes:
+        notify: Shows a line to the user.
+        given: The kinds that were reported.
+    """
+
+    notify: Callable[[str], None]
+    given: set[str] = field(default_factory=set[str])
+
+    def of_batch(self, trees: Sequence[Tree], context_tokens: int) -> None:
+        """Report what is wrong with the trees of a step; see the other methods."""
+        self.cuts(trees, context_tokens)
+        self.faults(trees)
+        self.empty_columns(trees)
+
+    def cuts(self, trees: Sequence[Tree], context_tokens: int) -> None:
+        """Report the first paths truncated by the model's context.
+
+        Args:
+            trees: Complete trees.
+            context_tokens: Tokens that the model reads.
+        """
+        if cuts := cut_by_context(trees):
+            self._once(
+                "cuts",
+                f"{len(cuts)} of {sum(len(counted(tree)) for tree in trees)} paths were truncated: the model reads "
+                f"{context_tokens:,} tokens, up to {max(cuts):,} were to be read. Shorten the observations, take "
+                "context=Window(...), or a longer context; metrics count them as paths/truncated_context",
+            )
+
+    def faults(self, trees: Sequence[Tree]) -> None:
+        """Report the first faults that ended paths of trees, with the most frequent cause."""
+        recorded = [fault for tree in trees for info in tree.info if (fault := fault_in(info)) is not None]
+        if recorded:
+            faults = {str(number): fault for number, fault in enumerate(recorded)}
+            paths = "1 path" if len(faults) == 1 else f"{len(faults)} paths"
+            self._once("faults", f"{paths} of a batch failed and do not count (paths/failed): {cause(faults)}")
+
+    def empty_columns(self, trees: Sequence[Tree]) -> None:
+        """Report columns of appraisers that have no value in any tree, although no answer was unreadable or late."""
+        names = {name for tree in trees for name in tree.appraisals}
+        for name in sorted(names):
+            verdicts = [tree.appraisals[name].verdict for tree in trees if name in tree.appraisals]
+            if all((verdict == Verdict.NONE).all() for verdict in verdicts):
+                self._once(
+                    f"column {name}",
+                    f"appraisers: nothing in {len(trees)} trees has a value in the column {name!r}; check the fields "
+                    "of the task data that its appraiser reads: `bough list` with its name shows its settings",
+                )
+
+    def _once(self, kind: str, line: str) -> None:
+        if kind not in self.given:
+            self.given.add(kind)
+            self.notify(line)

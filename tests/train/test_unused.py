@@ -1,0 +1,71 @@
+"""Settings that nothing uses, and appraisers that find nothing: a run says so."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.appraise.test_appraisers import trees
+
+from bough.appraise import HopProgress, RubricJudge
+from bough.cli.find import find_run
+from bough.config import ConfigError
+from bough.reward import EnvReward, Judged
+from bough.train import StartingWeights, start
+from bough.train.notices import Notices
+from bough.train.unused import refuse_unused_models, unread_columns
+from bough.tree import Appraisal, Entry, Kind, Tree, Verdict, counted, fail_unknown, fault_in, path
+
+JUDGE = {"judge": StartingWeights()}
+
+
+def test_a_model_that_no_piece_asks_is_refused_before_a_folder_is_made(tmp_path: Path) -> None:
+    run = find_run("grpo").replace(models=JUDGE, appraisers=(RubricJudge(),), rewards=(EnvReward(), Judged()))
+    with pytest.raises(ConfigError, match=r"models.judge: .* which no piece asks.*appraisers.0.role='policy'"):
+        start(run, tmp_path)
+    assert not [*tmp_path.iterdir()]
+    refuse_unused_models(run.replace(appraisers=(RubricJudge(role="judge"),)))
+
+
+def test_a_run_without_a_piece_with_a_role_is_told_to_add_one() -> None:
+    with pytest.raises(ConfigError, match="add one, such as an appraiser"):
+        refuse_unused_models(find_run("grpo").replace(models=JUDGE))
+
+
+def test_an_appraiser_whose_columns_nothing_reads_is_named() -> None:
+    run = find_run("grpo").replace(appraisers=(RubricJudge(), HopProgress(column="near")))
+    (judge, near) = unread_columns(run)
+    assert judge.startswith("appraisers.0: no piece reads the column 'judge'")
+    assert near.startswith("appraisers.1: ")
+    assert list(unread_columns(run.replace(rewards=(EnvReward(), Judged()), appraisers=(RubricJudge(),)))) == []
+
+
+def column(tree: Tree, verdict: Verdict) -> Tree:
+    """The tree with a column that has one verdict, at its last node."""
+    entry = Entry(value=1.0 if verdict is Verdict.OK else np.nan, verdict=verdict)
+    return replace(tree, appraisals={"gain": Appraisal.of({tree.nodes - 1: entry}, tree.nodes)})
+
+
+def test_a_column_without_any_value_is_reported_once() -> None:
+    said: list[str] = []
+    notices = Notices(notify=said.append)
+    (tree,) = trees(n=2)
+    notices.of_batch([column(tree, Verdict.OK), column(tree, Verdict.NONE)], 100)
+    notices.of_batch([column(tree, Verdict.UNPARSED)], 100)
+    assert said == []
+    for _ in range(2):
+        notices.of_batch([column(tree, Verdict.NONE)], 100)
+    (line,) = said
+    assert line.startswith("appraisers: nothing in 1 trees has a value in the column 'gain'")
+
+
+def test_the_reason_of_a_path_without_a_value_is_that_of_its_last_lacking_step() -> None:
+    """The judged step is not the leaf, and a later one has a value."""
+    (tree,) = trees(n=1)
+    (leaf,) = counted(tree).tolist()
+    steps = [node for node in path(tree, leaf).tolist() if tree.kind[node] == Kind.ACTION]
+    entries = {node: Entry(value=1.0, verdict=Verdict.OK) for node in steps} | {steps[0]: Entry(verdict=Verdict.LATE)}
+    judged = replace(tree, appraisals={"critic": Appraisal.of(entries, tree.nodes)})
+    fault = fault_in(fail_unknown(judged, ["critic"]).info[leaf])
+    assert fault is not None
+    assert "no answer came before the deadline" in fault
