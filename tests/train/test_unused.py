@@ -21,7 +21,7 @@ JUDGE = {"judge": StartingWeights()}
 
 def test_a_model_that_no_piece_asks_is_refused_before_a_folder_is_made(tmp_path: Path) -> None:
     run = find_run("grpo").replace(models=JUDGE, appraisers=(RubricJudge(),), rewards=(EnvReward(), Judged()))
-    with pytest.raises(ConfigError, match=r"models.judge: .* which no piece asks.*appraisers.0.role='policy'"):
+    with pytest.raises(ConfigError, match=r"models.judge: .* which no piece has.*appraisers.0.role='policy'"):
         start(run, tmp_path)
     assert not [*tmp_path.iterdir()]
     refuse_unused_models(run.replace(appraisers=(RubricJudge(role="judge"),)))

@@ -1,4 +1,4 @@
-"""What a run tells its user once: truncated and failed paths, and appraisers without anything to appraise."""
+"""Notices that a run shows once: truncated and failed paths, and appraisers without anything to appraise."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

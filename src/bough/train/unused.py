@@ -9,10 +9,10 @@ from bough.tree.needs import Appraised, Need, Role, gives_of, names_of, needs_of
 
 
 def refuse_unused_models(run: Run) -> None:
-    """Refuse a model of a role that no piece asks: the piece that should ask it has another role, such as the policy's.
+    """Refuse a model of a role that no piece has: the piece for which it is meant has another one, such as the policy's.
 
     Raises:
-        ConfigError: has the role, and the fields of the pieces that ask models.
+        ConfigError: has the role, and the fields of the pieces that have a role.
     """
     pieces = list(run_pieces(run))
     asked = names_of(frozenset[Need]().union(*(piece.needs for piece in pieces)), Role)
@@ -26,7 +26,7 @@ def refuse_unused_models(run: Run) -> None:
         ]
         remedy = f"set role={name!r} in one of {', '.join(shown)}" if shown else "add one, such as an appraiser"
         raise ConfigError(
-            f"models.{name}: got a model for the role {name!r}, which no piece asks; need a piece with this role: "
+            f"models.{name}: got a model for the role {name!r}, which no piece has; need a piece with this role: "
             f"{remedy}, or an argument of the method; or remove the model"
         )
 
