@@ -136,7 +136,7 @@ class Asker:
         thing: str,
         asked: Mapping[str, object] = NOTHING,
     ) -> Reply:
-        """The stored reply, or that of `get`, stored with the end of the question; concurrent equal questions share one call."""
+        """The stored reply, or that of `get`, stored with the end of the question; equal questions share one call."""
         stored = self.answers.get(key) or self.answers.get(f"{key} {self.step}")
         if stored is not None:
             return Reply(

@@ -9,7 +9,7 @@ from bough.tree.needs import Appraised, Need, Role, gives_of, names_of, needs_of
 
 
 def refuse_unused_models(run: Run) -> None:
-    """Refuse a model of a role that no piece has: the piece for which it is meant has another one, such as the policy's.
+    """Refuse a model of a role that no piece has: the piece it is meant for has another one, such as the policy's.
 
     Raises:
         ConfigError: has the role, and the fields of the pieces that have a role.
