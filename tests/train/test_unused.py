@@ -10,6 +10,8 @@ from tests.appraise.test_appraisers import trees
 from bough.appraise import HopProgress, RubricJudge
 from bough.cli.find import find_run
 from bough.config import ConfigError
+from bough.curate import ScoredPaths
+from bough.policy import StepScores
 from bough.reward import EnvReward, Judged
 from bough.train import StartingWeights, start
 from bough.train.notices import Notices
@@ -69,3 +71,8 @@ def test_the_reason_of_a_path_without_a_value_is_that_of_its_last_lacking_step()
     fault = fault_in(fail_unknown(judged, ["critic"]).info[leaf])
     assert fault is not None
     assert "no answer came before the deadline" in fault
+
+
+def test_a_filter_reads_a_column() -> None:
+    run = find_run("grpo").replace(appraisers=(StepScores(folder="prm"),), filters=(ScoredPaths(),))
+    assert list(unread_columns(run)) == []
