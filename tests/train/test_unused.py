@@ -10,6 +10,7 @@ from tests.appraise.test_appraisers import trees
 from bough.appraise import HopProgress, RubricJudge
 from bough.cli.find import find_run
 from bough.config import ConfigError
+from bough.curate import ScoredPaths
 from bough.reward import EnvReward, Judged
 from bough.train import StartingWeights, start
 from bough.train.notices import Notices
@@ -38,6 +39,12 @@ def test_an_appraiser_whose_columns_nothing_reads_is_named() -> None:
     assert judge.startswith("appraisers.0: no piece reads the column 'judge'")
     assert near.startswith("appraisers.1: ")
     assert list(unread_columns(run.replace(rewards=(EnvReward(), Judged()), appraisers=(RubricJudge(),)))) == []
+
+
+def test_a_column_that_a_filter_reads_is_not_named() -> None:
+    assert list(unread_columns(find_run("egpo(judge=judge)", "function_calls"))) == []
+    scored = find_run("grpo").replace(appraisers=(RubricJudge(each="step"),), filters=(ScoredPaths(column="judge"),))
+    assert list(unread_columns(scored)) == []
 
 
 def column(tree: Tree, verdict: Verdict) -> Tree:

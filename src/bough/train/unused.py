@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from bough.config.config import ConfigError
 from bough.train.resolve import run_pieces
 from bough.train.run import Run
-from bough.tree.needs import Appraised, Need, Role, gives_of, names_of, needs_of
+from bough.tree.needs import Appraised, Need, Role, gives_of, names_of
 
 
 def refuse_unused_models(run: Run) -> None:
@@ -33,7 +33,7 @@ def refuse_unused_models(run: Run) -> None:
 
 def unread_columns(run: Run) -> Iterator[str]:
     """A line for each appraiser whose columns no other piece reads."""
-    read = names_of(needs_of((run.world.rewards, run.method)), Appraised)
+    read = names_of(frozenset[Need]().union(*(piece.needs for piece in run_pieces(run))), Appraised)
     for number, appraiser in enumerate(run.world.appraisers):
         columns = names_of(gives_of(appraiser), Appraised)
         if columns and not set(columns) & set(read):
