@@ -16,6 +16,7 @@ from bough.appraise.hops import HopParser, fuse, hop_between, progress_after, re
 from bough.env import FrozenLake, State
 from bough.reward import PotentialShaping
 from bough.tree import Appraisal, Outcome, Task, Tree, Verdict, counted, fail_unknown
+from bough.tree.needs import Appraised, names_of
 
 DONE = Outcome.TERMINATED
 PARTS = re.compile(r"START, the first state:\n(.*)\n\nGOAL.*?BEFORE:\n(.*)\n\nAFTER:\n(.*)\n\nIs AFTER", re.DOTALL)
@@ -116,6 +117,12 @@ def test_views_compare_with_the_state_before_the_first_and_the_goal() -> None:
     named = replace(tree, task=Task(id="t", data={"goal": "s4"}))
     appraised(named, judge, HopProgress(views=("backward",)))
     assert judge.asked[-2:] == [("s4", "s1"), ("s4", "s2")]
+
+
+def test_one_view_has_no_disagreement() -> None:
+    one = HopProgress(views=("forward",))
+    found = appraised(told("s0", "s1"), Ruler(SHOWN), one)
+    assert set(found.appraisals) == {"progress"} == set(names_of(one.gives, Appraised))
 
 
 def test_an_unknown_hop_is_not_no_progress() -> None:

@@ -6,13 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.appraise.test_appraisers import appraised, asker, says, trees
+from tests.trees import ACTION, OBSERVATION, PROMPT, N, build
 
 from bough.appraise import PathCritique
 from bough.appraise.path_critique import WrongSteps, combine
 from bough.engine import Request
 from bough.engine.scripted import Reply
 from bough.reward import Judged, reward_trees
-from bough.tree import Kind, Tree, Verdict, counted, path
+from bough.tree import Kind, Outcome, Tree, Verdict, counted, path
 
 
 def steps_of(tree: Tree, leaf: int) -> list[int]:
@@ -101,3 +102,17 @@ def test_a_prompt_with_an_unknown_placeholder_and_an_unknown_vote_are_refused() 
         PathCritique(prompt="{step}")
     with pytest.raises(ValueError, match=r"PathCritique.vote: got 'all'; need 'intersection'"):
         PathCritique(vote="all")  # type: ignore[arg-type]
+
+
+def test_the_questions_of_paths_that_share_their_first_step_are_all_counted(tmp_path: Path) -> None:
+    done = {"kind": ACTION, "outcome": Outcome.TERMINATED}
+    tree = build(
+        N(parent=-1, kind=PROMPT, tokens=(1,)),
+        N(parent=0, kind=ACTION, tokens=(4,), info={"text": "go"}),
+        N(parent=1, kind=OBSERVATION, tokens=(2,)),
+        N(parent=2, tokens=(5,), info={"text": "left"}, **done),  # type: ignore[arg-type]
+        N(parent=2, tokens=(6,), info={"text": "right"}, **done),  # type: ignore[arg-type]
+    )
+    ask, engine = asker(lambda _: says("[]"), tmp_path)
+    (found,) = appraised([tree], ask, PathCritique(role="judge", n=3))
+    assert found.appraisals["critique"].questions.sum() == len(engine.requests) == 6

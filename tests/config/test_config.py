@@ -268,6 +268,8 @@ def test_an_override_that_fails_beside_another_is_named(changes: list[str], name
         ("context=Window", r"context: got Window without turns; need Window\(turns=...\)"),
         ("rewards=[EnvReward,Sucess]", "rewards.1: unknown name 'Sucess'; did you mean 'Success'"),
         ("rewards.x=Success", "rewards.x: got 'x'; need a number from 0 to 0"),
+        ("rewards.\u00b2=Success", "rewards.\u00b2: got '\u00b2'; need a number from 0 to 0"),
+        ("hooks.0.keep=1", "hooks.0: got '0'; need pieces first: the list is empty"),
         ("credit=none", "credit: got None; need a piece"),
         ("policy=Pretrained(path=x,lora=Lorra)", "policy.lora: unknown name 'Lorra'; did you mean 'Lora'"),
         ("optimizer.betas=3", "optimizer.betas: got 3; need"),

@@ -4,6 +4,7 @@ import asyncio
 from itertools import pairwise
 
 import pytest
+from tests.trees import PROMPT, N, build, rewarded
 
 from bough.env import KnowledgeGraph, SearchQa
 from bough.hooks import SearchNoise
@@ -43,6 +44,15 @@ def test_the_ends_and_the_curve() -> None:
     early = SearchNoise(base=0.25, steps=10)
     assert early.at(5) > 0.25 > SearchNoise(steps=10).at(5)
     assert {SearchNoise(start=0.5, end=0.5).at(step) for step in (0, 50, 300)} == {0.5}
+
+
+def test_the_metric_is_of_the_tasks_that_were_played() -> None:
+    """With staleness 1 the tasks of the second step are drawn in the first."""
+    state = fresh(SearchNoise(start=0.25, steps=4))
+    batches = [asyncio.run(state.rewrite([Task(id="a")], nobody, 0)) for _ in range(2)]
+    for (task,) in batches:
+        state.transform([rewarded(build(N(parent=-1, kind=PROMPT), task=task))], 0)
+        assert state.observe(lambda: 0.0) == {"search/noise": task.data["noise"]} == {"search/noise": 0.25}
 
 
 def test_a_resumed_hook_goes_on() -> None:

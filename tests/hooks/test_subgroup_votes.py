@@ -135,3 +135,15 @@ def test_mistakes_of_the_user() -> None:
 
 def test_votes_without_confidence_elect_one_of_their_own_answers() -> None:
     assert label(np.asarray([1, 2, 1]), np.zeros(3)) == 1
+
+
+def test_the_confidence_of_a_turn_does_not_depend_on_its_pieces() -> None:
+    """Tokens of the entropies 0 and 1, 1, 1: the mean of the turn is .75, also where it was sampled in two pieces."""
+    whole = [N(parent=0, kind=ACTION, tokens=(4, 5, 6, 7), entropy=(0, 1, 1, 1), outcome=Outcome.TERMINATED)]
+    parts = [
+        N(parent=0, kind=ACTION, tokens=(4,), entropy=0),
+        N(parent=1, kind=ACTION, tokens=(5, 6, 7), entropy=1, outcome=Outcome.TERMINATED),
+    ]
+    for turn in (whole, parts):
+        tree = build(N(parent=-1, kind=PROMPT), *turn)
+        assert path_votes([tree], "entropy", "").confidence == pytest.approx([np.exp(-0.75)])

@@ -97,6 +97,31 @@ def test_a_path_is_paid_for_what_it_reads() -> None:
     assert not flat.path_advantage.any()
 
 
+def test_the_attention_of_an_action_is_that_of_all_its_pieces() -> None:
+    """The first token reads the mood, the others less of the age."""
+    whole = [N(parent=0, kind=ACTION, tokens=tuple(map(ord, "app")), outcome=Outcome.TERMINATED)]
+    parts = [
+        N(parent=0, kind=ACTION, tokens=(ord("a"),)),
+        N(parent=1, kind=ACTION, tokens=tuple(map(ord, "pp")), outcome=Outcome.TERMINATED),
+    ]
+    prompt = PROMPT_TEXT[:-1]
+
+    def attention(texts: Sequence[NDArray[np.int32]]) -> list[NDArray[np.float32]]:
+        (text,) = texts
+        found = np.zeros((len(text), len(text)), dtype=np.float32)
+        found[len(prompt) - 1, prompt.index("mood") : len(prompt)] = 9.0
+        found[len(prompt) :, : len("age 70")] = 1.0
+        return [found]
+
+    for turn in (whole, parts):
+        state = reading("age 7")
+        state.attach(replace(state._access, attention=attention))  # type: ignore[type-var]
+        tree = build(N(parent=-1, kind=PROMPT, tokens=tuple(map(ord, prompt))), *turn)
+        tree = replace(tree, task=Task(id="patient", data={"salient": ["mood"]}))
+        (paid,) = state.transform([rewarded(tree)], 0)
+        assert paid.returns().tolist() == [0.5]
+
+
 @pytest.mark.parametrize("salient", [None, [], ["temperature"], "pulse"])
 def test_without_salient_features_nothing_is_paid(salient: object) -> None:
     state = reading("age 7")

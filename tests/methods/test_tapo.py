@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from tests.appraise.test_appraisers import says
 from tests.explore.stage import Letters, runner
+from tests.trees import rewarded, subtree
 
 from bough.appraise import ToolJudge
 from bough.cli.find import find_run
@@ -22,7 +23,7 @@ from bough.reward import reward_trees
 from bough.rollout import Limits, RoleModel
 from bough.store.answers import Answers
 from bough.train.asker import AppraiseStage, Asker
-from bough.tree import Action, AgentAction, BadCall, ToolCall, Tree, Verdict, action_text, counted
+from bough.tree import Action, AgentAction, BadCall, Outcome, ToolCall, Tree, Verdict, action_text, counted
 
 ENV = SearchQa(source=KnowledgeGraph(entities=40, hops=(1, 1)), top=2, snippet_words=0, max_calls=5)
 (TASK,) = ENV.tasks("train", 1, 0)
@@ -149,3 +150,13 @@ def test_what_is_wrong_is_named() -> None:
         ToolJudge(red_line=0)
     with pytest.raises(ValueError, match=r"tapo: got tools=1.0; need a number above 0 and below 1"):
         find_run("tapo(tools=1)", "search")
+
+
+def test_a_call_without_an_output_shows_the_judge_none_of_the_policys_text(tmp_path: Path) -> None:
+    """The path was stopped before its last call was executed."""
+    tree = played(f"{PRAISE}{READ}", ANSWER)
+    cut = subtree(rewarded(tree), np.arange(tree.nodes) < 2).tree
+    outcome = np.where(np.arange(2) == 1, Outcome.TRUNCATED, Outcome.OPEN).astype(cut.outcome.dtype)
+    _, engine = judged(tmp_path, [replace(cut, outcome=outcome)])
+    (prompt,) = map(asked, engine.requests)
+    assert PRAISE not in prompt

@@ -71,3 +71,14 @@ def test_the_groups_of_three_characters_are_hashed_as_crc32() -> None:
         groups = [text[begin : begin + 3] for begin in range(max(1, len(text) - 2))]
         counts = np.bincount([zlib.crc32(group.encode()) % DIMENSIONS for group in groups], minlength=DIMENSIONS)
         assert vector == pytest.approx(counts / np.linalg.norm(counts), abs=1e-15)
+
+
+def test_equal_texts_in_another_number_of_pieces_are_equal() -> None:
+    tree = build(
+        N(parent=-1, kind=PROMPT),
+        N(parent=0, kind=ACTION, tokens=(1, 2), outcome=Outcome.TERMINATED, env_reward=1.0, info={"text": "aaaa"}),
+        N(parent=0, kind=ACTION, tokens=(1,)),
+        N(parent=2, kind=ACTION, tokens=(2,), outcome=Outcome.TERMINATED, env_reward=1.0, info={"text": "aaaa"}),
+    )
+    (paid,) = Diversity()([tree])
+    assert not paid["diversity"].any()

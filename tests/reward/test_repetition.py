@@ -54,6 +54,17 @@ def test_a_shared_action_counts_on_each_path() -> None:
     assert paid(tree) == pytest.approx([0, -3 / 8, -6 / 10])
 
 
+def test_an_action_in_pieces_repeats_what_it_repeats_in_one() -> None:
+    """`abcabc` and `abcxyz` share the piece `abc`."""
+    tree = build(
+        N(parent=-1, kind=PROMPT, tokens=(1,)),
+        N(parent=0, kind=ACTION, tokens=tuple(map(ord, "abc"))),
+        N(parent=1, kind=ACTION, tokens=tuple(map(ord, "abc")), outcome=DONE),
+        N(parent=1, kind=ACTION, tokens=tuple(map(ord, "xyz")), outcome=DONE),
+    )
+    assert paid(tree) == pytest.approx([0, -0.5, 0])
+
+
 def test_hapo_pays_it_on_demand() -> None:
     run = find_run("hapo(repetition=0.2, history=mean)", "screens")
     assert Repetition(penalty=0.2) in run.world.rewards

@@ -42,6 +42,12 @@ def test_an_appraiser_whose_columns_nothing_reads_is_named() -> None:
     assert list(unread_columns(run.replace(rewards=(EnvReward(), Judged()), appraisers=(RubricJudge(),)))) == []
 
 
+def test_a_column_that_a_filter_reads_is_not_named() -> None:
+    assert list(unread_columns(find_run("egpo(judge=judge)", "function_calls"))) == []
+    scored = find_run("grpo").replace(appraisers=(StepScores(folder="prm"),), filters=(ScoredPaths(),))
+    assert list(unread_columns(scored)) == []
+
+
 def column(tree: Tree, verdict: Verdict) -> Tree:
     """The tree with a column that has one verdict, at its last node."""
     entry = Entry(value=1.0 if verdict is Verdict.OK else np.nan, verdict=verdict)
@@ -71,8 +77,3 @@ def test_the_reason_of_a_path_without_a_value_is_that_of_its_last_lacking_step()
     fault = fault_in(fail_unknown(judged, ["critic"]).info[leaf])
     assert fault is not None
     assert "no answer came before the deadline" in fault
-
-
-def test_a_filter_reads_a_column() -> None:
-    run = find_run("grpo").replace(appraisers=(StepScores(folder="prm"),), filters=(ScoredPaths(),))
-    assert list(unread_columns(run)) == []

@@ -11,7 +11,7 @@ from bough.appraise.path_fields import acts
 from bough.appraise.shapley import Members, exact_shapley, prefixes, sampled_orders, sampled_shapley, subsets
 from bough.appraise.true_answer import true_answer
 from bough.checks import check_choices, check_finite
-from bough.tree import Entry, Kind, Tree, Verdict, context, derive, text_in
+from bough.tree import Entry, Kind, Tree, Verdict, context, derive, text_in, turn_start
 from bough.tree.needs import Need, appraised
 
 
@@ -79,7 +79,7 @@ class FactGain:
             ValueError: when the task's facts are no list of texts.
         """
         facts, answer = self._facts(trees[0]) if trees else [], true_answer(trees, self.answer)
-        first = next((tuple(context(tree, acts(tree)[0]).tolist()) for tree in trees if acts(tree)), None)
+        first = next((_first_prompt(tree) for tree in trees if acts(tree)), None)
         if not facts or answer is None or first is None:
             return {self.column: [{0: Entry(value=0.0, verdict=Verdict.OK)} for _ in trees]}
         orders = None if len(facts) <= self.exact else sampled_orders(len(facts), self.orders, derive(0, *facts))
@@ -115,6 +115,10 @@ class FactGain:
     def _scoring(self, tokens: tuple[int, ...], facts: Sequence[str], answer: str) -> Scoring:
         prefix = self.prompt.replace("{facts}", "\n".join(facts)) if facts else self.prompt.replace("{facts}\n", "")
         return Scoring(tokens=tokens, text=answer, prefix=prefix, deadline_s=self.deadline_s)
+
+
+def _first_prompt(tree: Tree) -> tuple[int, ...]:
+    return tuple(context(tree, int(turn_start(tree)[acts(tree)[0]])).tolist())
 
 
 def _shapley(count: int, replies: Mapping[Members, Reply], orders: Sequence[Sequence[int]] | None) -> list[float]:

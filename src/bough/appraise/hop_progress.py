@@ -13,7 +13,7 @@ from bough.appraise.path_fields import acts, path_fields
 from bough.appraise.prompts import Reader, check_placeholders
 from bough.checks import check_finite
 from bough.tree import Entry, Kind, Tree, Verdict, turn_start
-from bough.tree.needs import POLICY, Need, appraised, roles
+from bough.tree.needs import POLICY, Appraised, Need, appraised, names_of, roles
 
 GOAL = "The task is done, as the agent was told."
 HOP = (
@@ -40,9 +40,9 @@ class HopProgress:
         backward       with the goal               p = 1 + h
 
     The value at an action is the mean over the views with a known progress of the state before it; `PotentialShaping`
-    reads it. The column "NAME_spread" has their disagreement, the largest minus the smallest. With `caution` the
-    progress follows them less where they disagree: p moves from that of the state before by exp(-caution * spread) of
-    the way.
+    reads it. With two views or more the column "NAME_spread" has their disagreement, the largest minus the smallest.
+    With `caution` the progress follows them less where they disagree: p moves from that of the state before by
+    exp(-caution * spread) of the way.
 
     An answer without a percentage is no vote: it never counts as "no progress". The incremental view then knows nothing
     of the rest of the path. A state that no view knows has no value. Progress is kept in [0, 1].
@@ -98,13 +98,14 @@ class HopProgress:
 
     @property
     def gives(self) -> frozenset[Need]:
-        """The progress, and the disagreement of the views."""
-        return frozenset({appraised(self.column), appraised(self._spread)})
+        """The progress, and the disagreement of several views."""
+        return frozenset(map(appraised, (self.column, self._spread)[: len(self.views)]))
 
     async def appraise(self, trees: Sequence[Tree], ask: AskModels) -> Columns:
         """The progress of the state before each action, at the action."""
         found = await each(self._tree(tree, ask) for tree in trees)
-        return {self.column: [value for value, _ in found], self._spread: [spread for _, spread in found]}
+        columns = {self.column: [value for value, _ in found], self._spread: [spread for _, spread in found]}
+        return {name: columns[name] for name in names_of(self.gives, Appraised)}
 
     @property
     def _spread(self) -> str:

@@ -1,6 +1,7 @@
 """Critiques of whole paths: a model names the wrong steps, and votes decide."""
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
@@ -106,8 +107,8 @@ class PathCritique:
                     wrong = None
                 for number, node in enumerate(steps[leaf], start=1):
                     votes[node].append((reply, None if wrong is None else number in wrong))
-        first = {nodes[0]: self.n for nodes in steps.values()}
-        return {node: self._entry(found, first.get(node, 0)) for node, found in votes.items()}
+        first = Counter(nodes[0] for nodes in steps.values())
+        return {node: self._entry(found, self.n * first[node]) for node, found in votes.items()}
 
     async def _path(self, tree: Tree, leaf: int, steps: Sequence[int], ask: AskModels) -> list[Reply]:
         shown = numbered(path_fields(tree, node)["answer"] for node in steps)
@@ -116,7 +117,7 @@ class PathCritique:
         return await each(ask(replace(question, vote=vote)) for vote in range(self.n))
 
     def _entry(self, votes: Sequence[tuple[Reply, bool | None]], questions: int) -> Entry:
-        """The entry of a step; the questions of a path are counted at its first step."""
+        """The entry of a step; the questions of each path are counted at its first step."""
         known = [wrong for _, wrong in votes if wrong is not None]
         tokens = sum(reply.tokens for reply, _ in votes) if questions else 0
         if not known:

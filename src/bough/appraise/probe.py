@@ -9,7 +9,7 @@ from bough.appraise.ask import AskModels, Reply, Scoring, each
 from bough.appraise.path_fields import acts
 from bough.appraise.true_answer import true_answer
 from bough.checks import check_finite
-from bough.tree import Entry, Tree, Verdict, context
+from bough.tree import Entry, Tree, Verdict, context, turn_start
 from bough.tree.needs import Need, appraised
 
 
@@ -47,12 +47,12 @@ class AnswerProbe:
         return {self.column: await each(self._tree(tree, ask, answer) for tree in trees)}
 
     async def _tree(self, tree: Tree, ask: AskModels, answer: str | None) -> Mapping[int, Entry]:
-        nodes = acts(tree)
+        nodes, start = acts(tree), turn_start(tree).tolist()
         if answer is None:
             return {node: Entry(value=0.0, verdict=Verdict.OK) for node in nodes}
         scorings = [
             Scoring(
-                tokens=tuple(context(tree, node).tolist()),
+                tokens=tuple(context(tree, start[node]).tolist()),
                 text=answer,
                 prefix=self.prefix,
                 deadline_s=self.deadline_s,

@@ -10,7 +10,7 @@ from bough.appraise.ask import AskModels, Continuation, Reply, Scoring, check_vo
 from bough.appraise.path_fields import acts
 from bough.appraise.true_answer import true_answer
 from bough.checks import check_finite
-from bough.tree import Entry, Tree, Verdict, context
+from bough.tree import Entry, Tree, Verdict, context, turn_start
 from bough.tree.needs import ENTROPIES, Need, appraised
 
 
@@ -69,8 +69,8 @@ class StepPotential:
         return {self.column: await each(self._tree(tree, ask, answer) for tree in trees)}
 
     async def _tree(self, tree: Tree, ask: AskModels, answer: str | None) -> Mapping[int, Entry]:
-        nodes = acts(tree)
-        entries = await each(self._entry(tuple(context(tree, node).tolist()), ask, answer) for node in nodes)
+        nodes, start = acts(tree), turn_start(tree).tolist()
+        entries = await each(self._entry(tuple(context(tree, start[node]).tolist()), ask, answer) for node in nodes)
         return dict(zip(nodes, entries, strict=True))
 
     async def _entry(self, tokens: tuple[int, ...], ask: AskModels, answer: str | None) -> Entry:

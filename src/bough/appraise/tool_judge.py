@@ -34,7 +34,7 @@ CALL = (
 )
 
 Step: TypeAlias = tuple[int, int]
-"""A turn with calls: its last `ACTION` node, and the node after it with the output."""
+"""A turn with calls: its last `ACTION` node, and the node after it with the output; without one the action itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +127,7 @@ class ToolJudge:
             "question": text_in(tree.info[0]) or "",
             "before": "\n".join(before),
             "calls": "\n".join(calls),
-            "result": text_in(tree.info[after]) or "",
+            "result": "" if after == act else text_in(tree.info[after]) or "",
         }
         question = question_of(self, self.prompt.format_map(fields))
         return await ask_votes(ask, question, self.read, self.n)

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from bough.appraise.ask import Question, QuestionSettings, question_of
 from bough.appraise.path_fields import path_fields
-from bough.tree import Entry, Tree, counted, path
+from bough.tree import Entry, Kind, Tree, begins_turn, counted, path
 
 TWO = (
     "Two agents were told:\n{instructions}\n\nThe first:\n{first}\n\nThe second:\n{second}\n\n"
@@ -67,7 +67,11 @@ def question_of_two(piece: Compares, one: Mapping[str, str], two: Mapping[str, s
 
 
 def _tokens(tree: Tree, leaf: int) -> bytes:
-    return b"|".join(tree.tokens_of(node).tobytes() for node in path(tree, leaf).tolist())
+    """The tokens of a path, turn by turn; the pieces of an action are one turn."""
+    nodes = path(tree, leaf)
+    cut = (tree.kind[nodes] == Kind.ACTION) & ~begins_turn(tree)[nodes]
+    tokens = (tree.tokens_of(node).tobytes() for node in nodes.tolist())
+    return b"".join(part if later else b"|" + part for part, later in zip(tokens, cut.tolist(), strict=True))
 
 
 def _path_text(fields: Mapping[str, str]) -> str:

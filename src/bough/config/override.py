@@ -109,8 +109,9 @@ def _with_parts(value: Any, change: _Change, annotation: Any) -> Any:
     if isinstance(value, tuple):
         items = list(cast("tuple[Any, ...]", value))
         for name, part in parts.items():
-            if not name.isdigit() or int(name) >= len(items):
-                raise ConfigError(f"{part.label}: got {name!r}; need a number from 0 to {len(items) - 1}")
+            if not name.isdecimal() or int(name) >= len(items):
+                need = f"a number from 0 to {len(items) - 1}" if items else "pieces first: the list is empty"
+                raise ConfigError(f"{part.label}: got {name!r}; need {need}")
             now = items[int(name)]
             items[int(name)] = _changed(now, part, element_of(annotation) or cast("Any", type(now)))
         return tuple(items)

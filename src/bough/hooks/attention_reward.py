@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bough.checks import check_finite
 from bough.hooks.hook import PolicyAccess
-from bough.tree import Floats, Ints, Kind, PayRange, Rewarded, Tree, context, counted, path
+from bough.tree import Floats, Ints, Kind, PayRange, Rewarded, Tree, context, counted, path, turn_start
 from bough.tree.endings import path_reward_nodes
 
 
@@ -108,13 +108,16 @@ class AttentionRewardState:
     def _paid(self, rewarded: Rewarded) -> Rewarded:
         tree = rewarded.tree
         paid: Floats = np.zeros(tree.nodes)
-        texts = self._salient(tree)
+        texts, start = self._salient(tree), turn_start(tree)
         ends: Ints = counted(tree)
         for leaf, place in zip(ends.tolist(), path_reward_nodes(tree, ends).tolist(), strict=True):
             walk = path(tree, leaf)
             acts = walk[tree.kind[walk] == Kind.ACTION]
             if len(acts) and not tree.replayed:
-                found = self._overlap(context(tree, int(acts[-1])), tree.tokens_of(int(acts[-1])), texts)
+                first = int(start[acts[-1]])
+                # A turn may have several nodes.
+                action = np.concatenate([tree.tokens_of(node) for node in acts[acts >= first].tolist()])
+                found = self._overlap(context(tree, first), action, texts)
                 self._paths += 1
                 if found is not None:
                     paid[place] = self._settings.weight * found

@@ -7,7 +7,21 @@ from typing import Literal
 
 import numpy as np
 
-from bough.tree import Bools, Floats, Ints, Kind, Outcome, Ternary, Tree, counted, path, text_in
+from bough.tree import (
+    Bools,
+    Floats,
+    Ints,
+    Kind,
+    Outcome,
+    Ternary,
+    Tree,
+    counted,
+    ends_turn,
+    path,
+    sum_to_root,
+    text_in,
+    turn_start,
+)
 from bough.tree.endings import last_action
 
 
@@ -112,13 +126,19 @@ def best_size(rates: Sequence[float], counts: Sequence[float], reward_weight: fl
 
 
 def _turns(tree: Tree, confidence: Literal["entropy", "probability"]) -> Floats:
-    """[N]: the confidence of each `ACTION` node, by its sampled tokens; nan without any."""
+    """[N]: the confidence of the turn that ends at each node, by its sampled tokens; nan without any."""
     nats = tree.entropy if confidence == "entropy" else -tree.logprob
     owner = np.repeat(np.arange(tree.nodes), np.diff(tree.span))
-    known = ~np.isnan(nats)
-    count = np.bincount(owner[known], minlength=tree.nodes)
-    total = np.bincount(owner[known], nats[known], minlength=tree.nodes)
+    known = ~np.isnan(nats) & (tree.kind == Kind.ACTION)[owner]
+    count = _of_turns(tree, np.bincount(owner[known], minlength=tree.nodes))
+    total = _of_turns(tree, np.bincount(owner[known], nats[known], minlength=tree.nodes))
     return np.where(count > 0, np.exp(-total / np.maximum(count, 1)), np.nan)
+
+
+def _of_turns(tree: Tree, value: Floats | Ints) -> Floats:
+    """[N]: the sum of `value` over the nodes of the turn that ends at each node; nan elsewhere."""
+    total, start = sum_to_root(tree, value), turn_start(tree)
+    return np.where(ends_turn(tree), total - total[start] + value[start], np.nan)
 
 
 def _answer(tree: Tree, leaf: int, action: int, pattern: str) -> str | None:

@@ -26,7 +26,7 @@ class SearchNoise:
 
     Try: `bough train grpo --on search hooks='[SearchNoise(start=0,end=0.5,steps=150)]'`
 
-    Metrics: `search/noise`, of this step.
+    Metrics: `search/noise`, of the tasks of this step; with staleness they are drawn before the step begins.
 
     Attributes:
         start: Noise of the first step, in [0, 1].
@@ -70,6 +70,7 @@ class SearchNoiseState:
     def __init__(self, settings: SearchNoise) -> None:
         self._settings = settings
         self._steps = 0
+        self._played: float | None = None
 
     async def rewrite(
         self, tasks: Sequence[Task], teacher: Callable[[Task], Awaitable[tuple[AgentAction, ...]]], seed: int
@@ -80,15 +81,17 @@ class SearchNoiseState:
         return [replace(task, data={**task.data, "noise": noise}) for task in tasks]
 
     def transform(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
-        """Return the batch unchanged."""
+        """Note the noise of the batch's tasks, and return the batch unchanged."""
         del seed
+        noises = (each.tree.task.data.get("noise") for each in rewarded if not each.tree.replayed)
+        self._played = next((noise for noise in noises if isinstance(noise, float)), self._played)
         return list(rewarded)
 
     def observe(self, moved: Callable[[], float]) -> Mapping[str, float]:
         """Return the metrics of the step."""
         del moved
-        noise = self._settings.at(self._steps)
-        self._steps += 1
+        noise = self._settings.at(self._steps) if self._played is None else self._played
+        self._steps, self._played = self._steps + 1, None
         return {"search/noise": noise}
 
     def state(self) -> Mapping[str, NDArray[Any]]:

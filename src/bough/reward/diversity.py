@@ -9,7 +9,7 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from bough.tree import Floats, Ints, Kind, PayRange, Source, Tree, counted, last_where, sum_to_root, texts_at
+from bough.tree import Floats, Ints, PayRange, Source, Tree, counted, ends_turn, last_where, sum_to_root, texts_at
 from bough.tree.endings import path_reward_nodes
 
 DIMENSIONS = 512
@@ -104,7 +104,8 @@ _TABLES = _tables()
 
 def _texts(tree: Tree, leaves: Ints) -> list[str]:
     """The agent's own actions on the path to each leaf, one below the other."""
-    own = (tree.kind == Kind.ACTION) & (tree.source != Source.REPLAYED)
+    # The text of an action of several pieces is at its last one.
+    own = ends_turn(tree) & (tree.source != Source.REPLAYED)
     node = np.flatnonzero(own)
     texts, row = texts_at(tree, node), np.arange(len(node))
     rows = np.full(tree.nodes, -1)

@@ -6,7 +6,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from bough.checks import check_finite
-from bough.tree import Floats, PayRange, Tree, counted, sampled_tokens, sum_to_root, token_node
+from bough.tree import (
+    Floats,
+    Ints,
+    PayRange,
+    Tree,
+    begins_turn,
+    counted,
+    ends_turn,
+    path,
+    sampled_tokens,
+    sum_to_root,
+    token_node,
+    turn_start,
+)
 from bough.tree.endings import path_reward_nodes
 
 
@@ -59,14 +72,14 @@ class Repetition:
 
 
 def repeated_tokens(tree: Tree, n: int) -> Floats:
-    """[N] float64: the sampled tokens of each node that are in an n-gram which occurs earlier in the node.
+    """[N] float64: of the turn that ends at each node, the sampled tokens in an n-gram that occurs earlier in the turn.
 
     Args:
         tree: The tree.
         n: Tokens of an n-gram.
     """
-    tokens = tree.token
-    node = np.where(tree.sampled, token_node(tree), -1)
+    place, turn = _turn_tokens(tree)
+    tokens, node = tree.token[place], np.where(tree.sampled[place], turn, -1)
     if len(tokens) < n:
         return np.zeros(tree.nodes)
     windows = np.lib.stride_tricks.sliding_window_view(tokens, n)
@@ -78,3 +91,22 @@ def repeated_tokens(tree: Tree, n: int) -> Floats:
     for offset in range(n):
         covered[again + offset] = True
     return np.bincount(node[covered], minlength=tree.nodes).astype(np.float64)
+
+
+def _turn_tokens(tree: Tree) -> tuple[Ints, Ints]:
+    """The places of the tokens of all turns, and the last node of their turn, turn by turn.
+
+    A piece that several turns share is in each of them.
+    """
+    ends, starts, first = ends_turn(tree), begins_turn(tree), turn_start(tree)
+    node = token_node(tree)
+    span: list[int] = tree.span.tolist()
+    whole = np.flatnonzero((ends & starts)[node])
+    places, turns = [whole], [node[whole]]
+    for end in np.flatnonzero(ends & ~starts).tolist():
+        walk = path(tree, end)
+        pieces: list[int] = walk[walk >= first[end]].tolist()
+        own = np.concatenate([np.arange(span[piece], span[piece + 1]) for piece in pieces])
+        places.append(own)
+        turns.append(np.full(len(own), end))
+    return np.concatenate(places).astype(np.int64), np.concatenate(turns).astype(np.int64)
