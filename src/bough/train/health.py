@@ -49,7 +49,7 @@ def count_solved(trees: Sequence[Tree]) -> int:
 
 
 def unsolved_reason(trees: Sequence[Tree], turns: int) -> str:
-    """What to do about demonstrations that do not solve their task; "" when some do and the limit of turns ended none."""
+    """What to do about demonstrations that fail; "" when some succeed and the limit of turns ended none."""
     cut = sum(bool((tree.truncated_by == TruncatedBy.TURNS).any()) for tree in trees)
     plan = "" if count_solved(trees) else "; check `plan` of the environment"
     return f"{plan}; {cut} reached limits.turns={turns}" if cut else plan
