@@ -5,11 +5,13 @@ import importlib
 import inspect
 import math
 import typing
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
+from bough.appraise import AnswerProbe, FactGain
 from bough.checks import INFINITE, check_finite
+from bough.reward import BoxScore
 
 PLACES = ("reward", "hooks", "credit", "objective", "curate", "appraise")
 DATA = {"Continuation", "LossInputs", "Question", "Reply", "Scoring"}
@@ -61,3 +63,16 @@ def test_nested_numbers_are_checked_too() -> None:
     with pytest.raises(ValueError, match=r"^Outer.inner.rates.1: got nan; need a finite number$"):
         check_finite(Outer())
     check_finite(Outer(inner=Inner(rates=())))
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: BoxScore(overlap=-0.25), "BoxScore.overlap: got -0.25; need at least 0"),
+        (lambda: AnswerProbe(field="answer", deadline_s=0), "AnswerProbe.deadline_s: got 0; need more than 0 seconds"),
+        (lambda: FactGain(deadline_s=-1), "FactGain.deadline_s: got -1; need more than 0 seconds"),
+    ],
+)
+def test_numbers_below_their_bound_are_refused(make: Callable[[], object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make()

@@ -65,6 +65,8 @@ class FactGain:
                 f"FactGain: got temperature={self.temperature}, exact={self.exact}, orders={self.orders}; need a "
                 "temperature above 0, exact of 0 or more, and at least 1 order"
             )
+        if not self.deadline_s > 0:
+            raise ValueError(f"FactGain.deadline_s: got {self.deadline_s}; need more than 0 seconds")
         check_finite(self)
 
     @property

@@ -34,6 +34,8 @@ class AnswerProbe:
     deadline_s: float = 120.0
 
     def __post_init__(self) -> None:
+        if not self.deadline_s > 0:
+            raise ValueError(f"AnswerProbe.deadline_s: got {self.deadline_s}; need more than 0 seconds")
         check_finite(self)
 
     @property

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bough.checks import check_finite
+from bough.checks import check_at_least, check_finite
 from bough.reward.pointing_rewards import pointing_rewards
 from bough.tree import Floats, PayRange, Tree
 from bough.tree.pointings import Pointings
@@ -30,8 +30,8 @@ class BoxScore:
 
     Attributes:
         weight: Factor on the reward.
-        overlap: Factor on the intersection over union.
-        size: Factor on the size term.
+        overlap: Factor on the intersection over union, >= 0.
+        size: Factor on the size term, >= 0.
         as_released: Whether a miss earns the size term.
     """
 
@@ -41,6 +41,7 @@ class BoxScore:
     as_released: bool = False
 
     def __post_init__(self) -> None:
+        check_at_least(self, overlap=0, size=0)
         check_finite(self)
 
     @property

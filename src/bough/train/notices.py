@@ -50,7 +50,8 @@ class Notices:
             self._once("faults", f"{paths} of a batch failed and do not count (paths/failed): {cause(faults)}")
 
     def empty_columns(self, trees: Sequence[Tree]) -> None:
-        """Report columns of appraisers that have no value in any tree, although no answer was unreadable or late."""
+        """Report columns without a value in all trees with a regular path, although no answer was unreadable or late."""
+        trees = [tree for tree in trees if len(counted(tree))]
         names = {name for tree in trees for name in tree.appraisals}
         for name in sorted(names):
             verdicts = [tree.appraisals[name].verdict for tree in trees if name in tree.appraisals]
