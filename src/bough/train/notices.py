@@ -50,7 +50,7 @@ class Notices:
             self._once("faults", f"{paths} of a batch failed and do not count (paths/failed): {cause(faults)}")
 
     def empty_columns(self, trees: Sequence[Tree]) -> None:
-        """Report columns without a value in all trees with a regular path, although no answer was unreadable or late."""
+        """Report columns without a value in all trees with a regular path, though no answer was unreadable or late."""
         trees = [tree for tree in trees if len(counted(tree))]
         names = {name for tree in trees for name in tree.appraisals}
         for name in sorted(names):
