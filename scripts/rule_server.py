@@ -37,8 +37,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        said = answer(asked["messages"][-1]["content"], asked.get("seed"))
-        choice = {"index": 0, "message": {"role": "assistant", "content": said}, "finish_reason": "stop"}
+        content = answer(asked["messages"][-1]["content"], asked.get("seed"))
+        choice = {"index": 0, "message": {"role": "assistant", "content": content}, "finish_reason": "stop"}
         counts = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
         self._send(
             {"id": "0", "object": "chat.completion", "model": asked["model"], "choices": [choice], "usage": counts}

@@ -66,13 +66,13 @@ class Victim:
     def directory(self) -> Path:
         return self.folder / str(self.finished) / "slow"
 
-    def said(self, words: str) -> bool:
-        """Whether one of the processes so far has said the words."""
+    def logged(self, words: str) -> bool:
+        """Whether the words are in the log of a process."""
         return any(words in log.read_text() for log in self.folder.glob("*.log"))
 
     def resumed(self) -> bool:
         """Whether a process has gone on from a checkpoint."""
-        return self.said("resumed after step")
+        return self.logged("resumed after step")
 
     def go_on(self, *, twice: bool = False, largest_file: int = resource.RLIM_INFINITY) -> None:
         """Start a process that trains or resumes; with `twice` another one, of which one is refused."""
@@ -107,9 +107,9 @@ class Victim:
         """Wait for the end of all processes, and check how they ended."""
         for process, log in self._living:
             process.join(120)
-            said = log.read_text() if log.is_file() else ""
-            refused = len(self._living) == 2 and REFUSED in said
-            assert process.exitcode in (0, -9) or refused or FULL in said, said
+            text = log.read_text() if log.is_file() else ""
+            refused = len(self._living) == 2 and REFUSED in text
+            assert process.exitcode in (0, -9) or refused or FULL in text, text
         statuses = [process.exitcode for process, _ in self._living]
         assert sum(status in (0, -9) for status in statuses) <= 1 or 0 in statuses, "two processes owned a run"
         self._living = []
@@ -146,7 +146,7 @@ def test_runs_that_are_killed_again_and_again_end_like_undisturbed_ones(tmp_path
     for each in undisturbed:
         each.wait()
     whole_s = time.monotonic() - begin_s
-    while kills < KILLS or not all(each.resumed() and each.said(REFUSED) for each in victims):
+    while kills < KILLS or not all(each.resumed() and each.logged(REFUSED) for each in victims):
         victim = min(victims, key=lambda each: each.kill_at_s)
         time.sleep(max(0.0, victim.kill_at_s - time.monotonic()))
         kills += victim.kill()
@@ -168,4 +168,4 @@ def test_runs_that_are_killed_again_and_again_end_like_undisturbed_ones(tmp_path
         expected = outcome(whole.folder / "0" / "slow")
         for number in range(victim.finished):
             assert outcome(victim.folder / str(number) / "slow") == expected, f"run {number} in {victim.folder}"
-    assert any(victim.said(FULL) for victim in victims), "no run met the end of its disk"
+    assert any(victim.logged(FULL) for victim in victims), "no run met the end of its disk"

@@ -64,7 +64,7 @@ def test_a_column_without_any_value_is_reported_once() -> None:
     for _ in range(2):
         notices.of_batch([column(tree, Verdict.NONE)], 100)
     (line,) = said
-    assert line.startswith("appraisers: nothing in 1 trees has a value in the column 'gain'")
+    assert line.startswith("appraisers: the trees of a batch have no value in the column 'gain'")
 
 
 def test_the_reason_of_a_path_without_a_value_is_that_of_its_last_lacking_step() -> None:

@@ -58,7 +58,7 @@ class Notices:
             if all((verdict == Verdict.NONE).all() for verdict in verdicts):
                 self._once(
                     f"column {name}",
-                    f"appraisers: nothing in {len(trees)} trees has a value in the column {name!r}; check the fields "
+                    f"appraisers: the trees of a batch have no value in the column {name!r}; check the fields "
                     "of the task data that its appraiser reads: `bough list` with its name shows its settings",
                 )
 

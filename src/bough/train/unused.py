@@ -1,11 +1,22 @@
 """Settings of a run that none of its pieces uses."""
 
 from collections.abc import Iterator
+from typing import Protocol, runtime_checkable
 
 from bough.config.config import ConfigError
 from bough.train.resolve import run_pieces
 from bough.train.run import Run
 from bough.tree.needs import Appraised, Need, Role, gives_of, names_of
+
+
+@runtime_checkable
+class HasRole(Protocol):
+    """A piece with questions to the model of a role."""
+
+    @property
+    def role(self) -> str:
+        """The role whose model answers."""
+        ...
 
 
 def refuse_unused_models(run: Run) -> None:
@@ -20,9 +31,9 @@ def refuse_unused_models(run: Run) -> None:
         if name in asked:
             continue
         shown = [
-            f"{piece.place.replace('[', '.').replace(']', '')}.role={role!r}"
+            f"{piece.place.replace('[', '.').replace(']', '')}.role={piece.value.role!r}"
             for piece in pieces
-            if isinstance(role := getattr(piece.value, "role", None), str)
+            if isinstance(piece.value, HasRole)
         ]
         remedy = f"set role={name!r} in one of {', '.join(shown)}" if shown else "add one, such as an appraiser"
         raise ConfigError(
