@@ -19,6 +19,7 @@ from typing import Any
 
 from bough.cli.find import names
 from bough.evaluate import CheckSizes
+from bough.evaluate.envs import Mark
 from page import DOCS, write
 
 PAGE, SECTION, ROW_SECTION = "check_env.md", "worlds", "episodes"
@@ -79,7 +80,9 @@ def row(world: str, report: dict[str, Any]) -> str:
     checks = {check["name"]: check for check in report["checks"]}
     numbers = {name: value for check in checks.values() for name, value in check["numbers"].items()}
     share = numbers.get("oracle_share", math.nan)
-    bad = [name for name, check in checks.items() if check["mark"] == "fail"]
+    marked = {mark: [name for name, check in checks.items() if check["mark"] == mark] for mark in Mark}
+    bad, designed = marked[Mark.FAIL], marked[Mark.BY_DESIGN]
+    result = f"fails: {', '.join(bad)}" if bad else f"{len(marked[Mark.PASS])} pass"
     memory = numbers.get("memory_mib", math.nan) + numbers.get("children_mib", 0.0)
     growth = numbers.get("growth_kib_per_episode", math.nan)
     return line(
@@ -91,7 +94,7 @@ def row(world: str, report: dict[str, Any]) -> str:
             "" if math.isnan(share) else f"{numbers['oracle_turns']:.1f}",
             "" if math.isnan(memory) else f"{memory:.0f} MiB",
             "" if math.isnan(growth) else f"{max(0.0, growth):.0f} KiB",
-            f"fails: {', '.join(bad)}" if bad else f"{sum(each['mark'] == 'pass' for each in checks.values())} pass",
+            f"{result}; by design: {', '.join(designed)}" if designed else result,
         ]
     )
 

@@ -169,6 +169,13 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Declared(Line):
+    """A faulty line that declares some of the checks that it fails."""
+
+    deviations: dict[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Servant(Line):
     """A line that starts a process, and ends it in `close` unless that is the fault."""
 

@@ -141,6 +141,17 @@ def test_a_world_whose_limit_of_turns_ends_most_solutions_fails() -> None:
     assert "solutions within limits.turns=1; they take 5.0 turns on average" in check.got
 
 
+def test_a_failure_that_the_environment_declares_is_by_design() -> None:
+    env = envs.Declared(fault="constant key", deviations={"state keys": "states recur", "oracle": "it may fail"})
+    report = check_env(env, sizes=SMALL, only=["state keys", "oracle"])
+    assert (report["state keys"].mark, report["oracle"].mark) == (Mark.BY_DESIGN, Mark.PASS)
+    assert "states recur" in report["state keys"].figure
+    assert report.passed
+    assert not check_env(envs.Line(fault="constant key"), sizes=SMALL, only=["state keys"]).passed
+    with pytest.raises(ValueError, match=r"Declared\.deviations: got 'keys'; need some of"):
+        check_env(envs.Declared(fault="constant key", deviations={"keys": "no check"}))
+
+
 def test_a_world_an_environment_and_a_file_are_found(tmp_path: Path) -> None:
     assert isinstance(find_env("shop"), Shop)
     assert find_env("FrozenLake(slip=0.25)") == FrozenLake(slip=0.25)

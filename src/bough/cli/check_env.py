@@ -13,7 +13,7 @@ from bough.evaluate.envs import ChecksFailed, Mark
 from bough.store import write_json
 from bough.train import World
 
-STYLES = {Mark.PASS: "green", Mark.FAIL: "bold red", Mark.NOT_APPLICABLE: "dim"}
+STYLES = {Mark.PASS: "green", Mark.FAIL: "bold red", Mark.BY_DESIGN: "yellow", Mark.NOT_APPLICABLE: "dim"}
 
 
 def run_checks(name: str, sizes: CheckSizes, only: Sequence[str], out: Path | None) -> None:
@@ -62,9 +62,10 @@ def table(report: EnvReport) -> Group:
 def summary(report: EnvReport) -> str:
     """One line: how many checks passed, failed and did not apply."""
     counts = {mark: sum(check.mark is mark for check in report.checks) for mark in Mark}
+    designed = f"{counts[Mark.BY_DESIGN]} by design, " if counts[Mark.BY_DESIGN] else ""
     return (
         f"{report.env}: {counts[Mark.PASS]} checks passed, {counts[Mark.FAIL]} failed, "
-        f"{counts[Mark.NOT_APPLICABLE]} not applicable, in {report.seconds:.1f} s"
+        f"{designed}{counts[Mark.NOT_APPLICABLE]} not applicable, in {report.seconds:.1f} s"
     )
 
 

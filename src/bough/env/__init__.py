@@ -9,7 +9,21 @@ from bough.env.code_tools import CodeTools
 from bough.env.database import Database
 from bough.env.dialogue import Dialogue, ScriptedUser
 from bough.env.dialogue_graph import DialogueGraph
-from bough.env.env import Branching, Closing, Env, EnvFault, Oracle, Seated, Split, State, Step, UserCodeError, seats_of
+from bough.env.env import (
+    Branching,
+    Closing,
+    Deviating,
+    Env,
+    EnvFault,
+    Oracle,
+    Seated,
+    Split,
+    State,
+    Step,
+    UserCodeError,
+    deviations_of,
+    seats_of,
+)
 from bough.env.frozenlake import FrozenLake
 from bough.env.function_calls import FunctionCalls, function_calls_env
 from bough.env.function_tool import ToolError, stateless
@@ -75,6 +89,7 @@ __all__ = [
     "Dialogue",
     "DialogueGraph",
     "Ending",
+    "Deviating",
     "Env",
     "EnvFault",
     "EnvHost",
@@ -154,6 +169,7 @@ __all__ = [
     "pettingzoo_env",
     "python",
     "run_python",
+    "deviations_of",
     "seats_of",
     "stateless",
     "tools_env",

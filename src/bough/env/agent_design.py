@@ -114,6 +114,11 @@ class AgentDesign:
         return Branching.COPY
 
     @property
+    def deviations(self) -> Mapping[str, str]:
+        """The oracle need not succeed."""
+        return {"oracle": "it makes the best edit of each step, which need not reach the target"}
+
+    @property
     def instructions(self) -> str:
         """The edits and the library."""
         slots = "; ".join(f"{slot}: {', '.join(options)}" for slot, options in LIBRARY.items())

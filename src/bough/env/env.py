@@ -173,6 +173,21 @@ class Closing(Protocol):
         ...
 
 
+@runtime_checkable
+class Deviating(Protocol):
+    """An environment that deviates from the contract by its design."""
+
+    @property
+    def deviations(self) -> Mapping[str, str]:
+        """By the name of a check of `bough check-env` that the environment fails, the reason."""
+        ...
+
+
+def deviations_of(env: Env) -> Mapping[str, str]:
+    """The checks that an environment fails by its design, each with the reason."""
+    return env.deviations if isinstance(env, Deviating) else {}
+
+
 class EnvFault(Exception):
     """The environment raised, hung or returned the wrong type. The path becomes `FAILED`; the episode is retried."""
 

@@ -2,6 +2,7 @@
 
 import math
 import random
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import cast
 
@@ -74,6 +75,11 @@ class Quiz:
     def branching(self) -> Branching:
         """`COPY`: a state is a value."""
         return Branching.COPY
+
+    @property
+    def deviations(self) -> Mapping[str, str]:
+        """Keys leave out how many questions are left, so that states recur."""
+        return {"state keys": "a key is the question, and leaves out how many are left"}
 
     @property
     def instructions(self) -> str:

@@ -6,7 +6,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from bough.env.env import Branching, Closing, Env, EnvFault, Oracle, Split, State, Step, env_gives, seats_of
+from bough.env.env import (
+    Branching,
+    Closing,
+    Env,
+    EnvFault,
+    Oracle,
+    Split,
+    State,
+    Step,
+    deviations_of,
+    env_gives,
+    seats_of,
+)
 from bough.tree import AgentAction, Observation, Outcome, Task, action_record
 from bough.tree.needs import ORACLE, Need
 
@@ -73,6 +85,11 @@ class Replay:
     def seats(self) -> Mapping[str, str]:
         """The inner environment's seats."""
         return seats_of(self.env)
+
+    @property
+    def deviations(self) -> Mapping[str, str]:
+        """Those of the environment."""
+        return deviations_of(self.env)
 
     @property
     def gives(self) -> frozenset[Need]:

@@ -1,5 +1,6 @@
 """ScienceWorld: elementary science as a text game, in the original simulator (arXiv 2203.07540)."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from random import Random
@@ -99,6 +100,11 @@ class ScienceWorld:
     def branching(self) -> Branching:
         """`NONE`: an episode has one present state."""
         return Branching.NONE
+
+    @property
+    def deviations(self) -> Mapping[str, str]:
+        """Keys leave out what is hidden, so that states recur."""
+        return {"state keys": "a key has what the agent can see, and leaves out heat, closed containers and time"}
 
     @property
     def instructions(self) -> str:

@@ -152,6 +152,11 @@ class Socratic:
         return Branching.COPY
 
     @property
+    def deviations(self) -> Mapping[str, str]:
+        """No text is invalid."""
+        return {"garbage texts": "any text is a question to the student; those of the oracle are listed"}
+
+    @property
     def instructions(self) -> str:
         """The kinds of questions."""
         return (

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cache, partial
 from typing import TypeAlias
 
-from bough.env import Env, EnvFault
+from bough.env import Env, EnvFault, deviations_of
 from bough.evaluate.envs.bad_calls import check_calls
 from bough.evaluate.envs.branching import check_branching, check_pickling
 from bough.evaluate.envs.contract import check_instructions, check_results
@@ -17,7 +17,7 @@ from bough.evaluate.envs.draws import check_splits, check_tasks, draw_splits
 from bough.evaluate.envs.garbage import check_garbage
 from bough.evaluate.envs.keys import check_counters, check_keys
 from bough.evaluate.envs.latency import check_latency
-from bough.evaluate.envs.report import EnvCheck, EnvReport, failed, not_applicable
+from bough.evaluate.envs.report import EnvCheck, EnvReport, Mark, failed, not_applicable
 from bough.evaluate.envs.resources import check_close, check_files, check_memory, collecting_new_objects, play_episodes
 from bough.evaluate.envs.solutions import check_oracle, check_oracle_elsewhere
 from bough.evaluate.envs.timed import TimedEnv
@@ -76,14 +76,18 @@ def check_env(
         All checks, each with what was counted; a failed one with what was got, what is needed and what to do.
 
     Raises:
-        ValueError: when `only` has a name that is no check.
+        ValueError: when `only` or the environment's `deviations` has a name that is no check.
         ImportError: when an environment of Bough lacks an extra.
     """
     if unknown := [each for each in only if each not in NAMES]:
         raise ValueError(f"check_env: got the check {unknown[0]!r}; need some of {', '.join(NAMES)}")
+    designed = deviations_of(env)
+    if unknown := [each for each in designed if each not in NAMES]:
+        raise ValueError(f"{type(env).__name__}.deviations: got {unknown[0]!r}; need some of {', '.join(NAMES)}")
     begin = time.perf_counter()
     found: list[EnvCheck] = []
-    for check in _marked_checks(env, sizes or CheckSizes(), only, turns):
+    for run in _marked_checks(env, sizes or CheckSizes(), only, turns):
+        check = _by_design(run, designed[run.name]) if run.mark is Mark.FAIL and run.name in designed else run
         found.append(check)
         if on_check is not None:
             on_check(check)
@@ -141,6 +145,11 @@ def _named(name: str, check: Check) -> EnvCheck:
         return replace(check(), name=name)
     except EnvFault as fault:
         return replace(_fault(fault), name=name)
+
+
+def _by_design(check: EnvCheck, reason: str) -> EnvCheck:
+    """A failed check that the environment declares."""
+    return replace(check, mark=Mark.BY_DESIGN, figure=f"{check.figure}; {reason}")
 
 
 def _fault(fault: EnvFault) -> EnvCheck:

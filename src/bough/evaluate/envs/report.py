@@ -14,6 +14,8 @@ class Mark(StrEnum):
 
     PASS = "pass"
     FAIL = "fail"
+    BY_DESIGN = "by design"
+    """A failure that the environment declares (`bough.env.Deviating`)."""
     NOT_APPLICABLE = "not applicable"
 
 
