@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Literal
 
 import numpy as np
@@ -17,7 +18,6 @@ from bough.tree import (
     counted,
     ends_turn,
     last_where,
-    marks_at,
     paths_through,
     sum_of_subtree,
     texts_at,
@@ -84,8 +84,8 @@ class MetaReasoning:
         node = np.flatnonzero(ends_turn(tree))
         action = _numbers(texts_at(tree, node))
         valid = tree.valid[node] != Ternary.NO
-        marks = marks_at(tree, node, self.mark)
-        thought = np.asarray([PAID.get(mark, 0) if isinstance(mark, str) else 0 for mark in marks], dtype=np.int8)
+        kinds = map(PAID.get, texts_at(tree, node, self.mark), repeat(0))
+        thought = np.fromiter(kinds, dtype=np.int8, count=len(node))
         thought *= valid & (tree.well_formed[node] != Ternary.NO)
         planning, explore = thought == PAID["planning"], thought == PAID["explore"]
         paid[node[planning]] = _share_solved(tree)[node[planning]]
