@@ -27,7 +27,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import get_args
 
@@ -53,10 +53,12 @@ ANSWERS = {"search", "ledger", "reasoning"}
 """The worlds whose last action is the answer."""
 
 MODELS: Mapping[str, RewardModel] = {
-    "soft": RewardModel(labels="soft", epochs=12),
-    "pairs": RewardModel(labels="pairs", gap=0.2, epochs=6),
-    "outcome": RewardModel(labels="outcome", epochs=12),
+    "soft": RewardModel(labels="soft"),
+    "pairs": RewardModel(labels="pairs", gap=0.2),
+    "outcome": RewardModel(labels="outcome"),
 }
+EPOCHS = (12, 6, 12)
+"""The default passes over the labels, one for each reward model."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +109,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--trees", type=int, default=400, help="training tasks with a tree")
     parser.add_argument("--width", type=int, default=4, help="sampled steps at a node of a tree")
     parser.add_argument("--completions", type=int, default=4, help="look-ahead completions of a step")
+    parser.add_argument(
+        "--epochs", type=int, nargs=len(MODELS), default=list(EPOCHS), metavar=tuple(map(str.upper, MODELS))
+    )
     parser.add_argument("--tasks", type=int, default=200, help="held-out tasks")
     parser.add_argument("--out", type=Path, default=Path("runs/best_of_n"))
     parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
@@ -128,6 +133,7 @@ def _process(arguments: argparse.Namespace, world: str, seed: int) -> None:
     command = [sys.executable, __file__, *arguments.changes, "--worlds", world, "--one", str(seed)]
     names = ("method", "n", "trees", "width", "completions", "tasks", "out")
     command += [f"--{name}={getattr(arguments, name)}" for name in names]
+    command += ["--epochs", *map(str, arguments.epochs)]
     subprocess.run(command, check=True, stdout=sys.stderr, env=os.environ | {"OMP_NUM_THREADS": "1"})
 
 
@@ -141,7 +147,8 @@ def _measure(arguments: argparse.Namespace, world: str, seed: int) -> None:
     search(warm.path, [explorer, f"evaluation.tasks=Tasks(split=train,count={arguments.trees})"], out=grown)
     result: dict[str, dict[str, float | None]] = {"success": {}}
     models: dict[str, TrainedRewardModel] = {}
-    for name, settings in MODELS.items():
+    for (name, model), epochs in zip(MODELS.items(), arguments.epochs, strict=True):
+        settings = replace(model, epochs=epochs)
         folder = arguments.out / f"{world}_{name}_{seed}"
         report = train_reward([grown], settings, out=folder, run=warm.path, device="cpu").report.record()
         models[name] = load_reward_model(folder)

@@ -7,6 +7,7 @@ python scripts/systems.py --run treepo mcts
 """
 
 import argparse
+import re
 import shlex
 import subprocess
 import sys
@@ -19,7 +20,7 @@ from pathlib import Path
 
 import rule_server
 from bough.cli.catalogue import ROOMS, Entry
-from bough.cli.systems import COMMAND, SEARCHED, WITH_CRITIC, System, systems
+from bough.cli.systems import COMMAND, System, systems
 
 DOCS = Path(__file__).parents[1] / "docs"
 RESULTS = (
@@ -35,13 +36,16 @@ RESULTS = (
 TRAINED = (
     "steps=1",
     "batch_tasks=2",
-    "warmup.epochs=1",
+    "warmup.epochs=3",
     "warmup.demonstrations=8",
-    "tasks.count=100",
+    "tasks.count=40",
     "evaluation.tasks.count=2",
 )
 SERVER = "http://localhost:11434/v1"
 """The server of a model in commands; `--run` replaces it by one that answers by rule."""
+RUN = re.compile(r"\bruns/(\w+)")
+TRAIN = re.compile(r"bough train (\w+)(?: --on (\w+))?$")
+"""A command without settings: the run is named after the method and the world, or after the recipe."""
 SEARCHED_SMALL = ("evaluation.tasks.count=2", "limits.tree_tokens=300")
 HEAD = (
     "What Bough has of published systems, from the docstrings; `bough list systems` is the short form. The commands "
@@ -109,8 +113,7 @@ def _wrapped(text: str) -> str:
 def _run(only: list[str], jobs: int) -> None:
     """Execute the commands in a temporary folder; print the duration of each, and the messages of those that fail."""
     found = [each for system in systems() if not only or _names(system) & {*only} for each in system.commands]
-    runs = [each for each in (SEARCHED, WITH_CRITIC) if any(f"runs/{each} " in command for command in found)]
-    searched = [f"bough train {each}" for each in runs]
+    searched = [_makes(run, found) for run in sorted({run for each in found for run in RUN.findall(each)})]
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(jobs) as pool, rule_server.serve() as url:
         fine = [_shown(command, [], folder, url) for command in searched]
         others = [each for each in dict.fromkeys(found) if each not in searched]
@@ -121,6 +124,14 @@ def _run(only: list[str], jobs: int) -> None:
         fine += pool.map(_shown, others, out, repeat(folder), repeat(url))
     if not all(fine):
         sys.exit(f"{fine.count(False)} of {len(fine)} commands failed")
+
+
+def _makes(run: str, commands: list[str]) -> str:
+    """The command that makes `runs/RUN`: one of the commands, else that of a recipe."""
+    trained = (
+        each for each in commands if (train := TRAIN.match(each)) and "_".join(filter(None, train.groups())) == run
+    )
+    return next(trained, f"bough train {run}")
 
 
 def _shown(command: str, options: list[str], folder: str, url: str) -> bool:

@@ -167,7 +167,7 @@ def test_groups_of_four_or_fewer_get_nothing() -> None:
 
 
 def test_cm2_favours_the_turn_that_ticks_a_new_item(tmp_path: Path) -> None:
-    run = find_run("cm2(role=judge)", "frozenlake")
+    run = find_run("cm2(judge=judge)", "frozenlake")
     (checklist,) = run.world.appraisers
     ask, _ = asker(honest, tmp_path)
     items = [{"item": "writes a"}, {"item": "writes b", "weight": 0}]

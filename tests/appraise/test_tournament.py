@@ -151,7 +151,7 @@ def test_without_an_answer_in_both_orders_there_is_no_rank(tmp_path: Path) -> No
 
 
 def test_arena_rl_pays_ranks_and_compares_them(tmp_path: Path) -> None:
-    run = find_run("arena_rl(role=judge)", "frozenlake")
+    run = find_run("arena_rl(judge=judge)", "frozenlake")
     (tournament,) = run.world.appraisers
     ask, _ = asker(more_a, tmp_path)
     (tree,) = appraised(trees(n=8), ask, tournament, required=("rank",))

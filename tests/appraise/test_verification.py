@@ -156,7 +156,7 @@ def test_the_constraint_refuses_a_giant_step_and_wrong_settings() -> None:
 
 
 def test_spark_has_no_other_reward_than_the_judge(tmp_path: Path) -> None:
-    run = find_run("spark(role=judge)", "frozenlake")
+    run = find_run("spark(judge=judge)", "frozenlake")
     (piece,) = run.world.appraisers
     ask, _ = asker(lambda request: says("[1, 0, 1] yes" if request.seed % 2 else "[1, 1, 0] no"), tmp_path)
     found = appraised(trees("t", n=1), ask, piece, required=("verdict", "steps"))

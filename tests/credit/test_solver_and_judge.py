@@ -69,7 +69,7 @@ def test_no_pair_has_no_loss_and_wrong_weights_are_refused() -> None:
 
 
 def test_step_orlm_trains_on_these_pairs() -> None:
-    run = find_run("step_orlm(role=judge)", "frozenlake")
+    run = find_run("step_orlm(judge=judge)", "frozenlake")
     assert isinstance(run.method.credit, SolverAndJudge)
     assert run.method.objective == WDpo(beta=0.1, most=1.0, reference=False)
     flawed, sound = path_of(True, (1, 0, 1)), path_of(True, (1, 1, 1))

@@ -23,7 +23,7 @@ from bough.env.browser.kinds import REUSED, SUBSETS
 from bough.env.browser.oracle import SOLVERS
 from bough.env.browser.pages import Page, Pages
 from bough.reward import PointInBox
-from bough.tree import Action, BadCall, Message, Outcome, Task, ToolCall, pointing_in
+from bough.tree import Action, BadCall, Message, Outcome, Pointings, Task, ToolCall, pointing_in
 
 pytest.importorskip("miniwob")
 if problem := chromium_problem():
@@ -107,14 +107,14 @@ def test_where_an_action_points_is_compared_with_the_target() -> None:
     state = env.start(task("click-test-2", 5))
     left, top, right, bottom = env.elements(state)[0].box
     assert f'1 button "ONE" {left} {top} {right} {bottom}' in str(state.observation)
-    scores = []
+    seen = []
     for action in ("click 1", f"box {left} {top} {right} {bottom}", "click 2", "press tab", "nothing"):
         pointing = pointing_in({"env": env.step(state, action).info})
         assert pointing is not None
         assert (pointing.target, pointing.target_box) == ("1", (left, top, right, bottom))
         assert pointing.screen == (160, 210)
-        scores.append(PointInBox().score(pointing))
-    assert scores == [1.0, 1.0, 0.5, 0.0, 0.0]
+        seen.append(pointing)
+    assert PointInBox().score(Pointings.of(*seen)).tolist() == [1.0, 1.0, 0.5, 0.0, 0.0]
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,7 @@ def value(tree: Tree) -> float:
 
 def test_worked_example(tmp_path: Path) -> None:
     """Right with one useful call of two, wrong with useful calls, right without a call: 1.25, .5, 1."""
-    run = find_run("tapo(role=judge)", "search")
+    run = find_run("tapo(judge=judge)", "search")
     found, _ = judged(tmp_path, [played(FIND, READ, ANSWER), played(READ, "no idea"), played(ANSWER)])
     assert [value(tree) for tree in found] == [0.5, 1.0, 0.0]
     rewarded = reward_trees(found, run.world.rewards)
@@ -104,7 +104,7 @@ def test_worked_example(tmp_path: Path) -> None:
 def test_evidence_beats_a_guess_where_outcomes_are_equal(tmp_path: Path) -> None:
     """GRPO sees no difference between a right answer from evidence and a lucky one."""
     found, _ = judged(tmp_path, [played(READ, ANSWER), played(ELSEWHERE, ANSWER)])
-    run, plain = find_run("tapo(role=judge)", "search"), find_run("grpo", "search")
+    run, plain = find_run("tapo(judge=judge)", "search"), find_run("grpo", "search")
     faithful, lucky = run.method.credit(reward_trees(found, run.world.rewards))
     assert faithful.path_advantage[0] > 0 > lucky.path_advantage[0]
     assert all(each.is_zero for each in plain.method.credit(reward_trees(found, plain.world.rewards)))

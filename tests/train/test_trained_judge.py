@@ -182,7 +182,7 @@ def test_a_judge_evolves_with_the_policy_and_a_later_run_asks_it_frozen(tmp_path
 
 
 def test_spark_trains_a_judge_alone(tmp_path: Path) -> None:
-    run = short(spark(world(), role="judge", n=3, trains_judge=True).replace(models={"judge": StartingWeights()}))
+    run = short(spark(world(), judge="judge", n=3, trains_judge=True).replace(models={"judge": StartingWeights()}))
     directory = start(run, tmp_path, terminal=False)
     rows = [row for row in read_metrics(directory.metrics) if "judge/chosen" in row]
     assert max(float(row["judge/chosen"]) for row in rows) > 0
@@ -194,7 +194,7 @@ def test_spark_trains_a_judge_alone(tmp_path: Path) -> None:
 def test_settings(tmp_path: Path) -> None:
     assert step_orlm(world(), evolves=False).models == {"judge": StartingWeights()}
     assert not step_orlm(world(), evolves=False).method.hooks
-    assert not step_orlm(world(), role="policy").models
+    assert not step_orlm(world(), judge="policy").models
     with pytest.raises(ConfigError, match="got 0 hooks TrainedJudge; need one"):
         start(step_orlm(world(), evolves=False).replace(models={"judge": JudgeWeights()}), tmp_path, terminal=False)
     with pytest.raises(ValueError, match=r"TrainedJudge.updates: got 0; need at least 1"):

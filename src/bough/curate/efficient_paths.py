@@ -28,8 +28,8 @@ class EfficientPaths:
 
     The paper's thresholds could not be checked; the defaults are Bough's.
 
-    Try: `bough train grpo --on search env.source.shapes='["set","both","either"]' credit=Filtered
-    objective=Imitation filters='[EfficientPaths(rate=0.3,efficiency=0.1)]'`
+    Try: `bough train grpo --on search env.top=6 env.source.shapes='["set","both","either"]'
+    credit=Filtered objective=Imitation filters='[EfficientPaths(rate=0.3,efficiency=0.1)]'`
 
     Attributes:
         rate: Paths with this seeking rate or less are removed, in [0, 1).

@@ -8,18 +8,19 @@ from bough.tree.needs import POLICY
 
 
 def arena_rl(
-    world: World, *, role: str = POLICY, topology: Topology = "single_elimination", n: int = 1, rank: float = 1.0
+    world: World, *, judge: str = POLICY, topology: Topology = "single_elimination", n: int = 1, rank: float = 1.0
 ) -> Run:
     """ArenaRL (arXiv 2601.06487): a tournament of pairwise comparisons ranks the paths of a task; the rank is paid.
 
-    Assumes a model that can compare two paths: set `role` and `models`, else the policy compares its own. The best path
-    of a task is paid `rank`, the worst 0; GRPO's advantage is of that. The world's rewards stay: for a task without
-    them, as in the paper, add `rewards='[Judged(column=rank)]'`. A bracket needs about four questions for each path.
+    Assumes a model that can compare two paths: set `judge` and `models`, else the policy compares its own. The best
+    path of a task is paid `rank`, the worst 0; GRPO's advantage is of that. The world's rewards stay: for a task
+    without them, as in the paper, add `rewards='[Judged(column=rank)]'`. A bracket needs about four questions for each
+    path.
 
-    Try: `bough train 'arena_rl(role=judge)' --on frozenlake
+    Try: `bough train 'arena_rl(judge=judge)' --on frozenlake
     models.judge='OpenAi(model=qwen3:8b, base_url=http://localhost:11434/v1)'`
     """
     return world.run(
-        appraisers=(Tournament(role=role, topology=topology, n=n),),
+        appraisers=(Tournament(role=judge, topology=topology, n=n),),
         rewards=(*world.rewards, Judged(column="rank", weight=rank)),
     )

@@ -8,14 +8,14 @@ from bough.train import Run, World
 from bough.tree.needs import POLICY
 
 
-def capo(world: World, *, role: str = POLICY, n: int = 4, vote: Vote = "majority", wrong: float = 0.5) -> Run:
+def capo(world: World, *, judge: str = POLICY, n: int = 4, vote: Vote = "majority", wrong: float = 0.5) -> Run:
     """CAPO (arXiv 2508.02298): a model critiques each path and lists its wrong steps; their tokens are paid less.
 
-    Assumes a model that can judge: set `role` and `models`, else the policy judges itself. A wrong
+    Assumes a model that can judge: set `judge` and `models`, else the policy judges itself. A wrong
     step costs `wrong`: below the reward of a success, here 1, a success with mistakes stays above a failure without.
     """
     return world.run(
-        appraisers=(PathCritique(role=role, n=n, vote=vote),),
+        appraisers=(PathCritique(role=judge, n=n, vote=vote),),
         rewards=(*world.rewards, Judged(column="critique", weight=-wrong)),
         credit=Capo(),
     )

@@ -13,7 +13,7 @@ from bough.tree.needs import CALLS, POLICY, needs_of
 def cm2(
     world: World,
     *,
-    role: str = POLICY,
+    judge: str = POLICY,
     n: int = 1,
     field: str = "checklist",
     items: float = 1.0,
@@ -24,7 +24,7 @@ def cm2(
 ) -> Run:
     """CM2 (arXiv 2602.12268): a turn is paid for the items of a checklist that it is the first to satisfy.
 
-    Assumes a model that can judge: set `role` and `models`, else the policy judges itself; and at least five paths of
+    Assumes a model that can judge: set `judge` and `models`, else the policy judges itself; and at least five paths of
     a task, or a turn has nothing to be compared with. Items are the field `field` of the task's data, or the judge
     writes them. A complete checklist pays `items`. The world's rewards stay; the paper's only reward is the checklist.
 
@@ -33,14 +33,14 @@ def cm2(
     `policies.tools='OpenAi(model=..., base_url=...)'`. The paper's simulator reads examples of calls and results; here
     it reads the fields `data` of the task. The world's rewards are then those of the real tools.
 
-    Try: `bough train 'cm2(role=judge)' --on pantry
+    Try: `bough train 'cm2(judge=judge)' --on pantry
     models.judge='OpenAi(model=qwen3:8b, base_url=http://localhost:11434/v1)'`
-    Try: `bough train 'cm2(role=judge,simulated=true,data=[needed,has])' --on pantry
+    Try: `bough train 'cm2(judge=judge,simulated=true,data=[needed,has])' --on pantry
     models.judge='OpenAi(model=qwen3:8b, base_url=http://localhost:11434/v1)'`
 
     Args:
         world: The world; with `simulated`, one with tools.
-        role: The role whose model judges.
+        judge: The role whose model judges.
         n: Votes on each turn.
         field: The field of the task's data with the items.
         items: The reward of a complete checklist.
@@ -53,10 +53,10 @@ def cm2(
     Raises:
         ValueError: when `simulated` and the world has no tools, or seats of its own.
     """
-    judge: Appraiser = Checklist(role=role, n=n, field=field)
+    votes: Appraiser = Checklist(role=judge, n=n, field=field)
     rewards = (*world.rewards, Judged(column="checklist", weight=items))
     if not simulated:
-        return world.run(appraisers=(judge,), rewards=rewards, credit=TurnPosition())
+        return world.run(appraisers=(votes,), rewards=rewards, credit=TurnPosition())
     if CALLS not in needs_of(world.env) or seats_of(world.env):
         raise ValueError(f"cm2.simulated: got {type(world.env).__name__}; need an environment with tools and one agent")
     world = world.replace(
@@ -64,7 +64,7 @@ def cm2(
         limits=replace(world.limits, turns=(1 + calls) * world.limits.turns),
     )
     return world.run(
-        appraisers=(OfSeat(appraiser=judge, seat="agent"),),
+        appraisers=(OfSeat(appraiser=votes, seat="agent"),),
         rewards=rewards,
         credit=TurnPosition(),
         policies={"tools": OwnPolicy(frozen=True, sampling=replace(world.sampling, max_tokens=result_tokens))},

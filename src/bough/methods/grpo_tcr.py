@@ -19,7 +19,9 @@ def grpo_tcr(
     the warm-up is the world's. Entropy is kept up by the upper clip, and here also by a bonus; the paper finds what
     bound suits a model by trial. The divergence of the world is dropped.
 
-    Try: `bough train 'grpo_tcr(trajectories=good.jsonl)' --on sokoban`
+        bough search runs/grpo_sokoban 'BestOf(n=8)' evaluation.tasks='Tasks(split=train,count=200)' --out found
+        bough export runs/grpo_sokoban good.jsonl --what conversations --trees found/trees
+        bough train 'grpo_tcr(trajectories=good.jsonl)' --on sokoban
 
     Args:
         world: The world.

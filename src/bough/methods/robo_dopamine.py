@@ -11,7 +11,7 @@ from bough.tree.needs import POLICY
 def robo_dopamine(
     world: World,
     *,
-    role: str = POLICY,
+    judge: str = POLICY,
     oracle: bool = False,
     potential: Potential | None = None,
     discount: float = 0.99,
@@ -20,7 +20,7 @@ def robo_dopamine(
 ) -> Run:
     """Robo-Dopamine (arXiv 2512.23703): pays step-aware progress as policy-invariant shaping; a model judges states.
 
-    Assumes a model that can compare states: set `role` and `models`, else the policy judges itself. With `oracle` the
+    Assumes a model that can compare states: set `judge` and `models`, else the policy judges itself. With `oracle` the
     progress is that of the oracle's plans, with `potential` that of a function of the environment's states; both need
     no model. The world's rewards stay.
 
@@ -34,7 +34,7 @@ def robo_dopamine(
     if oracle or potential is not None:
         progress = StateProgress(potential=potential)
     else:
-        progress = HopProgress(role=role, caution=caution)
+        progress = HopProgress(role=judge, caution=caution)
     return world.run(
         appraisers=(*world.appraisers, progress),
         rewards=(*world.rewards, PotentialShaping(column=progress.column, discount=discount, weight=weight)),

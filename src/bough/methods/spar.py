@@ -17,7 +17,7 @@ def spar(world: World, *, rounds: int = 3, batch_tasks: int = 64, judge: str = "
     becomes a better refiner and judge for the next round. DPO with beta 0.1 and imitation with a weight of 0.1 are
     those of the released code, which trains the refiner as a model of its own and mixes in other data.
 
-    Try: `bough train spar --on code env.attempts=4 limits.turns=4`
+    Try: `bough train spar --on code env.attempts=4 limits.turns=4 policy.context_tokens=1024`
 
     Args:
         world: The world.

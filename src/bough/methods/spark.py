@@ -11,7 +11,7 @@ from bough.tree.needs import POLICY
 def spark(
     world: World,
     *,
-    role: str = POLICY,
+    judge: str = POLICY,
     n: int = 1,
     design: Design = "selective",
     answer: str = "",
@@ -21,7 +21,7 @@ def spark(
 ) -> Run:
     """SPARK (arXiv 2512.03244): a judge's verdicts on results and steps are the only reward, under a format constraint.
 
-    Assumes a frozen judge that verifies steps: set `role` and `models`, such as `FrozenCheckpoint`. With the policy as
+    Assumes a frozen judge that verifies steps: set `judge` and `models`, such as `FrozenCheckpoint`. With the policy as
     its own judge, the default, the reward moves with the policy, which collapses in the paper. `n` verifications vote.
     `answer` is a regular expression of the form of answers. The world's rewards stay as metrics, without an effect.
 
@@ -29,18 +29,18 @@ def spark(
     With `trains_judge` a run does that, and leaves the policy as it is: a copy of the policy imitates the verifications
     all of whose verdicts are the majority's. In the next run this judge is frozen:
 
-        bough train 'spark(role=verifier,n=16,trains_judge=true)' --on frozenlake name=judge
+        bough train 'spark(judge=verifier,n=16,trains_judge=true)' --on frozenlake name=judge
             models='{verifier: StartingWeights}'
-        bough train 'spark(role=judge)' --on frozenlake models='{judge: FrozenCheckpoint(run=runs/judge, judge=true)}'
+        bough train 'spark(judge=judge)' --on frozenlake models='{judge: FrozenCheckpoint(run=runs/judge, judge=true)}'
 
     At inference the judge chooses the best of several paths:
 
         bough search RUN 'best_by_judge(n=8)' models='{judge: FrozenCheckpoint(run=runs/judge, judge=true)}'
 
-    Try: `bough train 'spark(role=judge)' --on frozenlake
+    Try: `bough train 'spark(judge=judge)' --on frozenlake
     models.judge='OpenAi(model=qwen3:8b, base_url=http://localhost:11434/v1)'`
     """
-    asks = Verifications(role=role, n=n)
+    asks = Verifications(role=judge, n=n)
     return world.run(
         appraisers=(asks,),
         hooks=(TrainedJudge(verifications=asks, agreement="majority", alone=True),) if trains_judge else (),

@@ -11,28 +11,31 @@ from bough.train import JudgeWeights, Run, StartingWeights, TrainedJudge, World
 from bough.tree.needs import POLICY
 
 
-def step_orlm(world: World, *, role: str = "judge", n: int = 1, beta: float = 0.1, evolves: bool = True) -> Run:
+def step_orlm(world: World, *, judge: str = "judge", n: int = 1, beta: float = 0.1, evolves: bool = True) -> Run:
     """StepORLM (arXiv 2509.22558): pairs of paths by the solver's verdict, then by a judge of steps; weighted DPO.
 
     Assumes success as an exact verdict, and several paths of a task. The judge is a second model with weights of its
     own: a copy of the policy after the warm-up that imitates those of its verifications whose verdict on the result is
     the solver's, after every batch; the paper trains both in three rounds. With `evolves=false` it is frozen, by
-    default the weights before the warm-up; with `role=policy` the policy is its own judge. The loss has no reference,
+    default the weights before the warm-up; with `judge=policy` the policy is its own judge. The loss has no reference,
     so the learning rate is a quarter of the world's. Experimental: not compared with the paper's results.
 
-    Try: `bough train step_orlm --on linear_programs`, or with a frozen judge
-    `bough train 'step_orlm(evolves=false)' --on linear_programs models='{judge: FrozenCheckpoint(run=RUN)}'`
+    Try: `bough train step_orlm --on linear_programs`
+
+    With a frozen judge:
+
+        bough train 'step_orlm(evolves=false)' --on linear_programs models='{judge: FrozenCheckpoint(run=RUN)}'
 
     At inference the judge chooses the best of 4 paths:
 
         bough search RUN 'best_by_judge(n=4)' models='{judge: FrozenCheckpoint(run=RUN, judge=true)}'
     """
-    asks = Verifications(role=role, n=n)
-    own = role != POLICY
+    asks = Verifications(role=judge, n=n)
+    own = judge != POLICY
     return world.run(
         appraisers=(asks,),
         hooks=(TrainedJudge(verifications=asks),) if own and evolves else (),
-        models={role: JudgeWeights() if evolves else StartingWeights()} if own else {},
+        models={judge: JudgeWeights() if evolves else StartingWeights()} if own else {},
         rewards=(*world.rewards, Judged(column="steps")),
         credit=SolverAndJudge(),
         objective=WDpo(beta=beta, most=1.0, reference=False),

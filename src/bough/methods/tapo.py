@@ -7,22 +7,22 @@ from bough.train import Run, World
 from bough.tree.needs import POLICY
 
 
-def tapo(world: World, *, tools: float = 0.5, role: str = POLICY, n: int = 1, unneeded: str = "") -> Run:
+def tapo(world: World, *, tools: float = 0.5, judge: str = POLICY, n: int = 1, unneeded: str = "") -> Run:
     """TAPO (CodeV, arXiv 2511.19661): adds a judge's mean rating of the tool calls, which reads tool texts alone.
 
-    Assumes calls of tools, a model that can judge (set `role` and `models`, else the policy judges itself), and a
+    Assumes calls of tools, a model that can judge (set `judge` and `models`, else the policy judges itself), and a
     success that pays 1: with `tools` below 1 a right answer without evidence stays above a wrong one with it. The
     advantage is the return less the task's mean, for all tokens of a path. Written from a third-party reading of the
     paper, whose tasks are about images and whose policy is fine-tuned first; it drops tasks that more than .9 of 8
     attempts solve. A path without calls is paid nothing for them.
 
-    Try: `bough train 'tapo(role=judge)' --on search
+    Try: `bough train 'tapo(judge=judge)' --on search
     models.judge='OpenAi(model=qwen3:8b, base_url=http://localhost:11434/v1)'`
 
     Args:
         world: The world.
         tools: Weight of the rating, which is from -1 to 1; above 0 and below 1.
-        role: The role whose model rates calls.
+        judge: The role whose model rates calls.
         n: Number of votes on each call.
         unneeded: A field of `Task.data` that is true for tasks without need of a tool, where only bad calls count.
     """
@@ -31,7 +31,7 @@ def tapo(world: World, *, tools: float = 0.5, role: str = POLICY, n: int = 1, un
             f"tapo: got tools={tools}; need a number above 0 and below 1, so that a success is paid more than calls"
         )
     return world.run(
-        appraisers=(ToolJudge(role=role, n=n, unneeded=unneeded),),
+        appraisers=(ToolJudge(role=judge, n=n, unneeded=unneeded),),
         rewards=(*world.rewards, Judged(column="tool_use", weight=tools)),
         credit=dr_grpo(),
     )

@@ -21,7 +21,7 @@ def prorag(simulations: int = 200, width: int = 5, c: float = 2.5, gamma: float 
         c: Weight of the bonus for few visits.
         gamma: Discount of a turn.
 
-    Try: `bough search runs/grpo_sokoban 'prorag()' evaluation.tasks='Tasks(split=train,count=200)' --out found`
+    Try: `bough search runs/grpo_sokoban 'prorag()' evaluation.tasks='Tasks(split=train,count=200)' --out steps`
     """
     return Search(
         select=Descend(by=Puct(c=c), revisit=False),

@@ -55,7 +55,7 @@ def q_star(weight: float = 1.0, width: int | None = None, discount: float = 0.9,
         discount: Discount of a turn in the critic's values.
         rounds: Maximum number of executed actions.
 
-    Try: `bough search runs/q_star 'q_star()'`
+    Try: `bough search runs/q_star_sokoban 'q_star()'`
     """
     return Search(
         select=Best(by=AStarCost(weight=weight), deepest=True),
