@@ -5,10 +5,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 import bough
 from bough.cli.app import app
+from bough.cli.check_env import table
 from bough.cli.find import find_env, find_world
 from bough.config import ConfigError
 from bough.env import Env, FrozenLake, PlannerExecutor, Replay, Shop, Sokoban
@@ -139,6 +141,12 @@ def test_a_world_whose_limit_of_turns_ends_most_solutions_fails() -> None:
     assert bough.check_env(world, sizes, only).passed
     (check,) = bough.check_env(short, sizes, only).failures
     assert "solutions within limits.turns=1; they take 5.0 turns on average" in check.got
+
+
+def test_the_title_of_the_table_has_the_brackets_of_a_list() -> None:
+    console = Console(record=True, width=100)
+    console.print(table(check_env(Shop(), only=["instructions"], name="Shop(kinds=[red,blue])")))
+    assert "Shop(kinds=[red,blue]) (branching: copy)" in console.export_text()
 
 
 def test_a_failure_that_the_environment_declares_is_by_design() -> None:

@@ -52,7 +52,7 @@ def run_checks(name: str, sizes: CheckSizes, only: Sequence[str], out: Path | No
 def table(report: EnvReport) -> Group:
     """The checks of a report, a row each; below them the failures."""
     found = Table(
-        "check", "result", "figure", title=f"{report.env} (branching: {report.branching})", title_style="bold"
+        "check", "result", "figure", title=Text(f"{report.env} (branching: {report.branching})"), title_style="bold"
     )
     for check in report.checks:
         found.add_row(check.name, Text(check.mark.value, style=STYLES[check.mark]), Text(check.figure))
