@@ -155,6 +155,7 @@ def test_a_failure_that_the_environment_declares_is_by_design() -> None:
     assert (report["state keys"].mark, report["oracle"].mark) == (Mark.BY_DESIGN, Mark.PASS)
     assert "states recur" in report["state keys"].figure
     assert report.passed
+    assert check_env(Replay(env=env), sizes=SMALL, only=["state keys"]).passed, "also of a wrapped environment"
     assert not check_env(envs.Line(fault="constant key"), sizes=SMALL, only=["state keys"]).passed
     with pytest.raises(ValueError, match=r"Declared\.deviations: got 'keys'; need some of"):
         check_env(envs.Declared(fault="constant key", deviations={"keys": "no check"}))

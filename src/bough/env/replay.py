@@ -15,7 +15,6 @@ from bough.env.env import (
     Split,
     State,
     Step,
-    deviations_of,
     env_gives,
     seats_of,
 )
@@ -85,11 +84,6 @@ class Replay:
     def seats(self) -> Mapping[str, str]:
         """The inner environment's seats."""
         return seats_of(self.env)
-
-    @property
-    def deviations(self) -> Mapping[str, str]:
-        """Those of the environment."""
-        return deviations_of(self.env)
 
     @property
     def gives(self) -> frozenset[Need]:
