@@ -65,6 +65,13 @@ def test_list_shows_how_to_use_an_export(bough: Bough, tmp_path: Path, name: str
     assert usage in bough("list", name, folder=tmp_path).fine()
 
 
+def test_list_finds_entries_by_a_word(bough: Bough, tmp_path: Path) -> None:
+    found = bough("list", "judge", folder=tmp_path).fine()
+    assert "  spark " in found, "its line has: a judge's verdicts"
+    assert "  best_by_judge " in found
+    assert "  gigpo " not in found
+
+
 def test_list_suggests_a_similar_name(bough: Bough, tmp_path: Path) -> None:
     assert "error: unknown name 'grpoo'; did you mean 'Grpo' or 'grpo'?" in bough(
         "list", "grpoo", folder=tmp_path

@@ -19,6 +19,7 @@ from bough.env import Branching, FrozenLake, Replay, Split, State, Step
 from bough.explore import Chains, EntropyForks, Forks
 from bough.hooks import LengthHistory, Snapshots
 from bough.learner import Optimizer
+from bough.methods.mcts_dpo import mcts_dpo
 from bough.objective import (
     Chord,
     Dpo,
@@ -37,7 +38,7 @@ from bough.objective import (
 from bough.policy import ValueHead
 from bough.reward import EnvReward, Success
 from bough.search import a_star, puct
-from bough.train import Demonstrations, Revise, Run, Warmup, start
+from bough.train import Demonstrations, Revise, Run, Tasks, Warmup, start
 from bough.train.check import check, refuse_overlap
 from bough.train.resolve import check_channels
 from bough.tree import Credited, Rewarded, Task
@@ -53,6 +54,7 @@ from bough.tree.needs import (
     annotation,
     value_head,
 )
+from bough.worlds.shop import shop
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -403,6 +405,12 @@ def test_a_batch_larger_than_the_pool() -> None:
         check(run)
     check(small().replace(batch_tasks=12))
     check(run.replace(steps=0))
+
+
+def test_a_method_takes_at_most_all_tasks_of_a_small_world() -> None:
+    world = shop().replace(tasks=Tasks(split="train", count=24))
+    assert mcts_dpo(world, batch_tasks=64).world.schedule.batch_tasks == 24
+    assert mcts_dpo(world, batch_tasks=16).world.schedule.batch_tasks == 16
 
 
 def test_held_out_tasks_that_are_trained_on() -> None:

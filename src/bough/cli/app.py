@@ -351,10 +351,14 @@ def plan_cluster(
 @explained
 def list_pieces(
     name: Annotated[
-        str | None, typer.Argument(help="What to show: a group, a piece, a method, a world; or systems.")
+        str | None,
+        typer.Argument(help="What to show: a group, a piece, a method, a world, a word of its line; or systems."),
     ] = None,
 ) -> None:
-    """Methods, worlds, recipes and pieces; with a name one group, or one piece with its fields; `systems` by paper."""
+    """Methods, worlds, recipes and pieces; with a name one group, or one piece with its fields; `systems` by paper.
+
+    bough list entropy
+    """
     from bough.cli.catalogue import ROOMS, show_all, show_one, show_room
     from bough.cli.systems import show_systems
 

@@ -6,7 +6,7 @@ import inspect
 import re
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeAlias
@@ -122,15 +122,23 @@ def _function(room: str, name: str) -> Entry:
 
 def show_all() -> str:
     """One line for each entry, under the heading of its group."""
-    found = list(entries())
+    return _lines(list(entries()))
+
+
+def _lines(found: Sequence[Entry]) -> str:
     width = max(len(entry.name) for entry in found)
     lines: list[str] = []
     for room, title in ROOMS.items():
-        lines += ["", f"{title} ({room})"]
-        lines += [f"  {entry.name:{width}}  {entry.summary}" for entry in found if entry.room == room]
+        own = [f"  {entry.name:{width}}  {entry.summary}" for entry in found if entry.room == room]
+        lines += ["", f"{title} ({room})", *own] if own else []
     return "\n".join(
         [*lines[1:], "", "`bough list NAME` shows one whole; `bough train METHOD --on WORLD field=value ...` trains."]
     )
+
+
+def _has_word(entry: Entry, word: str) -> bool:
+    """Whether a word of the entry's name or line begins with `word`, such as "judge" in "a judge's verdicts"."""
+    return re.search(rf"(?<![^\W_]){re.escape(word)}", f"{entry.name} {entry.summary}", re.IGNORECASE) is not None
 
 
 def show_room(room: str) -> str:
@@ -168,15 +176,20 @@ def _worlds() -> dict[str, World]:
 def show_one(name: str) -> str:
     """One entry with its docstring and fields; for a method, recipe or file also the settings of its run.
 
+    Without an entry of that name, a line for each entry whose name or line has a word that begins with it.
+
     Raises:
-        ConfigError: when the name is unknown; suggests a similar one.
+        ConfigError: when there is none; suggests a similar name.
     """
     if ".py" in name:
         return f"Settings:\n{_settings(name)}"
     found = list(entries())
-    pages = [_page(entry) for entry in found if entry.name == name]
+    named = [entry for entry in found if entry.name.lower() == name.lower()]
+    pages = [_page(entry) for entry in named if entry.name == name]
     if not pages and name in exports():
         pages = [_export_page(name)]
+    if not pages and not named and (having := [each for each in found if _has_word(each, name)]):
+        return _lines(having)
     if not pages:
         known = dict.fromkeys([*ROOMS, *(entry.name for entry in found), *exports()])
         raise ConfigError(unknown(name, known, otherwise="see `bough list`"))

@@ -156,8 +156,12 @@ class World:
         """A run on this world. Fields that are not given have their defaults, which are GRPO's.
 
         world.run(credit=Gigpo(), objective=PpoClip(high=0.28), rewards=(*world.rewards, InvalidAction()))
+
+        A method is for worlds of any size: `batch_tasks` is at most the number of the world's tasks.
         """
-        return Run(name=self.name, world=self).replace(**fields)
+        run = Run(name=self.name, world=self).replace(**fields)
+        most = run.world.tasks.count
+        return run.replace(batch_tasks=most) if run.world.schedule.batch_tasks > most else run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
