@@ -109,7 +109,7 @@ def test_the_page_of_a_recipe_has_its_settings(bough: Bough, tmp_path: Path) -> 
     assert "\n    credit=Gigpo(weight=1.0, discount=0.95, " in out
     assert re.search(r"\n    optimizer=Optimizer\(\n        learning_rate=[\d.e-]+,\n", out)
     assert "name=small" in bough("list", f"{SMALL}:run", folder=tmp_path).fine()
-    assert "did you mean 'Grpo' or 'grpo'?" in bough("list", "GRPO", folder=tmp_path).error(2)
+    assert "\n  Grpo " in bough("list", "GRPO", folder=tmp_path).fine()
     assert "did you mean 'mcts'?" in bough("list", "mtcs", folder=tmp_path).error(2)
 
 

@@ -184,11 +184,10 @@ def show_one(name: str) -> str:
     if ".py" in name:
         return f"Settings:\n{_settings(name)}"
     found = list(entries())
-    named = [entry for entry in found if entry.name.lower() == name.lower()]
-    pages = [_page(entry) for entry in named if entry.name == name]
+    pages = [_page(entry) for entry in found if entry.name == name]
     if not pages and name in exports():
         pages = [_export_page(name)]
-    if not pages and not named and (having := [each for each in found if _has_word(each, name)]):
+    if not pages and (having := [each for each in found if _has_word(each, name)]):
         return _lines(having)
     if not pages:
         known = dict.fromkeys([*ROOMS, *(entry.name for entry in found), *exports()])
