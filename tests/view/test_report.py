@@ -244,6 +244,9 @@ def test_a_report_draws_what_a_run_measures() -> None:
         "train/read_tokens": "Tokens, mean per path",
         "train/truncated": "Paths without a regular end",
         "memory/process_gib": "Memory of the process, GiB",
+        "judge/questions_per_turn": "Questions to judges per turn",
+        "judge/unparsed": "Judges' answers without a verdict",
+        "judge/agreement_verdict": "Paths whose verdict agrees with success",
     }
     rows = [{"step": step, "phase": "rl"} | dict.fromkeys(measured, 0.5) for step in (1, 2)]
     assert {chart.title for chart in curves(rows)} == set(measured.values())

@@ -6,6 +6,9 @@ from collections.abc import Mapping, Sequence
 from bough.view.chart import Chart, Series
 from bough.view.rising_rewards import MEAN, Row, channels, of_channel
 
+AGREEMENT = "judge/agreement_"
+"""Part of the name of a column's agreement with success, before the column."""
+
 
 def curves(rows: Sequence[Row]) -> list[Chart]:
     """The charts with at least one value.
@@ -30,6 +33,7 @@ def curves(rows: Sequence[Row]) -> list[Chart]:
     ):
         charts.append(_chart(title, rows, names, share=share, warmup=warmup))
     charts += [each for name in channels(rows) for each in _channel(name, rows, warmup)]
+    charts += _judges(rows, warmup)
     # The losses of imitation and of policy optimization are not comparable, so they do not share an axis.
     for phase, title in (("warmup", "Loss of the warm-up"), ("rl", "Loss of reinforcement learning")):
         charts.append(_chart(title, [row for row in rows if row.get("phase") == phase], {"loss/total": "loss"}))
@@ -63,6 +67,19 @@ def _channel(name: str, rows: Sequence[Row], warmup: float | None) -> list[Chart
         _chart(f"Reward {label}, mean per path", rows, {name: label}, warmup=warmup),
         _chart(f"Reward {label}: pair accuracy, groups with std > 0", rows, shares, True, warmup),
     ]
+
+
+def _judges(rows: Sequence[Row], warmup: float | None) -> list[Chart]:
+    """Questions to judges, answers without a verdict, and how often each column agrees with success."""
+    unread = {"judge/unparsed": "unreadable", "judge/late": "late"}
+    charts = [
+        _chart("Questions to judges per turn", rows, {"judge/questions_per_turn": "questions"}, warmup=warmup),
+        _chart("Judges' answers without a verdict", rows, unread, warmup=warmup),
+    ]
+    for name in sorted({name for row in rows for name in row if name.startswith(AGREEMENT)}):
+        column = name.removeprefix(AGREEMENT)
+        charts.append(_chart(f"Paths whose {column} agrees with success", rows, {name: column}, True, warmup))
+    return charts
 
 
 def _chart(

@@ -22,7 +22,7 @@ class Report:
 
     Attributes:
         name: Name of the run.
-        recipe: Its method and world.
+        recipe: Its credit, objective and world.
         config: Every setting; values that JSON can write.
         manifest: Versions, machine, and checksums; see `bough.store.describe`.
         metrics: The rows of `metrics.jsonl`: "step" ascending over the whole run, "phase" ("warmup" or "rl"), and
