@@ -28,9 +28,14 @@ def same_initials(name: str, known: Iterable[str]) -> list[str]:
 
 
 def close(name: str, known: Iterable[str]) -> list[str]:
-    """The known names of the most similar spelling; names that differ in case only are all returned."""
+    """The known names of the most similar spelling; names that differ in case only are all returned.
+
+    Letters in another order are the most similar: "grpo" for "gpro".
+    """
     names = list(known)
-    near = difflib.get_close_matches(name.lower(), [each.lower() for each in names], n=1)
+    lower = [each.lower() for each in names]
+    mixed = [each for each in lower if sorted(each) == sorted(name.lower())]
+    near = difflib.get_close_matches(name.lower(), mixed or lower, n=1)
     return [each for each in names if each.lower() in near]
 
 

@@ -19,6 +19,7 @@ USAGE, FAILED = 2, 1
             "optimizer.learning_rat: unknown name 'learning_rat'; did you mean 'learning_rate'?",
         ),
         ("credit=Grpo(stdd=none)", "credit.stdd: unknown name 'stdd'; did you mean 'std'? in Grpo"),
+        ("credit=Gpro", "credit: unknown name 'Gpro'; did you mean 'Grpo'?"),
         ("credit=Grbo", "credit: unknown name 'Grbo'; did you mean 'Grpo'?"),
         ("credit=grpo", "credit: unknown name 'grpo'; did you mean 'Grpo'?"),
         ("steps=many", "steps: got 'many'; need a valid integer"),
