@@ -162,8 +162,8 @@ def test_groups_of_four_or_fewer_get_nothing() -> None:
     found = [each.path_advantage.tolist() for each in TurnPosition()(scored(*paths))]
     assert [row[0] for row in found] == pytest.approx([0.4, -0.6, 0.4, -0.6, 0.4])
     assert all(row[1] == 0 for row in found[:4])
-    with pytest.raises(ValueError, match=r"TurnPosition.least: got 1; need at least 2"):
-        TurnPosition(least=1)
+    with pytest.raises(ValueError, match=r"TurnPosition.min_turns: got 1; need at least 2"):
+        TurnPosition(min_turns=1)
 
 
 def test_cm2_favours_the_turn_that_ticks_a_new_item(tmp_path: Path) -> None:

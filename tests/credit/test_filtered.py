@@ -44,9 +44,9 @@ def test_the_shortest_of_a_task_first_and_the_same_words_once() -> None:
         nodes[-1] = replace(nodes[-1], outcome=Outcome.TERMINATED, success=True)
     tree = rewarded(build(*nodes))
     view = path_view([tree])
-    assert Filtered(most=1).keeps(view).tolist() == [False, True, False, False]
-    assert Filtered(most=2).keeps(view).tolist() == [False, True, False, True]
-    assert Filtered(most=9).keeps(view).tolist() == [True, True, False, True]
+    assert Filtered(max_paths=1).keeps(view).tolist() == [False, True, False, False]
+    assert Filtered(max_paths=2).keeps(view).tolist() == [False, True, False, True]
+    assert Filtered(max_paths=9).keeps(view).tolist() == [True, True, False, True]
     assert Filtered().keeps(view).tolist() == [True, True, True, True]
 
 
@@ -59,9 +59,9 @@ def test_only_the_answer_of_a_search_or_what_paid_enough() -> None:
         )
     view = path_view([rewarded(build(*nodes))])
     assert Filtered(answer=True).keeps(view).tolist() == [False, True, False]
-    assert Filtered(least=0.5).keeps(view).tolist() == [True, True, False]
+    assert Filtered(min_return=0.5).keeps(view).tolist() == [True, True, False]
 
 
 def test_bad_settings() -> None:
-    with pytest.raises(ValueError, match=r"Filtered\.most: got 0"):
-        Filtered(most=0)
+    with pytest.raises(ValueError, match=r"Filtered\.max_paths: got 0"):
+        Filtered(max_paths=0)

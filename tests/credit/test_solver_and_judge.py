@@ -54,7 +54,7 @@ def test_a_missing_channel_is_refused() -> None:
 @pytest.mark.parametrize(("gap", "value"), [(2.5, 0.598139), (0.4, 0.239256)])
 def test_the_loss_of_the_card_has_no_reference(gap: float, value: float) -> None:
     paths = [P(turns=[T(logprob=[-1.0])], advantage=gap), P(turns=[T(logprob=[-3.0])], advantage=0.0)]
-    loss = WDpo(most=1.0, reference=False)
+    loss = WDpo(max_weight=1.0, reference=False)
     assert REFERENCE not in loss.needs
     assert float(loss(lay(paths)).value.detach()) == pytest.approx(value, abs=2e-6)
     weight = min(gap, 1.0)
@@ -63,15 +63,15 @@ def test_the_loss_of_the_card_has_no_reference(gap: float, value: float) -> None
 
 def test_no_pair_has_no_loss_and_wrong_weights_are_refused() -> None:
     even = [P(turns=[T(logprob=[-1.0])], advantage=1.0), P(turns=[T(logprob=[-3.0])], advantage=1.0)]
-    assert float(WDpo(most=1.0, reference=False)(lay(even)).value) == 0
-    with pytest.raises(ValueError, match=r"WDpo.most: got 0; need a number above 0, or None"):
-        WDpo(most=0)
+    assert float(WDpo(max_weight=1.0, reference=False)(lay(even)).value) == 0
+    with pytest.raises(ValueError, match=r"WDpo.max_weight: got 0; need a number above 0, or None"):
+        WDpo(max_weight=0)
 
 
 def test_step_orlm_trains_on_these_pairs() -> None:
     run = find_run("step_orlm(judge=judge)", "frozenlake")
     assert isinstance(run.method.credit, SolverAndJudge)
-    assert run.method.objective == WDpo(beta=0.1, most=1.0, reference=False)
+    assert run.method.objective == WDpo(beta=0.1, max_weight=1.0, reference=False)
     flawed, sound = path_of(True, (1, 0, 1)), path_of(True, (1, 1, 1))
     lower, higher = run.method.credit([flawed, sound])
     assert higher.path_advantage[0] > 0 > lower.path_advantage[0], "right answers differ by their steps"

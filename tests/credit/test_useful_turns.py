@@ -43,8 +43,8 @@ def test_equal_turns_of_the_batch_count_as_often_as_allowed() -> None:
     assert found[0][1] + found[2][1] == 1, "y from B, in two paths"
     assert sum(map(sum, found)) == 6
     assert kept(UsefulTurns(), different, other, one) == found[::-1], "whatever the order of the paths"
-    assert kept(UsefulTurns(most=2), one, other, different) == [[1, 1, 1], [1, 1, 1], [1, 1]]
-    assert kept(UsefulTurns(most=None), one, one) == [[1, 1, 1], [1, 1, 1]]
+    assert kept(UsefulTurns(max_equal=2), one, other, different) == [[1, 1, 1], [1, 1, 1], [1, 1]]
+    assert kept(UsefulTurns(max_equal=None), one, one) == [[1, 1, 1], [1, 1, 1]]
 
 
 def test_paths_without_an_advantage_take_no_place_and_values_stay() -> None:

@@ -79,5 +79,5 @@ def test_the_method_and_its_settings() -> None:
     assert not find_run("egpo", "function_calls").world.appraisers
     with pytest.raises(StageError, match=r"AcceptedTasks.column: got 'task' .* need a tree that has been appraised"):
         AcceptedTasks()(Grpo()(reward_trees(trees(), (EnvReward(),))))
-    with pytest.raises(ValueError, match=r"AcceptedTasks.least: got 0; need a number above 0"):
-        AcceptedTasks(least=0)
+    with pytest.raises(ValueError, match=r"AcceptedTasks.min_value: got 0; need a number above 0"):
+        AcceptedTasks(min_value=0)

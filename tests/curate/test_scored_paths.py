@@ -25,11 +25,11 @@ def appraised(*rows: tuple[float, ...], task: str = "task") -> Tree:
 @pytest.mark.parametrize(
     ("rule", "kept"),
     [
-        (ScoredPaths(least=0.6), [1, 2]),
-        (ScoredPaths(least=0.6, most=1), [2]),
-        (ScoredPaths(least=0.6, by="mean"), [0, 1, 2]),
-        (ScoredPaths(least=0.6, by="product"), [1, 2]),
-        (ScoredPaths(least=0.85, by="last"), [2]),
+        (ScoredPaths(min_score=0.6), [1, 2]),
+        (ScoredPaths(min_score=0.6, max_paths=1), [2]),
+        (ScoredPaths(min_score=0.6, by="mean"), [0, 1, 2]),
+        (ScoredPaths(min_score=0.6, by="product"), [1, 2]),
+        (ScoredPaths(min_score=0.85, by="last"), [2]),
     ],
 )
 def test_paths_of_high_scores_stay(rule: ScoredPaths, kept: list[int]) -> None:
@@ -41,7 +41,7 @@ def test_paths_of_high_scores_stay(rule: ScoredPaths, kept: list[int]) -> None:
 
 def test_a_group_without_a_path_is_dropped_and_imitation_learns_the_rest() -> None:
     trees = Filtered()([rewarded(appraised(*ROWS)), rewarded(appraised((0.1, 0.1), task="bad"))])
-    found, dropped = apply_filters(trees, [ScoredPaths(least=0.6)])
+    found, dropped = apply_filters(trees, [ScoredPaths(min_score=0.6)])
     assert dropped == {"low_score": 1}
     assert [each.tree.task.id for each in found] == ["task"]
     assert pack(found) is not None
@@ -55,13 +55,13 @@ def test_a_tree_without_the_column_is_refused() -> None:
 def test_paths_that_an_earlier_filter_removed_take_no_place() -> None:
     (credited,) = Grpo()([rewarded(appraised(*ROWS))])
     leaf = path_view([credited.rewarded]).leaf
-    (found,) = ScoredPaths(least=0.6, most=1)([exclude_leaves(credited, leaf[2:])]).trees
+    (found,) = ScoredPaths(min_score=0.6, max_paths=1)([exclude_leaves(credited, leaf[2:])]).trees
     assert found.excluded_leaves.tolist() == [int(leaf[0]), int(leaf[2])]
-    assert not ScoredPaths(least=0.6)([exclude_leaves(credited, leaf[1:])]).trees
+    assert not ScoredPaths(min_score=0.6)([exclude_leaves(credited, leaf[1:])]).trees
 
 
 def test_settings() -> None:
     with pytest.raises(ValueError, match=r"ScoredPaths.by: got 'median'; need 'mean', 'min', 'last' or 'product'"):
         ScoredPaths(by="median")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match=r"ScoredPaths.least: got nan; need a number"):
-        ScoredPaths(least=float("nan"))
+    with pytest.raises(ValueError, match=r"ScoredPaths.min_score: got nan; need a number"):
+        ScoredPaths(min_score=float("nan"))

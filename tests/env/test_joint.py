@@ -73,7 +73,7 @@ def test_what_ends_the_episode_leaves_the_rest() -> None:
     ],
 )
 def test_what_has_no_order_does_nothing(action: str, wrong: str) -> None:
-    env = ParallelCalls(env=Tools(), most=3)
+    env = ParallelCalls(env=Tools(), max_calls=3)
     start = env.start(TASK)
     step = env.step(start, action)
     assert wrong in step.state.observation

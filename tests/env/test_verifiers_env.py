@@ -65,7 +65,7 @@ def test_splits_share_no_task_and_do_not_depend_on_the_place() -> None:
 
 
 def test_an_endless_taskset_is_read_up_to_most() -> None:
-    env = Verifiers(taskset=f"{SETS}:Endless", most=50)
+    env = Verifiers(taskset=f"{SETS}:Endless", max_tasks=50)
     assert len(env._loaded().tasks) == 50
     assert env.tasks("train", 20, 0)
 

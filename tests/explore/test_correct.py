@@ -63,11 +63,11 @@ def test_the_good_part_is_kept_and_a_teacher_goes_on(wrong: int) -> None:
 
 
 def test_so_many_are_put_right_and_each_place_once() -> None:
-    tree = grown(Correct(n=6, most=3), writes("abbbb"))
+    tree = grown(Correct(n=6, max_corrected=3), writes("abbbb"))
     assert len(counted(tree)) == 6 + 3
-    first = grown(Correct(n=6, most=3), writes("bbbbb"))
+    first = grown(Correct(n=6, max_corrected=3), writes("bbbbb"))
     assert len(counted(first)) == 6 + 1, "all went wrong at the prompt"
-    assert len(counted(grown(Correct(n=6, most=0), writes("bbbbb")))) == 6
+    assert len(counted(grown(Correct(n=6, max_corrected=0), writes("bbbbb")))) == 6
     assert len(counted(grown(Correct(n=6), writes("aaaaa")))) == 6, "nothing failed"
 
 
@@ -147,7 +147,7 @@ def test_faults_are_tried_again() -> None:
     assert not np.isnan(Grpo()([paid(nothing)])[0].advantage).any()
 
 
-@pytest.mark.parametrize("fields", [{"n": 0}, {"most": -1}, {"retries": -1}])
+@pytest.mark.parametrize("fields", [{"n": 0}, {"max_corrected": -1}, {"retries": -1}])
 def test_ranges(fields: dict[str, int]) -> None:
     with pytest.raises(ValueError, match=r"Correct: got .*; need n >= 1"):
         Correct(**fields)

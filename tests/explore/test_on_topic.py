@@ -31,7 +31,7 @@ def grown(explorer: FullTree) -> Tree:
 
 
 def test_only_actions_on_the_topic_are_executed() -> None:
-    tree = grown(FullTree(width=12, depth=1, keep=8, least=2.0, quality=OnTopic()))
+    tree = grown(FullTree(width=12, depth=1, keep=8, min_quality=2.0, quality=OnTopic()))
     assert texts(tree, executed=True) == {"a"}
     assert {"b"} <= texts(tree, executed=False)
     free = grown(FullTree(width=12, depth=1, quality=OnTopic()))
@@ -41,7 +41,7 @@ def test_only_actions_on_the_topic_are_executed() -> None:
 def test_the_best_are_executed_where_none_is_good_enough() -> None:
     tree = search(
         talk(lambda read, luck: "b" if read else str(luck), judge),
-        FullTree(width=3, depth=1, keep=2, least=2.0, quality=OnTopic()),
+        FullTree(width=3, depth=1, keep=2, min_quality=2.0, quality=OnTopic()),
         limits=Limits(turns=1),
     )
     assert texts(tree, executed=True) == {"b"}

@@ -160,7 +160,7 @@ def test_revisions_are_those_of_the_run(full: RunDirectory, window: RunDirectory
     ):
         export(window.path, what="revisions")
     with pytest.raises(ConfigError, match=r"demonstrations\.revise"):
-        export(full.path, ["demonstrations.revise=Revise(least=much)"], what="revisions")
+        export(full.path, ["demonstrations.revise=Revise(min_return=much)"], what="revisions")
 
 
 def test_sides_that_are_too_much_alike_are_left_out(full: RunDirectory) -> None:

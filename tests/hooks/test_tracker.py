@@ -47,7 +47,7 @@ def test_how_much_is_kept(moved: float, kept: float) -> None:
 
 
 def test_half_is_forgotten_at_half_nats_where_the_bounds_allow_it() -> None:
-    assert Tracker(least=0.1, most=1.0).kept(0.06) == pytest.approx(0.5)
+    assert Tracker(min_decay=0.1, max_decay=1.0).kept(0.06) == pytest.approx(0.5)
 
 
 def test_the_example_of_the_docstring() -> None:
@@ -129,7 +129,9 @@ def test_returns_that_are_no_share_of_success(paid: float) -> None:
         told(tracker(), paths(0.0, paid))
 
 
-@pytest.mark.parametrize("wrong", [{"half_nats": 0.0}, {"least": 0.0}, {"least": 1.0}, {"most": 0.5}, {"explore": 0.0}])
+@pytest.mark.parametrize(
+    "wrong", [{"half_nats": 0.0}, {"min_decay": 0.0}, {"min_decay": 1.0}, {"max_decay": 0.5}, {"explore": 0.0}]
+)
 def test_bounds(wrong: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=r"Tracker.*: got .*; need"):
         Tracker(**wrong)

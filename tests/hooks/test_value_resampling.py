@@ -68,9 +68,11 @@ def test_copies_together_weigh_the_root_of_their_number() -> None:
     single = mass(Grpo()(given)[0])
     assert sum(map(mass, DampedCopies()(found))) == pytest.approx(2 * single)
     assert sum(map(mass, DampedCopies(power=0.0)(found))) == pytest.approx(4 * single), "without damping they dominate"
-    assert max(np.abs(each.path_advantage).max() for each in DampedCopies(most=0.3)(found)) == pytest.approx(0.3)
+    assert max(np.abs(each.path_advantage).max() for each in DampedCopies(max_advantage=0.3)(found)) == pytest.approx(
+        0.3
+    )
     once = state().transform(batch(a=[1, 0, 0, 0], b=[1, 1, 0, 0]), 0)
-    for one, other in zip(DampedCopies(most=0.3)(once), Grpo()(once), strict=True):
+    for one, other in zip(DampedCopies(max_advantage=0.3)(once), Grpo()(once), strict=True):
         assert np.array_equal(one.path_advantage, other.path_advantage), "a group that is there once is left alone"
 
 

@@ -101,7 +101,7 @@ def small(run: Run) -> Run:
         explorer=_small(method.explorer),
         appraisers=tuple(map(_readable, world.appraisers)),
         limits=replace(world.limits, turns=4, tree_turns=20 if searches else world.limits.tree_turns),
-        credit=replace(method.credit, least=2) if isinstance(method.credit, TurnPosition) else method.credit,
+        credit=replace(method.credit, min_turns=2) if isinstance(method.credit, TurnPosition) else method.credit,
         rewards=(*world.rewards, Coin()),
         hooks=tuple(_small_hook(each) for each in method.hooks),
         optimizer=replace(

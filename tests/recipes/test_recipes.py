@@ -206,7 +206,7 @@ MEASURED: dict[str, tuple[Callable[[], Run], Mapping[str, object]]] = {
             "context": Full(),
             "explorer": _mcts(64, revisit=False, c=0.25),
             "limits": Limits(turns=8),
-            "credit": Filtered(most=2),
+            "credit": Filtered(max_paths=2),
             "objective": Imitation(),
             "reference": "start",
             "warmup": Warmup(demonstrations=450, epochs=10, learning_rate=1e-3, batch_tokens=1024),
@@ -218,7 +218,7 @@ MEASURED: dict[str, tuple[Callable[[], Run], Mapping[str, object]]] = {
         {
             **ROUNDS,
             "explorer": puct(width=4, simulations=40, revisit=False),
-            "credit": Filtered(most=2, value_targets=Searched(head="value")),
+            "credit": Filtered(max_paths=2, value_targets=Searched(head="value")),
         },
     ),
     "rstar_sokoban": (
@@ -227,7 +227,7 @@ MEASURED: dict[str, tuple[Callable[[], Run], Mapping[str, object]]] = {
             **ROUNDS,
             "explorer": replace(_mcts(48, revisit=False, failure_value=-1.0), evaluate=CriticValue(of="action")),
             "critic": ValueHead(detach=True),
-            "credit": Filtered(most=2, value_targets=Searched(head="value", target="action")),
+            "credit": Filtered(max_paths=2, value_targets=Searched(head="value", target="action")),
             "objective": Sum(terms=(Imitation(), process_preference())),
             "steps": 4,
         },
@@ -237,7 +237,7 @@ MEASURED: dict[str, tuple[Callable[[], Run], Mapping[str, object]]] = {
         {
             **ROUNDS,
             "explorer": _mcts(50, revisit=False),
-            "credit": Filtered(most=2, value_targets=RestMcts(head="value")),
+            "credit": Filtered(max_paths=2, value_targets=RestMcts(head="value")),
         },
     ),
     "grpo_ledger": (

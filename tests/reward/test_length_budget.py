@@ -59,7 +59,7 @@ def test_paths_that_do_not_count_do_not_change_the_budget() -> None:
     assert not found[1].channels["length_budget"].any()
 
 
-@pytest.mark.parametrize(("field", "value"), [("weight", -1), ("factor", 1), ("least", 0)])
+@pytest.mark.parametrize(("field", "value"), [("weight", -1), ("factor", 1), ("min_reward", 0)])
 def test_the_settings_are_checked(field: str, value: float) -> None:
     with pytest.raises(ValueError, match=f"LengthBudget.{field}: got {value}; need"):
         LengthBudget(**{field: value})

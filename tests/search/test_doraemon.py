@@ -65,5 +65,5 @@ def test_the_second_action_at_a_node_is_different_and_reads_what_the_first_led_t
 def test_settings_are_checked() -> None:
     with pytest.raises(ValueError, match=r"DrawOpen\.sharpness: got -1"):
         DrawOpen(sharpness=-1)
-    with pytest.raises(ValueError, match=r"UntilEnds\.most: got 0"):
-        UntilEnds(most=0)
+    with pytest.raises(ValueError, match=r"UntilEnds\.max_ends: got 0"):
+        UntilEnds(max_ends=0)

@@ -269,11 +269,11 @@ def test_commit_settles_on_the_whole_way_to_the_best_place() -> None:
     ("rule", "left"),
     [
         (PruneBelow(threshold=0.4), {"a", "aa"}),
-        (LimitRepeats(most=1), {"a", "b", "ab", "ba"}),
-        (LimitRepeats(most=1, of="state"), {"a", "b", "ab", "ba", "bb"}),
-        (DedupeSimilar(most=0.9), {"a", "b", "aa", "ab", "ba", "bb"}),
+        (LimitRepeats(max_count=1), {"a", "b", "ab", "ba"}),
+        (LimitRepeats(max_count=1, of="state"), {"a", "b", "ab", "ba", "bb"}),
+        (DedupeSimilar(max_similarity=0.9), {"a", "b", "aa", "ab", "ba", "bb"}),
         # One letter and the end of the action: half of two actions is always the same.
-        (DedupeSimilar(most=0.4), {"a", "aa"}),
+        (DedupeSimilar(max_similarity=0.4), {"a", "aa"}),
     ],
 )
 def test_what_is_given_up(rule: Any, left: set[str]) -> None:

@@ -201,7 +201,7 @@ def test_a_judge_leads_a_beam_to_the_goal_and_one_that_says_nothing_is_counted()
 
 
 def test_a_teacher_completes_failures_and_one_that_says_nothing_does_not() -> None:
-    explorer = Correct(n=2, most=2, blame=FirstInvalid(), teacher="teacher")
+    explorer = Correct(n=2, max_corrected=2, blame=FirstInvalid(), teacher="teacher")
     trees, lost = grow(Server(), explorer), grow(Server("teacher"), explorer)
     taught = [
         node for tree in trees for node in np.flatnonzero(tree.source == Source.TEACHER) if text_in(tree.info[node])

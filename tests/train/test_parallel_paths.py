@@ -111,15 +111,15 @@ def test_a_turn_comes_after_the_turns_whose_results_it_uses() -> None:
 
 
 def test_limits_and_tools_that_are_alone() -> None:
-    (two,) = ParallelPaths(most=1)([town()], READER)
+    (two,) = ParallelPaths(max_calls=1)([town()], READER)
     assert spoken(two.tree) == ["list park", "weather park", "street ann", "street bob", "near elm oak"]
     (alone,) = ParallelPaths(alone=("weather",))([town()], READER)
     assert spoken(alone.tree)[:2] == ["list park", "weather park"]
     assert not ParallelPaths()([town()], replace(READER, room=10))
     with pytest.raises(ValueError, match=r"parser=Plain: got the action '1: list park'"):
         ParallelPaths()([town()], replace(READER, parser=Plain()))
-    with pytest.raises(ValueError, match=r"ParallelPaths: got most=0"):
-        ParallelPaths(most=0)
+    with pytest.raises(ValueError, match=r"ParallelPaths: got max_calls=0"):
+        ParallelPaths(max_calls=0)
 
 
 def test_calls_of_tools_are_joined_and_do_the_same_in_the_pantry() -> None:
@@ -149,7 +149,7 @@ def test_calls_of_tools_are_joined_and_do_the_same_in_the_pantry() -> None:
 
 def test_an_action_of_several_calls_stays_whole_and_the_answer_comes_last() -> None:
     assert action_text(Action(text="done")) == "done"
-    (made,) = ParallelPaths(least=99)([town()], READER)
+    (made,) = ParallelPaths(min_characters=99)([town()], READER)
     assert spoken(made.tree)[-1] == "near elm oak", "without any dependency"
     assert len(spoken(made.tree)) == 2
 

@@ -101,7 +101,7 @@ def test_who_is_to_blame() -> None:
     assert told(revise(grown({"bcd": 0.0, "g": 1.0}))[0]) == "b|no g", "no path from there succeeds"
     flat = dict.fromkeys(("", "b", "bc", "bcd", "g"), 0.3)
     assert told(revise(grown({"bcd": 0.0, "g": 1.0}, flat))[0]) == "bcd|no g", "no value falls: it led to the end"
-    hard = revise(grown(paths), blame=Process(label="hard"), below=0.5, least=0.9)
+    hard = revise(grown(paths), blame=Process(label="hard"), below=0.5, min_return=0.9)
     assert [told(tree) for tree in hard] == ["bcd|no g", "bce|no g", "bch|no g"]
     steep = {"b": 0.5, "bc": 0.4, "bcd": -0.6, "g": 1.0}
     assert told(revise(grown({"bcd": 0.0, "g": 1.0}, steep), below=-0.5)[0]) == "bcd|no g"
@@ -119,16 +119,16 @@ def test_thresholds_are_numbers() -> None:
     assert sorted(told(made) for made in revise(tree)) == ["b|no g a", "ha|no g a"]
     assert [told(made) for made in revise(tree, gap=0.3)] == ["b|no g a"]
     assert revise(tree, gap=0.4) == [], "more than the gap"
-    assert revise(tree, least=0.6) == [], "more than the least"
-    assert [told(made) for made in revise(tree, least=0.3, gap=0.15)].count("b|no g a") == 1
-    for wrong in ({"gap": -0.1}, {"least": np.nan}, {"thought": " "}):
+    assert revise(tree, min_return=0.6) == [], "more than the least"
+    assert [told(made) for made in revise(tree, min_return=0.3, gap=0.15)].count("b|no g a") == 1
+    for wrong in ({"gap": -0.1}, {"min_return": np.nan}, {"thought": " "}):
         with pytest.raises(ValueError, match=r"Revise.*: got "):
             Revise(**wrong)
 
 
 def test_the_nearest_good_path_is_taken_then_the_best_then_the_shortest() -> None:
     near = grown({"sab": 0.0, "g": 1.0, "sac": 0.8, "sad": 0.9})
-    assert "sab|no d" in [told(tree) for tree in revise(near, least=0.5, gap=0.0)]
+    assert "sab|no d" in [told(tree) for tree in revise(near, min_return=0.5, gap=0.0)]
     short = grown({"b": 0.0, "gg": 1.0, "h": 1.0})
     assert [told(tree) for tree in revise(short)] == ["b|no h"]
 

@@ -61,7 +61,7 @@ def test_failed_actions_come_before_those_of_the_path() -> None:
 
 
 def test_long_traces_lose_their_first_lines_and_long_observations_their_ends() -> None:
-    (made,) = SearchTraces(most=2, characters=1)([searched()], READER)
+    (made,) = SearchTraces(max_lines=2, characters=1)([searched()], READER)
     assert spoken(made.tree)[0] == " back\n a: solved\n<action>a</action>"
     assert not SearchTraces()([searched()], replace(READER, room=20)), "too long for the model"
 
@@ -72,8 +72,8 @@ def test_a_tree_without_success_gives_nothing_and_a_parser_must_find_the_action(
     assert not SearchTraces()([replace(lost, tree=tree)], READER)
     with pytest.raises(ValueError, match=r"parser=Plain: got the action 'b: b'"):
         SearchTraces()([searched()], replace(READER, parser=Plain()))
-    with pytest.raises(ValueError, match=r"SearchTraces: got characters=60, most=0"):
-        SearchTraces(most=0)
+    with pytest.raises(ValueError, match=r"SearchTraces: got characters=60, max_lines=0"):
+        SearchTraces(max_lines=0)
 
 
 def test_hinted_answers_are_imitated_without_the_hint() -> None:

@@ -59,7 +59,7 @@ class Checklist:
         column: Name of the column.
         field: The field of `Task.data` with the items.
         evidence: Whether an item needs a quote of the action.
-        most: Maximum number of items that a model writes.
+        max_items: Maximum number of items that a model writes.
         write: The question for items, with the placeholders {instructions} and {observation}.
         prompt: The question about a turn, with {instructions}, {turns}, {observation}, {action} and {items}.
         system: The system prompt.
@@ -74,7 +74,7 @@ class Checklist:
     column: str = "checklist"
     field: str = "checklist"
     evidence: bool = True
-    most: int = 8
+    max_items: int = 8
     write: str = WRITE
     prompt: str = CHECK
     system: str = "You judge the work of an agent."
@@ -89,8 +89,8 @@ class Checklist:
         check_votes(self)
         check_placeholders("Checklist.write", self.write)
         check_placeholders("Checklist.prompt", self.prompt, "action", "answer", required=("items",))
-        if self.most < 1:
-            raise ValueError(f"Checklist.most: got {self.most}; need at least 1")
+        if self.max_items < 1:
+            raise ValueError(f"Checklist.max_items: got {self.max_items}; need at least 1")
         check_finite(self)
 
     @property
@@ -116,7 +116,7 @@ class Checklist:
         items = self._of_task(trees[0].task.id, trees[0].task.data.get(self.field))
         reply = None if items is not None else await self._written(*first, ask)
         if reply is not None:
-            found = Lines(most=self.most)(reply.text) if reply.verdict is Verdict.OK else None
+            found = Lines(max_items=self.max_items)(reply.text) if reply.verdict is Verdict.OK else None
             items = [(item, 1 / len(found)) for item in found] if found else None
         columns = [
             await self._tree(tree, nodes, items, ask) if items is not None else _without_items(nodes, reply)

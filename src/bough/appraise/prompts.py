@@ -114,15 +114,15 @@ class Lines:
     """Parses a list with one item a line, such as a plan, and drops numbers and dashes before the items.
 
     Attributes:
-        most: Maximum number of items; None for all.
+        max_items: Maximum number of items; None for all.
     """
 
-    most: int | None = None
+    max_items: int | None = None
 
     def __call__(self, text: str) -> tuple[str, ...] | None:
         """The items; None for an empty list."""
         items = (re.sub(r"^\s*(\d+[.):]|[-*])\s*", "", line).strip() for line in text.splitlines())
-        return tuple(item for item in items if item)[: self.most] or None
+        return tuple(item for item in items if item)[: self.max_items] or None
 
 
 def check_placeholders(

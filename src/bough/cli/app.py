@@ -151,7 +151,7 @@ def export_trees(
 
     bough export runs/a pairs.jsonl objective='Dpo(pairs=Pairs(unit=turn))' credit='Searched()'
 
-    bough export runs/a good.jsonl --what examples --messages credit='Filtered(most=2)'
+    bough export runs/a good.jsonl --what examples --messages credit='Filtered(max_paths=2)'
 
     bough export runs/a values.jsonl --what values credit='RestMcts(head=value)' --trees found/trees
 

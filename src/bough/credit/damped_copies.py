@@ -19,7 +19,7 @@ class DampedCopies:
 
     With A the advantage of `credit`, and m > 1 copies of a group, of which `ValueResampling` gives the number:
 
-        A / sqrt(m), and with `most` kept in [-most, most]
+        A / sqrt(m), and with `max_advantage` bounded by it
 
     so the copies together weigh sqrt(m) times as much as one of them. Groups with one copy keep their advantage. m 4
     and A 1.6, -.4: .8, -.2 in each copy.
@@ -29,20 +29,20 @@ class DampedCopies:
     Attributes:
         credit: The rule.
         power: m is raised to it: 0 for no damping, 1 for copies that weigh as much as one.
-        most: Largest absolute advantage of a copied group, > 0; None for no bound.
+        max_advantage: Largest absolute advantage of a copied group, > 0; None for no bound.
     """
 
     needs: ClassVar[frozenset[Need]] = frozenset({estimate(COPIES)})
 
     credit: Credit = field(default_factory=Grpo)
     power: float = 0.5
-    most: float | None = None
+    max_advantage: float | None = None
 
     def __post_init__(self) -> None:
         if not 0 <= self.power <= 1:
             raise ValueError(f"DampedCopies.power: got {self.power}; need a number from 0 to 1")
-        if self.most is not None and not self.most > 0:
-            raise ValueError(f"DampedCopies.most: got {self.most}; need a number above 0, or None")
+        if self.max_advantage is not None and not self.max_advantage > 0:
+            raise ValueError(f"DampedCopies.max_advantage: got {self.max_advantage}; need a number above 0, or None")
         check_finite(self)
 
     @property
@@ -58,6 +58,6 @@ class DampedCopies:
         view = path_view([credited.rewarded])
         copies = np.maximum(1.0, np.nan_to_num(view.of_tokens(COPIES), nan=1.0))[view.path_tokens.token]
         damped = credited.path_advantage / copies**self.power
-        if self.most is not None:
-            damped = np.clip(damped, -self.most, self.most)
+        if self.max_advantage is not None:
+            damped = np.clip(damped, -self.max_advantage, self.max_advantage)
         return replace(credited, path_advantage=np.where(copies > 1, damped, credited.path_advantage))

@@ -28,22 +28,22 @@ class Filtered:
 
     Attributes:
         answer: Whether only the path that is the search's result is kept, if it succeeded.
-        most: Maximum number of paths of a task, the shortest first, ties in order; paths with the same tokens count
-            as one. None for all.
-        least: Minimum return of a kept path; None to keep the paths with the environment's `success`.
+        max_paths: Maximum number of paths of a task, the shortest first, ties in order; paths with the same tokens
+            count as one. None for all.
+        min_return: Minimum return of a kept path; None to keep the paths with the environment's `success`.
         value_targets: The rule for the targets of value heads; None for none.
     """
 
     answer: bool = False
-    most: int | None = None
-    least: float | None = None
+    max_paths: int | None = None
+    min_return: float | None = None
     value_targets: Credit | None = None
 
     compares: ClassVar[Literal["nothing"]] = "nothing"
 
     def __post_init__(self) -> None:
-        if self.most is not None and self.most < 1:
-            raise ValueError(f"Filtered.most: got {self.most}; need at least 1, or None")
+        if self.max_paths is not None and self.max_paths < 1:
+            raise ValueError(f"Filtered.max_paths: got {self.max_paths}; need at least 1, or None")
         check_finite(self)
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
@@ -65,10 +65,10 @@ class Filtered:
 
     def keeps(self, view: PathView) -> Bools:
         """[P] bool: the paths of a batch that are kept."""
-        kept = succeeded(view) if self.least is None else view.returns >= self.least
+        kept = succeeded(view) if self.min_return is None else view.returns >= self.min_return
         if self.answer:
             kept &= join(view.rewarded, "answer")[view.leaf]
-        if self.most is None:
+        if self.max_paths is None:
             return kept
         actions = _actions(view)
         found: dict[int, set[bytes]] = {}
@@ -77,7 +77,7 @@ class Filtered:
             if not kept[path]:
                 continue
             of_task = found.setdefault(int(view.task[path]), set())
-            kept[path] = actions[path] not in of_task and len(of_task) < self.most
+            kept[path] = actions[path] not in of_task and len(of_task) < self.max_paths
             if kept[path]:
                 of_task.add(actions[path])
         return kept

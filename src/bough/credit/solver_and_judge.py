@@ -19,8 +19,8 @@ class SolverAndJudge:
 
     c is 1 for a success of the environment, the solver's verdict, else 0; q the share of the path's steps that the
     judge finds right. Between two paths with different c the gap is at least 1, else it is the difference of q. So with
-    `WDpo(most=1)` the right path wins with weight 1, of two right or two wrong ones the one with more right steps wins
-    with the difference of q as its weight, and equal ones make no pair:
+    `WDpo(max_weight=1)` the right path wins with weight 1, of two right or two wrong ones the one with more right steps
+    wins with the difference of q as its weight, and equal ones make no pair:
 
         (c, q)     (1, .5) and (0, .9)   w 1      (1, 1) and (1, .6)   w .4      (0, .2) and (0, .2)   none
 

@@ -14,7 +14,7 @@ from bough.tree import Credited, Rewarded, path_view, spread_turns
 class TurnPosition:
     """CM2 (arXiv 2602.12268): the turn's reward minus the mean at its position; needs rewards per turn.
 
-    Over the turns number k of the task's paths, and 0 where these are fewer than `least`:
+    Over the turns number k of the task's paths, and 0 where these are fewer than `min_turns`:
 
         A = r - mean of r at k
 
@@ -25,19 +25,19 @@ class TurnPosition:
     group advantage over paths, not this one.
 
     Attributes:
-        least: Minimum number of turns of a group, >= 2.
+        min_turns: Minimum number of turns of a group, >= 2.
     """
 
-    least: int = 5
+    min_turns: int = 5
 
     def __post_init__(self) -> None:
-        if self.least < 2:
-            raise ValueError(f"TurnPosition.least: got {self.least}; need at least 2")
+        if self.min_turns < 2:
+            raise ValueError(f"TurnPosition.min_turns: got {self.min_turns}; need at least 2")
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credits every tree, in order."""
         view = path_view(rewarded)
         peers = group_by(view.task[view.path], view.turn)
         advantage = normalize(view.reward, peers, std="none")
-        few = np.bincount(peers, minlength=1)[peers] < self.least
+        few = np.bincount(peers, minlength=1)[peers] < self.min_turns
         return spread_turns(view, np.where(few, 0.0, advantage))

@@ -20,7 +20,7 @@ class UsefulTurns:
 
         detours     the turns between two visits of one state, so also a turn that does not change the state
         easy        all turns of a path with fewer than `min_turns` turns that are not on detours
-        repeated    a turn with the state and the tokens of `most` others of the batch that stay
+        repeated    a turn with the state and the tokens of `max_equal` others of the batch that stay
 
     A path through the states A B C B D has a detour of two turns, from B to C and back: the turns from A and from the
     second B stay. A turn that paths share stays if it is useful on one of them. Value targets stay.
@@ -31,19 +31,20 @@ class UsefulTurns:
     Attributes:
         credit: The rule for the advantages.
         min_turns: Minimum number of turns of a path.
-        most: Number of equal turns that stay; None for all.
+        max_equal: Number of equal turns that stay; None for all.
     """
 
     compares: ClassVar[Literal["batch"]] = "batch"
 
     credit: Credit = field(default_factory=Filtered)
     min_turns: int = 2
-    most: int | None = 1
+    max_equal: int | None = 1
 
     def __post_init__(self) -> None:
-        if self.min_turns < 1 or (self.most is not None and self.most < 1):
+        if self.min_turns < 1 or (self.max_equal is not None and self.max_equal < 1):
             raise ValueError(
-                f"UsefulTurns: got min_turns={self.min_turns}, most={self.most}; need at least 1, and None or 1"
+                f"UsefulTurns: got min_turns={self.min_turns}, max_equal={self.max_equal}; need at least 1, and None "
+                "or 1"
             )
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
@@ -75,10 +76,10 @@ class UsefulTurns:
                 place = back + 1
             if (~found[turns]).sum() < self.min_turns:
                 found[turns] = True
-        return found if self.most is None else found | self._repeated(view, learned & ~found, self.most)
+        return found if self.max_equal is None else found | self._repeated(view, learned & ~found, self.max_equal)
 
     def _repeated(self, view: PathView, learned: Bools, most: int) -> Bools:
-        """[S] bool: the turns of which `most` equal ones come before. Paths that share a turn count it once."""
+        """[S] bool: the turns of which `max_equal` equal ones come before. Paths that share a turn count it once."""
         tokens = np.concatenate([np.zeros(0, dtype=np.int64), *(each.tree.token for each in view.rewarded)])
         bounds = np.searchsorted(view.path_tokens.step, np.arange(len(view.path) + 1))
         seen: dict[tuple[int, bytes], list[int]] = {}

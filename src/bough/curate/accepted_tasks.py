@@ -10,21 +10,21 @@ from bough.tree.needs import Need, appraised
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcceptedTasks:
-    """Keeps the groups of tasks whose value in a column of `TaskJudge` is at least `least` (FunRL, arXiv 2508.05118).
+    """Keeps the groups of tasks whose value in a column of `TaskJudge` is high enough (FunRL, arXiv 2508.05118).
 
     Others are dropped under "refused_task", and tasks without a readable verdict under "unjudged_task".
 
     Attributes:
         column: The column, with a value at the root.
-        least: Lowest value of a kept task, in (0, 1].
+        min_value: Lowest value of a kept task, in (0, 1].
     """
 
     column: str = "task"
-    least: float = 0.5
+    min_value: float = 0.5
 
     def __post_init__(self) -> None:
-        if not 0 < self.least <= 1:
-            raise ValueError(f"AcceptedTasks.least: got {self.least}; need a number above 0, at most 1")
+        if not 0 < self.min_value <= 1:
+            raise ValueError(f"AcceptedTasks.min_value: got {self.min_value}; need a number above 0, at most 1")
 
     @property
     def needs(self) -> frozenset[Need]:
@@ -43,7 +43,7 @@ class AcceptedTasks:
             column = appraisal_of(group[0].tree, self.column, "AcceptedTasks.column")
             if column.verdict[0] != Verdict.OK:
                 dropped["unjudged_task"] += 1
-            elif column.value[0] < self.least:
+            elif column.value[0] < self.min_value:
                 dropped["refused_task"] += 1
             else:
                 kept.extend(group)

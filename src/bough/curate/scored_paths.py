@@ -27,10 +27,11 @@ class ScoredPaths:
     """Keeps the paths whose turns an appraiser scores highly, such as a learned reward for imitation.
 
     The score of a path is the mean, the minimum, the last or the product of its turns' values in a column, such as the
-    one of `StepScores`. Paths below `least` are removed from the batch, and of the others of a task all but the best
-    `most`. With turns of .9 .5, .8 .8 and .9 .9, by="min" and least=.6 the last two stay, with most=1 the last.
-    Advantages are computed before, so baselines include all paths. Groups without remaining paths are dropped under
-    "low_score". ProRAG (arXiv 2601.21912) refines its policy by imitation of paths that its reward model scores highly.
+    one of `StepScores`. Paths below `min_score` are removed from the batch, and of the others of a task all but the
+    best `max_paths`. With turns of .9 .5, .8 .8 and .9 .9, by="min" and min_score=.6 the last two stay, with
+    max_paths=1 the last. Advantages are computed before, so baselines include all paths. Groups without remaining paths
+    are dropped under "low_score". ProRAG (arXiv 2601.21912) refines its policy by imitation of paths that its reward
+    model scores highly.
 
     Try: `bough train grpo --on search appraisers='[StepScores(folder="prm")]' filters='[ScoredPaths()]'
     credit=Filtered objective=Imitation`
@@ -38,21 +39,21 @@ class ScoredPaths:
     Attributes:
         column: The appraiser's column, with a value for each turn.
         by: How the values of turns make the score of their path.
-        least: Lowest score of a kept path.
-        most: Most paths of a task; None for all.
+        min_score: Lowest score of a kept path.
+        max_paths: Most paths of a task; None for all.
     """
 
     column: str = "reward_model"
     by: PathScore = "min"
-    least: float = 0.5
-    most: int | None = None
+    min_score: float = 0.5
+    max_paths: int | None = None
 
     def __post_init__(self) -> None:
         check_choices(self)
-        if math.isnan(self.least):
-            raise ValueError(f"ScoredPaths.least: got {self.least}; need a number")
-        if self.most is not None and self.most < 1:
-            raise ValueError(f"ScoredPaths.most: got {self.most}; need at least 1, or None")
+        if math.isnan(self.min_score):
+            raise ValueError(f"ScoredPaths.min_score: got {self.min_score}; need a number")
+        if self.max_paths is not None and self.max_paths < 1:
+            raise ValueError(f"ScoredPaths.max_paths: got {self.max_paths}; need at least 1, or None")
         check_finite(self)
 
     @property
@@ -71,10 +72,10 @@ class ScoredPaths:
         for group in groups(credited):
             scores = [self._of_kept(each) for each in group]
             flat = np.concatenate(scores)
-            good = flat >= self.least
+            good = flat >= self.min_score
             rank = np.empty(len(flat), dtype=np.int64)
             rank[np.argsort(np.where(good, -flat, np.inf), kind="stable")] = np.arange(len(flat))
-            good &= rank < (len(flat) if self.most is None else self.most)
+            good &= rank < (len(flat) if self.max_paths is None else self.max_paths)
             parts = np.split(good, np.cumsum([len(each) for each in scores])[:-1])
             dropped += not good.any()
             for each, stays in zip(group, parts, strict=True):

@@ -186,7 +186,7 @@ class Deviating(Protocol):
 def deviations_of(env: Env) -> Mapping[str, str]:
     """The checks that an environment, or one that it wraps, fails by its design, each with the reason."""
     inner: object = getattr(env, "env", None)
-    wrapped = deviations_of(inner) if isinstance(inner, Env) else {}
+    wrapped: Mapping[str, str] = deviations_of(inner) if isinstance(inner, Env) else {}
     return {**wrapped, **(env.deviations if isinstance(env, Deviating) else {})}
 
 

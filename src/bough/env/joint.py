@@ -42,17 +42,17 @@ class ParallelCalls:
 
     Attributes:
         env: The inner environment.
-        most: Maximum number of calls in an action.
+        max_calls: Maximum number of calls in an action.
         at_once: Whether the calls of a level run in parallel.
     """
 
     env: Env
-    most: int = 8
+    max_calls: int = 8
     at_once: bool = False
 
     def __post_init__(self) -> None:
-        if self.most < 1:
-            raise ValueError(f"ParallelCalls.most: got {self.most}; need at least 1")
+        if self.max_calls < 1:
+            raise ValueError(f"ParallelCalls.max_calls: got {self.max_calls}; need at least 1")
         if self.at_once and self.env.branching is not Branching.COPY:
             raise ValueError(
                 f"ParallelCalls.at_once: got {type(self.env).__name__} of branching {self.env.branching}; need "
@@ -68,7 +68,7 @@ class ParallelCalls:
     def instructions(self) -> str:
         """The inner environment's instructions, and the format of several calls."""
         return (
-            f"{self.env.instructions}\nYou may do up to {self.most} things at a time, a line each, with numbers: "
+            f"{self.env.instructions}\nYou may do up to {self.max_calls} things at a time, a line each, with numbers: "
             '"1: this", "2: that". What needs the result of another says so: "3 after 1, 2: compare $1 with $2".'
         ).strip()
 
@@ -110,8 +110,11 @@ class ParallelCalls:
                 return f'Got the line "{line.strip()}"; need a number and a colon before each call.'
             named = {int(number) for number in re.findall(r"\d+", parts[2] or "")}
             calls[int(parts[1])] = (parts[3], frozenset(named))
-        if len(calls) < len(lines) or len(lines) > self.most:
-            return f"Got {len(lines)} calls with {len(calls)} numbers; need a number for each, and at most {self.most}."
+        if len(calls) < len(lines) or len(lines) > self.max_calls:
+            return (
+                f"Got {len(lines)} calls with {len(calls)} numbers; need a number for each, and at most "
+                f"{self.max_calls}."
+            )
         if missing := {number for _, named in calls.values() for number in named} - set(calls):
             return f"Got calls after {sorted(missing)}; need numbers of other calls."
         for number, (text, named) in calls.items():

@@ -34,7 +34,7 @@ class Verifiers:
         program: Id of an environment program of the package, such as "textarena"; "" for the taskset's own.
         instructions: The system prompt of all tasks.
         max_steps: Maximum number of actions.
-        most: Maximum number of tasks that are read of the taskset.
+        max_tasks: Maximum number of tasks that are read of the taskset.
         success_at: Least reward of a success.
         deadline_s: Maximum seconds between an action and the next turn.
 
@@ -47,15 +47,15 @@ class Verifiers:
     program: str = ""
     instructions: str = "Do the task."
     max_steps: int = 32
-    most: int = 10_000
+    max_tasks: int = 10_000
     success_at: float = 1.0
     deadline_s: float = 60.0
 
     def __post_init__(self) -> None:
         check_settings(self)
-        if self.max_steps < 1 or self.most < 1 or self.deadline_s <= 0:
+        if self.max_steps < 1 or self.max_tasks < 1 or self.deadline_s <= 0:
             raise ValueError(
-                f"Verifiers: got max_steps={self.max_steps}, most={self.most}, deadline_s={self.deadline_s}; "
+                f"Verifiers: got max_steps={self.max_steps}, max_tasks={self.max_tasks}, deadline_s={self.deadline_s}; "
                 "need at least 1, 1, more than 0"
             )
         try:
@@ -125,7 +125,7 @@ class Verifiers:
         )
 
     def _loaded(self) -> Loaded:
-        return load_taskset(self.taskset, self.config, self.most, self.program)
+        return load_taskset(self.taskset, self.config, self.max_tasks, self.program)
 
 
 def verifiers_env(
@@ -135,7 +135,7 @@ def verifiers_env(
     program: str = "",
     instructions: str = "Do the task.",
     max_steps: int = 32,
-    most: int = 10_000,
+    max_tasks: int = 10_000,
     success_at: float = 1.0,
     deadline_s: float = 60.0,
     keep: int = 64,
@@ -149,7 +149,7 @@ def verifiers_env(
         program: Id of an environment program of the package; "" for the taskset's own.
         instructions: The system prompt of all tasks.
         max_steps: Maximum number of actions.
-        most: Maximum number of tasks that are read of the taskset.
+        max_tasks: Maximum number of tasks that are read of the taskset.
         success_at: Least reward of a success.
         deadline_s: Maximum seconds between an action and the next turn.
         keep: Maximum number of live episodes.
@@ -179,7 +179,7 @@ def verifiers_env(
         program=program,
         instructions=instructions,
         max_steps=max_steps,
-        most=most,
+        max_tasks=max_tasks,
         success_at=success_at,
         deadline_s=deadline_s,
     )

@@ -64,9 +64,9 @@ class FirstInvalid:
 class Correct:
     """Experimental: SCOPE (arXiv 2602.24110): a teacher corrects failures from the first wrong step.
 
-    `n` chains are sampled. Up to `most` of the failed ones are corrected, in order. The part before the first wrong
-    step is kept, and the teacher continues from there to the end, as a branch. The teacher is the environment's oracle,
-    or the model of a role:
+    `n` chains are sampled. Up to `max_corrected` of the failed ones are corrected, in order. The part before the first
+    wrong step is kept, and the teacher continues from there to the end, as a branch. The teacher is the environment's
+    oracle, or the model of a role:
 
         a b c X d    failed, X is the first wrong step    ->    a b c t t
 
@@ -80,22 +80,23 @@ class Correct:
 
     Attributes:
         n: Number of chains.
-        most: Maximum number of corrected failures.
+        max_corrected: Maximum number of corrected failures.
         blame: Finds the first wrong step.
         teacher: The role whose model continues; "" for the oracle.
         retries: How often a chain that fails by a fault is retried.
     """
 
     n: int = 8
-    most: int = 2
+    max_corrected: int = 2
     blame: Blame = FirstOracleMistake()
     teacher: str = ""
     retries: int = 2
 
     def __post_init__(self) -> None:
-        if self.n < 1 or self.most < 0 or self.retries < 0:
+        if self.n < 1 or self.max_corrected < 0 or self.retries < 0:
             raise ValueError(
-                f"Correct: got n={self.n}, most={self.most}, retries={self.retries}; need n >= 1 and the others >= 0"
+                f"Correct: got n={self.n}, max_corrected={self.max_corrected}, retries={self.retries}; need n >= 1 "
+                "and the others >= 0"
             )
 
     @property
@@ -118,7 +119,7 @@ class Correct:
         """The cursors from which the teacher continues, each once."""
         found: dict[int, Cursor] = {}
         for each in lost:
-            if len(found) >= self.most:
+            if len(found) >= self.max_corrected:
                 break
             try:
                 step = await self.blame(rollout, each)

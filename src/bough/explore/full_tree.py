@@ -31,11 +31,11 @@ class FullTree:
 
     With `keep`, only the best actions of a level are executed, as in DialTree-RPO (arXiv 2510.02286): dialogues branch
     at every turn, and malformed or surplus actions are pruned. In ties, the first branch of every state comes before
-    the second of any. With `least`, actions of a lower quality are dropped, too, unless a level has no other. With
-    `merge`, an action that was sampled before in the same state is not executed again, as TreePS-RAG (arXiv 2601.06922)
-    keeps its siblings diverse; its rule is not known. Actions that are not executed stay in the tree as samples, but
-    are not on any path: they count in no group, no mean and no loss. So with `merge` a group compares different
-    actions, whatever their probabilities.
+    the second of any. With `min_quality`, actions of a lower quality are dropped, too, unless a level has no other.
+    With `merge`, an action that was sampled before in the same state is not executed again, as TreePS-RAG (arXiv
+    2601.06922) keeps its siblings diverse; its rule is not known. Actions that are not executed stay in the tree as
+    samples, but are not on any path: they count in no group, no mean and no loss. So with `merge` a group compares
+    different actions, whatever their probabilities.
 
     With `heat`, deeper levels are sampled at higher temperatures, and with `trunk` the levels are a window that begins
     after some turns (Dynamic-TreeRPO, arXiv 2509.23352, a paper on images, where a level is a step of denoising and the
@@ -54,8 +54,8 @@ class FullTree:
         width: Branches of a state, N in the paper.
         depth: Number of levels with forks, D.
         keep: Maximum number of executed actions per level; None for all.
-        least: Lowest quality of an executed action; None for any.
-        quality: Scores the actions for `keep` and `least`; not called without them.
+        min_quality: Lowest quality of an executed action; None for any.
+        quality: Scores the actions for `keep` and `min_quality`; not called without them.
         merge: Whether equal actions of a state are executed once.
         heat: Growth of the temperature with the level, >= 0.
         trunk: Maximum number of turns before the first fork.
@@ -67,7 +67,7 @@ class FullTree:
     width: int = 8
     depth: int = 3
     keep: int | None = None
-    least: float | None = None
+    min_quality: float | None = None
     quality: Quality = FormatScore()
     merge: bool = False
     heat: float = 0.0
@@ -146,12 +146,12 @@ class FullTree:
             sampled = [each for each in group if each is not None]
             first = {each.draft.parsed.text: each for each in reversed(sampled)}
             ranked += enumerate(each for each in sampled if not self.merge or first[each.draft.parsed.text] is each)
-        if self.least is None and (self.keep is None or len(ranked) <= self.keep):
+        if self.min_quality is None and (self.keep is None or len(ranked) <= self.keep):
             return [each for _, each in ranked]
         found = await together(rollout, [rate(rollout, self.quality, each.draft) for _, each in ranked])
         scores = [-float("inf") if each is None else each for each in found]
         best = sorted(range(len(ranked)), key=lambda index: (-scores[index], ranked[index][0], index))
-        good = [index for index in best if self.least is not None and scores[index] >= self.least]
+        good = [index for index in best if self.min_quality is not None and scores[index] >= self.min_quality]
         best = good or best
         return [ranked[index][1] for index in sorted(best[: self.keep])]
 

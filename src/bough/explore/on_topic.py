@@ -20,7 +20,7 @@ class OnTopic:
     """DialTree-RPO's filter of branches (arXiv 2510.02286): 0 for a malformed action, 1 off the topic, 2 on it.
 
     A model judges the topic of well-formed actions, with one question for each; an answer that cannot be read counts as
-    on the topic. With `FullTree(least=2)` only actions of 2 are executed.
+    on the topic. With `FullTree(min_quality=2)` only actions of 2 are executed.
 
     Attributes:
         prompt: The question. It may use the placeholders {instructions}, {turns}, {observation} and {action}.

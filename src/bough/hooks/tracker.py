@@ -22,11 +22,11 @@ class Tracker:
     A task has alpha successes and beta failures, both fractional, and the rate alpha / (alpha + beta). When its k paths
     have returns r, the old counts decay with the policy's divergence since its last rollout of the task:
 
-        rho = 2 ** (-D / half_nats), no lower than `least` and no higher than `most`
+        rho = 2 ** (-D / half_nats), no lower than `min_decay` and no higher than `max_decay`
         alpha <- rho * alpha + sum r        beta <- rho * beta + sum (1 - r)
 
-    With `least` = 7/8 the counts hold at most 1 / (1 - 7/8) = 8 paths, which is also the weight of the first visit: n
-    paths with s successes initialise a task with
+    With `min_decay` = 7/8 the counts hold at most 1 / (1 - 7/8) = 8 paths, which is also the weight of the first visit:
+    n paths with s successes initialise a task with
 
         alpha = 8 (s + 1/2) / (n + 1)        beta = 8 (n - s + 1/2) / (n + 1)
 
@@ -41,8 +41,8 @@ class Tracker:
 
     Attributes:
         half_nats: Divergence that halves the counts, > 0.
-        least: Minimum decay factor between visits, in (0, 1).
-        most: Maximum decay factor, from `least` to 1.
+        min_decay: Minimum decay factor between visits, in (0, 1).
+        max_decay: Maximum decay factor, from `min_decay` to 1.
         choose: Whether tasks are drawn in proportion to sqrt(rate * (1 - rate)) + `explore`, rather than in turn. The
             authors' code chooses from a few batches that come in turn; this from all tasks.
         explore: Added weight, so that tasks that always or never succeed are still drawn, > 0.
@@ -51,8 +51,8 @@ class Tracker:
     gives: ClassVar[frozenset[Need]] = frozenset({estimate(RATE)})
 
     half_nats: float = 0.06
-    least: float = 0.875
-    most: float = 0.96
+    min_decay: float = 0.875
+    max_decay: float = 0.96
     choose: bool = False
     explore: float = 0.05
 
@@ -60,19 +60,20 @@ class Tracker:
         for name in ("half_nats", "explore"):
             if not getattr(self, name) > 0:
                 raise ValueError(f"Tracker.{name}: got {getattr(self, name)}; need a number above 0")
-        if not 0 < self.least < 1 or not self.least <= self.most <= 1:
+        if not 0 < self.min_decay < 1 or not self.min_decay <= self.max_decay <= 1:
             raise ValueError(
-                f"Tracker: got least={self.least}, most={self.most}; need 0 < least < 1 and least <= most <= 1"
+                f"Tracker: got min_decay={self.min_decay}, max_decay={self.max_decay}; need 0 < min_decay < 1 and "
+                "min_decay <= max_decay <= 1"
             )
         check_finite(self)
 
     def kept(self, moved_nats: float) -> float:
         """Rho: the decay factor of a task's counts after this divergence of the policy."""
-        return float(np.clip(2.0 ** (-moved_nats / self.half_nats), self.least, self.most))
+        return float(np.clip(2.0 ** (-moved_nats / self.half_nats), self.min_decay, self.max_decay))
 
     def prior(self, returns: Floats) -> tuple[float, float]:
         """Alpha and beta of a task after its first paths, any number of them."""
-        weight = 1.0 / (1.0 - self.least) / (len(returns) + 1)
+        weight = 1.0 / (1.0 - self.min_decay) / (len(returns) + 1)
         return weight * (float(returns.sum()) + 0.5), weight * (float((1.0 - returns).sum()) + 0.5)
 
     def build(self, *, vocab_tokens: int, device: str, seed: int) -> "TrackerState":

@@ -28,7 +28,7 @@ def agent_r(
     return run.replace(
         context=Full(),
         explorer=search,
-        credit=Filtered(most=2),
+        credit=Filtered(max_paths=2),
         objective=Imitation(),
         reference="start",
         demonstrations=Demonstrations(revise=Revise(thought=thought)),

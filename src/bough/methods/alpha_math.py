@@ -22,7 +22,7 @@ def alpha_math(world: World, *, simulations: int = 40, rounds: int = 3, batch_ta
     return world.run(
         explorer=puct(width=4, simulations=simulations, revisit=False),
         critic=ValueHead(),
-        credit=Filtered(most=2, value_targets=Searched(head="value")),
+        credit=Filtered(max_paths=2, value_targets=Searched(head="value")),
         objective=Sum(terms=(Imitation(), ValueClip(clip=None))),
         regularizers=(),
         optimizer=optimizer,

@@ -36,10 +36,10 @@ def ats(
         explorer=search() if hinted else mcts(width=4, simulations=simulations),
         parser=world.parser if formed else Tagged(),
         sampling=replace(world.sampling, max_tokens=max(world.sampling.max_tokens, tokens)),
-        credit=Filtered(most=1),
+        credit=Filtered(max_paths=1),
         objective=SftMix(mu=1.0),
         demonstrations=Demonstrations(
-            from_trees=hinted, revise=None if hinted else SearchTraces(characters=24, most=8)
+            from_trees=hinted, revise=None if hinted else SearchTraces(characters=24, max_lines=8)
         ),
         regularizers=(),
         filters=(),

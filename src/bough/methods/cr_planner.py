@@ -28,5 +28,5 @@ def cr_planner(
     search = mcts(width=1, simulations=simulations, revisit=False)
     return alpha_math(world, rounds=rounds, batch_tasks=batch_tasks).replace(
         explorer=replace(search, expand=SampleKinds(kinds=tuple(kinds), width=width)),
-        credit=Filtered(most=2, value_targets=KindValues()),
+        credit=Filtered(max_paths=2, value_targets=KindValues()),
     )

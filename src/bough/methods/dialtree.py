@@ -36,7 +36,7 @@ def dialtree(world: World, *, width: int = 3, depth: int = 4, keep: int = 8, top
         topic: The role of the model that judges the topic, such as "judge" or "policy"; "" for none.
     """
     quality: Quality = OnTopic(role=topic) if topic else FormatScore()
-    grown = FullTree(width=width, depth=depth, keep=keep, least=2.0, quality=quality)
+    grown = FullTree(width=width, depth=depth, keep=keep, min_quality=2.0, quality=quality)
     if isinstance(world.parser, CallParser):
         return world.run(explorer=grown)
     return world.run(

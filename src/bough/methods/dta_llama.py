@@ -24,7 +24,7 @@ def dta_llama(world: World, *, width: int = 2, rounds: int = 3, batch_tasks: int
     calls = isinstance(world.parser, CallParser)
     run = world.run(
         explorer=dfsdt(width=width),
-        credit=Filtered(most=1),
+        credit=Filtered(max_paths=1),
         objective=SftMix(mu=1.0),
         demonstrations=Demonstrations(revise=ParallelPaths()),
         regularizers=(),

@@ -27,7 +27,7 @@ def eag_search(world: World, *, expert: str = "", simulations: int = 40, rounds:
     search = mcts(width=4, simulations=simulations, revisit=False)
     return world.run(
         explorer=replace(search, evaluate=Judge(role=expert) if expert else OracleValue()),
-        credit=Filtered(most=2),
+        credit=Filtered(max_paths=2),
         objective=Imitation(),
         regularizers=(),
         optimizer=replace(world.optimizer, epochs=4, warmup_steps=0),

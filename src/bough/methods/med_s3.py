@@ -32,5 +32,5 @@ def med_s3(
     search = mcts(width=3, rollouts=rollouts, simulations=simulations, revisit=False)
     return alpha_math(world, rounds=rounds, batch_tasks=batch_tasks).replace(
         explorer=replace(search, select=Descend(by=Uct(c=2.0), revisit=False), backup=MeanBackup(own=False)),
-        credit=Filtered(most=2, value_targets=Process(drop=drop, head="value", target="action")),
+        credit=Filtered(max_paths=2, value_targets=Process(drop=drop, head="value", target="action")),
     )

@@ -27,5 +27,5 @@ def q_star(
     run = alpha_math(world, rounds=rounds, batch_tasks=batch_tasks)
     return run.replace(
         explorer=replace(q_star_search(width=width, discount=discount, rounds=expansions), stop_value=None),
-        credit=Filtered(most=2, value_targets=QLearning(discount=discount)),
+        credit=Filtered(max_paths=2, value_targets=QLearning(discount=discount)),
     )

@@ -16,5 +16,5 @@ def rest_mcts(world: World, *, simulations: int = 50, rounds: int = 3, batch_tas
     """
     return alpha_math(world, rounds=rounds, batch_tasks=batch_tasks).replace(
         explorer=mcts(width=4, simulations=simulations, revisit=False),
-        credit=Filtered(most=2, value_targets=RestMcts(head="value")),
+        credit=Filtered(max_paths=2, value_targets=RestMcts(head="value")),
     )

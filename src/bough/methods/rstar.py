@@ -28,6 +28,6 @@ def rstar(world: World, *, simulations: int = 48, rounds: int = 4, batch_tasks: 
             failure_value=-1.0,
         ),
         critic=ValueHead(detach=True),
-        credit=Filtered(most=2, value_targets=Searched(head="value", target="action")),
+        credit=Filtered(max_paths=2, value_targets=Searched(head="value", target="action")),
         objective=Sum(terms=(Imitation(), process_preference())),
     )

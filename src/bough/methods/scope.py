@@ -11,7 +11,7 @@ def scope(
     world: World,
     *,
     n: int = 8,
-    most: int = 2,
+    max_corrected: int = 2,
     invalid: bool = False,
     teacher: str = "",
     judge: str = "",
@@ -39,7 +39,7 @@ def scope(
     Args:
         world: With tasks that some paths fail.
         n: Paths of a task.
-        most: Maximum number of corrected failures of a task.
+        max_corrected: Maximum number of corrected failures of a task.
         invalid: Whether an invalid action is wrong, for the oracle.
         teacher: The role of the teacher; "" for the oracle.
         judge: The role of the judge; "" for none.
@@ -53,7 +53,7 @@ def scope(
         blame = FirstPoorAction(quality=LlmJudge(role=judge))
     loss: Objective = OffPolicyClip(objective=add(PpoClip(), world.regularizers), mu=mu, denominator="old", shape=0.0)
     run = world.run(
-        explorer=Correct(n=n, most=most, blame=blame, teacher=teacher),
+        explorer=Correct(n=n, max_corrected=max_corrected, blame=blame, teacher=teacher),
         objective=loss,
         regularizers=(),
         demonstrations=Demonstrations(from_trees=True),
@@ -62,7 +62,7 @@ def scope(
         return run
     blame = FirstPoorAction(quality=CriticQuality(), below=0.5)
     return run.replace(
-        explorer=Correct(n=n, most=most, blame=blame, teacher=teacher),
+        explorer=Correct(n=n, max_corrected=max_corrected, blame=blame, teacher=teacher),
         critic=ValueHead(detach=True),
         credit=WithTargets(),
         objective=Sum(terms=(loss, ValueClip(clip=None))),

@@ -41,7 +41,7 @@ def step_orlm(world: World, *, judge: str = "judge", n: int = 1, beta: float = 0
         models={judge: JudgeWeights() if evolves else StartingWeights()} if own else {},
         rewards=(*world.rewards, Judged(column="steps")),
         credit=SolverAndJudge(),
-        objective=WDpo(beta=beta, most=1.0, reference=False),
+        objective=WDpo(beta=beta, max_weight=1.0, reference=False),
         regularizers=(),
         filters=(NonZeroAdvantage(),),
         optimizer=replace(world.optimizer, learning_rate=world.optimizer.learning_rate / 4),

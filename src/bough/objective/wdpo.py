@@ -20,8 +20,8 @@ class WDpo:
 
     Gaps of 2 and 1 weigh 2/3 and 1/3. Weights that sum to 1 leave the size of the loss to `beta`.
 
-    StepORLM's loss is `WDpo(most=1, reference=False)`, with the advantages of `SolverAndJudge`: the weight w of a pair
-    is g, at most 1, and the margin is log p(winner) - log p(loser) without a reference:
+    StepORLM's loss is `WDpo(max_weight=1, reference=False)`, with the advantages of `SolverAndJudge`: the weight w of a
+    pair is g, at most 1, and the margin is log p(winner) - log p(loser) without a reference:
 
         loss = mean over pairs of - w * log sigmoid(beta * margin)
 
@@ -31,21 +31,21 @@ class WDpo:
 
     Attributes:
         beta: Strength of the pull to the reference, > 0.
-        most: Maximum weight of a pair, > 0; None for weights that sum to 1.
+        max_weight: Maximum weight of a pair, > 0; None for weights that sum to 1.
         reference: Whether the margin is relative to the reference policy.
         pairs: Selects the preference pairs.
     """
 
     beta: float = 0.1
-    most: float | None = None
+    max_weight: float | None = None
     reference: bool = True
     pairs: Pairs = Pairs(choice="all")
 
     def __post_init__(self) -> None:
         if not 0 < self.beta < math.inf:
             raise ValueError(f"WDpo.beta: got {self.beta}; need a number above 0")
-        if self.most is not None and not 0 < self.most < math.inf:
-            raise ValueError(f"WDpo.most: got {self.most}; need a number above 0, or None")
+        if self.max_weight is not None and not 0 < self.max_weight < math.inf:
+            raise ValueError(f"WDpo.max_weight: got {self.max_weight}; need a number above 0, or None")
 
     @property
     def needs(self) -> frozenset[Need]:
@@ -60,8 +60,8 @@ class WDpo:
         else:
             margin = self.beta * (pairs.winner.sums(columns.logprob) - pairs.loser.sums(columns.logprob))
         each = -torch.nn.functional.logsigmoid(margin)
-        if self.most is not None:
-            return pairs.loss(pairs.mean(pairs.gap.clamp(max=self.most) * each), margin)
+        if self.max_weight is not None:
+            return pairs.loss(pairs.mean(pairs.gap.clamp(max=self.max_weight) * each), margin)
         # Every gap is above 0, so the sum is 0 only without pairs.
         total = pairs.gap.sum() if len(pairs.gap) else pairs.gap.new_ones(())
         return pairs.loss((pairs.gap * each).sum() / total, margin)

@@ -36,13 +36,13 @@ class LengthBudget:
         weight: Factor, >= 0.
         factor: Of the length in the reward of a success, <= 0.
         base: The reward of a success as long as the budget.
-        least: The smallest reward of a success, and the smallest cost of a failure, > 0.
+        min_reward: The smallest reward of a success, and the smallest cost of a failure, > 0.
     """
 
     weight: float = 1.0
     factor: float = -0.5
     base: float = 0.5
-    least: float = 0.1
+    min_reward: float = 0.1
 
     def __post_init__(self) -> None:
         if not self.weight >= 0:
@@ -51,14 +51,14 @@ class LengthBudget:
             raise ValueError(
                 f"LengthBudget.factor: got {self.factor}; need 0 or less, so that short successes earn more"
             )
-        if not self.least > 0:
-            raise ValueError(f"LengthBudget.least: got {self.least}; need a number above 0")
+        if not self.min_reward > 0:
+            raise ValueError(f"LengthBudget.min_reward: got {self.min_reward}; need a number above 0")
         check_finite(self)
 
     @property
     def pays(self) -> Mapping[str, PayRange]:
         """From a failure without tokens to a success without any."""
-        low, high = -max(1.0, self.least), max(self.base - self.factor, self.least)
+        low, high = -max(1.0, self.min_reward), max(self.base - self.factor, self.min_reward)
         return {"length_budget": PayRange.of(low, high, weight=self.weight, per="path")}
 
     def __call__(self, group: Sequence[Tree]) -> list[Mapping[str, Floats]]:
@@ -81,6 +81,6 @@ class LengthBudget:
         of_right = float(length[right].mean()) if right.any() else 0.0
         budget = share * of_right + (1 - share) * float(length.max())
         over = (length - budget) / budget
-        good = np.maximum(self.factor * over + self.base, self.least)
-        bad = np.minimum(0.9 * over - 0.1, -self.least)
+        good = np.maximum(self.factor * over + self.base, self.min_reward)
+        bad = np.minimum(0.9 * over - 0.1, -self.min_reward)
         return np.asarray(np.where(right, good, bad), dtype=np.float64)

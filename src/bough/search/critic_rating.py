@@ -20,7 +20,7 @@ class CriticRating:
     Attributes:
         discount: With a discount g the rating is minus the turns to go that a value v implies, -log(v) / log(g), for
             `AStarCost`: .81 is 2 turns with .9. None for the value itself.
-        least: Values below count as this, with a discount.
+        min_value: Values below count as this, with a discount.
     """
 
     needs: ClassVar[frozenset[Need]] = frozenset(
@@ -28,12 +28,13 @@ class CriticRating:
     )
 
     discount: float | None = None
-    least: float = 1e-3
+    min_value: float = 1e-3
 
     def __post_init__(self) -> None:
-        if (self.discount is not None and not 0 < self.discount < 1) or not 0 < self.least < 1:
+        if (self.discount is not None and not 0 < self.discount < 1) or not 0 < self.min_value < 1:
             raise ValueError(
-                f"CriticRating: got discount={self.discount}, least={self.least}; need numbers between 0 and 1, or no "
+                f"CriticRating: got discount={self.discount}, min_value={self.min_value}; need numbers between 0 and "
+                "1, or no "
                 "discount"
             )
 
@@ -47,4 +48,4 @@ class CriticRating:
         values = await tree.rollout.value_each([child.draft for child in children if child.draft is not None])
         if self.discount is None:
             return values
-        return [-turns_to_go(value, self.discount, self.least) for value in values]
+        return [-turns_to_go(value, self.discount, self.min_value) for value in values]

@@ -16,22 +16,23 @@ class CriticTurns:
     """Minus the turns to go that a discounted critic implies, log(value) / log(discount); needs a critic.
 
     For `AStarCost`. A critic trained with that discount returns discount^d for a certain success d turns away, and less
-    for an uncertain one. A value of .9^3 means 3 turns, with discount .9; values below `least` count as `least`.
+    for an uncertain one. A value of .9^3 means 3 turns, with discount .9; values below `min_value` count as
+    `min_value`.
 
     Attributes:
         discount: Discount of a turn in the critic's value targets, in (0, 1).
-        least: Lower bound of the value, in (0, 1).
+        min_value: Lower bound of the value, in (0, 1).
     """
 
     needs: ClassVar[frozenset[Need]] = CRITIC_NEEDS
 
     discount: float = 0.9
-    least: float = 1e-3
+    min_value: float = 1e-3
 
     def __post_init__(self) -> None:
-        if not 0 < self.discount < 1 or not 0 < self.least < 1:
+        if not 0 < self.discount < 1 or not 0 < self.min_value < 1:
             raise ValueError(
-                f"CriticTurns: got discount={self.discount}, least={self.least}; need numbers between 0 and 1"
+                f"CriticTurns: got discount={self.discount}, min_value={self.min_value}; need numbers between 0 and 1"
             )
 
     async def __call__(self, tree: SearchTree, node: SearchNode) -> float:
@@ -41,7 +42,7 @@ class CriticTurns:
             BudgetExceeded: when it does not fit the budget of calls.
         """
         value = await tree.rollout.value(node.at) if isinstance(node.at, Cursor) else tree.failure_value
-        return -turns_to_go(value, self.discount, self.least)
+        return -turns_to_go(value, self.discount, self.min_value)
 
 
 def turns_to_go(value: float, discount: float, least: float) -> float:

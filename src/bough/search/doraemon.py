@@ -23,7 +23,7 @@ def doraemon(answers: int = 3, decay: float = 0.5, sharpness: float = 1.0, width
     request to the model.
     """
     return Search(
-        select=UntilEnds(most=answers, then=FinishPathFirst(then=DrawOpen(sharpness=sharpness))),
+        select=UntilEnds(max_ends=answers, then=FinishPathFirst(then=DrawOpen(sharpness=sharpness))),
         expand=Sample(width=1, hint=Siblings(carry_out=True)),
         evaluate=ConstantValue(value=None),
         backup=SumBackup(decay=decay),

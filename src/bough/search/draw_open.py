@@ -48,21 +48,21 @@ class DrawOpen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UntilEnds:
-    """Ends the search when `most` paths have ended.
+    """Ends the search when `max_ends` paths have ended.
 
     Attributes:
-        most: Number of ended paths.
+        max_ends: Number of ended paths.
         then: Selects the nodes before that.
     """
 
-    most: int = 3
+    max_ends: int = 3
     then: Select = FinishPathFirst()
 
     def __post_init__(self) -> None:
-        if self.most < 1:
-            raise ValueError(f"UntilEnds.most: got {self.most}; need at least 1")
+        if self.max_ends < 1:
+            raise ValueError(f"UntilEnds.max_ends: got {self.max_ends}; need at least 1")
 
     def __call__(self, tree: SearchTree) -> Sequence[SearchNode]:
         """The nodes."""
         # The selection of an end counts its value, so it comes before the limit.
-        return [] if sum(node.visits > 0 for node in tree.ends()) >= self.most else self.then(tree)
+        return [] if sum(node.visits > 0 for node in tree.ends()) >= self.max_ends else self.then(tree)

@@ -85,7 +85,7 @@ class Ideas:
             attempt,
             system="",
             text=text,
-            read=Lines(most=count),
+            read=Lines(max_items=count),
             sampling=self.sampling,
             role=self.role,
         )

@@ -101,22 +101,22 @@ class LimitRepeats:
     """Prunes paths on which one action or one state occurs too often.
 
     Attributes:
-        most: Maximum number of occurrences, at least 1.
+        max_count: Maximum number of occurrences, at least 1.
         of: What is counted; states need state keys.
     """
 
-    most: int = 2
+    max_count: int = 2
     of: Literal["action", "state"] = "action"
 
     def __post_init__(self) -> None:
-        if self.most < 1:
-            raise ValueError(f"LimitRepeats.most: got {self.most}; need at least 1")
+        if self.max_count < 1:
+            raise ValueError(f"LimitRepeats.max_count: got {self.max_count}; need at least 1")
 
     def __call__(self, tree: SearchTree, fresh: Sequence[SearchNode]) -> None:
         """Give up the others."""
         for node in fresh:
             named = [each.action if self.of == "action" else _key(each) for each in node.path()]
-            if not node.ended and named[-1] and named.count(named[-1]) > self.most:
+            if not node.ended and named[-1] and named.count(named[-1]) > self.max_count:
                 tree.prune(node)
 
 
@@ -127,14 +127,16 @@ class DedupeSimilar:
     Similarity is the longest common subsequence of the actions' tokens (ROUGE-L's F1): 1 for equal actions.
 
     Attributes:
-        most: Maximum similarity, in [0, 1).
+        max_similarity: Maximum similarity, in [0, 1).
     """
 
-    most: float = 0.8
+    max_similarity: float = 0.8
 
     def __post_init__(self) -> None:
-        if not 0 <= self.most < 1:
-            raise ValueError(f"DedupeSimilar.most: got {self.most}; need 0 or more, and less than 1")
+        if not 0 <= self.max_similarity < 1:
+            raise ValueError(
+                f"DedupeSimilar.max_similarity: got {self.max_similarity}; need 0 or more, and less than 1"
+            )
 
     def __call__(self, tree: SearchTree, fresh: Sequence[SearchNode]) -> None:
         """Give up the others."""
@@ -143,7 +145,9 @@ class DedupeSimilar:
                 continue
             before = (each for each in node.parent.children if each.number < node.number and not each.pruned)
             tokens = node.draft.tokens
-            if any(rouge_l(tokens, each.draft.tokens) > self.most for each in before if each.draft is not None):
+            if any(
+                rouge_l(tokens, each.draft.tokens) > self.max_similarity for each in before if each.draft is not None
+            ):
                 tree.prune(node)
 
 

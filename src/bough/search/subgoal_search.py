@@ -61,7 +61,7 @@ class SubgoalSearch:
     Attributes:
         search: The search of one subgoal; its `evaluate` gives a state that reaches the subgoal at least `stop_value`,
             as `SubgoalValue` does.
-        most: Maximum number of subgoals of a plan.
+        max_subgoals: Maximum number of subgoals of a plan.
         revisions: Maximum number of revisions of a plan after failed searches.
         reflect: Whether the planner also revises the rest of the plan after each subgoal that is reached.
         attempts: Number of plans from the start.
@@ -74,7 +74,7 @@ class SubgoalSearch:
     """
 
     search: Search = field(default_factory=_subgoal_search)
-    most: int = 6
+    max_subgoals: int = 6
     revisions: int = 2
     reflect: bool = False
     attempts: int = 1
@@ -85,9 +85,10 @@ class SubgoalSearch:
     role: str = POLICY
 
     def __post_init__(self) -> None:
-        if self.most < 1 or self.revisions < 0 or self.attempts < 1:
+        if self.max_subgoals < 1 or self.revisions < 0 or self.attempts < 1:
             raise ValueError(
-                f"SubgoalSearch: got most={self.most}, revisions={self.revisions}, attempts={self.attempts}; need at "
+                f"SubgoalSearch: got max_subgoals={self.max_subgoals}, revisions={self.revisions}, "
+                f"attempts={self.attempts}; need at "
                 "least 1, 0 and 1"
             )
         if self.search.stop_value is None or not self.search.anywhere:
@@ -117,7 +118,7 @@ class SubgoalSearch:
             for attempt in range(self.attempts):
                 if attempt:
                     tree.restart(start)
-                plan = await self._plans(tree, self.plan, {"count": str(self.most)})
+                plan = await self._plans(tree, self.plan, {"count": str(self.max_subgoals)})
                 if await self._pursue(tree, plan) or tree.spent:
                     break
         finally:
@@ -183,7 +184,7 @@ class SubgoalSearch:
         lists = {
             name: "\n".join(f"- {each}" for each in some if each) for name, some in (("done", done), ("plan", left))
         }
-        return await self._plans(tree, self.revise, {**lists, "failed": failed, "count": str(self.most)})
+        return await self._plans(tree, self.revise, {**lists, "failed": failed, "count": str(self.max_subgoals)})
 
     async def _plans(self, tree: SearchTree, prompt: str, fields: dict[str, str]) -> tuple[str, ...]:
         """The subgoals that the planner lists; none without an answer."""
@@ -197,7 +198,7 @@ class SubgoalSearch:
                 number,
                 system=SYSTEM,
                 text=prompt.format_map(story(tree, tree.root) | fields),
-                read=Lines(most=self.most),
+                read=Lines(max_items=self.max_subgoals),
                 sampling=self.planning,
                 role=self.role,
             )

@@ -132,7 +132,7 @@ class TreePlanner:
             number,
             system=SYSTEM,
             text=text,
-            read=Lines(most=tree.rollout.limits.turns),
+            read=Lines(max_items=tree.rollout.limits.turns),
             sampling=self.planning,
             role=self.role,
         )

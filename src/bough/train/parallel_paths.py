@@ -54,26 +54,29 @@ class ParallelPaths:
     executed again.
 
     Attributes:
-        most: Maximum number of calls in an action.
-        least: Minimum length of a word that makes a dependency, in characters.
+        max_calls: Maximum number of calls in an action.
+        min_characters: Minimum length of a word that makes a dependency, in characters.
         alone: Names of tools, or first words of text actions, that are never in parallel with others, such as tools
             that change what others return: all later turns depend on them, and they on all earlier ones.
     """
 
     needs: ClassVar[frozenset[Need]] = frozenset({REVISED_PATHS})
 
-    most: int = 8
-    least: int = 2
+    max_calls: int = 8
+    min_characters: int = 2
     alone: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.most < 1 or self.least < 1:
-            raise ValueError(f"ParallelPaths: got most={self.most}, least={self.least}; need at least 1 of both")
+        if self.max_calls < 1 or self.min_characters < 1:
+            raise ValueError(
+                f"ParallelPaths: got max_calls={self.max_calls}, min_characters={self.min_characters}; need at least "
+                "1 of both"
+            )
 
     @property
     def texts(self) -> tuple[str, ...]:
         """The numbers of calls."""
-        return ("\n".join(f"{number}: " for number in range(1, self.most + 1)),)
+        return ("\n".join(f"{number}: " for number in range(1, self.max_calls + 1)),)
 
     def __call__(self, rewarded: Sequence[Rewarded], reader: Reader) -> list[RevisedPath]:
         """Make a demonstration of each tree with a success, if the parser reads each of its actions back.
@@ -102,23 +105,23 @@ class ParallelPaths:
 
     def levels(self, tree: Tree, turns: Sequence[RecordedTurn]) -> list[list[int]]:
         """The turns of each level, by place in the path: a turn comes after the turns that it depends on."""
-        known = set(_words(plain_text(observation_in(tree.info[0])), self.least))
+        known = set(_words(plain_text(observation_in(tree.info[0])), self.min_characters))
         found_in: dict[str, int] = {}
         level: list[int] = []
         for at, turn in enumerate(turns):
-            needed = [found_in[word] for word in _words(_arguments(turn), self.least) if word in found_in]
+            needed = [found_in[word] for word in _words(_arguments(turn), self.min_characters) if word in found_in]
             barriers = [before for before in range(at) if self._alone(turns[before])]
             ends = at == len(turns) - 1 or self._alone(turn)
             after = [*range(at)] if ends else [*needed, *barriers]
             level.append(1 + max((level[before] for before in after), default=-1))
             if turn.after is not None:
-                for word in _words(plain_text(observation_in(tree.info[turn.after])), self.least):
+                for word in _words(plain_text(observation_in(tree.info[turn.after])), self.min_characters):
                     if word not in known:
                         found_in.setdefault(word, at)
         parts: list[list[int]] = []
         for number in range(max(level) + 1):
             members = [at for at, own in enumerate(level) if own == number]
-            parts += [members[begin : begin + self.most] for begin in range(0, len(members), self.most)]
+            parts += [members[begin : begin + self.max_calls] for begin in range(0, len(members), self.max_calls)]
         return parts
 
     def _alone(self, turn: RecordedTurn) -> bool:

@@ -97,7 +97,7 @@ class Revise:
     Attributes:
         thought: Text after the mistake, verbatim; in the parser's format, if the parser requires one.
         reply: The observation after it; None for the observation of the common state.
-        least: Return above which a path is good.
+        min_return: Return above which a path is good.
         gap: Difference that its return must exceed the bad one's by, >= 0.
         blame: Credit rule for the turns.
         below: The advantage under which a turn is wrong.
@@ -105,7 +105,7 @@ class Revise:
 
     thought: str = "That was wrong. I go back and try something else."
     reply: str | None = None
-    least: float = field(default=0.5, metadata=INFINITE)
+    min_return: float = field(default=0.5, metadata=INFINITE)
     gap: float = 0.0
     blame: Credit = field(default_factory=Searched)
     below: float = field(default=0.0, metadata=INFINITE)
@@ -115,9 +115,10 @@ class Revise:
     def __post_init__(self) -> None:
         if not self.thought.strip():
             raise ValueError(f"Revise.thought: got {self.thought!r}; need a text that is not blank")
-        if not 0 <= self.gap < math.inf or math.isnan(self.least) or math.isnan(self.below):
+        if not 0 <= self.gap < math.inf or math.isnan(self.min_return) or math.isnan(self.below):
             raise ValueError(
-                f"Revise: got least={self.least}, gap={self.gap}, below={self.below}; need numbers, and gap 0 or more"
+                f"Revise: got min_return={self.min_return}, gap={self.gap}, below={self.below}; need numbers, and "
+                "gap 0 or more"
             )
         if texts := [need.text for need in needs_of(self.blame)]:
             raise ValueError(
@@ -154,7 +155,7 @@ class Revise:
     def _mistakes(self, credited: Credited) -> list["_Mistake"]:
         """Every first wrong step of a tree, with the better path."""
         paths = self._paths(credited)
-        good = [each for each in paths if each.value > self.least]
+        good = [each for each in paths if each.value > self.min_return]
         found: dict[object, _Mistake] = {}
         for bad in paths:
             better = [(each, _first_difference(each, bad)) for each in good if each.value - bad.value > self.gap]

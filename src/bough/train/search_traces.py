@@ -55,7 +55,7 @@ class SearchTraces:
 
     Attributes:
         characters: Maximum length of an observation in a trace.
-        most: Maximum number of lines of a trace; the first failed actions are left out.
+        max_lines: Maximum number of lines of a trace; the first failed actions are left out.
         back: The line after a failed action.
         solved: The observation of the end of the path.
     """
@@ -63,14 +63,14 @@ class SearchTraces:
     needs: ClassVar[frozenset[Need]] = frozenset({REVISED_PATHS})
 
     characters: int = 60
-    most: int = 30
+    max_lines: int = 30
     back: str = "back"
     solved: str = "solved"
 
     def __post_init__(self) -> None:
-        if self.characters < 0 or self.most < 1 or not self.back or not self.solved:
+        if self.characters < 0 or self.max_lines < 1 or not self.back or not self.solved:
             raise ValueError(
-                f"SearchTraces: got characters={self.characters}, most={self.most}, back={self.back!r}, "
+                f"SearchTraces: got characters={self.characters}, max_lines={self.max_lines}, back={self.back!r}, "
                 f"solved={self.solved!r}; need 0, 1, and two texts"
             )
 
@@ -107,7 +107,7 @@ class SearchTraces:
     def trace(self, tree: Tree, below: Below, place: int, good: set[int]) -> str:
         """The text of the search below a state, with a line break at its end."""
         lines = [*self._lines(tree, below, place, good, 0)]
-        return "".join(f"{line}\n" for line in lines[-self.most :])
+        return "".join(f"{line}\n" for line in lines[-self.max_lines :])
 
     def _lines(self, tree: Tree, below: Below, place: int, good: set[int], depth: int) -> Iterator[str]:
         """The lines, depth first; an action that occurs twice has one, that of the path or the first."""
