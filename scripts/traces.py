@@ -1,7 +1,7 @@
 """Writes docs/traces.md: for each search, and for each way to grow trees, the tree of one task of Sokoban.
 
 python scripts/traces.py           # whether the page has each of them
-python scripts/traces.py --write   # some minutes: trains two small agents, then runs every command
+python scripts/traces.py --write   # some minutes: trains small agents, then runs every command
 """
 
 import argparse
@@ -20,11 +20,29 @@ from bough.tree import Credited, Rewarded, count_path_tokens
 from bough.view import show_tree
 
 PAGE = Path(__file__).parents[1] / "docs" / "traces.md"
-PLAIN = {"Best of n": "BestOf(n=4)", "Monte-Carlo tree search": "mcts(width=3)"}
+PLAIN = {
+    "Best of n": "BestOf(n=4)",
+    "Monte-Carlo tree search": "mcts(width=3)",
+    "PUCT": "puct()",
+    "A*": "a_star()",
+}
+ELSEWHERE = {
+    "AgentSwift": ("agent_design", "agent_swift()"),
+    "ARIES": ("thoughts", "Aries(votes=5)"),
+    "Board games by external search": ("board_games", "board_games()"),
+    "TreeInstruct": ("socratic", "TreeInstruct()"),
+}
+"""The searches of another world than Sokoban, each with its world."""
 LINES = 60
 """Most lines of a tree on the page."""
 
-AGENTS = (f"bough train {SEARCHED} steps=2", f"bough train {WITH_CRITIC} steps=1 batch_tasks=64")
+AGENTS = (
+    f"bough train {SEARCHED} steps=2",
+    f"bough train {WITH_CRITIC} steps=1 batch_tasks=64",
+    "bough train mcts_dpo_sokoban steps=1 batch_tasks=64",
+    "bough train q_star --on sokoban steps=1 batch_tasks=64",
+    *(f"bough train grpo --on {world} steps=0" for world, _ in ELSEWHERE.values()),
+)
 GROWN = (
     "grpo",
     "tree_grpo",
@@ -36,6 +54,10 @@ GROWN = (
     "segment_po",
     "tree_ps",
     "dynamic_tree_rpo",
+    "hbpo",
+    "guided",
+    "scope",
+    "hi_agent",
 )
 SMALL = (
     "steps=1",
@@ -46,21 +68,21 @@ SMALL = (
 )
 HEAD = """# What the searches do
 
-One task of Sokoban, solved by each search that needs no other agent, and one tree of each way to grow. P is the player,
+One task of Sokoban, or of the world that a search is for, and one tree of each way to grow. In Sokoban P is the player,
 O a box, and X a place where a box must go. A line is a turn: the action, its visits, the value of the state after it,
 the rating of the action before it was executed, the reward. Where a line has branches below it, the tree forks.
-`scripts/traces.py --write` makes the page with two small agents: the searches are shown, not compared.
+`scripts/traces.py --write` makes the page with small agents: the searches are shown, not compared.
 [Search](search.md) has their pieces, [published systems](systems.md) their papers."""
 
 
 def searches() -> dict[str, str]:
-    """By name, the command of each system that searches with one of the two agents and nothing else."""
+    """By name, the command of each system that searches with agents of runs."""
     found = {name: f"bough search runs/{SEARCHED} '{search}'" for name, search in PLAIN.items()}
-    agents = [f"runs/{SEARCHED}", f"runs/{WITH_CRITIC}"]
+    found |= {name: f"bough search runs/grpo_{world} '{search}'" for name, (world, search) in ELSEWHERE.items()}
     for system in systems():
         for command in reversed(system.commands):
             words = shlex.split(command)
-            if words[1] == "search" and words[2] in agents and len(words) == 4:
+            if words[1] == "search" and words[2].startswith("runs/"):
                 found[system.name] = command
     return found
 
@@ -72,7 +94,8 @@ def page(folder: Path) -> str:
     parts = [HEAD, "## Searches"]
     for number, (name, command) in enumerate(searches().items()):
         out = f"searched/{number}"
-        run(f"{command} --out {out} evaluation.tasks.count=1 limits.tree_turns=40", folder)
+        shared = command.partition(" --out ")[0]
+        run(f"{shared} --out {out} evaluation.tasks.count=1 limits.tree_turns=40", folder)
         (tree,) = stored_trees(folder / out / "trees")[:1]
         parts.append(section(name, command, shown([Rewarded(tree=tree, channels={"env": tree.env_reward})])))
     parts.append("## Growth")

@@ -35,6 +35,21 @@ SANDBOX = ("code",)
 @pytest.mark.parametrize("method", ["tree_grpo", "ppo"])
 @pytest.mark.parametrize("world", sorted({*WORLDS} - {"frozenlake"}))  # there tests/methods trains every method
 def test_a_world_trains(world: str, method: str, tmp_path: Path) -> None:
+    skip_without_packages(world)
+    train_small(find_run(method, world), tmp_path)
+
+
+@pytest.mark.parametrize("name", WORLDS)
+def test_a_world_has_as_many_tasks_as_its_settings_take(name: str) -> None:
+    skip_without_packages(name)
+    world = find_world(name)
+    for tasks in (world.tasks, world.evaluation.tasks):
+        assert len(world.env.tasks(tasks.split, tasks.count, 0)) == tasks.count
+    if world.warmup.env is None:
+        assert world.warmup.demonstrations <= world.tasks.count
+
+
+def skip_without_packages(world: str) -> None:
     if world == "scienceworld" and shutil.which("java") is None:
         pytest.skip("Java is not installed")
     for package in PACKAGES.get(world, ()):
@@ -44,7 +59,6 @@ def test_a_world_trains(world: str, method: str, tmp_path: Path) -> None:
         pytest.skip(problem)
     if world == "miniwob" and (problem := chromium_problem()):
         pytest.skip(problem)
-    train_small(find_run(method, world), tmp_path)
 
 
 @pytest.mark.parametrize("name", WORLDS)

@@ -29,7 +29,7 @@ def board_games(game: str = "tic_tac_toe", depth: int = 2, width: int = 2, tree_
         limits=Limits(turns=16),
         sampling=Sampling(max_tokens=tree_tokens),
         optimizer=Optimizer(learning_rate=5e-4, minibatches=2),
-        warmup=Warmup(demonstrations=60, epochs=8, learning_rate=2e-3, batch_tokens=2048),
+        warmup=Warmup(demonstrations=40, epochs=8, learning_rate=2e-3, batch_tokens=2048),
         schedule=Schedule(steps=60, batch_tasks=8),
         execution=Execution(threads=1),
         tasks=Tasks(split="train", count=40),

@@ -28,5 +28,5 @@ def facts(facts: int = 6, informative: int = 2) -> World:
         schedule=Schedule(steps=60, batch_tasks=8),
         execution=Execution(threads=1),
         tasks=Tasks(split="train", count=24),
-        evaluation=Evaluation(tasks=Tasks(split="test", count=6), every=20),
+        evaluation=Evaluation(tasks=Tasks(split="test", count=4), every=20),
     )
