@@ -38,9 +38,9 @@ LINES = 60
 
 AGENTS = (
     f"bough train {SEARCHED} steps=2",
-    f"bough train {WITH_CRITIC} steps=1 batch_tasks=64",
-    "bough train mcts_dpo_sokoban steps=1 batch_tasks=64",
-    "bough train q_star --on sokoban steps=1 batch_tasks=64",
+    f"bough train {WITH_CRITIC} steps=1 batch_tasks=16",
+    "bough train mcts_dpo_sokoban steps=1 batch_tasks=16",
+    "bough train q_star --on sokoban steps=1 batch_tasks=16",
     *(f"bough train grpo --on {world} steps=0" for world, _ in ELSEWHERE.values()),
 )
 GROWN = (
