@@ -14,7 +14,7 @@ from bough.env import InProcessHost, PlannerExecutor, State, Step, seats_of
 from bough.explore import Chains, Subgoals
 from bough.reward import EnvReward
 from bough.rollout import Limits, SeatAgent
-from bough.tree import Kind, Rewarded, Task, Tree, TruncatedBy, leaves, seat_view
+from bough.tree import Kind, Rewarded, Task, Tree, TruncatedBy, leaves, path, seat_view
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +54,16 @@ def test_so_many_subgoals_and_tries_in_each_state_of_one_path(width: int, tries:
     ends = tree.truncated_by[leaves(tree)]
     assert (ends == TruncatedBy.STUB).sum() == n * (width * tries - 1)
     assert (ends == TruncatedBy.NOTHING).sum() == n * width * tries
+
+
+def test_the_path_goes_on_from_a_branch_drawn_at_random() -> None:
+    tree = tree_of(Subgoals(width=4, tries=1, n=8))
+    subgoals = acts(tree, "planner")
+    first = [act for act in subgoals if tree.parent[act] == 0]
+    assert len(first) == 4 * 8
+    later = {int(path(tree, act)[1]) for act in subgoals if tree.parent[act]}
+    assert len(later) == 8
+    assert len({first.index(act) % 4 for act in later}) > 1
 
 
 def test_every_branch_goes_on_if_it_is_to() -> None:

@@ -140,6 +140,16 @@ def test_v_does_not_see_the_action_and_q_does() -> None:
     assert abs(values[0, :2] - values[1, :2]).max() > 1e-4
 
 
+def test_q_learns_from_the_turns_of_all_steps_and_v_from_those_of_the_newest() -> None:
+    one = critic(discount=0.0, learning_rate=2e-2, polyak=0.5, steps=20)
+    one.transform(24 * [walk([STAY], Outcome.TERMINATED, [1.0])], seed=0)
+    for step in (1, 2):
+        one.transform(4 * [walk([MOVE], Outcome.TERMINATED, [0.0])], seed=step)
+    values = one.judge([one_turn(0, STAY), one_turn(0, MOVE)])
+    assert values[0] == pytest.approx([1, 1, 0, 0], abs=0.2)
+    assert values[1] == pytest.approx([0, 0, 0, 0], abs=0.2)
+
+
 def test_values_do_not_depend_on_what_else_is_read() -> None:
     one = learned()
     long = replace(one_turn(2, STAY), text=np.arange(3, 15, dtype=np.int32), read=7)

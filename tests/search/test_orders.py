@@ -47,6 +47,7 @@ from bough.search import (
     UnionOf,
     VisitCount,
     best_first,
+    bfs_prover,
     dfsdt,
     dts,
     lats,
@@ -153,6 +154,17 @@ def _words(letters: str, depth: int) -> list[str]:
         level = [word + letter for word in level for letter in letters]
         words = words + level
     return words
+
+
+@pytest.mark.parametrize("alpha", [0.0, 2.0])
+def test_bfs_prover_expands_the_open_node_with_the_likeliest_path(alpha: float) -> None:
+    score = Likelihood(alpha=alpha)
+    known, _ = search(replace(bfs_prover(width=8, alpha=alpha), rounds=8), Game(depth=6))
+    expanded = sorted((node for node in known.nodes if node.children), key=lambda node: node.children[0].number)
+    assert len(expanded) == 8
+    for place, node in enumerate(expanded):
+        met = [each for each in known.nodes if each.number < node.children[0].number and not each.ended]
+        assert score(node) == max(score(each) for each in met if each not in expanded[:place])
 
 
 def test_several_heaps_share_what_goes_on() -> None:

@@ -154,6 +154,19 @@ def test_provers_expand_several_nodes_by_the_likelihood_of_their_actions() -> No
     assert all(tree.rating[node] < 0 for node in acts), "mean log-probability"
 
 
+@pytest.mark.parametrize("provers", [1, 2])
+def test_a_round_expands_the_likeliest_actions_one_for_each_prover(provers: int) -> None:
+    engine = talk(lambda _, luck: luck.choice("abc"), lambda _: "")
+    how = bfs_prover_v2(provers=provers, width=9, expansions=2 * provers, attempts=1)
+    tree = search(engine, how, host=game(wins="cccccc"), limits=Limits(turns=9))
+    acts = tree.kind == Kind.ACTION
+    after = {int(tree.parent[node]): node for node in np.flatnonzero(~acts).tolist() if node}
+    first = [act for act in after if tree.parent[act] == 0]
+    assert len(first) == 3
+    expanded = [act for act in first if acts[tree.parent == after[act]].any()]
+    assert sorted(expanded) == sorted(sorted(first, key=lambda act: -tree.rating[act])[:provers])
+
+
 def test_web_pilot_plans_reflects_and_shows_what_earlier_actions_led_to() -> None:
     """Three actions at a node, one after another; the plan is revised after the subtask that is reached."""
 
