@@ -21,10 +21,10 @@ from bough.view import show_tree
 
 PAGE = Path(__file__).parents[1] / "docs" / "traces.md"
 PLAIN = {
-    "Best of n": "BestOf(n=4)",
-    "Monte-Carlo tree search": "mcts(width=3)",
-    "PUCT": "puct()",
-    "A*": "a_star()",
+    "Best of n": f"bough search runs/{SEARCHED} 'BestOf(n=4)'",
+    "Monte-Carlo tree search": f"bough search runs/{SEARCHED} 'mcts(width=3)'",
+    "PUCT": f"bough search runs/{WITH_CRITIC} 'puct()'",
+    "A*": f"bough search runs/{WITH_CRITIC} 'a_star()'",
 }
 ELSEWHERE = {
     "AgentSwift": ("agent_design", "agent_swift()"),
@@ -41,6 +41,7 @@ AGENTS = (
     f"bough train {WITH_CRITIC} steps=1 batch_tasks=16",
     "bough train mcts_dpo_sokoban steps=1 batch_tasks=16",
     "bough train q_star --on sokoban steps=1 batch_tasks=16",
+    "bough train starwm --on sokoban steps=1",
     *(f"bough train grpo --on {world} steps=0" for world, _ in ELSEWHERE.values()),
 )
 GROWN = (
@@ -77,8 +78,7 @@ the rating of the action before it was executed, the reward. Where a line has br
 
 def searches() -> dict[str, str]:
     """By name, the command of each system that searches with agents of runs."""
-    found = {name: f"bough search runs/{SEARCHED} '{search}'" for name, search in PLAIN.items()}
-    found |= {name: f"bough search runs/grpo_{world} '{search}'" for name, (world, search) in ELSEWHERE.items()}
+    found = PLAIN | {name: f"bough search runs/grpo_{world} '{search}'" for name, (world, search) in ELSEWHERE.items()}
     for system in systems():
         for command in reversed(system.commands):
             words = shlex.split(command)
