@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from tests.small import world
 
-from bough import credit, objective, search
+from bough import credit, objective
 from bough.cli.find import find_run
 from bough.credit import (
     Arpo,
@@ -50,6 +50,9 @@ from bough.objective import (
 )
 from bough.policy import UtteranceCritic
 from bough.search import Descend, MeanBackup, SampleKinds, Uct, dfsdt, implicit_beam, mcts
+from bough.search import ats as search_as_text
+from bough.search import mps_prover as prover_search
+from bough.search import q_star as q_star_search
 from bough.train import Demonstrations, EarlierVersion, ParallelPaths, PredictObservations, SearchTraces
 
 WORLD = world().replace(regularizers=(Entropy(coefficient=0.5),))
@@ -75,7 +78,7 @@ PARTS: Mapping[str, Mapping[str, object]] = {
     },
     "ats(source=hints)": {
         **WRITTEN,
-        "explorer": search.ats(),
+        "explorer": search_as_text(),
         "demonstrations": Demonstrations(from_trees=True),
     },
     "b_coder(tau=0.3,epochs=2)": {
@@ -145,12 +148,12 @@ PARTS: Mapping[str, Mapping[str, object]] = {
         "credit": Filtered(most=2, value_targets=Process(drop=0.5, head="value", target="action")),
     },
     "mps_prover(width=3)": {
-        "explorer": search.mps_prover(width=3),
+        "explorer": prover_search(width=3),
         "credit": UsefulTurns(credit=Filtered(value_targets=RestMcts(head="value"))),
     },
     "opmd(temperature=2)": {"credit": OpmdBaseline(), "objective": Opmd(temperature=2.0), "regularizers": ()},
     "q_star(expansions=5,width=2,discount=0.8)": {
-        "explorer": replace(search.q_star(width=2, discount=0.8, rounds=5), stop_value=None),
+        "explorer": replace(q_star_search(width=2, discount=0.8, rounds=5), stop_value=None),
         "credit": Filtered(most=2, value_targets=QLearning(discount=0.8)),
     },
     "r_to_q(width=2,samples=3,beta=0.2)": {
