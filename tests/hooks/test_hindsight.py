@@ -41,6 +41,7 @@ def test_a_failed_path_becomes_a_success_for_the_goal_that_it_reached() -> None:
     (made,) = trees[2:]
     assert made.tree.token.tolist() == [7, 1, 3, 2]
     assert made.returns().tolist() == [0.75]
+    assert made.tree.env_reward[made.tree.kind == Kind.ACTION].tolist() == [0.75]
     assert made.tree.task.id == f"{lost.tree.task.id} for rome", "a group of its own"
     assert made.tree.success[counted(made.tree)] == Ternary.YES
     assert (made.tree.source[made.tree.kind == Kind.ACTION] == Source.FORCED).all()

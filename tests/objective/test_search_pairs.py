@@ -115,7 +115,7 @@ def test_mcts_dpo_takes_best_over_second_and_trusts_visits() -> None:
     assert mcts_dpo().pairs(halves, "test").label_smoothing().tolist() == [0.5], "never more than a half"
     # At lead 0 the loss is log 2 whatever the doubt; its slope is not.
     columns.logprob.requires_grad_()
-    loss = Dpo(beta=1.0, smoothing="visits", pairs=Pairs(unit="turn"), reference="rollout")(columns)
+    loss = replace(mcts_dpo(beta=1.0), reference="rollout")(columns)
     assert float(loss.value.detach()) == pytest.approx(np.log(2), abs=1e-6)
     (slope,) = torch.autograd.grad(loss.value, columns.logprob)
     # Two pairs: half of (.5 - doubt) each, on both sides.

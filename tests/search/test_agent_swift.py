@@ -8,12 +8,24 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 from tests.explore.stage import STOP, runner
+from tests.search.game import Game, Known, search
 
 from bough.engine import Request, Scripted
 from bough.env import AgentDesign, InProcessHost
 from bough.env.agent_design import LIBRARY, Design
 from bough.rollout import Explorer
-from bough.search import Descend, EachKind, SearchNode, Surrogate, Uct, UncertainUct, agent_swift
+from bough.search import (
+    Admissible,
+    Descend,
+    EachKind,
+    GuidedDescend,
+    SearchNode,
+    SearchTree,
+    Surrogate,
+    Uct,
+    UncertainUct,
+    agent_swift,
+)
 from bough.tree import Kind, Tree, path
 
 
@@ -76,6 +88,43 @@ def test_a_node_that_the_model_misjudged_is_uncertain() -> None:
     assert UncertainUct(c=1.0, weight=0.0)(node) == pytest.approx(0.5 + math.sqrt(math.log(4) / 2))
     unvisited = SearchNode(number=2, parent=root, rating=0.3)
     assert UncertainUct(c=0.0)(unvisited) == 0.3
+
+
+def letters(optimism: float) -> SearchTree:
+    """A search over the letters a, b and c, of which some are not executed."""
+    values = {"": 0.0, "a": 1.0, "b": 0.2, "c": 0.0} | {f"{one}{two}": 0.5 for one in "abc" for two in "abc"}
+    how = replace(
+        agent_swift(evaluations=3, optimism=optimism),
+        expand=Admissible(),
+        evaluate=Known(values=values),
+        anywhere=False,
+    )
+    return search(how, Game(depth=2, letters="abc"))[0]
+
+
+def test_actions_are_rated_again_by_all_values_so_far_before_each_selection() -> None:
+    known = letters(0.5)
+    waiting = [node for node in known.live() if node.at is None]
+    assert len(waiting) > 1
+    for node in waiting:
+        node.rating = 9.0
+    (selected,) = GuidedDescend(model=Surrogate(optimism=0.5))(known)
+    assert [node.rating for node in waiting] == Surrogate(optimism=0.5).estimate(known, waiting)
+    assert selected.rating < 9
+
+
+def test_what_is_unlike_all_that_was_executed_is_more_uncertain() -> None:
+    known = letters(0.5)
+    done = [node for node in known.nodes if node.draft is not None and not math.isnan(node.value)]
+    waiting = [node for node in known.live() if node.at is None]
+    bonus = {
+        node.number: high - low
+        for some in (done, waiting)
+        for node, low, high in zip(
+            some, *(Surrogate(optimism=optimism).estimate(known, some) for optimism in (0.0, 1.0)), strict=True
+        )
+    }
+    assert min(bonus[node.number] for node in waiting) > max(bonus[node.number] for node in done) > 0
 
 
 def test_mistakes_are_named() -> None:

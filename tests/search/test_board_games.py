@@ -12,7 +12,8 @@ from tests.explore.stage import runner, says
 from bough.engine import Scripted
 from bough.env import Branching, InProcessHost, Split, State, Step
 from bough.rollout import Explorer, Limits, SeatAgent
-from bough.search import Commit, MeanBackup, NegamaxBackup, SearchNode, board_games
+from bough.rollout.cursor import Cursor
+from bough.search import Commit, MeanBackup, NegamaxBackup, PayoffValue, SearchNode, SearchTree, board_games
 from bough.tree import Kind, Outcome, Task, Tree, path, text_in
 
 
@@ -96,6 +97,34 @@ def test_both_seats_play_to_the_end_and_the_one_that_can_win_does(heap: int) -> 
     assert sum(map(int, said)) >= heap
     assert int(said[0]) == heap % 3
     assert len(said) % 2 == 1, "the first seat takes the last one"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Theory:
+    """The exact payoff of the seat that acts: it loses in front of a multiple of 3."""
+
+    async def __call__(self, tree: SearchTree, node: SearchNode) -> float:
+        del tree
+        assert isinstance(node.at, Cursor)
+        return 1.0 if int(str(node.at.state.value)) % 3 else -1.0
+
+
+@pytest.mark.parametrize(("heap", "best"), [(11, "2"), (10, "1")])
+def test_a_critic_of_the_seat_that_acts_counts_negatively_for_the_other(heap: int, best: str) -> None:
+    game = board_games(width=8, simulations=12, moves=1)
+    judged = replace(game, search=replace(game.search, evaluate=PayoffValue(evaluate=Theory())))
+    moves = first_moves(play(judged, heap))
+    (other,) = {"1", "2"} - {best}
+    assert moves[best][0] > moves.get(other, (0, 0.0))[0]
+    assert moves[best][1] > 0.5
+
+
+def test_an_estimate_is_the_mean_of_as_many_games_as_asked_for() -> None:
+    def turns(n: int) -> int:
+        game = board_games(simulations=1, moves=1)
+        return play(replace(game, search=replace(game.search, evaluate=PayoffValue(n=n))), 9).counts.turns
+
+    assert turns(6) > 3 * turns(1)
 
 
 def test_a_budget_ends_the_search_and_not_the_path_of_the_best_moves() -> None:

@@ -42,7 +42,7 @@ class Liked:
         return {"go": 0.9, "walk": 0.88, "stop": 0.5}[node.action]
 
 
-def level(alike: Similarity, **settings: float) -> set[str]:
+def level(alike: Similarity, **settings: float | str) -> set[str]:
     """The actions that are kept of go, walk and stop, with values .9, .88 and .5."""
 
     async def embed(tokens: tuple[int, ...], count: int) -> Sequence[float]:
@@ -54,7 +54,7 @@ def level(alike: Similarity, **settings: float) -> set[str]:
     place = replace(place, agent=replace(place.agent, embed=embed))
     how = ets(width=24)
     assert isinstance(how.prune[0], Sparse)
-    sparse = replace(how.prune[0], alike=alike, **settings)
+    sparse = replace(how.prune[0], alike=alike, **settings)  # type: ignore[arg-type]
     search = replace(how, merge=True, evaluate=Embedded(evaluate=Liked()), prune=(sparse,), rounds=2)
     (tree,) = asyncio.run(place.run(search, [Task(id="t")], seed=0)).trees
     return expanded(tree)
@@ -87,6 +87,11 @@ def test_a_long_path_costs_what_it_holds_in_the_cache() -> None:
     walks, gains = [[0, 1], [0, 2]], [0.5, 0.5]
     assert choose(walks, gains, [0, 0], cost=1.0, spread=0.0) == {0, 1}
     assert choose(walks, gains, [0, 0], cost=1.0, spread=0.0, size={0: 10, 1: 10, 2: 100}) == {0}
+
+
+def test_a_longer_action_of_nearly_the_same_value_is_too_dear_in_tokens_and_not_as_a_node() -> None:
+    assert level(RougeL(), cost=1.2, spread=0.0, per="node") == {"go", "walk"}
+    assert level(RougeL(), cost=1.2, spread=0.0) == {"go"}
 
 
 def test_the_tokens_of_a_node_are_those_of_its_action_and_observation() -> None:

@@ -1,12 +1,14 @@
 """Actions that are imagined before one is carried out."""
 
+from dataclasses import replace
+
 import pytest
-from tests.explore.stage import World
+from tests.explore.stage import Letters, World, grow, runner
 from tests.search.talk import actions, answer, letter, questions, search, talk
 
 from bough.engine import InjectedFault
 from bough.env import Branching, InProcessHost
-from bough.rollout import Limits
+from bough.rollout import Limits, RoleModel
 from bough.search import Best, Imagine, Sample, Search, WebDreamer
 from bough.tree import Outcome, Source, leaves
 from bough.tree.needs import FORKS, needs_of
@@ -39,6 +41,19 @@ def test_what_is_imagined_decides_what_is_done(liked: str) -> None:
     assert {info["source"] for info in found.values()} == {Source.SAMPLED}
     # Three places, two actions, two simulations: a step and two judgements each.
     assert len(questions(engine)) == 3 * 2 * 2 * (1 + 2)
+
+
+def test_a_world_model_of_its_own_imagines_and_the_policy_judges() -> None:
+    policy, world = talk(letter, mind("a")), talk(letter, mind("a"))
+    place = runner(policy, InProcessHost(env=World(branching=Branching.NONE)), max_tokens=200)
+    models = {"world": RoleModel(engine=world, renderer=Letters(), name="world")}
+    place = replace(place, agent=replace(place.agent, models=models))
+    (tree,) = grow(place, WebDreamer(width=6, imagine=Imagine(n=1, world_role="world"))).trees
+    assert answer(tree) == "aaa"
+    imagined, judged = questions(world), questions(policy)
+    assert len(imagined) == len(judged) > 0
+    assert all(read.startswith("{You are the environment") for read in imagined)
+    assert all("Is the task solved" in read for read in judged)
 
 
 def test_it_imagines_several_turns_and_says_what_it_would_do() -> None:
