@@ -12,6 +12,7 @@ import pytest
 from tests.explore.stage import Letters, grow, runner, scripted
 
 from bough.appraise import AnswerProbe, Appraiser, NumberParser, RoundRobin, RubricJudge, step_critic
+from bough.appraise.two_paths import DifferentPaths
 from bough.credit import Grpo
 from bough.engine import InjectedFault, Request, Scripted
 from bough.engine.scripted import Reply
@@ -132,6 +133,22 @@ def test_the_cache_survives_and_an_incomplete_line_does_not(tmp_path: Path) -> N
     assert (tmp_path / "answers.jsonl").read_bytes().endswith(b"}\n")
 
 
+def test_a_judge_with_other_weights_is_asked_again(tmp_path: Path) -> None:
+    ask, engine = asker(lambda _: says("8"), tmp_path)
+    grown = trees(n=1)
+    for version, requests in ((0, 1), (1, 2), (1, 2)):
+        engine.load_weights({}, version)
+        appraised(grown, ask, RubricJudge(prompt=RUBRIC, role="judge"))
+        assert len(engine.requests) == requests
+
+
+def test_equal_questions_at_the_same_time_are_one_request(tmp_path: Path) -> None:
+    ask, engine = asker(lambda _: says("8"), tmp_path)
+    one, other = appraised(2 * trees(n=1), ask, RubricJudge(prompt=RUBRIC, role="judge"))
+    assert len(engine.requests) == 1
+    assert one.appraisals["judge"].equals(other.appraisals["judge"])
+
+
 def test_the_order_of_tasks_changes_nothing(tmp_path: Path) -> None:
     judge = RubricJudge(prompt=RUBRIC, role="judge")
     grown = trees("x", "y", n=2)
@@ -161,9 +178,9 @@ def test_a_round_robin_cancels_a_bias_for_the_first(tmp_path: Path) -> None:
     (tree,) = appraised(grown, first, RoundRobin(role="judge"))
     values = tree.appraisals["rank"].value[leaves(tree)]
     assert np.allclose(values, 0.5)
-    texts = {tuple(tree.token[tree.span[1] :].tolist()) for tree in grown}
-    assert texts
-    assert len(engine.requests) in (0, 2, 6)
+    different = len(DifferentPaths.of(grown).texts)
+    assert different > 1
+    assert len(engine.requests) == different * (different - 1), "each pair in both orders"
 
 
 def test_a_prompt_from_a_file(tmp_path: Path) -> None:

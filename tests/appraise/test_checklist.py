@@ -112,8 +112,8 @@ def test_a_path_with_an_unreadable_answer_leaves_the_group(tmp_path: Path) -> No
         assert all(letter(tree, node) == "a" for nodes in kept for node in nodes)
 
 
-def test_votes_decide_by_majority(tmp_path: Path) -> None:
-    answers = {0: "1: a", 1: "1: a", 2: "none"}
+@pytest.mark.parametrize(("answers", "value"), [(("1: a", "1: a", "none"), 1 / 3), (("1: a", "none", "none"), 0)])
+def test_votes_decide_by_majority(answers: tuple[str, ...], value: float, tmp_path: Path) -> None:
     calls: dict[str, int] = {}
 
     def votes(request: Request) -> Reply:
@@ -125,7 +125,7 @@ def test_votes_decide_by_majority(tmp_path: Path) -> None:
     (tree,) = appraised(with_items(*trees(n=4)), ask, Checklist(role="judge", n=3))
     firsts = [nodes[0] for nodes in turns_of(tree) if letter(tree, nodes[0]) == "a"]
     assert firsts
-    assert tree.appraisals["checklist"].value[firsts].tolist() == pytest.approx([1 / 3] * len(firsts))
+    assert tree.appraisals["checklist"].value[firsts].tolist() == pytest.approx([value] * len(firsts))
 
 
 @pytest.mark.parametrize(

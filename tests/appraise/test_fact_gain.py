@@ -14,9 +14,10 @@ from bough.appraise.appraise import appraise_trees
 from bough.appraise.ask import Reply
 from bough.appraise.shapley import exact_shapley, prefixes, sampled_orders, sampled_shapley, subsets
 from bough.cli.find import find_run
+from bough.credit import QuestionAnswer
 from bough.env import HiddenFacts
 from bough.reward import Judged, reward_trees
-from bough.tree import Outcome, Task, Tree, Verdict
+from bough.tree import Outcome, Rewarded, Task, Tree, Verdict
 
 CARD = {"": 0.25, "a": 0.5, "b": 0.25, "c": 0.25, "ab": 0.9, "ac": 0.5, "bc": 0.3, "abc": 1.0}
 VALUE = {frozenset("abc".index(each) for each in name): value for name, value in CARD.items()}
@@ -108,6 +109,18 @@ def test_a_fact_of_the_first_observation_is_no_gain() -> None:
     assert gains(case("fever yes", "feverish, yes"), FactGain())[4] == 0
 
 
+def test_a_fact_that_is_shown_before_the_first_question_is_no_gain() -> None:
+    tree = build(
+        N(parent=-1, kind=PROMPT, info={"text": "a case"}),
+        N(parent=0, kind=OBSERVATION, tokens=(3,), info={"text": "rash no"}),
+        N(parent=1, kind=ACTION, tokens=(2,), info={"text": "ask"}),
+        N(parent=2, kind=OBSERVATION, info={"text": "rash no, fever yes"}, outcome=Outcome.TERMINATED, success=True),
+        task=Task(id="t", data={"facts": list(FACTS), "answer": "flu"}),
+    )
+    (found,) = asyncio.run(FactGain().appraise([tree], Bayes(VALUE, FACTS)))["facts"]
+    assert {node: entry.value for node, entry in found.items()} == {0: 0.0, 3: pytest.approx(0.370075, abs=2e-6)}
+
+
 def test_sampled_orders_for_many_facts() -> None:
     facts = ("fever yes", "rash no", "chills yes")
     found = gains(case("fever yes", "rash no", facts=facts), FactGain(exact=0, orders=400, temperature=0.1), facts)
@@ -126,6 +139,16 @@ def test_promed_prefers_the_question_that_matters() -> None:
     one, two = (each.path_advantage.tolist() for each in run.method.credit(reward_trees(seen, paid)))
     assert one[0] > 0 > two[0]
     assert one[1] == two[1] == 0
+
+
+def test_questions_earn_gains_and_the_result_and_answers_three_times_the_result() -> None:
+    paid = [
+        Rewarded(tree=case("fever yes"), channels={"facts": np.asarray([0, 0, gain, 0, 0]), "env": np.asarray(result)})
+        for gain, result in ((0.7, [0, 0, 0, 1.0, 0]), (0.3, [0.0] * 5))
+    ]
+    right, wrong = (each.path_advantage for each in QuestionAnswer(std="none")(paid))
+    assert right == pytest.approx([(2 * 0.7 + 1 - 2 * 0.3) / 2, 3 / 2])
+    assert wrong == pytest.approx([-(2 * 0.7 + 1 - 2 * 0.3) / 2, -3 / 2])
 
 
 def test_the_policy_reads_facts_of_the_world() -> None:

@@ -58,6 +58,16 @@ def test_the_best_of_eight_wins_wherever_it_stands(topology: Topology) -> None:
     assert np.mean(agreement) > least[topology]
 
 
+@pytest.mark.parametrize("topology", [each for each in TOPOLOGIES if each != "swiss"])
+def test_the_worked_example_of_the_advantages(topology: Topology) -> None:
+    """Strengths 3, 9, 5, 1: the ranks are 1/3, 1, 2/3, 0."""
+    strength = (3, 9, 5, 1)
+    found, _ = ranked(topology, 4, lambda one, two: (strength[one] - strength[two]) / 10)
+    value = np.asarray(found, dtype=np.float64)
+    advantage = (value - value.mean()) / (value.std(ddof=1) + 1e-6)
+    assert advantage == pytest.approx([-0.387297, 1.161892, 0.387297, -1.161892], abs=2e-5)
+
+
 @pytest.mark.parametrize("topology", TOPOLOGIES)
 @pytest.mark.parametrize("players", [2, 3, 5, 6, 7, 9, 16])
 def test_any_number_of_players(topology: Topology, players: int) -> None:

@@ -1,9 +1,14 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from tests.trees import ACTION, OBSERVATION, PROMPT, N, build
 
+from bough.appraise import AnswerProbe
+from bough.cli.find import find_run
 from bough.credit import Igpo
-from bough.tree import Credited, Outcome, Rewarded, token_node
+from bough.reward import reward_trees
+from bough.tree import Appraisal, Credited, Entry, Outcome, Rewarded, Verdict, token_node
 
 DONE = Outcome.TERMINATED
 
@@ -39,6 +44,18 @@ def test_all_turns_of_a_task_are_normalised_together() -> None:
     z = (rewards - rewards.mean()) / rewards.std(ddof=1)
     (found,) = Igpo(discount=0.5)([two_paths((0.3, 1.0), (0.1, 0.0))])
     assert per_turn(found) == pytest.approx([z[0] + 0.5 * z[1], z[1], z[2] + 0.5 * z[3], z[3]], abs=1e-5)
+
+
+def test_the_method_pays_turns_that_raise_the_probability_of_the_answer() -> None:
+    """Equal outcomes; the first turn of the first path raises it from .1 to .4, and nothing else changes it."""
+    run = find_run("igpo(field=answers)", "search")
+    assert run.world.appraisers == (AnswerProbe(field="answers"),)
+    tree = two_paths((0.0, 0.0), (0.0, 0.0)).tree
+    entries = {1: 0.1, 3: 0.4, 5: 0.1, 7: 0.1}
+    probed = {node: Entry(value=value, verdict=Verdict.OK) for node, value in entries.items()}
+    seen = replace(tree, appraisals={"probe": Appraisal.of(probed, tree.nodes)})
+    (found,) = run.method.credit(reward_trees([seen], run.world.rewards))
+    assert per_turn(found) == pytest.approx([1.5 - 0.5, -0.5, -0.5 - 0.5, -0.5], abs=1e-4)
 
 
 def test_settings_out_of_range_are_refused() -> None:

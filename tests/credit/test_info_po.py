@@ -1,10 +1,15 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from tests.credit.test_igpo import per_turn
+from tests.credit.test_igpo import per_turn, two_paths
 from tests.trees import chains
 
+from bough.appraise import ObservationProbe
+from bough.cli.find import find_run
 from bough.credit import InfoPo
-from bough.tree import Floats, Kind, Outcome, Rewarded, StageError
+from bough.reward import reward_trees
+from bough.tree import Appraisal, Entry, Floats, Kind, Outcome, Rewarded, StageError, Verdict
 
 
 def informed(returns: list[float], information: list[list[float]]) -> Rewarded:
@@ -61,6 +66,17 @@ def test_a_path_alone() -> None:
     assert per_turn(found) == pytest.approx([-0.05 * z, 0.05 * z], abs=1e-6)
     (released,) = InfoPo(as_released=True)([given])
     assert per_turn(released) == pytest.approx([1.0, 1.0], abs=1e-5)
+
+
+def test_the_method_pays_the_turn_before_an_informative_observation() -> None:
+    run = find_run("info_po", "search")
+    assert run.world.appraisers == (ObservationProbe(),)
+    tree = two_paths((0.0, 0.0), (0.0, 0.0)).tree
+    probed = {3: Entry(value=0.5, verdict=Verdict.OK), 7: Entry(value=0.1, verdict=Verdict.OK)}
+    seen = replace(tree, appraisals={"information": Appraisal.of(probed, tree.nodes)})
+    (found,) = run.method.credit(reward_trees([seen], run.world.rewards))
+    half = 0.1 * 0.5 * np.sqrt(0.5)
+    assert per_turn(found) == pytest.approx([half, 0, -half, 0], abs=1e-5)
 
 
 def test_the_channel_is_needed() -> None:

@@ -6,7 +6,11 @@ import numpy as np
 import pytest
 from tests.credit.seen import paid, turns_of
 
+from bough.cli.find import find_run
 from bough.credit import ProRag
+from bough.explore import BeforeUpdates, Chains
+from bough.policy import FrozenRewardModel, RewardModel
+from bough.search import prorag
 from bough.tree import Rewarded, begins_turn
 
 
@@ -38,3 +42,11 @@ def test_scores_give_an_advantage_where_all_returns_are_equal() -> None:
     assert turns_of(credited)[0] == pytest.approx([0.661438, -0.661438], abs=2e-5)
     (flat,) = ProRag()([scored([1.0, 1.0, 1.0, 1.0], [0.0, 1.0], [0.0, 1.0])])
     assert not flat.advantage[~np.isnan(flat.advantage)].any()
+
+
+def test_the_method_searches_until_a_ranker_of_siblings_has_learned() -> None:
+    run = find_run("prorag(collect=3,simulations=20)", "search")
+    assert run.method.explorer == BeforeUpdates(first=prorag(simulations=20), then=Chains(n=8))
+    ranker = RewardModel(labels="pairs", estimate="value", gap=0.1)
+    assert run.method.hooks == (FrozenRewardModel(model=ranker, warmup_steps=3),)
+    assert run.method.credit == ProRag(beta=0.5)

@@ -9,6 +9,7 @@ import pytest
 from numpy.typing import NDArray
 from tests.trees import ACTION, PROMPT, N, as_replayed, build, rewarded
 
+from bough.cli.find import find_run
 from bough.credit import dr_grpo
 from bough.hooks import Contrastive
 from bough.hooks.contrastive import ContrastiveState, TaskEmbeddings, cosines, find
@@ -123,6 +124,13 @@ def test_embeddings_leave_out_what_stands_before_the_text() -> None:
     assert np.allclose(found[2].numpy(), mean_states(policy, [texts[2]], [0], 64)[0].numpy(), atol=1e-5)
     part = np.asarray([7, 8], dtype=np.int32)
     assert (find(texts[0], part), find(texts[1], part), find(texts[1], part[:0])) == (2, 0, 0)
+
+
+def test_the_method_pays_embeddings_and_divides_neither_by_a_deviation_nor_by_a_length() -> None:
+    run = find_run("grace(cross=0.3)", "passages")
+    assert run.method.hooks == (Contrastive(cross=0.3),)
+    assert run.method.credit == dr_grpo()
+    assert run.method.normalizer.by == "constant"
 
 
 def test_settings() -> None:

@@ -60,6 +60,7 @@ def test_what_is_paid_is_that_of_earlier_steps() -> None:
     learned = 0.25 * 0.75
     assert at_actions(again) == pytest.approx([0.447214 + 0.99 * learned, learned], abs=2e-5)
     assert state.records[2].value == pytest.approx(1.0)
+    assert state.records[2].phi["on"] == pytest.approx(learned), "the return was expected: its advantage is 0"
     assert state.records[1].visits == 2
 
 

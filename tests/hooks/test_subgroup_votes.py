@@ -100,6 +100,23 @@ def test_the_paid_labels_are_those_that_were_measured() -> None:
         assert all(np.array_equal(a.channels["vote"], b.channels["vote"]) for a, b in zip(found, again, strict=True))
 
 
+def test_the_size_is_the_best_of_the_front_by_the_weight_of_the_reward() -> None:
+    """Of the same draws: a large weight takes the size that pays most, a small one that with the most labels."""
+    given, chosen = answers([*"aaaaabbbcc" * 4], [0.5] * 40), list[list[dict[str, float]]]()
+    for weight in (0.99, 0.01):
+        found = list[dict[str, float]]()
+        for seed in range(8):
+            voter = SubgroupVotes(share=0.1, reward_weight=weight).build(vocab_tokens=9, device="cpu", seed=0)
+            voter.transform([given], seed)
+            found.append(dict(voter.observe(lambda: 0.0)))
+        chosen.append(found)
+    pairs = list(zip(*chosen, strict=True))
+    assert all(paying["vote/reward"] >= various["vote/reward"] for paying, various in pairs)
+    assert all(paying["vote/labels"] <= various["vote/labels"] for paying, various in pairs)
+    assert any(paying["vote/reward"] > various["vote/reward"] for paying, various in pairs)
+    assert any(paying["vote/labels"] < various["vote/labels"] for paying, various in pairs)
+
+
 def learn(settings: SubgroupVotes, steps: int = 60) -> float:
     """The share of right answers of a softmax policy over three answers, after policy gradients on its own votes.
 

@@ -90,6 +90,8 @@ def test_a_length_is_compared_with_successes_of_earlier_steps_alone() -> None:
         [0.707107, 0, -0.7, -1], abs=2e-5
     )
     assert state.records == {"task": 2.0}
+    assert paid(state, "length_history", written((4, True))) == [pytest.approx(-0.7)]
+    assert state.records == {"task": 2.0}, "a longer success leaves the record"
     assert paid(state, "length_history", written((4, True), task="other")) == [0], "each task has its own"
     assert state.observe(lambda: 0.0) == {"length_history/tasks": 2.0, "length_history/record": 3.0}
 

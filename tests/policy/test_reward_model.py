@@ -1,6 +1,7 @@
 """Learned rewards: labels, losses, the network, the calibration report, the folder, the column and the hook."""
 
 import asyncio
+import json
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,6 +15,7 @@ from tests.policy.reward_trees import forked, many
 from tests.trees import rewarded
 
 from bough.cli.find import find_run
+from bough.cli.train_reward import split_fields
 from bough.config import ConfigError
 from bough.policy import FrozenRewardModel, RewardModel, StepScores
 from bough.policy.reward_model.calibration import calibrate, platt, reliability, roc_auc
@@ -24,7 +26,9 @@ from bough.policy.reward_model.network import new_network, rows_of
 from bough.policy.reward_model.settings import Labels
 from bough.policy.reward_model.train import train_on
 from bough.reward import Judged, PotentialShaping
+from bough.store import write_trees
 from bough.train import Warmup, start
+from bough.train.train_reward import train_reward
 from bough.tree import Task, Tree, Verdict, sigmoid
 
 SMALL = RewardModel(layers=1, width=16, heads=2, context_tokens=32, epochs=12, batch=16, learning_rate=1e-2)
@@ -171,6 +175,33 @@ def test_tasks_are_held_out_whole() -> None:
     assert all(max(path) < len(held.text) for path in held.path_steps)
     assert len(held.better)
     assert int(held.better.max()) < len(held.text)
+
+
+def test_the_report_is_of_the_tasks_that_the_model_has_not_seen() -> None:
+    """One task of four is held out: wrong labels there change the report, and not the model."""
+    trees, settings = many(4), replace(SMALL, epochs=2, held_out=0.25)
+    steps = steps_of(trees, settings)
+    (out,) = np.flatnonzero(split_tasks(steps, 0.25, settings.seed)).tolist()
+    wrong = [_mirrored(tree) if at == out else tree for at, tree in enumerate(trees)]
+    one, other = train_on(trees, settings), train_on(wrong, settings)
+    assert np.array_equal(one.probabilities(steps.text), other.probabilities(steps.text))
+    assert one.report is not None
+    assert other.report is not None
+    assert (one.report.tasks, one.report.paths) == (1, 4)
+    assert one.report.error != other.report.error
+
+
+def test_the_arguments_of_the_command_train_a_model_from_files_and_its_report_is_stored(tmp_path: Path) -> None:
+    file, folder = tmp_path / "trees.safetensors", tmp_path / "prm"
+    write_trees(file, many(4))
+    fields = ["layers=1", "width=16", "heads=2", "context_tokens=32", "epochs=1", "held_out=0.25"]
+    targets, settings = split_fields([str(file), *fields])
+    found = train_reward(targets, settings, out=folder, device="cpu")
+    assert str(found).startswith("trees: 4\nheld out: 1 tasks, ")
+    assert str(found).endswith(f"reward model: {folder}")
+    assert "tokenizer: not checked" in str(found)
+    assert json.loads((folder / "calibration.json").read_text())["error"] == found.report.error
+    assert load_reward_model(folder).settings == settings
 
 
 def test_a_folder_gives_the_same_scores_and_refuses_another_tokenizer(tmp_path: Path) -> None:

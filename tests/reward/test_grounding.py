@@ -55,6 +55,11 @@ def test_worked_example() -> None:
     assert clicks.channels["grounding"][1::2].tolist() == [2.0, 1.0, 0.0, 0.0, 0.0]
 
 
+def test_a_click_where_another_kind_of_action_is_right_earns_nothing() -> None:
+    assert scored(PointInBox(), click((150, 150), target_kind="type")) == 0
+    assert scored(PointInBox(), Pointing(kind="type", target_kind="click", target_box=TARGET)) == 0
+
+
 def test_a_path_pays_for_a_target_once() -> None:
     """Clicks on the target and departures from it in turn pay as one click; another path pays on its own."""
     back, miss = Pointing(kind="back", target_kind="click", target_box=TARGET), click((99, 150))

@@ -79,6 +79,18 @@ def test_a_reflection_pays_when_it_corrects_a_failed_action() -> None:
     assert pay(tree, MetaReasoning()) == [0, 0, 0, 0, 1, 0]
 
 
+def test_a_reflection_that_repeats_the_failed_action_pays_nothing_though_it_now_works() -> None:
+    for action, paid in (("open", 0.0), ("push", 1.0)):
+        tree = build(
+            N(parent=-1, kind=PROMPT),
+            N(parent=0, kind=ACTION, info={"text": "open", "thought": "monitor"}, valid=False, well_formed=True),
+            N(parent=1, kind=OBSERVATION),
+            N(parent=2, kind=ACTION, info={"text": action, "thought": "reflection"}, valid=True, well_formed=True),
+            N(parent=3, kind=OBSERVATION, outcome=Outcome.TERMINATED),
+        )
+        assert pay(tree, MetaReasoning()) == [0.0, paid]
+
+
 def test_exploration_pays_for_a_new_action_or_a_new_state() -> None:
     """Back and forth between two places: the second visit is by a known action to a known state."""
     places = sorted(action for action in HOME.start(TASK).admissible or () if action.startswith("go to"))[:2]

@@ -68,6 +68,31 @@ def test_a_learner_improves_more_in_a_step_and_with_more_states() -> None:
     assert returns[0] <= returns[1] + 1e-9 < returns[2] < returns[3]
 
 
+def informativeness(process: TabularMdp, policy: Floats, designed: Floats, horizon: int) -> float:
+    """The sum that the design makes large, by the values of a reward over some steps of a policy."""
+    walk: Floats = (policy[:, :, None] * process.transition).sum(axis=1)
+    visits: Floats = np.linalg.solve(np.eye(len(walk)) - process.discount * walk.T, process.start)
+    true = process.optimal_q_values()
+    true = true - (policy * true).sum(axis=1, keepdims=True)
+    value, ahead = np.zeros(len(walk)), designed
+    for _ in range(horizon):
+        ahead = designed + process.discount * process.transition @ value
+        value = (policy * ahead).sum(axis=1)
+    return float((visits[:, None] * policy * true * (ahead - value[:, None])).sum())
+
+
+def test_a_design_is_the_most_informative_for_its_own_policy_and_horizon() -> None:
+    process = room()
+    learners = [UNIFORM, np.tile([0.1, 0.6, 0.2, 0.1], (len(UNIFORM), 1))]
+    cases = [(policy, horizon) for policy in learners for horizon in (1, 3)]
+    designed = [TeacherDesign(horizon=horizon, max_states=3)(process, policy) for policy, horizon in cases]
+    for place, (policy, horizon) in enumerate(cases):
+        found = [informativeness(process, policy, each, horizon) for each in designed]
+        assert all(found[place] > other + 1e-3 for at, other in enumerate(found) if at != place)
+        fewer = TeacherDesign(horizon=horizon, max_states=2)(process, policy)
+        assert found[place] > informativeness(process, policy, fewer, horizon) + 1e-3, "and another state helps"
+
+
 def test_what_is_wrong_is_named() -> None:
     with pytest.raises(ValueError, match=r"TeacherDesign.max_states: got 1, and 2 states with a true reward"):
         TeacherDesign(max_states=1)(room(), UNIFORM)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 from tests.explore.stage import runner
-from tests.search.game import Game, answer
+from tests.search.game import Game, answer, search
 from tests.trees import rewarded
 
 from bough.engine import Scripted
@@ -130,12 +130,23 @@ def test_a_missing_folder_is_explained() -> None:
         grow(best_of_n("nowhere"), "ab")
 
 
-def test_prorag_discounts_success_and_values_siblings() -> None:
-    """PUCT with even priors: the value of a step falls by .99 a turn from a completion."""
-    search = prorag(simulations=12, width=2)
-    assert isinstance(search, Search)
-    assert isinstance(search.evaluate, RolloutValue)
-    (tree,) = grow(search, "abba")
+@pytest.mark.parametrize(("c", "visits"), [(2.5, {"a": 2, "b": 0}), (10.0, {"a": 1, "b": 1})])
+def test_prorag_discounts_success_by_turn_and_tries_other_steps_by_the_weight_of_the_prior(
+    c: float, visits: dict[str, int]
+) -> None:
+    """Completed with success, `a` has the value 1. Then 1 + .884 and 1.768 for `a` and `b`, or 4.54 and 7.07."""
+    letters = iter("abab" + 20 * "a")
+    engine = Scripted(script=lambda _: (ord(next(letters)),))
+    known, _ = search(prorag(simulations=3, width=2, c=c), GAME, engine=engine)
+    assert {child.action: child.visits for child in known.root.children} == visits
+    assert known.root.children[0].q == pytest.approx((1 + 0.99) / 2 if visits["a"] == 2 else 1.0)
+
+
+def test_prorag_values_siblings() -> None:
+    how = prorag(simulations=12, width=2)
+    assert isinstance(how, Search)
+    assert isinstance(how.evaluate, RolloutValue)
+    (tree,) = grow(how, "abba")
     steps = steps_of([tree], replace(MODEL, labels="pairs", estimate="value", gap=0.1))
     assert len(steps.better)
     assert 0 < np.nanmax(steps.label) <= 1

@@ -112,6 +112,18 @@ def test_a_reward_that_rises_with_success_is_none() -> None:
     assert not rising_rewards(solved, 20), "nothing is left to rise"
 
 
+@pytest.mark.parametrize(
+    ("seat", "channel", "found"), [("", "env", []), ("", "success", []), ("a/", "bonus", ["a/bonus"])]
+)
+def test_rewards_of_the_environment_define_the_task_of_each_seat(seat: str, channel: str, found: list[str]) -> None:
+    """The reward rises, and success of the seat does not; another seat's success does not matter."""
+    rows = [
+        {"step": n, "phase": "rl", f"{seat}reward/{channel}": n / 20, f"{seat}train/success": 0.5, "b/train/success": n}
+        for n in range(1, 21)
+    ]
+    assert [each.channel for each in rising_rewards(rows, 20)] == found
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calls:
     """Channel "calls": more at every call, whatever the policy does."""
