@@ -16,7 +16,7 @@ import numpy as np
 
 from bough.cli.systems import SEARCHED, WITH_CRITIC, systems
 from bough.store import stored_rewarded, stored_trees
-from bough.tree import Credited, Rewarded, count_path_tokens
+from bough.tree import Credited, Rewarded, count_path_tokens, seat_view
 from bough.view import show_tree
 
 PAGE = Path(__file__).parents[1] / "docs" / "traces.md"
@@ -97,7 +97,9 @@ def page(folder: Path) -> str:
         shared = command.partition(" --out ")[0]
         run(f"{shared} --out {out} evaluation.tasks.count=1 limits.tree_turns=40", folder)
         (tree,) = stored_trees(folder / out / "trees")[:1]
-        parts.append(section(name, command, shown([Rewarded(tree=tree, channels={"env": tree.env_reward})])))
+        seats = [view for seat in tree.seats or ("",) if (view := seat_view(tree, seat)) is not None]
+        rewarded = [Rewarded(tree=each, channels={"env": each.env_reward}) for each in seats]
+        parts.append(section(name, command, shown(rewarded)))
     parts.append("## Growth")
     for name in GROWN:
         start = f"policy='Pretrained(path=runs/{SEARCHED}/final)'"

@@ -60,7 +60,7 @@ OWN = WORLD.optimizer
 SPLIT = {"optimizer": replace(OWN, minibatches=4), "regularizers": ()}
 CRITIC = UtteranceCritic(layers=2, steps=8, batch_turns=128, capacity_turns=20_000, warmup_steps=10)
 ROUND = {"optimizer": replace(OWN, epochs=4, warmup_steps=0), "reference": "step", "regularizers": ()}
-WRITTEN = {"credit": Filtered(most=1), "objective": SftMix(mu=1.0), "regularizers": (), "filters": ()}
+WRITTEN = {"credit": Filtered(max_paths=1), "objective": SftMix(mu=1.0), "regularizers": (), "filters": ()}
 
 PARTS: Mapping[str, Mapping[str, object]] = {
     "aepo(paths=6,balance=0.2,penalty=0.1)": {
@@ -74,7 +74,7 @@ PARTS: Mapping[str, Mapping[str, object]] = {
         **WRITTEN,
         "explorer": mcts(width=4, simulations=3),
         "sampling": replace(WORLD.sampling, max_tokens=96),
-        "demonstrations": Demonstrations(revise=SearchTraces(characters=24, most=8)),
+        "demonstrations": Demonstrations(revise=SearchTraces(characters=24, max_lines=8)),
     },
     "ats(source=hints)": {
         **WRITTEN,
@@ -100,14 +100,16 @@ PARTS: Mapping[str, Mapping[str, object]] = {
         "explorer": replace(
             mcts(width=1, simulations=5, revisit=False), expand=SampleKinds(kinds=("up", "down"), width=3)
         ),
-        "credit": Filtered(most=2, value_targets=KindValues()),
+        "credit": Filtered(max_paths=2, value_targets=KindValues()),
     },
     # The critic learns from the relabelled paths too, so it stands after the hook that adds them.
     "cts(keep=3)": {"hooks": (Hindsight(keep=3), CRITIC), "credit": credit.Archer(), "objective": Reinforce()},
     "dialtree(width=2,depth=3,keep=5)": {
-        "explorer": FullTree(width=2, depth=3, keep=5, least=2.0, quality=FormatScore())
+        "explorer": FullTree(width=2, depth=3, keep=5, min_quality=2.0, quality=FormatScore())
     },
-    "dialtree(topic=judge)": {"explorer": FullTree(width=3, depth=4, keep=8, least=2.0, quality=OnTopic(role="judge"))},
+    "dialtree(topic=judge)": {
+        "explorer": FullTree(width=3, depth=4, keep=8, min_quality=2.0, quality=OnTopic(role="judge"))
+    },
     "dta_llama(width=3)": {
         **WRITTEN,
         "explorer": dfsdt(width=3),
@@ -145,7 +147,7 @@ PARTS: Mapping[str, Mapping[str, object]] = {
             select=Descend(by=Uct(c=2.0), revisit=False),
             backup=MeanBackup(own=False),
         ),
-        "credit": Filtered(most=2, value_targets=Process(drop=0.5, head="value", target="action")),
+        "credit": Filtered(max_paths=2, value_targets=Process(drop=0.5, head="value", target="action")),
     },
     "mps_prover(width=3)": {
         "explorer": prover_search(width=3),
@@ -154,7 +156,7 @@ PARTS: Mapping[str, Mapping[str, object]] = {
     "opmd(temperature=2)": {"credit": OpmdBaseline(), "objective": Opmd(temperature=2.0), "regularizers": ()},
     "q_star(expansions=5,width=2,discount=0.8)": {
         "explorer": replace(q_star_search(width=2, discount=0.8, rounds=5), stop_value=None),
-        "credit": Filtered(most=2, value_targets=QLearning(discount=0.8)),
+        "credit": Filtered(max_paths=2, value_targets=QLearning(discount=0.8)),
     },
     "r_to_q(width=2,samples=3,beta=0.2)": {
         "explorer": implicit_beam(width=2, samples=3, beta=0.2),

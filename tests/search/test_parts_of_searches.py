@@ -118,7 +118,7 @@ PARTS: Mapping[str, tuple[Search, Mapping[str, object]]] = {
     "doraemon": (
         doraemon(answers=2, decay=0.3, sharpness=2.0, width=5),
         {
-            "select": UntilEnds(most=2, then=FinishPathFirst(then=DrawOpen(sharpness=2.0))),
+            "select": UntilEnds(max_ends=2, then=FinishPathFirst(then=DrawOpen(sharpness=2.0))),
             "expand": Sample(width=1, hint=Siblings(carry_out=True)),
             "backup": SumBackup(decay=0.3),
             "widen": 5,
