@@ -1,7 +1,9 @@
-"""Best of n by learned rewards, compared with majority vote and an outcome verifier, on held-out tasks of two worlds.
+"""Best of n by learned rewards, compared with majority vote and an outcome verifier, on held-out tasks.
 
     python bench/best_of_n.py warmup.demonstrations=160 warmup.epochs=10 --worlds linear_programs --seeds 5
     python bench/best_of_n.py --worlds sokoban --seeds 1 --trees 60 --tasks 40
+    python bench/best_of_n.py env.questions=8 env.threshold=0.75 env.words=5 context=Full limits.turns=8 \
+        warmup.demonstrations=100 warmup.epochs=12 --worlds quiz --trees 600 --width 3 --completions 3 --epochs 4 16 4
 
 The policy of a seed is that of the method after its warm-up. It grows trees of training tasks by look-ahead completions
 (`tree_plv`), and three reward models of one size learn from the same trees: a process reward model from the share of

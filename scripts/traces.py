@@ -97,7 +97,9 @@ def page(folder: Path) -> str:
         shared = command.partition(" --out ")[0]
         run(f"{shared} --out {out} evaluation.tasks.count=1 limits.tree_turns=40", folder)
         (tree,) = stored_trees(folder / out / "trees")[:1]
-        seats = [view for seat in tree.seats or ("",) if (view := seat_view(tree, seat)) is not None]
+        seats = [
+            view for name in [seat.name for seat in tree.seats] or [""] if (view := seat_view(tree, name)) is not None
+        ]
         rewarded = [Rewarded(tree=each, channels={"env": each.env_reward}) for each in seats]
         parts.append(section(name, command, shown(rewarded)))
     parts.append("## Growth")
