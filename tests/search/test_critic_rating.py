@@ -69,5 +69,7 @@ def test_a_critic_that_knows_the_turns_is_followed() -> None:
 
 
 def test_bad_settings() -> None:
-    with pytest.raises(ValueError, match=r"CriticRating: got discount=1, least=0.001; need numbers between 0 and 1"):
+    with pytest.raises(
+        ValueError, match=r"CriticRating: got discount=1, min_value=0.001; need numbers between 0 and 1"
+    ):
         CriticRating(discount=1)
