@@ -38,6 +38,7 @@ from bough.search import (
     ProgramCritic,
     PruneRegressions,
     Puct,
+    Ranked,
     RebaseAllocation,
     Rethink,
     RolloutValue,
@@ -53,6 +54,7 @@ from bough.search import (
     UnionOf,
     UntilEnds,
     VisitCount,
+    agent_q,
     agent_swift,
     board_games,
     code_tree,
@@ -94,6 +96,16 @@ PARTS: Mapping[str, tuple[Search, Mapping[str, object]]] = {
             "backup": NegamaxBackup(),
             "success_value": None,
             "rounds": 5,
+        },
+    ),
+    "agent_q": (
+        agent_q(width=2, share=0.3, c=2.0),
+        {
+            "select": Descend(by=Hybrid(c=2.0, share=0.3), revisit=False),
+            "expand": Sample(width=2),
+            "rate": Ranked(),
+            "evaluate": RolloutValue(),
+            "backup": MeanBackup(),
         },
     ),
     "code_tree": (
