@@ -117,6 +117,17 @@ def test_one_pair_by_hand() -> None:
     )
 
 
+def test_a_pair_that_is_told_apart_teaches_less() -> None:
+    """Each step of size 1 moves the margin m of two tokens by 2 * sigmoid(-m)."""
+    state, margin = begun(beta=1.0), 0.0
+    for _ in range(3):
+        state.transform([words(("a", 1.0), ("b", 0.0))], 0)
+        metrics = state.observe(lambda: 0.0)
+        assert metrics["implicit/loss"] == pytest.approx(np.log1p(np.exp(-margin)))
+        assert metrics["implicit/accuracy"] == (margin > 0)
+        margin += 2 / (1 + np.exp(margin))
+
+
 def test_a_shared_turn_is_no_evidence() -> None:
     """Both paths of a pair contain it, so its gradients cancel."""
     (found,) = begun().transform([words(("sab", 1.0), ("scd", 0.0))], 0)
