@@ -174,6 +174,16 @@ class Closing(Protocol):
 
 
 @runtime_checkable
+class Wrapper(Protocol):
+    """An environment around another one."""
+
+    @property
+    def env(self) -> Env:
+        """The environment inside."""
+        ...
+
+
+@runtime_checkable
 class Deviating(Protocol):
     """An environment that deviates from the contract by its design."""
 
@@ -185,8 +195,7 @@ class Deviating(Protocol):
 
 def deviations_of(env: Env) -> Mapping[str, str]:
     """The checks that an environment, or one that it wraps, fails by its design, each with the reason."""
-    inner: object = getattr(env, "env", None)
-    wrapped: Mapping[str, str] = deviations_of(inner) if isinstance(inner, Env) else {}
+    wrapped: Mapping[str, str] = deviations_of(env.env) if isinstance(env, Wrapper) else {}
     return {**wrapped, **(env.deviations if isinstance(env, Deviating) else {})}
 
 

@@ -6,18 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from bough.env.env import (
-    Branching,
-    Closing,
-    Env,
-    EnvFault,
-    Oracle,
-    Split,
-    State,
-    Step,
-    env_gives,
-    seats_of,
-)
+from bough.env.env import Branching, Closing, Env, EnvFault, Oracle, Split, State, Step, env_gives, seats_of
 from bough.tree import AgentAction, Observation, Outcome, Task, action_record
 from bough.tree.needs import ORACLE, Need
 

@@ -160,8 +160,8 @@ class World:
         A method is for worlds of any size: `batch_tasks` is at most the number of the world's tasks.
         """
         run = Run(name=self.name, world=self).replace(**fields)
-        most = run.world.tasks.count
-        return run.replace(batch_tasks=most) if run.world.schedule.batch_tasks > most else run
+        pool = run.world.tasks.count
+        return run.replace(batch_tasks=pool) if run.world.schedule.batch_tasks > pool else run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -71,7 +71,8 @@ def _channel(name: str, rows: Sequence[Row], warmup: float | None) -> list[Chart
 
 def _judges(rows: Sequence[Row], warmup: float | None) -> list[Chart]:
     """Questions to judges, answers without a verdict, and how often each column agrees with success."""
-    unread = {"judge/unparsed": "unreadable", "judge/late": "late"}
+    # All of them are unreadable, late or refused.
+    unread = {"judge/unknown": "all", "judge/unparsed": "unreadable"}
     charts = [
         _chart("Questions to judges per turn", rows, {"judge/questions_per_turn": "questions"}, warmup=warmup),
         _chart("Judges' answers without a verdict", rows, unread, warmup=warmup),
