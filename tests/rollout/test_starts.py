@@ -77,8 +77,8 @@ def test_an_oracle_shows_the_rest() -> None:
 @pytest.mark.parametrize(
     ("start", "limits", "said"),
     [
-        ("aaaa", Limits(), "over after 3 of 4 actions (TERMINATED)"),
-        ("aa", Limits(tree_turns=1), "over after 2 of 2 actions (TRUNCATED)"),
+        ("aaaa", Limits(), "over after 3 of 4 actions (terminated)"),
+        ("aa", Limits(tree_turns=1), "over after 2 of 2 actions (truncated by tree_turns)"),
     ],
 )
 def test_a_start_that_leaves_nothing_to_do_is_refused(start: str, limits: Limits, said: str) -> None:

@@ -3,9 +3,15 @@ from pathlib import Path
 import pytest
 
 from bough.store import digest, digest_tasks, read_tasks, write_tasks
-from bough.tree import Task
+from bough.tree import Action, BadCall, Task, ToolCall
 
-TASKS = [Task(id="a", seed=3, data={"rows": ["SF", "FG"], "é": None}), Task(id="b"), Task(id="b").after(["go", "on"])]
+CALLS = Action(text="so", calls=(ToolCall(name="f", arguments={"x": 1}), BadCall(text="f(", problem="cut")))
+TASKS = [
+    Task(id="a", seed=3, data={"rows": ["SF", "FG"], "é": None}),
+    Task(id="b"),
+    Task(id="b").after(["go", "on"]),
+    Task(id="b").after([CALLS, "on"]),
+]
 
 
 def test_tasks_come_back(tmp_path: Path) -> None:
@@ -34,6 +40,7 @@ def test_seed_and_data_may_be_left_out_and_empty_lines_are_passed_over(tmp_path:
         ('{"id": "x", "data": []}', "a 'data' that is no object"),
         ('{"id": "x", "start": "up"}', "a 'start' that is no list of actions"),
         ('{"id": "x", "start": [1]}', "a 'start' that is no list of actions"),
+        ('{"id": "x", "start": [{"text": "up"}]}', "a 'start' that is no list of actions"),
         ('{"id": "x", "sed": 1}', r"unknown field \['sed'\]"),
     ],
 )

@@ -38,7 +38,7 @@ from bough.objective import (
 from bough.policy import ValueHead
 from bough.reward import EnvReward, Success
 from bough.search import a_star, puct
-from bough.train import Demonstrations, Revise, Run, Tasks, Warmup, start
+from bough.train import Demonstrations, Evaluation, Revise, Run, Tasks, Warmup, start
 from bough.train.check import check, refuse_overlap
 from bough.train.resolve import check_channels
 from bough.tree import Credited, Rewarded, Task
@@ -342,6 +342,17 @@ def test_a_warm_up_needs_an_oracle() -> None:
     with pytest.raises(ConfigError, match=r"warmup=Warmup: needs .*; got env=Bare; .*, or warmup.demonstrations=0"):
         check(small().replace(env=Bare()))
     check(small().replace(env=Bare(), warmup=Warmup()))
+
+
+def test_only_an_oracle_can_begin_tasks() -> None:
+    late, run = Tasks(split="train", count=4, actions_left=1), small().replace(env=Bare(), warmup=Warmup())
+    check(small().replace(tasks=late))
+    with pytest.raises(ConfigError, match=r"tasks=Tasks: needs .* an oracle; got env=Bare; .*, or actions_left=none"):
+        check(run.replace(tasks=late))
+    with pytest.raises(ConfigError, match=r"evaluation.*=Tasks: needs .* an oracle; got env=Bare;"):
+        check(run.replace(evaluation=Evaluation(tasks=late)))
+    with pytest.raises(ValueError, match=r"Tasks.actions_left: got 0; need 1 or more, or None"):
+        replace(late, actions_left=0)
 
 
 def test_channels_are_compared_with_those_of_the_first_trees() -> None:

@@ -89,6 +89,19 @@ def test_a_run_ends_when_nothing_can_be_played(tmp_path: Path) -> None:
         opened(run)
 
 
+@pytest.mark.parametrize("left", [1, 2, 9])
+def test_the_oracle_begins_tasks(left: int) -> None:
+    env, whole = FrozenLake(size=3, max_steps=6), opened(small())
+    late = opened(small().replace(tasks=Tasks(split="train", count=12, actions_left=left)))
+    assert late.heldout_tasks == whole.heldout_tasks
+    for task, own in zip(late.train_tasks, whole.train_tasks, strict=True):
+        state, plan = env.start(own), env.plan(env.start(own)) or ()
+        assert task == own.after(plan[:-left])
+        for action in task.start:
+            state = env.step(state, action).state
+        assert len(env.plan(state) or ()) == min(left, len(plan))
+
+
 def test_a_run_in_an_environment_that_breaks(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

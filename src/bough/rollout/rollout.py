@@ -93,11 +93,14 @@ class Rollout:
         """The cursor; or the error of an episode that is over before its first turn."""
         if isinstance(after, Cursor):
             return after
+        end = self.builder.nodes[-1]
         if after is Outcome.FAILED:
-            raise EnvFault(fault_in(self.builder.nodes[-1].info) or "")
+            raise EnvFault(fault_in(end.info) or "")
+        reason = end.truncated_by or self._stopped.get(len(self.builder.nodes) - 1, TruncatedBy.NOTHING)
+        bound = f" by {reason.name.lower()}" if reason else ""
         raise ValueError(
-            f"task {self.builder.task.id}: got a start that is over after {what} ({after.name}); need a start that "
-            "leaves at least one turn within the limits of a path and a tree"
+            f"task {self.builder.task.id}: got a start that is over after {what} ({after.name.lower()}{bound}); need a "
+            "start that leaves at least one turn within the model's context and the limits of a path and a tree"
         )
 
     @property

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import cast
 
 from bough.store.atomic import write_bytes
-from bough.tree import Task
+from bough.tree import Task, read_action
 
 EXAMPLE = '{"id": "lake-1", "seed": 0, "data": {"rows": ["SF", "FG"]}}'
 
@@ -83,6 +83,8 @@ def _task(line: bytes) -> Task:
         raise ValueError("a 'seed' that is no whole number")
     if not isinstance(data, dict):
         raise ValueError("a 'data' that is no object")
-    if not isinstance(start, list) or not all(isinstance(each, str) for each in cast("list[object]", start)):
-        raise ValueError("a 'start' that is no list of actions as text")
-    return Task(id=name, seed=seed, data=cast("dict[str, object]", data), start=tuple(cast("list[str]", start)))
+    try:
+        actions = tuple(map(read_action, cast("list[object]", start if isinstance(start, list) else [None])))
+    except (KeyError, TypeError) as error:
+        raise ValueError("a 'start' that is no list of actions, each a text or a text with calls") from error
+    return Task(id=name, seed=seed, data=cast("dict[str, object]", data), start=actions)

@@ -13,6 +13,7 @@ from bough.rollout import Deadlines
 from bough.store import Conversation, read_conversations, read_tasks
 from bough.train.resolve import check_state
 from bough.train.run import Run, Tasks
+from bough.train.teacher import way
 from bough.train.texts import collect
 from bough.tree import AgentAction, Task, derive
 
@@ -185,12 +186,25 @@ def first_tasks(tasks: Sequence[Task], count: int, field: str) -> Sequence[Task]
 
 
 async def draw_tasks(run: Run, tasks: Tasks, host: TimedHost) -> list[Task]:
-    """Draw the tasks of a run, from the environment or from a file.
+    """Draw the tasks of a run, from the environment or from a file, with the oracle's first turns where it begins them.
 
     Raises:
-        EnvFault: when the environment cannot draw them.
+        EnvFault: when the environment cannot draw or begin them.
         ConfigError: when a file cannot be read, has a broken line, or too few tasks; names the field.
     """
+    found = await _drawn(run, tasks, host)
+    if (left := tasks.actions_left) is None:
+        return found
+    places = asyncio.Semaphore(max(1, run.world.execution.workers))
+
+    async def begun(task: Task) -> Task:
+        async with places:
+            return task.after((await host.retried(lambda: way(host, task)))[:-left])
+
+    return list(await asyncio.gather(*map(begun, found)))
+
+
+async def _drawn(run: Run, tasks: Tasks, host: TimedHost) -> list[Task]:
     if tasks.file is None:
         seed = derive(run.seed, "tasks", tasks.split)
         return list(await host.retried(lambda: host.tasks(tasks.split, tasks.count, seed)))

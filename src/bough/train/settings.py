@@ -76,15 +76,26 @@ class Tasks:
         split: The environment's split, used without a file.
         count: Number of tasks.
         file: JSON lines of tasks, `{"id": ..., "data": {...}}`; its first `count` tasks are used.
+        actions_left: The oracle begins each task, until its plan has this many actions left; then the agent goes on.
+            The oracle's turns are in the agent's context, and are not trained on (reverse curriculum, R3, arXiv
+            2402.05808). A task with a shorter plan, or with none, begins at its start. None for all of them.
     """
 
     split: Split
     count: int
     file: str | None = None
+    actions_left: int | None = None
 
     def __post_init__(self) -> None:
         if self.count < 1:
             raise ValueError(f"Tasks.count: got {self.count}; need at least 1")
+        if self.actions_left is not None and self.actions_left < 1:
+            raise ValueError(f"Tasks.actions_left: got {self.actions_left}; need 1 or more, or None")
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """An oracle, to begin tasks."""
+        return frozenset(() if self.actions_left is None else {ORACLE.or_else("actions_left=none")})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
