@@ -185,8 +185,11 @@ def test_no_run(bough: Bough, tmp_path: Path) -> None:
 
 def test_too_few_tasks(bough: Bough, tmp_path: Path) -> None:
     error = bough("train", f"{SMALL}:run", "env.size=2", "tasks.count=500", folder=tmp_path).error(USAGE)
-    assert "FrozenLake.tasks: got count=500 for split 'train'" in error
+    assert "error: tasks: FrozenLake.tasks: got count=500 for split 'train'" in error
     assert "need a smaller count" in error
+    few = ("env.size=2", "tasks.count=1", "batch_tasks=1", "warmup.demonstrations=0", "evaluation.tasks.count=500")
+    error = bough("train", f"{SMALL}:run", *few, folder=tmp_path).error(USAGE)
+    assert "error: evaluation.tasks: FrozenLake.tasks: got count=500 for split 'test'" in error
     assert not list((tmp_path / "runs").iterdir()), "the name must be free for the next attempt"
     error = bough("train", f"{SMALL}:run", *ONE_STEP, "warmup.demonstrations=13", folder=tmp_path).error(USAGE)
     assert "warmup.demonstrations: got 13; need at most tasks.count, which is 12" in error

@@ -81,7 +81,8 @@ async def server_agent(
         if isinstance(engine, Remote):
             await engine.check()
         timed = TimedHost(host=host, deadlines=deadlines, deadline_s=world.limits.env_deadline_s)
-        yield ServerAgent(runner=runner, tasks=await draw_tasks(run, world.evaluation.tasks, timed))
+        tasks = await draw_tasks(run, world.evaluation.tasks, timed, "evaluation.tasks")
+        yield ServerAgent(runner=runner, tasks=tasks)
     finally:
         await host.close()
         for model in (own, *models.values(), *others.values()):

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from bough.config.config import ConfigError
 from bough.context import full_instructions
-from bough.env import Branching, EnvFault, EnvHost, Split, State, Step, seats_of
+from bough.env import Branching, EnvFault, EnvHost, Split, State, Step, UserCodeError, seats_of
 from bough.rollout import Deadlines
 from bough.store import Conversation, read_conversations, read_tasks
 from bough.train.resolve import check_state
@@ -131,8 +131,8 @@ async def open_run(run: Run, host: TimedHost) -> Opening:
         ValueError: when there are too few tasks.
     """
     conversations = _conversations(run)
-    train_tasks = await draw_tasks(run, run.world.tasks, host)
-    heldout_tasks = await draw_tasks(run, run.world.evaluation.tasks, host)
+    train_tasks = await draw_tasks(run, run.world.tasks, host, "tasks")
+    heldout_tasks = await draw_tasks(run, run.world.evaluation.tasks, host, "evaluation.tasks")
     first = await _first_state(train_tasks[: run.world.schedule.batch_tasks], host)
     check_state(run, first)
     texts, left_out = await _texts(run, train_tasks[:TEXT_TASKS], host)
@@ -185,14 +185,20 @@ def first_tasks(tasks: Sequence[Task], count: int, field: str) -> Sequence[Task]
     return tasks[:count]
 
 
-async def draw_tasks(run: Run, tasks: Tasks, host: TimedHost) -> list[Task]:
+async def draw_tasks(run: Run, tasks: Tasks, host: TimedHost, field: str) -> list[Task]:
     """Draw the tasks of a run, from the environment or from a file, with the oracle's first turns where it begins them.
+
+    Args:
+        run: The run.
+        tasks: Their source.
+        host: Plays the environment.
+        field: The setting with the source, for errors.
 
     Raises:
         EnvFault: when the environment cannot draw or begin them.
-        ConfigError: when a file cannot be read, has a broken line, or too few tasks; names the field.
+        ConfigError: when the environment has too few, or a file cannot be read, has a broken line or too few.
     """
-    found = await _drawn(run, tasks, host)
+    found = await _drawn(run, tasks, host, field)
     if (left := tasks.actions_left) is None:
         return found
     places = asyncio.Semaphore(max(1, run.world.execution.workers))
@@ -204,11 +210,15 @@ async def draw_tasks(run: Run, tasks: Tasks, host: TimedHost) -> list[Task]:
     return list(await asyncio.gather(*map(begun, found)))
 
 
-async def _drawn(run: Run, tasks: Tasks, host: TimedHost) -> list[Task]:
+async def _drawn(run: Run, tasks: Tasks, host: TimedHost, field: str) -> list[Task]:
     if tasks.file is None:
         seed = derive(run.seed, "tasks", tasks.split)
-        return list(await host.retried(lambda: host.tasks(tasks.split, tasks.count, seed)))
-    field = "evaluation.tasks" if tasks is run.world.evaluation.tasks else "tasks"
+        try:
+            return list(await host.retried(lambda: host.tasks(tasks.split, tasks.count, seed)))
+        except UserCodeError:
+            raise
+        except ValueError as error:
+            raise ConfigError(f"{field}: {error}") from error
     try:
         found = read_tasks(Path(tasks.file))
     except OSError as error:
