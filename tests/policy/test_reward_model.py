@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from tests.policy.reward_trees import forked, many
+from tests.policy.reward_trees import BAD, GOOD, forked, many
 from tests.trees import rewarded
 
 from bough.cli.find import find_run
@@ -156,12 +156,19 @@ def _mirrored(tree: Tree) -> Tree:
     return replace(tree, success=success)
 
 
-def test_wrong_labels_teach_nothing() -> None:
-    """The same trees, of which every second one has its success at the worst path: the order of siblings is a guess."""
+def test_the_labels_decide_which_action_is_the_better() -> None:
+    """With the success at the worst path the order of siblings is the opposite one, and half of the time a guess."""
     trees = many(24)
-    model = train_on([_mirrored(tree) if at % 2 else tree for at, tree in enumerate(trees)], replace(SMALL, epochs=2))
-    steps = steps_of(many(24, seed=5), SMALL)
-    assert calibrate(steps, model.probabilities(steps.text)).auc["min"] < 0.9
+    texts = [np.asarray([11, 12, 13, 14, action], dtype=np.int32) for action in (GOOD, BAD)]
+
+    def lead(wrong: Sequence[bool]) -> float:
+        """How much more likely success is after the good action, once some trees have their success at the worst."""
+        given = [_mirrored(tree) if mirror else tree for tree, mirror in zip(trees, wrong, strict=True)]
+        good, bad = train_on(given, replace(SMALL, epochs=4)).probabilities(texts)
+        return float(good - bad)
+
+    right, half, wrong = lead([False] * 24), lead([False, True] * 12), lead([True] * 24)
+    assert right > 0.3 > half > -0.3 > wrong, (right, half, wrong)
 
 
 def test_tasks_are_held_out_whole() -> None:
