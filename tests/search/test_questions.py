@@ -111,6 +111,22 @@ def test_spar_refines_until_most_judgements_say_yes() -> None:
     assert set(asked.values()) == {5}
 
 
+@pytest.mark.parametrize(("votes", "levels"), [(2, 2), (3, 1)])
+def test_half_of_the_judgements_are_no_majority_for_spar(votes: int, levels: int) -> None:
+    asked: dict[str, int] = {}
+
+    def say(read: str) -> str:
+        if "what is wrong" in read:
+            return "refine it"
+        past = "".join(line[2] for line in read.splitlines() if line.startswith("> "))
+        asked[past] = asked.get(past, 0) + 1
+        return "yes" if past == "a" and asked[past] <= votes else "no"
+
+    tree = search(talk(lambda *_: "a", say), spar(n=4, depth=2), host=FAR)
+    assert answer(tree) == "a"
+    assert max(map(len, actions(tree))) == levels
+
+
 def test_spar_answers_with_the_best_place_when_none_is_good_enough() -> None:
     values = {"a": 0.4, "b": 0.2}
     asked: dict[str, int] = {}
