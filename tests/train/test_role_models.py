@@ -1,18 +1,20 @@
 """Models of roles that are copies of the policy: their weights, and that a server has none."""
 
 import asyncio
+from pathlib import Path
 from typing import cast
 
 import pytest
 import torch
+from tests.small import run as small
 
 from bough.config import ConfigError
 from bough.engine import Local
 from bough.engine.gated import GatedEngine
 from bough.policy import Tiny
 from bough.policy.policy import Policy
-from bough.rollout import RoleModel
-from bough.train import EarlierVersion, StartingWeights
+from bough.rollout import Deadlines, RoleModel
+from bough.train import EarlierVersion, Runtime, StartingWeights
 from bough.train.earlier import EarlierWeights
 from bough.train.models import JudgeWeights, ModelSource
 
@@ -62,3 +64,17 @@ def test_an_earlier_version_has_the_weights_of_every_second_step_and_of_its_stat
     assert scored(other) == own[2]
     assert other.policy_version == 3
     assert scored(GatedEngine(Local().build(policy))) == own[3], "the policy keeps its weights"
+
+
+def test_a_run_renews_and_stores_the_earlier_version_of_a_role(tmp_path: Path) -> None:
+    run = small().replace(models={"teacher": EarlierVersion(every=3)})
+    runtime = Runtime(run, tmp_path, Deadlines())
+    engine = runtime.models["teacher"].engine
+    assert isinstance(engine, GatedEngine)
+    assert "earlier-role-teacher" in runtime.memories
+    before = scored(engine)
+    update(runtime.policy)
+    asyncio.run(runtime.begin_step(2))
+    assert scored(engine) == before
+    asyncio.run(runtime.begin_step(3))
+    assert scored(engine) != before
