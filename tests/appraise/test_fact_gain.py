@@ -127,6 +127,17 @@ def test_sampled_orders_for_many_facts() -> None:
     assert found[2] == pytest.approx(0.893126, abs=0.03)
 
 
+@pytest.mark.parametrize(("piece", "count"), [(FactGain(exact=3), 8), (FactGain(exact=2, orders=1), 4)])
+def test_one_order_of_the_facts_needs_fewer_probabilities_than_all_subsets(piece: FactGain, count: int) -> None:
+    (found,) = asyncio.run(piece.appraise([case("fever yes")], Bayes(VALUE, FACTS)))["facts"]
+    assert found[0].questions == count
+
+
+def test_promed_has_the_fields_and_the_weights_of_its_settings() -> None:
+    (piece,) = find_run("promed(field=signs, answer=cure, weights=positive)", "facts").world.appraisers
+    assert piece == FactGain(field="signs", answer="cure", weights="positive")
+
+
 def test_promed_prefers_the_question_that_matters() -> None:
     """Two paths with the same result: the informative question is favoured, and answers are equal."""
     run = find_run("promed(weights=positive)", "facts")

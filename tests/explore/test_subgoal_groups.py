@@ -14,6 +14,7 @@ from bough.env import InProcessHost, PlannerExecutor, State, Step, seats_of
 from bough.explore import Chains, Subgoals
 from bough.reward import EnvReward
 from bough.rollout import Limits, SeatAgent
+from bough.train import OwnPolicy
 from bough.tree import Kind, Rewarded, Task, Tree, TruncatedBy, leaves, path, seat_view
 
 
@@ -120,3 +121,14 @@ def test_the_method_has_both_advantages_and_keeps_whole_paths_as_a_choice() -> N
     assert find_run("hi_agent(subgoals=0)", "frozenlake").method.explorer == Chains(n=8)
     with pytest.raises(ValueError, match=r"Subgoals.width: got 0; need at least 1"):
         Subgoals(width=0)
+
+
+def test_the_method_gives_the_executor_turns_tries_and_weights_of_its_own() -> None:
+    """A frozen executor learns nothing from a second try, so it gets one."""
+    for frozen, tries in ((False, 3), (True, 1)):
+        run = find_run(f"hi_agent(turns=2, subgoals=5, tries=3, frozen={str(frozen).lower()})", "frozenlake")
+        assert isinstance(run.world.env, PlannerExecutor)
+        assert run.world.env.turns == 2
+        assert run.world.limits.turns == 2 * find_run("grpo", "frozenlake").world.limits.turns
+        assert run.method.explorer == Subgoals(width=5, tries=tries, to_end=True)
+        assert run.policies == {"executor": OwnPolicy(frozen=frozen)}

@@ -8,6 +8,7 @@ import pytest
 from tests.trees import ACTION, OBSERVATION, PROMPT, N, as_replayed, build, rewarded
 
 from bough.hooks import Oni
+from bough.hooks.caption_model import CaptionModel
 from bough.hooks.captions import read_label
 from bough.hooks.hook import AskModel, HookQuestion
 from bough.hooks.oni import OniState
@@ -142,6 +143,22 @@ def test_models_of_words_value_captions_without_a_label(variant: str) -> None:
 
     key, wall, stone = asyncio.run(run())
     assert key > 0 == wall == stone
+
+
+def test_scores_of_comparisons_are_paid_in_standard_deviations_of_all_captions_so_far(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Scores 1, 2, 6 have mean 3 and deviation 2.160; with 9 mean 4.5 and 3.202; -.926 is below the threshold -.5."""
+    monkeypatch.setattr(CaptionModel, "scores", lambda _, captions: np.asarray(captions, dtype=np.float64))
+    state = begun(labeller(), variant="ranking")
+    state.held.labels.append((["1", "2"], 2, 0))
+
+    def paid(*read: str) -> list[float]:
+        (found,) = state.transform([game(read)], 0)
+        return found.channels["oni"][found.tree.kind == OBSERVATION].tolist()
+
+    assert paid("1", "2", "6") == pytest.approx([0, 0.4 * -0.46291, 0.4 * 1.38873], abs=1e-5)
+    assert paid("9") == pytest.approx([0.4 * 4.5 / 3.20156], abs=1e-5)
 
 
 @pytest.mark.parametrize("variant", ["retrieval", "classifier", "ranking"])

@@ -1,5 +1,7 @@
 """Rewards that compare a path with the task's best so far: their numbers, what is remembered, and that it resumes."""
 
+from typing import Literal
+
 import numpy as np
 import pytest
 from tests.trees import ACTION, OBSERVATION, PROMPT, N, build, chains, rewarded
@@ -53,6 +55,16 @@ def test_the_worked_example_of_hapo() -> None:
     assert linear.pay(np.asarray([50.0, 110, 150, 200, 400]), np.zeros(5, dtype=np.bool_), 100) == pytest.approx(
         [0, 0, -0.4, -0.9, -1]
     )
+
+
+@pytest.mark.parametrize("form", ["cosine", "linear"])
+def test_a_length_is_paid_in_proportion_to_the_weight(form: Literal["cosine", "linear"]) -> None:
+    tokens = np.asarray([50.0, 150, 400])
+    for success in (np.ones(3, dtype=np.bool_), np.zeros(3, dtype=np.bool_)):
+        whole, part = (LengthHistory(form=form, weight=weight).pay(tokens, success, 100) for weight in (1.0, 0.25))
+        assert whole.any()
+        assert part == pytest.approx(0.25 * whole)
+    assert LengthHistory(weight=0.25).pays["length_history"].low == -0.25
 
 
 def test_the_worked_example_of_otc() -> None:

@@ -101,6 +101,22 @@ def test_the_critic_learns_once_and_from_its_data_alone() -> None:
     assert state.data == []
 
 
+def test_actions_that_were_not_executed_are_no_data() -> None:
+    nodes = [
+        N(parent=-1, kind=PROMPT),
+        N(parent=0, kind=ACTION, tokens=(3,), env_reward=1.0),
+        N(parent=1, kind=OBSERVATION, outcome=Outcome.TERMINATED),
+    ]
+    cuts = [
+        N(parent=0, kind=ACTION, tokens=(4,), outcome=Outcome.TRUNCATED, truncated_by=cut)
+        for cut in (TruncatedBy.STUB, TruncatedBy.EXPLORER)
+    ]
+    state = critic(steps=1)
+    judged = learned(state, rewarded(build(*nodes, *cuts)))
+    assert state.observe(lambda: 0.0)["frozen/turns"] == 1
+    assert np.isfinite(judged.estimates["q1"]).sum() == 3, "each candidate has a value"
+
+
 def test_stored_trees_are_data(tmp_path: Path) -> None:
     write_trees(tmp_path / "step_000001.safetensors", [DATA])
     state = critic(warmup_steps=0, data=(str(tmp_path),))

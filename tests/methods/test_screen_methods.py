@@ -12,8 +12,9 @@ from bough.credit import TaskWeight
 from bough.engine import Scripted
 from bough.env import InProcessHost, Screens
 from bough.explore import Chains
+from bough.hooks import LengthHistory
 from bough.objective import PpoClip
-from bough.reward import reward_trees
+from bough.reward import Repetition, reward_trees
 from bough.rollout import Limits
 from bough.train import Run
 from bough.train.check import check
@@ -91,6 +92,11 @@ def test_the_runs_are_what_the_papers_describe_and_fit_a_phone_with_points() -> 
     assert found["gui_g1"].world.regularizers == found["infigui_g1"].world.regularizers == ()
     assert found["infigui_g1"].method.objective == PpoClip(high=0.4)
     assert found["infigui_g1"].method.explorer == Chains(n=8)
+    hapo = find_run("hapo(weight=0.5, form=linear, history=mean, repetition=0.1, n=3)", "screens")
+    assert hapo.method.hooks == (LengthHistory(weight=0.5, form="linear", history="mean"),)
+    assert hapo.method.explorer == Chains(n=3)
+    assert hapo.world.rewards == (*found["hapo"].world.rewards, Repetition(penalty=0.1))
+    assert found["hapo"].method.hooks == (LengthHistory(),)
     assert found["otc"].method.hooks[0].actions  # type: ignore[attr-defined]
     assert not find_run("otc", "search").method.hooks[0].actions  # type: ignore[attr-defined]
     efficient = find_run("ui_r1(efficient=true)", "screens")

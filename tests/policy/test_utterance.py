@@ -12,7 +12,7 @@ from bough.credit import Archer
 from bough.policy import UtteranceCritic
 from bough.policy.double_critic import UtteranceCriticState
 from bough.policy.replay_buffer import ReplayBuffer, Turn, turns_of
-from bough.tree import Outcome, Rewarded, path_view
+from bough.tree import Outcome, Rewarded, Source, path_view
 from trees import as_replayed
 
 SMALL = UtteranceCritic(layers=1, width=16, heads=2, context_tokens=16, steps=2, batch_turns=8, warmup_steps=0)
@@ -202,6 +202,21 @@ def test_the_newest_turns_are_kept() -> None:
     one.transform([walk([STAY, MOVE, MOVE], Outcome.TRUNCATED)], seed=1)
     assert len(one.buffer) == 5
     assert one.buffer.state()["text"].tolist() == [10, STAY, 10, STAY, 10, STAY, 10, MOVE, 11, MOVE]
+
+
+def test_actions_of_a_teacher_go_into_the_buffer_and_start_no_training_of_v() -> None:
+    one = critic()
+    taught = build(
+        N(parent=-1, kind=PROMPT, tokens=(10,)),
+        N(parent=0, kind=ACTION, tokens=(MOVE,), source=Source.TEACHER),
+        N(parent=1, kind=EDIT, tokens=(11,)),
+        N(parent=2, kind=ACTION, tokens=(STAY,), source=Source.TEACHER),
+        N(parent=3, kind=OBSERVATION, tokens=(), outcome=Outcome.TERMINATED),
+    )
+    one.transform([rewarded(taught)], seed=0)
+    metrics = one.observe(lambda: 0.0)
+    assert metrics["utterance/turns"] == 2.0
+    assert "utterance/v_loss" not in metrics, "the policy sampled none of them"
 
 
 def test_the_policy_waits_for_the_critic() -> None:

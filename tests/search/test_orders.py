@@ -167,6 +167,14 @@ def test_bfs_prover_expands_the_open_node_with_the_likeliest_path(alpha: float) 
         assert score(node) == max(score(each) for each in met if each not in expanded[:place])
 
 
+def test_best_first_goes_on_below_the_place_of_highest_value() -> None:
+    """An action that is not executed yet has the value of the place where it is one; ties go to the first found."""
+    values = dict.fromkeys(_words("ab", 4), 0.0) | {"": 0.5, "a": 0.2, "b": 0.9, "ba": 0.8, "bb": 0.1, "baa": 0.3}
+    how = replace(best_first(), expand=Admissible(), evaluate=Known(values=values), rounds=8)
+    known, _ = search(how, Game(depth=4))
+    assert carried_out(known) == ["a", "b", "ba", "bb", "baa", "bab", "baaa"]
+
+
 def test_several_heaps_share_what_goes_on() -> None:
     values = {"": 0.0, "a": 0.9, "b": 0.1, "c": 0.2} | dict.fromkeys(_words("abc", 4)[4:], 0.0)
     heaps = (Best(by=NodeValue()), Best(by=RatedValue()))

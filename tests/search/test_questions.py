@@ -8,11 +8,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.explore.stage import World, runner
+from tests.explore.stage import Letters, World, grow, runner
 from tests.search.talk import actions, answer, letter, questions, search, talk
 
 from bough.env import InProcessHost
-from bough.rollout import Limits
+from bough.rollout import Limits, RoleModel
 from bough.search import (
     Hybrid,
     JudgeAction,
@@ -109,6 +109,38 @@ def test_spar_refines_until_most_judgements_say_yes() -> None:
     assert {action[0] for action in found if len(action) == 2} == {"a", "b"}, "c is given up"
     assert not [action for action in found if len(action) > 2], "one above .5 ends it"
     assert set(asked.values()) == {5}
+
+
+@pytest.mark.parametrize(("votes", "levels"), [(2, 2), (3, 1)])
+def test_half_of_the_judgements_are_no_majority_for_spar(votes: int, levels: int) -> None:
+    asked: dict[str, int] = {}
+
+    def say(read: str) -> str:
+        if "what is wrong" in read:
+            return "refine it"
+        past = "".join(line[2] for line in read.splitlines() if line.startswith("> "))
+        asked[past] = asked.get(past, 0) + 1
+        return "yes" if past == "a" and asked[past] <= votes else "no"
+
+    tree = search(talk(lambda *_: "a", say), spar(n=4, depth=2), host=FAR)
+    assert answer(tree) == "a"
+    assert max(map(len, actions(tree))) == levels
+
+
+@pytest.mark.parametrize(("first", "count"), [(None, 6), (2, 2)])
+def test_spar_samples_so_many_first_answers(first: int | None, count: int) -> None:
+    engine = talk(letter, lambda _: "no")
+    search(engine, spar(width=6, first=first, depth=1), host=FAR)
+    assert len(engine.requests) - len(questions(engine)) == count
+
+
+def test_the_model_of_the_role_judges_and_criticises_for_spar() -> None:
+    policy, other = (talk(letter, lambda read: "refine it" if "what is wrong" in read else "no") for _ in range(2))
+    place = runner(policy, FAR, max_tokens=200)
+    models = {"judge": RoleModel(engine=other, renderer=Letters(), name="judge")}
+    grow(replace(place, agent=replace(place.agent, models=models)), spar(width=2, depth=2, role="judge"))
+    assert questions(policy) == []
+    assert {"what is wrong" in read for read in questions(other)} == {True, False}
 
 
 def test_spar_answers_with_the_best_place_when_none_is_good_enough() -> None:

@@ -1,13 +1,15 @@
 """An action is refined after a simulation of it."""
 
 import random
+from dataclasses import replace
 
 import pytest
-from tests.explore.stage import World
+from tests.explore.stage import Letters, World, grow, runner
 from tests.search.talk import answer, questions, search, talk
 
 from bough.engine import InjectedFault
 from bough.env import Branching, InProcessHost
+from bough.rollout import RoleModel
 from bough.search import SimulateAndRefine, StarWm
 from bough.tree.needs import FORKS, needs_of
 
@@ -38,6 +40,16 @@ def test_a_refined_action_is_simulated_in_turn() -> None:
     engine = talk(act, world)
     search(engine, StarWm(expand=SimulateAndRefine(rounds=2)), host=ONCE)
     assert [read.rpartition("> ")[2][0] for read in questions(engine)[:2]] == ["b", "a"]
+
+
+def test_the_model_of_the_role_predicts() -> None:
+    policy, other = talk(act, lambda _: "gold"), talk(act, world)
+    place = runner(policy, ONCE, max_tokens=200)
+    models = {"world": RoleModel(engine=other, renderer=Letters(), name="world")}
+    place = replace(place, agent=replace(place.agent, models=models))
+    (tree,) = grow(place, StarWm(expand=SimulateAndRefine(role="world"))).trees
+    assert answer(tree) == "aaa", "the policy itself would predict gold"
+    assert (len(questions(policy)), len(questions(other))) == (0, 3)
 
 
 def test_without_a_prediction_the_proposal_is_done() -> None:

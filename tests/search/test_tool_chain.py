@@ -10,7 +10,7 @@ from tests.search.talk import talk
 from bough.engine import Scripted
 from bough.env import FrozenLake
 from bough.rollout import Limits
-from bough.search import Admissible, AStarCost, PlanCost, PlanMemory, SearchNode, tool_chain
+from bough.search import Admissible, AStarCost, Best, PlanCost, PlanMemory, SearchNode, a_star, tool_chain
 from bough.search.plan_memory import position, similarity
 from bough.store import StoreError, write_trees
 from bough.tree import Action, ToolCall
@@ -62,6 +62,23 @@ def test_stored_plans_set_costs_and_what_is_left() -> None:
     assert {name: child.cost for name, child in children.items()} == {"a": 0, "b": 0}
     assert children["a"].rating == pytest.approx(-(1 - 2 / 3))
     assert children["b"].rating == pytest.approx(-(1 - 1 / 3))
+
+
+@pytest.mark.parametrize("beta", [0.0, 1.0])
+def test_of_actions_of_equal_cost_the_one_with_less_to_go_is_done(beta: float) -> None:
+    """By the imagined plan, or by the stored one, `b` is nearer the end."""
+    engine = talk(lambda *_: "a", lambda read: "x" if "next:\nb\n" in read else "x\nx\nx")
+    cost = PlanCost(memory=PlanMemory(plans=["ab"]), alpha=1.0, beta=beta)
+    known, _ = search(
+        replace(tool_chain(), expand=Admissible(), rate=cost, rounds=2), Game(depth=3), engine=engine, limits=LIMITS
+    )
+    assert [(child.action, child.cost) for child in known.root.children] == [("a", 0), ("b", 0)]
+    assert [child.action for child in known.root.children if child.at is not None] == ["b"]
+
+
+def test_the_weight_of_the_cost_so_far_is_a_setting() -> None:
+    for how in (tool_chain(weight=0.25), a_star(weight=0.25)):
+        assert how.select == Best(by=AStarCost(weight=0.25), deepest=True)
 
 
 def executed(memory: PlanMemory) -> int:
