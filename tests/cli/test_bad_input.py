@@ -97,7 +97,9 @@ def pretrained(tmp_path: Path, path: Path) -> str:
 def test_a_model_that_cannot_be_read(bough: Bough, tmp_path: Path) -> None:
     recipe = pretrained(tmp_path, tmp_path / "model")
     error = bough("train", recipe, folder=tmp_path).error(USAGE)
-    assert f"Pretrained.path: got '{tmp_path}/model', which is no folder; need a folder with a model" in error
+    assert (
+        f"Pretrained.path: got '{tmp_path}/model', which is no folder and no file; need a folder with a model" in error
+    )
     (tmp_path / "model").mkdir()
     assert "got no config in" in bough("train", recipe, folder=tmp_path).error(USAGE)
     folders.folder(tmp_path / "model")

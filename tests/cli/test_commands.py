@@ -35,6 +35,17 @@ def test_train_resume_eval(bough: Bough, tmp_path: Path) -> None:
     assert config["world"]["schedule"]["steps"] == 1
 
 
+def test_tasks_that_the_oracle_begins_are_told(bough: Bough, tmp_path: Path) -> None:
+    late = ("tasks.actions_left=1", "evaluation.tasks.actions_left=99")
+    out = bough("train", f"{SMALL}:run", *ONE_STEP, "name=late", *late, folder=tmp_path).fine()
+    assert "the oracle begins 12 of 12 tasks (tasks.actions_left=1)" in out
+    assert re.search(r"the oracle begins 0 of \d tasks \(evaluation.tasks.actions_left=99\)", out)
+    report = (tmp_path / "runs" / "late" / "report.html").read_text()
+    assert "The oracle begins tasks: tasks.actions_left=1" in report
+    out = bough("search", "runs/late", "Chains(n=1)", "evaluation.tasks.actions_left=1", folder=tmp_path).fine()
+    assert re.search(r" of (\d) tasks, \1 of them from a later start \(95 %", out)
+
+
 def test_list(bough: Bough, tmp_path: Path) -> None:
     out = bough("list", folder=tmp_path).fine()
     for name in (*RECIPES, "FrozenLake", "Sokoban", "TextWorld", "Tiny", "Pretrained", "Full", "Window", "Local"):

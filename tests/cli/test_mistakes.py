@@ -109,7 +109,11 @@ SEEN_AT_ONCE = [
     (("train", "grpo", "--policy", "smollm"), USAGE, "unknown name 'smollm'; did you mean 'smollm2'?"),
     (("train", "Qwen/Qwen3-0.6B"), USAGE, "method 'Qwen/Qwen3-0.6B': got text that is no name*by --policy"),
     (("train", "dapo(high=0.3"), USAGE, "got 'dapo(high=0.3' without ')'; close it"),
-    (("train", "grpo", "policy=Pretrained(path=gpt2)"), USAGE, "Pretrained.path: got 'gpt2', which is no folder; need"),
+    (
+        ("train", "grpo", "policy=Pretrained(path=gpt2)"),
+        USAGE,
+        "Pretrained.path: got 'gpt2', which is no folder and no file; need",
+    ),
     (
         ("train", "grpo", "policy=Pretrained(path=done)"),
         USAGE,

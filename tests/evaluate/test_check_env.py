@@ -159,6 +159,11 @@ def test_a_failure_that_the_environment_declares_is_by_design() -> None:
     assert not check_env(envs.Line(fault="constant key"), sizes=SMALL, only=["state keys"]).passed
     with pytest.raises(ValueError, match=r"Declared\.deviations: got 'keys'; need some of"):
         check_env(envs.Declared(fault="constant key", deviations={"keys": "no check"}))
+    for wrong in ("", "  ", None, 3):
+        with pytest.raises(ValueError, match=r"Declared\.deviations: got the reason .* for 'oracle'; need a text"):
+            check_env(envs.Declared(deviations={"oracle": wrong}))  # type: ignore[dict-item]
+    with pytest.raises(ValueError, match=r"Declared\.deviations: got a list; need a mapping of checks to reasons"):
+        check_env(envs.Declared(deviations=["oracle"]))  # type: ignore[arg-type]
 
 
 def test_a_world_an_environment_and_a_file_are_found(tmp_path: Path) -> None:

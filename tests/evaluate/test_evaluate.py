@@ -55,6 +55,8 @@ def test_the_sentence(finished: RunDirectory) -> None:
     wins = sum(found.score.successes.values())
     assert sentence(found).startswith(f"step 24: success {wins / 4:.1%} of 4 held-out tasks (95 % interval ")
     assert sentence(found).splitlines()[0].endswith(" turns a path")
+    late = evaluate(finished.path, changes=["evaluation.tasks.count=4", "evaluation.tasks.actions_left=1"])
+    assert " of 4 held-out tasks, 4 of them from a later start (95 % interval " in sentence(late)
 
 
 def test_a_run_without_a_checkpoint(finished: RunDirectory, tmp_path: Path) -> None:

@@ -13,7 +13,9 @@ def build(path: Path | str, **fields: object) -> None:
 
 
 def test_a_missing_folder(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match=r"Pretrained.path: got '.*nowhere', which is no folder; need"):
+    with pytest.raises(
+        FileNotFoundError, match=r"Pretrained.path: got '.*nowhere', which is no folder and no file; need"
+    ):
         build(tmp_path / "nowhere")
     with pytest.raises(ValueError, match=r"Pretrained.path: got an empty string"):
         Pretrained(path="")
@@ -32,7 +34,9 @@ def test_a_hub_id_is_looked_up_in_the_cache_alone(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("socket.socket.connect", connect)
     monkeypatch.setattr("socket.getaddrinfo", connect)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
-    with pytest.raises(FileNotFoundError, match=r"got 'org/name', which is no folder; .* do: hf download org/name"):
+    with pytest.raises(
+        FileNotFoundError, match=r"got 'org/name', which is no folder and no file; .* do: hf download org/name"
+    ):
         build("org/name")
     cached = tmp_path / "models--org--name"
     folders.folder(cached / "snapshots" / "0123")

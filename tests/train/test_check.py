@@ -439,6 +439,12 @@ def test_held_out_tasks_that_are_trained_on() -> None:
         refuse_overlap(lakes, [twin])
     # The same lake, begun elsewhere or with other chances, is another task.
     refuse_overlap(lakes, [replace(twin, start=("right",)), replace(twin, seed=1)])
+    # The same lake from a later start is the same task, in a split and in another file.
+    for late in (lakes[3].after(["right"]), twin.after(["right"])):
+        with pytest.raises(ConfigError, match=r"got 1 of 1 tasks that are trained on"):
+            refuse_overlap([late], lakes[3:])
+        with pytest.raises(ConfigError, match=r"got 1 of 1 tasks that are trained on"):
+            refuse_overlap(lakes, [late])
     # Environments that go by the id alone.
     refuse_overlap([Task(id="train-0")], [Task(id="test-0")])
     with pytest.raises(ConfigError, match="such as 'one'"):

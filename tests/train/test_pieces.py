@@ -17,7 +17,7 @@ from bough.policy import Tiny
 from bough.train import Health, NoLearningSignal
 from bough.train.health import HealthState, check_gap, check_paths, check_signal, is_flat, is_solved, next_health
 from bough.train.summary import summarize
-from bough.tree import Outcome
+from bough.tree import Outcome, fail_unknown
 
 
 def test_schedules() -> None:
@@ -71,6 +71,14 @@ def test_paths() -> None:
     check_paths([failed, chains([1.0])], {"x": "no"})
     with pytest.raises(NoLearningSignal, match=r"none of 2 paths came to a regular end.*The last fault: no$"):
         check_paths([failed], {"x": "no"})
+
+
+def test_paths_without_a_judgement_are_no_fault_of_the_environment() -> None:
+    unjudged, failed = fail_unknown(chains([1.0, 0.0]), ["grade"]), chains([0.0], outcomes=[Outcome.FAILED])
+    with pytest.raises(NoLearningSignal, match=r"none of 2 paths was judged; .*Take another model.*column 'grade'"):
+        check_paths([unjudged], {})
+    with pytest.raises(NoLearningSignal, match=r"none of 3 paths came to a regular end, 2 for want of a judgement;"):
+        check_paths([unjudged, failed], {})
 
 
 def test_a_batch_in_numbers() -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Literal, Protocol, TypeAlias, cast, runtime_checkable
 
 from bough.tree import AgentAction, Observation, Outcome, Task, Tool
 from bough.tree.needs import CALLS, CALLS_TAKEN, FORKS, ORACLE, SEATS, Gives, Need, gives_of, needs_of
@@ -194,9 +194,20 @@ class Deviating(Protocol):
 
 
 def deviations_of(env: Env) -> Mapping[str, str]:
-    """The checks that an environment, or one that it wraps, fails by its design, each with the reason."""
+    """The checks that an environment, or one that it wraps, fails by its design, each with the reason.
+
+    Raises:
+        ValueError: when `deviations` is no mapping from names to texts.
+    """
     wrapped: Mapping[str, str] = deviations_of(env.env) if isinstance(env, Wrapper) else {}
-    return {**wrapped, **(env.deviations if isinstance(env, Deviating) else {})}
+    own: object = env.deviations if isinstance(env, Deviating) else {}
+    field = f"{type(env).__name__}.deviations"
+    if not isinstance(own, Mapping):
+        raise ValueError(f"{field}: got a {type(own).__name__}; need a mapping of checks to reasons")
+    for name, reason in cast("Mapping[object, object]", own).items():
+        if not isinstance(reason, str) or not reason.strip():
+            raise ValueError(f"{field}: got the reason {reason!r} for {name!r}; need a text that says why it fails")
+    return {**wrapped, **cast("Mapping[str, str]", own)}
 
 
 class EnvFault(Exception):

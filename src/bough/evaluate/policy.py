@@ -15,7 +15,7 @@ from bough.train import HeldoutResult, Run, measure
 from bough.train.event_loop import run_coroutine
 from bough.train.watchdog import Watchdog
 from bough.tree import derive
-from bough.view import cut_note, failed_note, invalid_note, wilson
+from bough.view import cut_note, failed_note, invalid_note, late_note, wilson
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +29,7 @@ class PolicyResult:
         low: Lower end of the 95 % interval of the success rate (Wilson).
         high: Upper end.
         usage: The usage of a server; None for a model in this process.
+        late: Number of tasks from a later start than their own.
     """
 
     agent: str
@@ -37,6 +38,7 @@ class PolicyResult:
     low: float
     high: float
     usage: ServerUsage | None = None
+    late: int = 0
 
     def __str__(self) -> str:
         return sentence(self)
@@ -91,10 +93,11 @@ async def _measured(target: EvaluationTarget, deadlines: Deadlines, tell: OnProg
         )
         engine = agent.runner.agent.engine
         usage = engine.usage if isinstance(engine, Remote) else None
+        late = sum(bool(task.start) for task in agent.tasks)
     require_some(score.successes, score.failures)
     low, high = wilson(sum(score.successes.values()), len(score.successes))
     step = None if target.checkpoint is None else target.checkpoint.step
-    return PolicyResult(agent=agent.name, step=step, score=score, low=low, high=high, usage=usage)
+    return PolicyResult(agent=agent.name, step=step, score=score, low=low, high=high, usage=usage, late=late)
 
 
 def sentence(evaluation: PolicyResult) -> str:
@@ -105,7 +108,8 @@ def sentence(evaluation: PolicyResult) -> str:
     used = "" if evaluation.usage is None else f"the server: {evaluation.usage}"
     notes = (failed_note(score.failures), cut, cut_note(score.actions), invalid_note(score.actions), used)
     result = (
-        f"{evaluation.agent}: success {score.rate:.1%} of {len(score.successes)} held-out tasks "
-        f"(95 % interval {evaluation.low:.1%} to {evaluation.high:.1%}), {score.turns:.1f} turns a path"
+        f"{evaluation.agent}: success {score.rate:.1%} of {len(score.successes)} held-out tasks"
+        f"{late_note(evaluation.late)} (95 % interval {evaluation.low:.1%} to {evaluation.high:.1%}), "
+        f"{score.turns:.1f} turns a path"
     )
     return "\n".join([result, *(note for note in notes if note)])

@@ -24,7 +24,7 @@ from bough.train.event_loop import run_coroutine
 from bough.train.seats import first_seat
 from bough.train.watchdog import Watchdog
 from bough.tree import ActionCounts, Outcome, RolloutCounts, Task, Ternary, Tree, count_actions, derive, leaves
-from bough.view import cut_note, failed_note, invalid_note, wilson
+from bough.view import cut_note, failed_note, invalid_note, late_note, wilson
 
 AT_ONCE = 64
 """Maximum number of concurrent searches."""
@@ -230,5 +230,6 @@ def summary(found: SearchResult) -> str:
         cut_note(found.actions),
         invalid_note(found.actions),
     ]
-    result = f"success {found.rate:.1%} of {len(found.successes)} tasks ({interval}); {cost} a task"
+    late = late_note(sum(bool(tree.task.start) for tree in found.trees))
+    result = f"success {found.rate:.1%} of {len(found.successes)} tasks{late} ({interval}); {cost} a task"
     return "\n".join([result, *(note for note in notes if note)])

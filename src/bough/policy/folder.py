@@ -68,5 +68,6 @@ def _cached(path: str) -> Path:
         similar = similar_folder(path)
         download = f"; to download a model with this hub id first, do: hf download {path}" if is_id else ""
         raise FileNotFoundError(
-            f"Pretrained.path: got {path!r}, which is no folder; need a folder with a model{similar or download}"
+            f"Pretrained.path: got {path!r}, which is no folder and no file; need a folder with a model, or a GGUF file"
+            f"{similar or download}"
         ) from error

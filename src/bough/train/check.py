@@ -92,12 +92,12 @@ def _check_tasks(run: Run) -> None:
 def refuse_overlap(train: Sequence[Task], heldout: Sequence[Task]) -> None:
     """Refuse held-out tasks that are also training tasks: same id, or same data, seed and start.
 
-    Tasks without data, seed and start are compared by id only.
+    A task from a later start (`Task.after`) is the task itself. Tasks without data, seed and start are compared by id.
 
     Raises:
         ConfigError: when there are any; has their number and one example.
     """
-    names = {task.id: task.id for task in train} | {text: task.id for task in train if (text := _content(task))}
+    names = {task.base_id: task.id for task in train} | {text: task.id for task in train if (text := _content(task))}
     shared = [(task.id, names[key]) for task in heldout if (key := _shared(task, names))]
     if shared:
         one, other = shared[0]
@@ -110,11 +110,12 @@ def refuse_overlap(train: Sequence[Task], heldout: Sequence[Task]) -> None:
 
 def _shared(task: Task, names: Mapping[str, str]) -> str | None:
     """The id or content of a task, whichever is a key of `names`; None when neither is."""
-    return next((key for key in (task.id, _content(task)) if key in names), None)
+    return next((key for key in (task.base_id, _content(task)) if key in names), None)
 
 
 def _content(task: Task) -> str:
-    """The data, seed and start of a task as canonical JSON; "" when all are empty."""
-    if not (task.data or task.seed or task.start):
+    """The data, seed and own start of a task as canonical JSON; "" when all are empty."""
+    start = task.start if task.base_id == task.id else ()
+    if not (task.data or task.seed or start):
         return ""
-    return json.dumps([task.data, task.seed, task.start], sort_keys=True, default=repr)
+    return json.dumps([task.data, task.seed, start], sort_keys=True, default=repr)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from bough.train.run import Health
-from bough.tree import Ternary, Tree, TruncatedBy, counted, fault_in, leaves
+from bough.tree import UNJUDGED, Ternary, Tree, TruncatedBy, counted, fault_in, leaves
 
 
 class NoLearningSignal(RuntimeError):
@@ -37,8 +37,15 @@ def check_paths(trees: Sequence[Tree], unstarted: Mapping[str, str]) -> None:
     ends = [(tree, int(leaf)) for tree in trees for leaf in leaves(tree)]
     recorded = [fault for tree, leaf in ends if (fault := fault_in(tree.info[leaf])) is not None]
     faults = [*unstarted.values(), *recorded] or ["no fault was recorded"]
+    count, unjudged = len(ends) + len(unstarted), sum(fault.startswith(UNJUDGED) for fault in faults)
+    if unjudged == count:
+        raise NoLearningSignal(
+            f"none of {count} paths was judged; need at least one to learn from. Take another model for the appraiser, "
+            f"allow it longer answers (max_tokens), or change how they are read. The last fault: {faults[-1]}"
+        )
+    judged = f", {unjudged} for want of a judgement" if unjudged else ""
     raise NoLearningSignal(
-        f"none of {len(ends) + len(unstarted)} paths came to a regular end; need at least one to learn from. "
+        f"none of {count} paths came to a regular end{judged}; need at least one to learn from. "
         f"The last fault: {faults[-1]}"
     )
 

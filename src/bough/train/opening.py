@@ -174,6 +174,21 @@ def _conversations(run: Run) -> dict[str, list[Conversation]]:
     return found
 
 
+def begun_lines(run: Run, opening: Opening) -> list[str]:
+    """A line about each source whose tasks the oracle begins: their number."""
+    world = run.world
+    drawn = (
+        ("tasks", world.tasks, opening.train_tasks),
+        ("evaluation.tasks", world.evaluation.tasks, opening.heldout_tasks),
+    )
+    return [
+        f"the oracle begins {sum(bool(task.start) for task in tasks)} of {len(tasks)} tasks "
+        f"({field}.actions_left={source.actions_left})"
+        for field, source, tasks in drawn
+        if source.actions_left is not None
+    ]
+
+
 def first_tasks(tasks: Sequence[Task], count: int, field: str) -> Sequence[Task]:
     """The first `count` training tasks.
 

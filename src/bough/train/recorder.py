@@ -119,7 +119,8 @@ class RunRecorder:
         results = {"success": score.rate, "low": low, "high": high, "turns": score.turns, **score.actions.shares}
         results["truncated_context"] = float(score.truncated_context)
         self.log({f"heldout/{name}": value for name, value in results.items()})
-        if score.actions.cut >= MANY_CUT * score.actions.actions and not self._cuts_reported:
+        many = score.actions.cut >= MANY_CUT * score.actions.actions
+        if score.actions.cut and many and not self._cuts_reported:
             self._cuts_reported = True
             self._live.say(f"held-out: {cut_note(score.actions)}")
 

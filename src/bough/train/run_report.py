@@ -32,11 +32,18 @@ def write_run_report(run: Run, directory: RunDirectory, note: str = "") -> str:
         metrics=metrics,
         panels=panels(run, directory),
         groups=groups(credited),
-        notes=(*((note,) if note else ()), *map(str, rising)),
+        notes=(*((note,) if note else ()), *_late(run), *map(str, rising)),
     )
     with explain_full_disk(directory.report, None):
         write_report(directory.report, report)
     return headline(report.panels)
+
+
+def _late(run: Run) -> list[str]:
+    """Notes on tasks that the oracle begins."""
+    sources = {"tasks": run.world.tasks, "evaluation.tasks": run.world.evaluation.tasks}
+    begun = {field: source.actions_left for field, source in sources.items() if source.actions_left is not None}
+    return [f"The oracle begins tasks: {field}.actions_left={left}" for field, left in begun.items()]
 
 
 def panels(run: Run, directory: RunDirectory) -> tuple[Panel, ...]:

@@ -29,7 +29,7 @@ from bough.train.judge_versions import judge_versions
 from bough.train.message_trees import message_trees
 from bough.train.models import EarlierVersion, role_model
 from bough.train.notices import Notices
-from bough.train.opening import TimedHost, draw_tasks, first_tasks, open_run
+from bough.train.opening import TimedHost, begun_lines, draw_tasks, first_tasks, open_run
 from bough.train.processes import leading_rank, make_host
 from bough.train.run import Run
 from bough.train.seat_models import model_agent, seat_sources
@@ -93,8 +93,9 @@ class Runtime:
         self.train_tasks, self.heldout_tasks = self.opening.train_tasks, self.opening.heldout_tasks
         if trains:
             refuse_overlap(self.train_tasks, self.heldout_tasks)
-        if self.opening.line:
-            self.notify(self.opening.line)
+        for line in (*begun_lines(run, self.opening), self.opening.line):
+            if line:
+                self.notify(line)
         if trains and run.world.execution.ranks > 1:
             self.ranks = leading_rank(run, self.notify)
         self.trained = self._trained(assets)

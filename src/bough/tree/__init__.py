@@ -75,7 +75,7 @@ from bough.tree.texts import (
     written_in,
 )
 from bough.tree.tree import DTYPES, Bools, Floats, Info, Ints, Tree
-from bough.tree.unjudged import fail_unknown, unknown_paths
+from bough.tree.unjudged import UNJUDGED, fail_unknown, unknown_paths
 from bough.tree.value_of import ValueOf
 from bough.tree.walk import (
     begins_turn,
@@ -101,6 +101,7 @@ from bough.tree.walk import (
 )
 
 __all__ = [
+    "UNJUDGED",
     "COUNTED",
     "DTYPES",
     "ITERATION",

@@ -179,7 +179,10 @@ def appraised(name: str) -> Appraised:
 
 def role(name: str) -> Role:
     """A model of `Run.models`."""
-    remedy = f"set models.{name}=..., such as models.{name}='OpenAi(...)', or models.{name}=CurrentPolicy"
+    own = name if name.isidentifier() else "judge"
+    remedy = f"set models.{own}=..., such as models.{own}='OpenAi(...)', or models.{own}=CurrentPolicy"
+    if own != name:
+        remedy = f"need the name of a role, such as {own!r}; then {remedy}"
     return Role(f"a model for the role {name!r}", remedy, ("models",), name)
 
 

@@ -17,6 +17,9 @@ REASONS = {
 }
 """Why an appraised node has no value."""
 
+UNJUDGED = "the path has no value of the appraiser's column"
+"""How the fault of a path without a judgement begins."""
+
 
 def unknown_paths(tree: Tree, column: str) -> Ints:
     """[U] int64: the leaves of counted paths without a value: no node has one, or one of the nodes lacks its own."""
@@ -40,7 +43,7 @@ def fail_unknown(tree: Tree, columns: Iterable[str]) -> Tree:
         outcome[leaf], truncated_by[leaf] = Outcome.FAILED, TruncatedBy.NOTHING
         verdict = _last_lacking(tree, name, leaf)
         reason = f": {REASONS[verdict]}; answers.jsonl of the run has the answers" if verdict in REASONS else ""
-        info[leaf] = {**info[leaf], "fault": f"the path has no value of the appraiser's column {name!r}{reason}"}
+        info[leaf] = {**info[leaf], "fault": f"{UNJUDGED} {name!r}{reason}"}
     return replace(tree, outcome=outcome, truncated_by=truncated_by, info=tuple(info))
 
 

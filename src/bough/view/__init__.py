@@ -5,7 +5,7 @@ from bough.view.counter import counter
 from bough.view.html_file import HtmlFile
 from bough.view.interval import paired, wilson
 from bough.view.live import Live
-from bough.view.notes import cause, cut_note, failed_note, invalid_note
+from bough.view.notes import cause, cut_note, failed_note, invalid_note, late_note
 from bough.view.progress import Progress
 from bough.view.report import Report, write_report
 from bough.view.results import Panel, headline
@@ -29,6 +29,7 @@ __all__ = [
     "failed_note",
     "headline",
     "invalid_note",
+    "late_note",
     "paired",
     "reward_table",
     "rising_rewards",

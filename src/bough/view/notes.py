@@ -23,6 +23,11 @@ def cause(failures: Mapping[str, str]) -> str:
     return Counter(failures.values()).most_common(1)[0][0]
 
 
+def late_note(late: int) -> str:
+    """That some tasks do not begin at their own start; "" for none."""
+    return f", {late} of them from a later start" if late else ""
+
+
 def cut_note(counts: ActionCounts) -> str:
     """The number of actions cut off at the token limit, and the remedy; "" without any."""
     if not counts.cut:
