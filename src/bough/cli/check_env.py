@@ -64,7 +64,7 @@ def summary(report: EnvReport) -> str:
     counts = {mark: sum(check.mark is mark for check in report.checks) for mark in Mark}
     designed = f"{counts[Mark.BY_DESIGN]} by design, " if counts[Mark.BY_DESIGN] else ""
     return (
-        f"{report.env}: {counts[Mark.PASS]} checks passed, {counts[Mark.FAIL]} failed, "
+        f"{report.env}: {counts[Mark.PASS]} check{'s' * (counts[Mark.PASS] != 1)} passed, {counts[Mark.FAIL]} failed, "
         f"{designed}{counts[Mark.NOT_APPLICABLE]} not applicable, in {report.seconds:.1f} s"
     )
 

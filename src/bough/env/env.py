@@ -200,7 +200,7 @@ def deviations_of(env: Env) -> Mapping[str, str]:
         ValueError: when `deviations` is no mapping from names to texts.
     """
     wrapped: Mapping[str, str] = deviations_of(env.env) if isinstance(env, Wrapper) else {}
-    own: object = env.deviations if isinstance(env, Deviating) else {}
+    own = cast("object", env.deviations if isinstance(env, Deviating) else {})
     field = f"{type(env).__name__}.deviations"
     if not isinstance(own, Mapping):
         raise ValueError(f"{field}: got a {type(own).__name__}; need a mapping of checks to reasons")
