@@ -62,7 +62,9 @@ def test_a_role_without_a_model_is_refused() -> None:
         match=r"appraisers\[0\]=RubricJudge: needs a model for the role 'judge'; got models=\{\}; set models.judge=",
     ):
         check(run().replace(models={}))
-    with pytest.raises(ConfigError, match=r"need the name of a role, such as 'judge'; then set models\.judge=\.\.\., su"):
+    with pytest.raises(
+        ConfigError, match=r"need the name of a role, such as 'judge'; then set models\.judge=\.\.\., su"
+    ):
         check(override(run(), ["models={}", "appraisers=[RubricJudge(role='OpenAi(model=x)')]"]))
     check(run().replace(models={"judge": CurrentPolicy()}))
     with pytest.raises(ConfigError, match=r"rewards\[1\]=Judged: needs the column 'other' of an appraiser; got appr"):

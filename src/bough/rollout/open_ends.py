@@ -6,6 +6,19 @@ from bough.rollout.builder import NodeDraft, TreeBuilder
 from bough.tree import Kind, Outcome, TruncatedBy
 
 
+def over_too_early(
+    builder: TreeBuilder, stopped: Mapping[int, TruncatedBy], outcome: Outcome, after: str
+) -> ValueError:
+    """The error of a task whose last state ends it before the agent's first turn; names the limit that did."""
+    last = len(builder.nodes) - 1
+    limit = builder.nodes[last].truncated_by or stopped.get(last, TruncatedBy.NOTHING)
+    why = f"{outcome.name.lower()} by {limit.name.lower()}" if limit else outcome.name.lower()
+    return ValueError(
+        f"task {builder.task.id}: got a start that is over after {after} ({why}); need a start that leaves at least "
+        "one turn within the model's context and the limits of a path and a tree"
+    )
+
+
 def end_open(builder: TreeBuilder, stopped: Mapping[int, TruncatedBy]) -> None:
     """Truncate the open paths of a tree.
 

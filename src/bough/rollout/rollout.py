@@ -14,7 +14,7 @@ from bough.rollout.builder import TreeBuilder
 from bough.rollout.cursor import Cursor, PendingAction
 from bough.rollout.deadlines import Deadlines
 from bough.rollout.observer import Observer
-from bough.rollout.open_ends import end_open
+from bough.rollout.open_ends import end_open, over_too_early
 from bough.rollout.seats import SeatAgent
 from bough.rollout.writer import Writer, make_writers
 from bough.tree import AgentAction, Outcome, Source, TruncatedBy, fault_in
@@ -93,15 +93,9 @@ class Rollout:
         """The cursor; or the error of an episode that is over before its first turn."""
         if isinstance(after, Cursor):
             return after
-        end = self.builder.nodes[-1]
         if after is Outcome.FAILED:
-            raise EnvFault(fault_in(end.info) or "")
-        reason = end.truncated_by or self._stopped.get(len(self.builder.nodes) - 1, TruncatedBy.NOTHING)
-        bound = f" by {reason.name.lower()}" if reason else ""
-        raise ValueError(
-            f"task {self.builder.task.id}: got a start that is over after {what} ({after.name.lower()}{bound}); need a "
-            "start that leaves at least one turn within the model's context and the limits of a path and a tree"
-        )
+            raise EnvFault(fault_in(self.builder.nodes[-1].info) or "")
+        raise over_too_early(self.builder, self._stopped, after, what)
 
     @property
     def sampling(self) -> Sampling:
