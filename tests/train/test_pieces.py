@@ -45,6 +45,9 @@ def test_a_pulse() -> None:
         assert not is_solved(flat, guards)
         with pytest.raises(NoLearningSignal, match=f"3 batches in a row had no advantage: .*{why}"):
             check_signal(flat, guards)
+    dropped = {"unjudged_task": 2, "refused_task": 0, "no_signal": 1}
+    with pytest.raises(NoLearningSignal, match=r"Filters dropped groups of the last batch: 2 as unjudged_task$"):
+        check_signal(next_health(pulse, lively=0, success=0.0), guards, dropped)
 
 
 def test_a_pulse_of_solved_batches() -> None:

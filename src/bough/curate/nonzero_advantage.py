@@ -9,6 +9,9 @@ from bough.checks import check_finite
 from bough.curate.filter import FilterResult
 from bough.tree import Credited, groups
 
+NO_SIGNAL = "no_signal"
+"""The reason of groups without a non-zero advantage."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NonZeroAdvantage:
@@ -33,7 +36,7 @@ class NonZeroAdvantage:
         by_task = groups(credited)
         kept = {group[0].tree.task.id for group in by_task if any(self._has_signal(tree) for tree in group)}
         trees = tuple(tree for tree in credited if tree.tree.task.id in kept)
-        return FilterResult(trees=trees, dropped={"no_signal": len(by_task) - len(kept)})
+        return FilterResult(trees=trees, dropped={NO_SIGNAL: len(by_task) - len(kept)})
 
     def _has_signal(self, credited: Credited) -> bool:
         largest = np.maximum(credited.positive, -credited.negative).max(initial=0.0)

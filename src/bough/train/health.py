@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from bough.curate.nonzero_advantage import NO_SIGNAL
 from bough.train.run import Health
 from bough.tree import UNJUDGED, Ternary, Tree, TruncatedBy, counted, fault_in, leaves
 
@@ -81,8 +82,13 @@ def is_solved(pulse: HealthState, health: Health) -> bool:
     return is_flat(pulse, health) and pulse.solved == pulse.flat
 
 
-def check_signal(pulse: HealthState, health: Health) -> None:
+def check_signal(pulse: HealthState, health: Health, dropped: Mapping[str, int] | None = None) -> None:
     """Raise after too many batches without an advantage, unless the tasks are solved.
+
+    Args:
+        pulse: The state after the last batch.
+        health: The settings.
+        dropped: Number of groups of the last batch that filters dropped, by reason.
 
     Raises:
         NoLearningSignal: after `health.dead_batches` batches without an advantage.
@@ -95,6 +101,9 @@ def check_signal(pulse: HealthState, health: Health) -> None:
     else:
         why = "the paths of each group all earn the same. Raise sampling.temperature or the paths per group, or"
         why += " check the rewards in the report's trees"
+    filtered = [f"{count} as {reason}" for reason, count in (dropped or {}).items() if count and reason != NO_SIGNAL]
+    if filtered:
+        why += f". Filters dropped groups of the last batch: {', '.join(filtered)}"
     raise NoLearningSignal(f"{pulse.flat} batches in a row had no advantage: {why}")
 
 

@@ -7,7 +7,7 @@ With `execution.staleness` the trees of later steps grow meanwhile (see `growing
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 
 import numpy as np
@@ -77,6 +77,7 @@ class _Loop:
         self.answers = Answers(recorder.directory.answers)
         runtime.main.hooks.attach_models(self.ask_for_hook)
         self.first = self.settings.warmup_steps
+        self.dropped: Mapping[str, int] = {}
         self.last = self.first + self.world.schedule.steps
 
     # --- the run
@@ -96,7 +97,7 @@ class _Loop:
             if self.first and not resumed:
                 await runtime.sync(moved=True)
             await self.reinforce()
-            check_signal(state.health, self.settings.health)
+            check_signal(state.health, self.settings.health, self.dropped)
         except STOPS:
             await self.growing.stop(keep=self.staleness > 1)
             self.recorder.stop(runtime.trained, state, self.checkpointed)
@@ -146,6 +147,7 @@ class _Loop:
         for data in ready:
             data.batch = self.pack(data, demonstrations, watch)
         if ready:
+            self.dropped = parts[0].dropped
             lively = sum(not each.is_zero for data in ready if data.batch is not None for each in data.kept)
             state.health = next_health(state.health, lively=lively, success=parts[0].metrics.get("train/success", 0.0))
         await self.update(ready, watch)
