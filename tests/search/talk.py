@@ -2,7 +2,7 @@
 """An engine that acts and answers questions, and what a search made of it."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -61,3 +61,17 @@ def actions(tree: Tree) -> dict[str, Any]:
 def letter(read: str, luck: random.Random) -> str:
     """Any of two letters."""
     return luck.choice("ab")
+
+
+def judgements(yes: Mapping[str, int]) -> tuple[Callable[[str], str], dict[str, int]]:
+    """Answers to judgements and critiques, and how often each path was judged: the first `yes[path]` times "yes"."""
+    asked: dict[str, int] = {}
+
+    def say(read: str) -> str:
+        if "what is wrong" in read:
+            return "refine it"
+        past = "".join(line[2] for line in read.splitlines() if line.startswith("> "))
+        asked[past] = asked.get(past, 0) + 1
+        return "yes" if asked[past] <= yes.get(past, 0) else "no"
+
+    return say, asked

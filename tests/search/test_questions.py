@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from tests.explore.stage import Letters, World, grow, runner
-from tests.search.talk import actions, answer, letter, questions, search, talk
+from tests.search.talk import actions, answer, judgements, letter, questions, search, talk
 
 from bough.env import InProcessHost
 from bough.rollout import Limits, RoleModel
@@ -91,15 +91,7 @@ def test_web_pilot_keeps_the_best_that_it_found(liked: str, other: str) -> None:
 def test_spar_refines_until_most_judgements_say_yes() -> None:
     """What the released code does with .2, .4, 0, of which two are kept, then .4, .6, .8 below the best: .8 it is."""
     values = {"a": 0.2, "b": 0.4, "c": 0.0, "ba": 0.4, "bb": 0.6, "bc": 0.8}
-    asked: dict[str, int] = {}
-
-    def say(read: str) -> str:
-        if "what is wrong" in read:
-            return "refine it"
-        past = "".join(line[2] for line in read.splitlines() if line.startswith("> "))
-        asked[past] = asked.get(past, 0) + 1
-        return "yes" if asked[past] <= round(5 * values.get(past, 0.0)) else "no"
-
+    say, asked = judgements({past: round(5 * value) for past, value in values.items()})
     engine = talk(lambda _, luck: luck.choice("abc"), say)
     tree = search(engine, spar(width=12, keep=2), host=FAR)
     found = actions(tree)
@@ -113,15 +105,7 @@ def test_spar_refines_until_most_judgements_say_yes() -> None:
 
 @pytest.mark.parametrize(("votes", "levels"), [(2, 2), (3, 1)])
 def test_half_of_the_judgements_are_no_majority_for_spar(votes: int, levels: int) -> None:
-    asked: dict[str, int] = {}
-
-    def say(read: str) -> str:
-        if "what is wrong" in read:
-            return "refine it"
-        past = "".join(line[2] for line in read.splitlines() if line.startswith("> "))
-        asked[past] = asked.get(past, 0) + 1
-        return "yes" if past == "a" and asked[past] <= votes else "no"
-
+    say, _ = judgements({"a": votes})
     tree = search(talk(lambda *_: "a", say), spar(n=4, depth=2), host=FAR)
     assert answer(tree) == "a"
     assert max(map(len, actions(tree))) == levels
@@ -145,13 +129,7 @@ def test_the_model_of_the_role_judges_and_criticises_for_spar() -> None:
 
 def test_spar_answers_with_the_best_place_when_none_is_good_enough() -> None:
     values = {"a": 0.4, "b": 0.2}
-    asked: dict[str, int] = {}
-
-    def say(read: str) -> str:
-        past = "".join(line[2] for line in read.splitlines() if line.startswith("> "))
-        asked[past] = asked.get(past, 0) + 1
-        return "yes" if asked[past] <= round(5 * values.get(past, 0.0)) else "no"
-
+    say, _ = judgements({past: round(5 * value) for past, value in values.items()})
     tree = search(talk(letter, say), spar(width=6), host=FAR)
     assert answer(tree) == "a", "what was written below it is worse"
     assert max(len(action) for action in actions(tree)) == 3

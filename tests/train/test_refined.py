@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.explore.stage import Letters
-from tests.search.talk import search, talk
+from tests.search.talk import judgements, search, talk
 from tests.search.test_questions import FAR
 from tests.small import world as small
 
@@ -27,15 +27,7 @@ READER = Reader(renderer=Letters(), context=Full(), parser=Plain())
 
 def talks(values: dict[str, float], *, first: str = "b") -> Scripted:
     """Answers `first`, then any letter; `values` are the shares of positive judgements."""
-    asked: dict[str, int] = {}
-
-    def say(read: str) -> str:
-        if "what is wrong" in read:
-            return "refine it"
-        past = "".join(line[2] for line in read.splitlines() if line.startswith("> "))
-        asked[past] = asked.get(past, 0) + 1
-        return "yes" if asked[past] <= round(5 * values.get(past, 0.0)) else "no"
-
+    say, _ = judgements({past: round(5 * value) for past, value in values.items()})
     return talk(lambda read, luck: luck.choice("abc") if "refine it" in read else first, say)
 
 

@@ -206,7 +206,7 @@ def deviations_of(env: Env) -> Mapping[str, str]:
         raise ValueError(f"{field}: got a {type(own).__name__}; need a mapping of checks to reasons")
     for name, reason in cast("Mapping[object, object]", own).items():
         if not isinstance(reason, str) or not reason.strip():
-            raise ValueError(f"{field}: got the reason {reason!r} for {name!r}; need a text that says why it fails")
+            raise ValueError(f"{field}: got the reason {reason!r} for {name!r}; need a text, such as 'states recur'")
     return {**wrapped, **cast("Mapping[str, str]", own)}
 
 

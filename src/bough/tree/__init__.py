@@ -101,10 +101,10 @@ from bough.tree.walk import (
 )
 
 __all__ = [
-    "UNJUDGED",
     "COUNTED",
     "DTYPES",
     "ITERATION",
+    "UNJUDGED",
     "UNKNOWN_VALUES",
     "Action",
     "ActionCounts",
