@@ -2,27 +2,24 @@
 
 python scripts/systems.py          # whether the page is up to date
 python scripts/systems.py --write
-python scripts/systems.py --run --jobs 2    # every command of the page, with few tasks and steps
-python scripts/systems.py --run treepo mcts
 """
 
 import argparse
-import re
-import shlex
-import subprocess
 import sys
-import tempfile
 import textwrap
-import time
-from concurrent.futures import ThreadPoolExecutor
-from itertools import repeat
 from pathlib import Path
 
-import rule_server
 from bough.cli.catalogue import ROOMS, Entry
 from bough.cli.systems import COMMAND, System, systems
 
-DOCS = Path(__file__).parents[1] / "docs"
+ROOT = Path(__file__).parents[1]
+sys.path.append(str(ROOT / "bench"))
+
+import no_harm  # noqa: E402
+import printed_commands  # noqa: E402
+from result_rows import read_rows  # noqa: E402
+
+DOCS = ROOT / "docs"
 RESULTS = (
     "results",
     "which_method",
@@ -33,24 +30,10 @@ RESULTS = (
     "worlds/search",
     "worlds/sql",
 )
-TRAINED = (
-    "steps=1",
-    "batch_tasks=2",
-    "warmup.epochs=3",
-    "warmup.demonstrations=8",
-    "tasks.count=40",
-    "evaluation.tasks.count=2",
-)
-SERVER = "http://localhost:11434/v1"
-"""The server of a model in commands; `--run` replaces it by one that answers by rule."""
-RUN = re.compile(r"\bruns/(\w+)")
-TRAIN = re.compile(r"bough train (\w+)(?: --on (\w+))?$")
-"""A command without settings: the run is named after the method and the world, or after the recipe."""
-SEARCHED_SMALL = ("evaluation.tasks.count=2", "limits.tree_tokens=300")
 HEAD = (
     "What Bough has of published systems, from the docstrings; `bough list systems` is the short form. The commands "
-    "train in minutes to an hour on a laptop; `python scripts/systems.py --run` runs all of them with few tasks and "
-    "steps. A search takes the run of a recipe: `bough train grpo_sokoban` comes before it, or "
+    "train in minutes to an hour on a laptop; `python bench/printed_commands.py --small` runs all of them with few "
+    "tasks and steps. A search takes the run of a recipe: `bough train grpo_sokoban` comes before it, or "
     "`bough train alpha_math_sokoban` where the search needs a critic."
 )
 
@@ -74,7 +57,17 @@ def _section(system: System) -> str:
     parts.append(_wrapped(f"In Bough: {', '.join(pieces)}."))
     if measured := _measured(system):
         parts.append(_wrapped(f"Measured in {', '.join(measured)}."))
+    parts += map(_wrapped, _evidence(system))
     return "\n\n".join(parts) + "\n"
+
+
+def _evidence(system: System) -> list[str]:
+    """What its methods do to a warmed policy, and what its searches solve: the rows of [evidence](evidence.md)."""
+    rows = [row for row in read_rows(no_harm.FILE) if not row["failed"]]
+    found = [no_harm.sentence(own) for name in _names(system) if (own := [r for r in rows if r["method"] == name])]
+    searched = [row for row in read_rows(printed_commands.FILE) if row["verb"] == "search" and not row["failed"]]
+    found += [printed_commands.sentence(row) for row in searched if row["command"] in system.commands]
+    return sorted(found)
 
 
 def _measured(system: System) -> list[str]:
@@ -110,54 +103,6 @@ def _wrapped(text: str) -> str:
     return textwrap.fill(text, 120, break_long_words=False, break_on_hyphens=False)
 
 
-def _run(only: list[str], jobs: int) -> None:
-    """Execute the commands in a temporary folder; print the duration of each, and the messages of those that fail."""
-    found = [each for system in systems() if not only or _names(system) & {*only} for each in system.commands]
-    searched = [_makes(run, found) for run in sorted({run for each in found for run in RUN.findall(each)})]
-    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(jobs) as pool, rule_server.serve() as url:
-        fine = [_shown(command, [], folder, url) for command in searched]
-        others = [each for each in dict.fromkeys(found) if each not in searched]
-        out = [
-            ["--out", f"others/{number}"] if each.startswith("bough train") else []
-            for number, each in enumerate(others)
-        ]
-        fine += pool.map(_shown, others, out, repeat(folder), repeat(url))
-    if not all(fine):
-        sys.exit(f"{fine.count(False)} of {len(fine)} commands failed")
-
-
-def _makes(run: str, commands: list[str]) -> str:
-    """The command that makes `runs/RUN`: one of the commands, else that of a recipe."""
-    trained = (
-        each for each in commands if (train := TRAIN.match(each)) and "_".join(filter(None, train.groups())) == run
-    )
-    return next(trained, f"bough train {run}")
-
-
-def _shown(command: str, options: list[str], folder: str, url: str) -> bool:
-    """Execute a command and print how that went; returns whether it succeeded."""
-    begin = time.monotonic()
-    error = _command(command.replace(SERVER, url), options, folder)
-    print(f"{time.monotonic() - begin:6.1f} s  {'FAILED' if error else 'ok':6}  {command}", flush=True)
-    if error:
-        print(textwrap.indent(error, "    "), flush=True)
-    return not error
-
-
-def _command(command: str, options: list[str], folder: str) -> str:
-    """Execute a command with small settings; returns the end of its messages where it fails, else ""."""
-    words = shlex.split(command)[1:]
-    changes = TRAINED if words[0] == "train" else SEARCHED_SMALL
-    done = subprocess.run(
-        [sys.executable, "-m", "bough", *words, *options, *changes],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return "" if done.returncode == 0 else done.stderr[-1500:] or "no message"
-
-
 def _paragraph(text: str) -> str:
     """A paragraph of a docstring; formulas, which are indented, stay as they are."""
     return (
@@ -172,14 +117,8 @@ def _names(system: System) -> set[str]:
 def main() -> None:
     """Check or write the page, or execute its commands."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("only", nargs="*", help="names of systems or pieces, with --run")
     parser.add_argument("--write", action="store_true")
-    parser.add_argument("--run", action="store_true")
-    parser.add_argument("--jobs", type=int, default=1, help="commands at the same time")
     arguments = parser.parse_args()
-    if arguments.run:
-        _run(arguments.only, arguments.jobs)
-        return
     file = DOCS / "systems.md"
     if arguments.write:
         file.write_text(page(), encoding="utf-8")

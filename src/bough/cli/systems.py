@@ -44,7 +44,7 @@ class System:
     @property
     def commands(self) -> tuple[str, ...]:
         """The commands that run it, each once."""
-        return tuple(dict.fromkeys(command for entry in self.entries for command in _commands(entry)))
+        return tuple(dict.fromkeys(command for entry in self.entries for command in commands_of(entry)))
 
     @property
     def line(self) -> str:
@@ -59,7 +59,7 @@ def systems() -> list[System]:
         if entry.room not in PLACES and (title := TITLE.match(entry.summary)) is not None:
             by_paper.setdefault(title["paper"], []).append(entry)
     found = [System(paper=paper, entries=tuple(each)) for paper, each in by_paper.items()]
-    return sorted((each for each in found if _commands(each.entries[0])), key=lambda each: each.name.lower())
+    return sorted((each for each in found if commands_of(each.entries[0])), key=lambda each: each.name.lower())
 
 
 def show_systems() -> str:
@@ -73,7 +73,7 @@ def show_systems() -> str:
     return "\n".join([*lines, "", "`bough list NAME` shows one whole. docs/systems.md has their commands."])
 
 
-def _commands(entry: Entry) -> list[str]:
+def commands_of(entry: Entry) -> list[str]:
     """Its docstring's lines "Try: `bough ...`"; without one, the command of its room."""
     run = WITH_CRITIC if "needs a critic" in entry.summary else SEARCHED
     of_room = [COMMANDS[entry.room].format(name=entry.name, run=run)] if entry.room in COMMANDS else []
