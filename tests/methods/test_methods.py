@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from tests.methods.small import train_small
+from tests.methods.small import small, train_small
 
 from bough.cli.catalogue import misfits
 from bough.cli.find import find_run, find_world, names
@@ -20,15 +20,17 @@ from bough.env import Branching, InProcessHost, ParallelCalls, PlannerExecutor, 
 from bough.explore import BeforeUpdates
 from bough.objective import Kl
 from bough.reward import EnvReward
-from bough.rollout import Explorer
+from bough.rollout import Deadlines, Explorer
 from bough.search import Search
-from bough.train import World
+from bough.train import Run, Runtime, World
 from bough.train.check import check
+from bough.train.dry_pass import dry_pass
 from bough.train.texts import collect
 from bough.tree.needs import FORKS, needs_of
 
 METHODS = list(names("methods"))
 WORLDS = list(names("worlds"))
+GRPO = find_run("grpo", "frozenlake")
 UNLABELLED = ("scope_ttrl", "ttrl")
 """Methods for tasks without right answers, hence without the world's rewards."""
 
@@ -53,11 +55,36 @@ def _world(name: str) -> World:
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_method_trains(method: str, tmp_path: Path) -> None:
+    """A method with rollouts, hooks, models or demonstrations of its own trains; a rule or a loss has a dry pass."""
     run = find_run(method, "frozenlake")
-    # Searches need few moves to an end, which Sokoban has.
-    train_small(
-        find_run(method, "sokoban") if isinstance(run.method.explorer, Search | BeforeUpdates) else run, tmp_path
+    if _with_the_loss_of(run, GRPO) == GRPO:
+        asyncio.run(dry_pass(Runtime(small(run), tmp_path, Deadlines())))
+    else:
+        # Searches need few moves to an end, which Sokoban has.
+        searches = isinstance(run.method.explorer, Search | BeforeUpdates)
+        train_small(find_run(method, "sokoban") if searches else run, tmp_path)
+
+
+def _with_the_loss_of(run: Run, other: Run) -> Run:
+    """The run with credit, objective, rewards and steps of another one."""
+    return run.replace(
+        name=other.name,
+        credit=other.method.credit,
+        objective=other.method.objective,
+        normalizer=other.method.normalizer,
+        rewards=other.world.rewards,
+        filters=other.world.filters,
+        regularizers=other.world.regularizers,
+        optimizer=other.world.optimizer,
+        sampling=other.world.sampling,
+        schedule=other.world.schedule,
     )
+
+
+def test_a_loss_alone_has_a_dry_pass_and_any_other_method_trains() -> None:
+    alone = [each for each in METHODS if _with_the_loss_of(find_run(each, "frozenlake"), GRPO) == GRPO]
+    assert {"grpo", "gspo", "gigpo", "dpo"} <= {*alone}
+    assert not {"ppo", "treerl", "exit", "chord", "mcts_dpo", "archer", "dapo"} & {*alone}
 
 
 @pytest.mark.parametrize("method", METHODS)

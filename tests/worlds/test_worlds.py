@@ -1,4 +1,4 @@
-"""Every world trains: on chains with a critic, and on trees with groups."""
+"""Every world trains on trees with groups; those of several seats, calls and edits on chains with a critic, too."""
 
 import importlib
 import inspect
@@ -32,8 +32,15 @@ SANDBOX = ("code",)
 """The worlds that need a sandbox, which the machine may lack."""
 
 
-@pytest.mark.parametrize("method", ["tree_grpo", "ppo"])
-@pytest.mark.parametrize("world", sorted({*WORLDS} - {"frozenlake"}))  # there tests/methods trains every method
+WITH_CRITIC = ("alfworld", "bfcl", "board_games", "dialogue", "pantry", "red_team", "search")
+"""Worlds with several seats, calls of tools, or contexts that are rebuilt."""
+
+
+@pytest.mark.parametrize(
+    ("world", "method"),
+    # On FrozenLake, tests/methods trains every method.
+    [(world, "tree_grpo") for world in sorted({*WORLDS} - {"frozenlake"})] + [(world, "ppo") for world in WITH_CRITIC],
+)
 def test_a_world_trains(world: str, method: str, tmp_path: Path) -> None:
     skip_without_packages(world)
     train_small(find_run(method, world), tmp_path)
