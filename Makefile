@@ -29,7 +29,6 @@ test: check  ## All gates and tests.
 
 # What `make test` leaves out: environments with large packages, a Java machine, a browser.
 test-worlds: $(WORLDS)  ## The worlds that need more than `make test` installs.
-	@$(BIN)/python scripts/missing_programs.py
 	$(BIN)/pytest --numprocesses logical --maxprocesses 4 --dist worksteal --ignore tests/gates \
 		-k "scienceworld or reasoning or alfworld or miniwob"
 	$(VERIFIERS)/bin/python -m pytest tests/env/test_verifiers_env.py
