@@ -9,7 +9,6 @@ from typing import Any, get_args
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.sandboxed import needs_sandbox
 
 from bough.env import CodeTasks, CodeTools, Sandbox, SandboxError, State, Step, call
 from bough.env.code_tasks import code_of
@@ -20,7 +19,7 @@ from bough.env.coding.problem import FAMILIES, read_problem
 from bough.env.coding.program_test import assert_test, call_test, input_test, run_tests
 from bough.tree import Action, BadCall, Outcome, Task, ToolCall, plain_text
 
-pytestmark = needs_sandbox
+pytestmark = pytest.mark.usefixtures("sandbox")
 
 BOX = Sandbox(wall_s=30, cpu_s=3)
 TIERS: tuple[Tier, ...] = get_args(Tier)

@@ -5,10 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import folders
-import pytest
-
-pytest.importorskip("gguf")
 import gguf_file
+import pytest
 import torch
 from tests import small
 
