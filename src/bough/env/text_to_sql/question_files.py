@@ -12,6 +12,7 @@ from typing import Any, cast
 
 from bough.env.env import Split
 from bough.env.splits import content_hash, instance_task
+from bough.env.text_to_sql.read_only import connect_file
 from bough.env.text_to_sql.schema import Column, Schema, Table
 from bough.tree import Task
 
@@ -134,13 +135,15 @@ class QuestionFiles:
             return "missing"
         for file in files:
             try:
-                with closing(sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro&immutable=1", uri=True)) as database:
+                with closing(connect_file(file)) as database:
                     (tables,) = database.execute("select count(*) from sqlite_master where type = 'table'").fetchone()
                     (pages,), (size,) = (
                         database.execute(f"pragma {each}").fetchone() for each in ("page_count", "page_size")
                     )
             except sqlite3.Error as error:
                 return f"{file.name}: {error}"
+            except ValueError as error:
+                return str(error)
             if not tables:
                 return f"{file.name}: no tables"
             if file.stat().st_size < pages * size:
@@ -218,7 +221,7 @@ def _schema(entry: Mapping[str, Any]) -> Schema:
 
 def _schema_of_file(file: Path) -> Schema:
     """The schema that a SQLite file has."""
-    with closing(sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro&immutable=1", uri=True)) as database:
+    with closing(connect_file(file)) as database:
         names = [
             name for (name,) in database.execute("select name from sqlite_master where type = 'table' order by rowid")
         ]
