@@ -15,6 +15,7 @@ from bough.env.splits import content_hash, instance_task
 from bough.env.text_to_sql.read_only import connect_file
 from bough.env.text_to_sql.schema import Column, Schema, Table
 from bough.tree import Task
+from bough.usercode.text_file import read_text
 
 LISTED = 20
 """Maximum number of databases that a message lists."""
@@ -188,8 +189,9 @@ def _divided(questions: Mapping[Split, list[Task]]) -> dict[Split, list[Task]]:
 
 def _entries(file: Path, keys: Sequence[str]) -> list[Mapping[str, Any]]:
     """The entries of a JSON file, which is a list of objects with some keys."""
+    text = read_text(file)
     try:
-        entries = json.loads(file.read_text(encoding="utf-8"))
+        entries = json.loads(text)
     except ValueError as error:
         raise ValueError(f"{file}: got no JSON ({error}); need a list of objects") from error
     listed = cast("list[object]", entries) if isinstance(entries, list) else [entries]
