@@ -234,7 +234,7 @@ def connect_file(file: Path) -> sqlite3.Connection:
 
 
 def _has_changes(journal: Path) -> bool:
-    """Whether a journal exists that was not applied: those that were are empty or begin with zeros."""
+    """Whether a journal exists that was not applied; an applied one is empty or begins with zeros."""
     if not journal.is_file():
         return False
     with journal.open("rb") as stream:
