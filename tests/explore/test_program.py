@@ -201,6 +201,14 @@ def test_a_reward_function_reads_task_and_result() -> None:
     assert [each.env_reward.sum() for each in tree] == [1.0, 0.0]
 
 
+def test_a_reward_function_cannot_change_task_and_result() -> None:
+    program = Program(agent=COMMAND, n=2, retries=0, reward=f"{AGENTS / 'judge.py'}:changing")
+    (tree,) = grow(program, {"prints": '{"parts": [0.25]}', "rewards": [0.5]})
+    assert sorted(tree.env_reward[tree.env_reward > 0].tolist()) == [0.75, 0.75]
+    assert tree.task.data["rewards"] == [0.5]
+    assert [tree.info[int(leaf)]["result"] for leaf in leaves(tree)] == [{"parts": [0.25]}] * 2
+
+
 def test_failed_episodes_are_retried_with_other_samples() -> None:
     tree = grow(Program(agent=PLAIN, n=1, retries=2), {"does": "crash"})[0]
     assert kinds(tree) == ["PAO"] * 3

@@ -17,7 +17,7 @@ from bough.explore.program_server import ProgramServer, shared_server
 from bough.explore.result import FORM, Result, hides_result, last_line, read_result
 from bough.rollout.rollout import Rollout
 from bough.rollout.together import together
-from bough.tree import Outcome, TruncatedBy
+from bough.tree import Outcome, TruncatedBy, copied
 from bough.tree.needs import PROGRAM, Need
 from bough.units import GIB
 from bough.usercode import load_module
@@ -221,9 +221,9 @@ class Program:
             found = FUNCTION.fullmatch(self.reward)
             assert found is not None
             compute: Any = getattr(load_module(Path(found["file"]).expanduser()), found["name"])
-            task = rollout.builder.task.record()
+            task = rollout.builder.task.copy().record()
             async with asyncio.timeout(REWARD_S):
-                return read_result(await asyncio.to_thread(compute, task, value))
+                return read_result(await asyncio.to_thread(compute, task, copied(value)))
         if reported or isinstance(value, Mapping):
             return read_result(cast("object", value))
         if isinstance(value, str) and hides_result(value):

@@ -1,0 +1,20 @@
+"""Copies of JSON data."""
+
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+
+def copied(value: object) -> object:
+    """The value with mappings, lists and tuples of its own; texts, numbers and other values are shared."""
+    if isinstance(value, Mapping):
+        return {key: copied(each) for key, each in cast("Mapping[object, object]", value).items()}
+    if isinstance(value, list):
+        return [copied(each) for each in cast("Sequence[object]", value)]
+    if isinstance(value, tuple):
+        return tuple(copied(each) for each in cast("Sequence[object]", value))
+    return value
+
+
+def copied_fields(fields: Mapping[str, object]) -> dict[str, object]:
+    """A copy of named values, as of `copied`."""
+    return {name: copied(each) for name, each in fields.items()}
