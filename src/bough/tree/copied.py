@@ -3,11 +3,15 @@
 from collections.abc import Mapping, Sequence
 from typing import cast
 
+SCALARS = frozenset({str, int, float, bool, type(None)})
+
 
 def copied(value: object) -> object:
     """The value with mappings, lists and tuples of its own; texts, numbers and other values are shared."""
+    if type(value) in SCALARS:  # most values, and cheaper than the next test
+        return value
     if isinstance(value, Mapping):
-        return {key: copied(each) for key, each in cast("Mapping[object, object]", value).items()}
+        return copied_fields(cast("Mapping[str, object]", value))
     if isinstance(value, list):
         return [copied(each) for each in cast("Sequence[object]", value)]
     if isinstance(value, tuple):
