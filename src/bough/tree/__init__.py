@@ -6,6 +6,7 @@ from bough.tree.appraisal import Appraisal, Entry, Verdict
 from bough.tree.appraisal_of import appraisal_of
 from bough.tree.build import TreeNode, build
 from bough.tree.columns import UNKNOWN_VALUES, cut_tree, draft_columns, join_column, join_trees, rows_of, tree_record
+from bough.tree.copied import copied, copied_fields
 from bough.tree.counts import RolloutCounts
 from bough.tree.credited import Credited, included, join_advantages, token_advantages
 from bough.tree.group import groups
@@ -161,6 +162,8 @@ __all__ = [
     "call_record",
     "calls_in",
     "context",
+    "copied",
+    "copied_fields",
     "count_actions",
     "count_path_tokens",
     "counted",
