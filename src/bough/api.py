@@ -153,7 +153,7 @@ def chat(
         policy: The policy in place of the run's, as in `evaluate`.
         task: The number of the first held-out task, from 0.
         split: The split of the tasks; None for the run's `evaluation.tasks`.
-        seed: The seed of the samples; None for the run's, with which the agent acts as in `evaluate`.
+        seed: The seed of the samples; None for `evaluation.seed`, with which the agent acts as in `evaluate`.
         system: The system prompt of a model alone.
         step: Step of the checkpoint; the newest complete one if None.
         out: The file for the trees, which ends in .safetensors.

@@ -275,7 +275,7 @@ def chat_with_agent(
     policy: Annotated[str | None, typer.Option(help="The agent in place of the run's, as of `bough eval`.")] = None,
     task: Annotated[int, typer.Option(help="Number of the first held-out task, from 0.")] = 0,
     split: Annotated[str | None, typer.Option(help="Split of the tasks: train, dev, test; the run's if none.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of the samples; the run's if not given.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of the samples; evaluation.seed if not given.")] = None,
     system: Annotated[str, typer.Option(help="System prompt of a chat with a model alone.")] = "",
     step: Annotated[int | None, typer.Option(help="Checkpoint to load; the newest if not given.")] = None,
     out: Annotated[Path | None, typer.Option(help="File for the trees, which ends in .safetensors.")] = None,

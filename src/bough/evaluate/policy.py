@@ -87,7 +87,7 @@ async def _measured(target: EvaluationTarget, deadlines: Deadlines, tell: OnProg
             run.method.explorer,
             agent.tasks,
             temperature=run.world.evaluation.temperature,
-            seed=derive(run.seed, "heldout"),
+            seed=derive(run.world.evaluation.seed, "heldout"),
             seat=agent.seat,
             store=CountedTrees(None, tell, len(agent.tasks)),
         )
