@@ -103,7 +103,7 @@ def chat_in_environment(
     deadlines = Deadlines()
     _check_file(out)
     with (
-        evaluation_target(target, policy=policy, step=step, changes=changes) as found,
+        evaluation_target(target, policy=policy, step=step, changes=changes, accept_changes=True) as found,
         Watchdog(deadlines, grace_s=found.run.health.stuck_s),
         LoopThread() as loop,
     ):

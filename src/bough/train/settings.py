@@ -256,7 +256,8 @@ class Execution:
 
     Attributes:
         engine: Generates text.
-        workers: Number of processes that run the environment; 0 runs it in this process.
+        workers: Number of processes that run the environment; 0 runs it in this process. With workers, timing decides
+            which requests share a forward pass, and so the last bits of results; see `Local.deterministic`.
         worker_deadline_s: Longest time of one call of a worker, in seconds; then the worker is replaced.
         worker_placement: Where the workers start: `ThisMachine()`, or `Ray()` for a cluster.
         staleness: Maximum number of updates between the weights that sample a token and the weights that the token
