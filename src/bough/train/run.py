@@ -214,7 +214,7 @@ class Run:
             `policy` acts for the seats without one.
         checkpointing: Checkpoints and files of trees.
         health: When to stop a run that learns nothing.
-        seed: Seed of all random numbers.
+        seed: Seed of all random numbers, except those of held-out tasks (`evaluation.seed`).
     """
 
     name: str
