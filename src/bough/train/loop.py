@@ -283,7 +283,7 @@ class _Loop:
         with watch("learn"):
             shown = self.choose_demonstrations(data, data.policy.trainee.views(demonstrations))
             paths = PATHS in needs_of(data.policy.run.loss) | needs_of(data.policy.run.world.optimizer)
-            batch = pack(data.kept, paths=paths, experts=shown)
+            batch = pack(data.kept, paths=paths, experts=shown, counted_only=data.counted_only)
         if not len(batch.at):
             data.metrics["groups/dropped_untrained"] = float(data.groups)
             data.metrics["groups/dropped"] += data.metrics["groups/dropped_untrained"]
