@@ -37,8 +37,8 @@ class TestRestMcts:
         unsolved = branching({"a": {"a1": 0.0, "a2": 0.0}, "b": 0.0})
         for target in ("state", "action"):
             rule = RestMcts(head="value", target=target)  # type: ignore[arg-type]
-            for given in (rule, Filtered(value_targets=rule), UsefulTurns(credit=Filtered(value_targets=rule))):
-                solved, missed = given([branching(TOY, task="solved"), unsolved])
+            for each in (rule, Filtered(value_targets=rule), UsefulTurns(credit=Filtered(value_targets=rule))):
+                solved, missed = each([branching(TOY, task="solved"), unsolved])
                 assert np.isnan(missed.value_targets["value"]).all()
                 assert np.isfinite(solved.value_targets["value"]).any()
         assert not RestMcts()([unsolved])[0].path_advantage.any()
