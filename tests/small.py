@@ -70,5 +70,5 @@ def busy() -> Run:
         tasks=Tasks(split="train", count=6),
         health=Health(dead_batches=100),
         checkpointing=Checkpointing(every=4, keep=100, trees_every=1),
-        evaluation=Evaluation(tasks=Tasks(split="test", count=2), every=10),
+        evaluation=Evaluation(tasks=Tasks(split="test", count=2), every=10, temperature=0),
     )

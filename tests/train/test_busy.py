@@ -10,15 +10,20 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from tests.small import MEASURED, busy
+from tests.small import MEASURED, busy, world
 
 from bough.batch import Batch
+from bough.curate import FilterResult
+from bough.explore import Correct
 from bough.hooks.hook import Hooks
 from bough.learner import Learner
 from bough.learner.loss_inputs import ObjectiveContext
+from bough.objective import SftMix
+from bough.rollout import Limits
 from bough.store import RunDirectory, read_metrics, read_trees
-from bough.train import resume, start
-from bough.tree import Credited, Rewarded
+from bough.train import Demonstrations, HeldoutResult, Tasks, Warmup, loop, resume, start
+from bough.train.evaluation import measure
+from bough.tree import Credited, Kind, Rewarded, Source, groups
 
 STEPS, WARMUP, UPDATES = 10, 4, 40
 """Updates: two epochs of two mini-batches in each step."""
@@ -33,6 +38,8 @@ class Busy:
     contexts: list[ObjectiveContext] = field(default_factory=list)
     seeds: list[int] = field(default_factory=list)
     hook_seeds: list[int] = field(default_factory=list)
+    heldout: list[tuple[int, HeldoutResult]] = field(default_factory=list)
+    """Seed and result of each evaluation."""
 
     def column(self, name: str) -> list[float]:
         return [float(row[name]) for row in read_metrics(self.directory.metrics) if row["phase"] == "rl"]
@@ -59,7 +66,12 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Busy]:
         made.hook_seeds.append(seed)
         return transform(self, rewarded, seed)
 
+    async def measures(*given: Any, seed: int, **more: Any) -> HeldoutResult:
+        made.heldout.append((seed, await measure(*given, seed=seed, **more)))
+        return made.heldout[-1][1]
+
     with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(loop, "measure", measures)
         patched.setattr(Learner, "learn", learns)
         patched.setattr(Hooks, "transform", transforms)
         made.directory = start(busy(), tmp_path_factory.mktemp("busy"), terminal=False)
@@ -112,6 +124,14 @@ def test_learner_and_hooks_have_a_seed_for_each_step(run: Busy) -> None:
     assert len(set(run.seeds)) == len(set(run.hook_seeds)) == STEPS
 
 
+def test_evaluations_have_one_seed_and_the_temperature_of_their_setting(run: Busy) -> None:
+    seeds = [seed for seed, _ in run.heldout]
+    assert len(seeds) == 2
+    assert len(set(seeds)) == 1
+    actions = [tree.source[tree.kind == Kind.ACTION] for _, result in run.heldout for tree in result.trees]
+    assert set(np.concatenate(actions).tolist()) == {Source.GREEDY}, "its temperature is 0"
+
+
 def test_a_resumed_run_ends_with_the_same_metrics_and_weights(run: Busy, tmp_path: Path) -> None:
     """From a checkpoint with entropies, moments and a reference of its own."""
     shutil.copytree(run.directory.path, tmp_path / "again")
@@ -127,3 +147,35 @@ def test_a_resumed_run_ends_with_the_same_metrics_and_weights(run: Busy, tmp_pat
     assert rows[0] == rows[1]
     mine, others = ((each.final / "model.safetensors").read_bytes() for each in (run.directory, resumed))
     assert mine == others
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FirstGroup:
+    """Keeps one group, so that the batch is never full."""
+
+    def __call__(self, credited: Sequence[Credited]) -> FilterResult:
+        first, *others = groups(credited)
+        return FilterResult(trees=tuple(first), dropped={"other": len(others)} if others else {})
+
+
+def test_a_step_of_two_rounds_with_a_teacher(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = world().run(
+        explorer=Correct(n=2, max_corrected=1),
+        limits=Limits(turns=12),
+        objective=SftMix(mu=0.5),
+        demonstrations=Demonstrations(from_trees=True),
+        filters=(FirstGroup(),),
+        max_sampling_rounds=2,
+        warmup=Warmup(demonstrations=3, epochs=1, shortcuts=0.9),
+        tasks=Tasks(split="train", count=3),
+        steps=1,
+    )
+    directory = start(run, tmp_path, terminal=False)
+    assert "of 3 demonstrations solve their task" in capsys.readouterr().out, "most end at once"
+    rounds: dict[str, list[Credited]] = {}
+    for each in read_trees(directory.trees_of(2), Credited):
+        rounds.setdefault(each.tree.task.id, []).append(each)
+    assert [len(each) for each in rounds.values()] == [2, 2, 2]
+    for one, other in rounds.values():
+        assert one.tree.token.tolist() != other.tree.token.tolist(), "each round has a seed of its own"
+    assert float(read_metrics(directory.metrics)[-1]["policy/expert_nll"]) > 0, "a teacher's turns are imitated"
