@@ -2,6 +2,7 @@
 
 import gc
 import signal
+from collections import Counter
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -42,6 +43,27 @@ torch.set_num_threads(1)
 def pytest_collection_finish() -> None:
     """The tests themselves are no garbage: a collection need not search them, nor all that they import."""
     gc.freeze()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Counts what was skipped, by reason; most reasons end with the command that installs what is missing."""
+    skipped = Counter(
+        (str(each.longrepr[2]).removeprefix("Skipped: "), "file" if isinstance(each, pytest.CollectReport) else "test")
+        for each in terminalreporter.stats.get("skipped", [])
+    )
+    if skipped:
+        terminalreporter.section("skipped")
+    for (reason, what), count in skipped.most_common():
+        terminalreporter.write_line(f"{count:5} {what}{'s'[: count > 1]}: {reason}")
+
+
+@pytest.fixture(scope="session")
+def sandbox() -> None:
+    """This machine can run a sandbox."""
+    # The hook above comes first: this imports bough.
+    from tests.missing import need
+
+    need("sandbox")
 
 
 @pytest.fixture(scope="session")

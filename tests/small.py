@@ -4,9 +4,21 @@ from bough.engine import Local, Sampling
 from bough.env import FrozenLake
 from bough.explore import Chains
 from bough.learner import Optimizer
+from bough.objective import Chord, Epo, Kl, PpoClip, Sum, Tis
 from bough.policy import Tiny
 from bough.rollout import Limits
-from bough.train import Checkpointing, Evaluation, Execution, Health, Run, Schedule, Tasks, Warmup, World
+from bough.train import (
+    Checkpointing,
+    Demonstrations,
+    Evaluation,
+    Execution,
+    Health,
+    Run,
+    Schedule,
+    Tasks,
+    Warmup,
+    World,
+)
 
 MEASURED = ("time/", "speed/tokens_per_s", "memory/process_gib")
 """Beginnings of the metrics that differ between two equal runs."""
@@ -39,4 +51,24 @@ def slow() -> Run:
         steps=30,
         health=Health(dead_batches=100),
         checkpointing=Checkpointing(every=3, keep=2, trees_every=5),
+    )
+
+
+def busy() -> Run:
+    """Every setting that the loop hands to the learner has an effect: 10 steps, 5 passes over its 6 tasks."""
+    mixed = Chord(objective=Tis(objective=PpoClip()), peak=0.9, valley=0.05, warm=0.3, decay=0.7)
+    return run().replace(
+        name="busy",
+        explorer=Chains(n=2),
+        filters=(),
+        objective=Sum(terms=(mixed, Kl(coefficient=0.1), Epo(coefficient=0.01, low=1.0, high=1.0))),
+        demonstrations=Demonstrations(count=4, per_step=2),
+        sampling=Sampling(max_tokens=3, temperature=0.7),
+        optimizer=Optimizer(learning_rate=3e-3, minibatches=2, epochs=2, weight_decay=0.1, schedule="cosine"),
+        warmup=Warmup(demonstrations=4, epochs=4, learning_rate=1e-2, batch_tokens=256),
+        steps=10,
+        tasks=Tasks(split="train", count=6),
+        health=Health(dead_batches=100),
+        checkpointing=Checkpointing(every=4, keep=100, trees_every=1),
+        evaluation=Evaluation(tasks=Tasks(split="test", count=2), every=10, temperature=0),
     )

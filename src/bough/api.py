@@ -72,19 +72,21 @@ def train(
     return Result(directory=start(override(run.replace(**fields), changes), Path(out)).path)
 
 
-def resume(run: Trained, changes: Sequence[str] = ()) -> Result:
+def resume(run: Trained, changes: Sequence[str] = (), *, accept_changes: bool = False) -> Result:
     """Continue a stopped run from its newest complete checkpoint; equals the uninterrupted run.
 
     Args:
         run: The run.
         changes: Fields to change first, each as "field=value"; see `bough.train.start.MAY_CHANGE`.
+        accept_changes: Whether to go on when files of pieces, data or tasks changed since the run was made.
 
     Raises:
         StoreError: when there is no run, another process writes to it, or all its checkpoints are damaged.
-        ConfigError: when config.json names pieces or fields that do not exist, or a field may not change.
+        ConfigError: when config.json names pieces or fields that do not exist, or a field may not change; when files,
+            data or tasks changed, without `accept_changes`.
         NoLearningSignal: when the run cannot learn.
     """
-    return Result(directory=resume_run(_directory(run), changes).path)
+    return Result(directory=resume_run(_directory(run), changes, accept_changes=accept_changes).path)
 
 
 def load(run: str | Path) -> Result:
@@ -103,6 +105,7 @@ def evaluate(
     on: World | str | Path | None = None,
     policy: OpenAi | Callable[[World], World] | str | Path | None = None,
     step: int | None = None,
+    accept_changes: bool = False,
 ) -> PolicyResult:
     """Measure a policy on held-out tasks; nothing in a run's directory is changed.
 
@@ -117,15 +120,17 @@ def evaluate(
         policy: The policy in place of the run's: the model of a server, a preset, a folder of a model, or
             `path/to/file.py:function`; or a function `World -> World`.
         step: Step of the checkpoint; the newest complete one if None.
+        accept_changes: Whether to go on when files of pieces, data or tasks changed since the run was made.
 
     Raises:
         StoreError: when there is no such run or checkpoint.
-        ConfigError: when a change is not one of the run's fields, or pieces do not fit together.
+        ConfigError: when a change is not one of the run's fields, or pieces do not fit together; when files or held-out
+            tasks changed, without `accept_changes`.
         EngineFault: when a server does not answer, or refuses the key.
         AllFailed: when every task failed.
     """
     found, preset = evaluated(_place(run), _text(on), _text(policy))
-    return evaluate_policy(found, policy=preset, step=step, changes=changes)
+    return evaluate_policy(found, policy=preset, step=step, changes=changes, accept_changes=accept_changes)
 
 
 def chat(
@@ -153,7 +158,7 @@ def chat(
         policy: The policy in place of the run's, as in `evaluate`.
         task: The number of the first held-out task, from 0.
         split: The split of the tasks; None for the run's `evaluation.tasks`.
-        seed: The seed of the samples; None for the run's, with which the agent acts as in `evaluate`.
+        seed: The seed of the samples; None for `evaluation.seed`, with which the agent acts as in `evaluate`.
         system: The system prompt of a model alone.
         step: Step of the checkpoint; the newest complete one if None.
         out: The file for the trees, which ends in .safetensors.
@@ -191,6 +196,7 @@ def search(
     *,
     step: int | None = None,
     out: str | Path | None = None,
+    accept_changes: bool = False,
 ) -> SearchResult:
     """Solve held-out tasks by search.
 
@@ -202,10 +208,12 @@ def search(
         changes: Fields to change first, each as "field=value".
         step: Step of a trained run's checkpoint; the newest complete one if None.
         out: The folder for the trees and results.json; a stopped search continues from the trees in it.
+        accept_changes: Whether to go on when files of pieces, data or tasks changed since the run was made.
 
     Raises:
         StoreError: when there is no such run or checkpoint, or the folder holds another search.
-        ConfigError: when the pieces do not fit together.
+        ConfigError: when the pieces do not fit together; when files or held-out tasks changed, without
+            `accept_changes`.
         AllFailed: when every task failed.
     """
     if isinstance(target, Result):
@@ -214,7 +222,7 @@ def search(
         target = run_or_directory(target)
     edits, folder = [f"explorer={explorer}", *changes], None if out is None else Path(out)
     with counter(explorer) as tell:
-        return search_heldout(target, edits, step=step, out=folder, on_progress=tell)
+        return search_heldout(target, edits, step=step, out=folder, accept_changes=accept_changes, on_progress=tell)
 
 
 def train_reward(

@@ -10,6 +10,9 @@ from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hin
 INFINITE = {"infinite": True}
 """Metadata of a field that may be -inf or inf: `field(default=0.2, metadata=INFINITE)`."""
 
+WORKING_FOLDER = {"working_folder": True}
+"""Metadata of a field with the working directory of a process, whose files are no data of the run."""
+
 EMPTY = (str, int, type, NoneType)
 """Classes of values that hold no others, and are never infinite or nan."""
 

@@ -92,6 +92,13 @@ def test_a_path_that_a_tie_takes_out_shares_the_rank_of_its_opponent() -> None:
     assert found[2] == pytest.approx(5 / 6)
 
 
+def test_the_seeds_of_three() -> None:
+    """0 beats 1 and 2, 1 beats 2: the judge's order, where the release has 0, 2, 1. Two matches of the bracket."""
+    found, played = ranked("single_elimination", 3, lambda one, two: float(np.sign(two - one)))
+    assert found == [1, 0.5, 0]
+    assert len({frozenset(match) for match in played}) == 3, "the final repeats a match of the seeding"
+
+
 def test_no_two_meet_twice_in_a_swiss_tournament() -> None:
     skill = list(range(16))
     _, played = ranked("swiss", 16, lambda one, two: float(np.sign(skill[one] - skill[two])))

@@ -195,3 +195,17 @@ def test_moving_keeps_every_column() -> None:
     batch = pack([spread_paths(rewarded(branching()), np.asarray([2.0, -1.0]))])
     moved = columns(batch.to("cpu"))
     assert all(torch.equal(mine, moved[name]) for name, mine in columns(batch).items())
+
+
+@pytest.mark.parametrize("paths", [False, True])
+def test_with_paths_the_trees_of_a_task_are_in_one_optimizer_step(paths: bool) -> None:
+    trees = [chains([1.0, 0.0], turns=2, task=task) for task in "abcdabcd"]
+    whole = pack([spread_paths(rewarded(tree), np.asarray([1.0, -1.0])) for tree in trees], paths=paths)
+    owner = torch.arange(len(whole.at)) // (len(whole.at) // 8) % 4
+    together = 0
+    for seed in range(8):
+        parts = whole.minibatches(4, seed)
+        assert sum(len(part.trained) for part in parts) == len(whole.at)
+        tasks = [set(owner[part.trained].tolist()) for part in parts]
+        together += sum(map(len, tasks)) == 4
+    assert (together == 8) == paths, "without paths a tree may be parted from the other one of its task"

@@ -6,21 +6,23 @@ from tests.trees import ACTION, OBSERVATION, PROMPT, N, build
 
 from bough.appraise import AnswerProbe
 from bough.cli.find import find_run
-from bough.credit import Igpo
+from bough.credit import Credit, Igpo, StepGrpo
 from bough.reward import reward_trees
 from bough.tree import Appraisal, Credited, Entry, Outcome, Rewarded, Verdict, token_node
 
 DONE = Outcome.TERMINATED
 
 
-def two_paths(first: tuple[float, float], second: tuple[float, float]) -> Rewarded:
-    """Two paths of two turns with these rewards."""
+def two_paths(first: tuple[float, ...], second: tuple[float, ...]) -> Rewarded:
+    """Two paths of turns with these rewards."""
     nodes = [N(parent=-1, kind=PROMPT)]
     for rewards in (first, second):
         parent = 0
         for turn, paid in enumerate(rewards):
             nodes.append(N(parent=parent, kind=ACTION, env_reward=paid))
-            nodes.append(N(parent=len(nodes) - 1, kind=OBSERVATION, outcome=DONE if turn else Outcome.OPEN))
+            nodes.append(
+                N(parent=len(nodes) - 1, kind=OBSERVATION, outcome=DONE if turn == len(rewards) - 1 else Outcome.OPEN)
+            )
             parent = len(nodes) - 1
     tree = build(*nodes)
     return Rewarded(tree=tree, channels={"env": tree.env_reward})
@@ -35,8 +37,22 @@ def per_turn(credited: Credited) -> list[float]:
 
 def test_worked_example_with_turns_compared_by_number() -> None:
     """Every turn gets what follows it, though observations lie between: .6 where released code has .1."""
-    (found,) = Igpo(over="turn", std="none")([two_paths((0.3, 1.0), (0.1, 0.0))])
-    assert per_turn(found) == pytest.approx([0.6, 0.5, -0.6, -0.5])
+    for rule in (Igpo(over="turn", std="none"), StepGrpo(discount=1, std="none")):
+        (found,) = rule([two_paths((0.3, 1.0), (0.1, 0.0))])
+        assert per_turn(found) == pytest.approx([0.6, 0.5, -0.6, -0.5])
+
+
+@pytest.mark.parametrize(
+    ("rule", "advantages"),
+    [
+        (Igpo(over="turn", std="none"), [0.6, 0.5, -0.6, -0.5, 0]),
+        (StepGrpo(discount=1, std="none"), [0.35, 0.25, -0.35, -0.25, 0]),
+    ],
+)
+def test_paths_of_different_lengths(rule: Credit, advantages: list[float]) -> None:
+    """The release sums before it subtracts the mean, as `StepGrpo` does; a path that has ended is in no mean."""
+    (found,) = rule([two_paths((0.3, 1.0), (0.1, 0.0, 0.5))])
+    assert per_turn(found) == pytest.approx(advantages)
 
 
 def test_all_turns_of_a_task_are_normalised_together() -> None:

@@ -6,7 +6,7 @@ from hypothesis import given
 from tests.credit.grown import TOY, branching, flat, named
 from tests.trees import random_tree, rewarded, seeds
 
-from bough.credit import Process, RestMcts
+from bough.credit import Filtered, Process, RestMcts, UsefulTurns
 from bough.tree import Ternary, path_view
 from bough.tree.needs import value_head
 
@@ -32,6 +32,16 @@ class TestRestMcts:
     def test_values_rise_in_even_steps_along_the_shortest_way(self) -> None:
         value, _ = RestMcts().of_turns(path_view([branching({"a": {"b": {"c": {"d": 1}}}})]))
         assert value == pytest.approx([0.25, 0.5, 0.75, 1.0])
+
+    def test_a_task_without_a_correct_end_teaches_no_value(self) -> None:
+        unsolved = branching({"a": {"a1": 0.0, "a2": 0.0}, "b": 0.0})
+        for target in ("state", "action"):
+            rule = RestMcts(head="value", target=target)  # type: ignore[arg-type]
+            for each in (rule, Filtered(value_targets=rule), UsefulTurns(credit=Filtered(value_targets=rule))):
+                solved, missed = each([branching(TOY, task="solved"), unsolved])
+                assert np.isnan(missed.value_targets["value"]).all()
+                assert np.isfinite(solved.value_targets["value"]).any()
+        assert not RestMcts()([unsolved])[0].path_advantage.any()
 
     @given(seeds())
     def test_values_are_in_the_unit_interval_and_1_where_it_succeeds(self, rng: np.random.Generator) -> None:

@@ -50,7 +50,8 @@ def test_a_row_with_a_wrong_reference_is_dropped_and_asked_about_once(tmp_path: 
     assert [each[0].appraisals["task"].verdict[0] for each in found] == [Verdict.OK, Verdict.OK, Verdict.UNPARSED]
     assert [each.appraisals["task"].questions.sum() for each in found[0]] == [1, 0]
     credited = Grpo()(reward_trees([tree for each in found for tree in each], (EnvReward(),)))
-    kept, dropped = apply_filters(credited, [AcceptedTasks()])
+    found = apply_filters(credited, [AcceptedTasks()])
+    kept, dropped = found.trees, found.dropped
     assert {each.tree.task.id for each in kept} == {right.id}
     assert len(kept) == 2
     assert dropped == {"refused_task": 1, "unjudged_task": 1}

@@ -54,7 +54,8 @@ def test_groups_without_paths_are_dropped_and_imitation_takes_the_others() -> No
         rewarded(paths((0, 4, 9), (0, 4, 9), task="a")),
         rewarded(paths((4, 4, 6), (4, 4, 6), (4, 4, 60), task="b")),
     ]
-    kept, dropped = apply_filters(Filtered()(trees), [EfficientPaths()])
+    found = apply_filters(Filtered()(trees), [EfficientPaths()])
+    kept, dropped = found.trees, found.dropped
     assert [each.tree.task.id for each in kept] == ["b"]
     assert dropped == {"inefficient": 1}
     assert kept[0].excluded_leaves.tolist() == [12, 18], "the second fails, the third is slow"

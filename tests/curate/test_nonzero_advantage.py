@@ -13,7 +13,11 @@ def test_groups_without_advantage_are_dropped_and_counted() -> None:
     admitted = NonZeroAdvantage()(trees)
     assert [credited.tree.task.id for credited in admitted.trees] == ["a", "d"]
     assert admitted.trees == (trees[0], trees[3])
-    assert admitted.dropped == {"no_signal": 2}
+    assert admitted.dropped == {"no_signal": 0}
+    assert [tied.tree for tied in admitted.tied] == [trees[1].tree, trees[2].tree]
+    outside = NonZeroAdvantage(in_mean=False)(trees)
+    assert outside.trees == admitted.trees
+    assert (outside.dropped, outside.tied) == ({"no_signal": 2}, ())
 
 
 def test_a_group_stays_whole_and_in_place() -> None:
@@ -22,7 +26,7 @@ def test_a_group_stays_whole_and_in_place() -> None:
     silent = Grpo()([rewarded(chains([0.5, 0.5], task="a"))])
     admitted = NonZeroAdvantage()([*trees, *silent])
     assert admitted.trees == (trees[0], trees[2], *silent)
-    assert admitted.dropped == {"no_signal": 1}
+    assert [tied.tree for tied in admitted.tied] == [trees[1].tree, trees[3].tree]
 
 
 def test_nothing_in_nothing_out() -> None:
@@ -33,6 +37,8 @@ def test_nothing_in_nothing_out() -> None:
 def test_tolerance_is_the_largest_advantage_that_counts_as_none() -> None:
     (tree,) = [spread_paths(rewarded(chains([0.0, 0.0])), np.asarray([0.25, -0.25]))]
     assert NonZeroAdvantage(tolerance=0.125)([tree]).trees == (tree,)
-    assert NonZeroAdvantage(tolerance=0.25)([tree]).trees == ()
+    nearly = NonZeroAdvantage(tolerance=0.25)([tree])
+    assert nearly.trees == ()
+    assert nearly.tied[0].is_zero, "a term of the loss that keeps the tree adds no policy gradient"
     with pytest.raises(ValueError, match=r"NonZeroAdvantage.tolerance: got -1.0; need 0 or more"):
         NonZeroAdvantage(tolerance=-1.0)

@@ -41,7 +41,8 @@ def test_paths_of_high_scores_stay(rule: ScoredPaths, kept: list[int]) -> None:
 
 def test_a_group_without_a_path_is_dropped_and_imitation_learns_the_rest() -> None:
     trees = Filtered()([rewarded(appraised(*ROWS)), rewarded(appraised((0.1, 0.1), task="bad"))])
-    found, dropped = apply_filters(trees, [ScoredPaths(min_score=0.6)])
+    kept = apply_filters(trees, [ScoredPaths(min_score=0.6)])
+    found, dropped = kept.trees, kept.dropped
     assert dropped == {"low_score": 1}
     assert [each.tree.task.id for each in found] == ["task"]
     assert pack(found) is not None

@@ -1,30 +1,19 @@
 """The README and the guide: every Python block and every command in them is run, or, when it is long, checked."""
 
 import re
-import shutil
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 import torch
-from tests.chromium import chromium_problem
 from tests.docs.pages import ROOT, run_page
-from tests.sandboxed import sandbox_problem
+from tests.missing import need
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT).with_suffix("")))
 def test_a_page_does_what_it_says(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    if page.stem == "scienceworld" and shutil.which("java") is None:
-        pytest.skip("Java is not installed")
-    for package in re.findall(r"^<!-- needs (\w+) -->$", page.read_text(encoding="utf-8"), re.MULTILINE):
-        if package == "sandbox" and (problem := sandbox_problem()):
-            pytest.skip(problem)
-        if package == "chromium" and (problem := chromium_problem()):
-            pytest.skip(problem)
-        if package not in ("sandbox", "chromium") and find_spec(package) is None:
-            pytest.skip(f"{package} is not installed")
+    need(*re.findall(r"^<!-- needs (\w+) -->$", page.read_text(encoding="utf-8"), re.MULTILINE))
     torch.set_num_threads(1)
     monkeypatch.chdir(tmp_path)
     run_page(page)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.missing import need
 
 from bough.env import AlfWorld, Branching, State, Step
 from bough.env.alfworld import load, name_of, source
@@ -18,7 +19,7 @@ from bough.env.household.pddl import Facts, condition_of, holds, read, read_prob
 from bough.env.household.rooms import LAMPS, TASK_TYPES, TREATMENTS, room_of
 from bough.tree import Outcome, Task
 
-pytest.importorskip("alfworld")
+need("alfworld")
 
 SMALL = AlfWorld(receptacles=4, objects=5)
 

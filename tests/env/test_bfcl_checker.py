@@ -4,12 +4,8 @@ import random
 from collections import Counter
 from dataclasses import replace
 
-import pytest
-
-pytest.importorskip("bfcl_eval")
-pytest.importorskip("mpmath")
-
 import bfcl_official as official
+import pytest
 
 from bough.env import Bfcl
 from bough.env.multiturn import Entry, entries, execute, solution

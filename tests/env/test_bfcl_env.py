@@ -12,21 +12,18 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
+import mpmath
 import pytest
+from bfcl_official import source
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema.validators import Draft202012Validator
+from play import seen
 
-pytest.importorskip("bfcl_eval")
-mpmath = pytest.importorskip("mpmath")
-
-from bfcl_official import source  # noqa: E402
-from play import seen  # noqa: E402
-
-from bough.env import Bfcl, Split, State, Step, call  # noqa: E402
-from bough.env.multiturn import CATEGORIES, entries, execute, functions, hash_apis, solution  # noqa: E402
-from bough.env.multiturn.entries import Entry  # noqa: E402
-from bough.tree import Action, BadCall, Message, Outcome, Task, ToolCall  # noqa: E402
+from bough.env import Bfcl, Split, State, Step, call
+from bough.env.multiturn import CATEGORIES, entries, execute, functions, hash_apis, solution
+from bough.env.multiturn.entries import Entry
+from bough.tree import Action, BadCall, Message, Outcome, Task, ToolCall
 
 SPLITS: tuple[Split, ...] = ("train", "dev", "test")
 DONE = Action(text="Done.")

@@ -9,18 +9,17 @@ from typing import Any, get_args
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.sandboxed import needs_sandbox
 
 from bough.env import CodeTasks, CodeTools, Sandbox, SandboxError, State, Step, call
 from bough.env.code_tasks import code_of
-from bough.env.coding.canonical import canonical
+from bough.env.coding.canonical import canonical, output_lines
 from bough.env.coding.equal_texts import equal_texts
 from bough.env.coding.family import Tier
 from bough.env.coding.problem import FAMILIES, read_problem
 from bough.env.coding.program_test import assert_test, call_test, input_test, run_tests
 from bough.tree import Action, BadCall, Outcome, Task, ToolCall, plain_text
 
-pytestmark = needs_sandbox
+pytestmark = pytest.mark.usefixtures("sandbox")
 
 BOX = Sandbox(wall_s=30, cpu_s=3)
 TIERS: tuple[Tier, ...] = get_args(Tier)
@@ -308,6 +307,12 @@ def test_equal_runs_are_run_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_canonical_values(a: object, b: object, equal: bool) -> None:
     assert equal_texts(canonical(a), canonical(b)) == equal_texts(canonical(b), canonical(a)) == equal
     assert canonical(a).isascii()
+
+
+def test_the_lines_of_an_output_end_at_line_feeds_alone() -> None:
+    assert output_lines("\na \r\n b\t\n\n") == "a\n b"
+    for mark in "\u2028\u2029\u0085\x0b\x1c":
+        assert output_lines(f"a{mark}b") == f"a{mark}b"
 
 
 def test_any_text_is_compared_in_linear_time() -> None:

@@ -156,6 +156,37 @@ def test_files_that_are_none(tmp_path: Path) -> None:
         CorpusFiles(corpus=str(tmp_path / "bad.jsonl"), tasks=source.tasks).documents()
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("image.txt", b"\x89PNG\r\n\x1a\n\0\0", r"image\.txt: got no UTF-8 \(invalid start byte 0x89\); need text"),
+        ("zeros.txt", b"a\0b", r"zeros\.txt: got bytes of zero; need text: remove the file"),
+        ("wide.md", "a port".encode("utf-16"), r"wide\.md: got no UTF-8"),
+        ("empty.md", b"", r"empty\.md: got no text; need text: remove the file"),
+        ("blank.md", b"\xef\xbb\xbf \n", r"blank\.md: got no text"),
+        (
+            "people/ann.txt",
+            b"Another Ann",
+            r"ann\.txt: got the title 'people/ann' of .*ann\.md too; need different names",
+        ),
+    ],
+)
+def test_files_that_are_no_documents_are_named(name: str, content: bytes, message: str, tmp_path: Path) -> None:
+    source = files(tmp_path)
+    (tmp_path / "notes" / name).write_bytes(content)
+    with pytest.raises(ValueError, match=message):
+        source.documents()
+
+
+def test_evidence_is_the_title_of_one_document(tmp_path: Path) -> None:
+    (tmp_path / "corpus.jsonl").write_text('{"title": "Ann", "text": "1"}\n{"title": "Ann", "text": "2"}\n')
+    questions = files(tmp_path, [{"question": "Who?", "answer": "1", "evidence": ["Ann"]}]).tasks
+    with pytest.raises(
+        ValueError, match=r"line 1: got the evidence 'Ann', the title of 2 documents; need titles of one"
+    ):
+        SearchQa(source=CorpusFiles(corpus=str(tmp_path / "corpus.jsonl"), tasks=questions)).tasks("train", 1, 0)
+
+
 def test_questions_in_two_splits(tmp_path: Path) -> None:
     rows = [{"question": "Who?", "answer": "x", "split": split} for split in ("train", "test")]
     env = SearchQa(source=files(tmp_path, rows))

@@ -4,15 +4,13 @@
 
 from typing import Any
 
+import gymnasium
 import pytest
 
 from bough.env import Branching, EnvFault, Replay
+from bough.env.gymnasium import Gymnasium, gymnasium_env, plain
 from bough.evaluate import CheckSizes, check_env
 from bough.tree import Outcome
-
-gymnasium = pytest.importorskip("gymnasium")
-
-from bough.env.gymnasium import Gymnasium, gymnasium_env, plain  # noqa: E402
 
 MOVES = ("left", "down", "right", "up")
 

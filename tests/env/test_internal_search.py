@@ -9,8 +9,6 @@ from bough.env import Branching, InternalSearch, OpenSpiel, PerfectPlay, Scripte
 from bough.env.internal_search import MOVE
 from bough.tree import Outcome, Task
 
-pyspiel = pytest.importorskip("pyspiel")
-
 
 def heap(left: int, seat: str = "first") -> State:
     actions = tuple(each for each in ("1", "2") if int(each) <= left)

@@ -2,12 +2,11 @@
 
 import asyncio
 import os
-import shutil
 import signal
-from importlib.util import find_spec
 
 import pytest
 from play import is_running
+from tests.missing import need_world
 
 from bough.cli.find import find_env
 from bough.env import EnvFault, Oracle, Replay, ScienceWorld, Step, Workers
@@ -15,7 +14,6 @@ from bough.env.env import Env
 from bough.evaluate.envs.descendants import VARIABLE, begin_mark, descendants
 from bough.tree import AgentAction, Outcome, Task
 
-PACKAGES = {"bfcl": "bfcl_eval", "games": "pyspiel", "textworld": "textworld"}
 EPISODES, TURNS = 6, 4
 
 
@@ -81,17 +79,13 @@ def kill_one(host: Workers, which: int) -> int:
 
 @pytest.mark.parametrize("world", ["bfcl", "games", "search", "sql", "textworld"])
 def test_a_killed_process_loses_no_other_episode(world: str) -> None:
-    if world in PACKAGES and find_spec(PACKAGES[world]) is None:
-        pytest.skip(f"{PACKAGES[world]} is not installed")
     env = find_env(world)
     tasks = list(env.tasks("train", EPISODES, 0))
     asyncio.run(killed_in_the_middle(env, tasks, [planned(env, task) for task in tasks]))
 
 
 def test_a_killed_process_takes_its_java_machine_along_and_no_episode(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("scienceworld")
-    if shutil.which("java") is None:
-        pytest.skip("needs Java")
+    need_world("scienceworld")
     env = Replay(env=ScienceWorld(topics=("find-living-thing",), memory_mb=256), keep=4)
     tasks = list(env.tasks("train", 4, 0))
     turns = [planned(env, task)[:2] for task in tasks]

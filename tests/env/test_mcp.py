@@ -33,7 +33,6 @@ from bough.env import (
 )
 from bough.tree import Action
 
-pytest.importorskip("mcp")
 SDK1 = Path(sys.prefix) / "mcp1"
 PATHS = {1: str(SDK1), 2: ""}
 """The path of a server's process, by the version of the SDK that it uses."""

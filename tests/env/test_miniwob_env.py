@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.chromium import chromium_problem
+from tests.missing import need_world
 
 from bough.env import EnvFault, MiniWob, State
 from bough.env.browser import pages, shared
@@ -25,9 +25,7 @@ from bough.env.browser.pages import Page, Pages
 from bough.reward import PointInBox
 from bough.tree import Action, BadCall, Message, Outcome, Pointings, Task, ToolCall, pointing_in
 
-pytest.importorskip("miniwob")
-if problem := chromium_problem():
-    pytest.skip(problem, allow_module_level=True)
+need_world("miniwob")
 
 ENV = MiniWob(kinds=("all",), remember=0)
 

@@ -8,15 +8,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-
-from bough.env import EnvFault
-from bough.tree import Outcome
-
-pytest.importorskip("websockets")
-
 from websockets.sync.server import ServerConnection, serve
 
+from bough.env import EnvFault
 from bough.env.openenv import openenv_env
+from bough.tree import Outcome
 
 
 def play(socket: ServerConnection) -> None:

@@ -8,8 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-pytest.importorskip("pyspiel")
-
 from bough.env import (
     Branching,
     EnvFault,

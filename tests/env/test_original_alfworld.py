@@ -6,15 +6,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.missing import need
 
 from bough.env import AlfWorld, OriginalAlfWorld, Replay, State
 from bough.env.alfworld import source
 from bough.env.household.rooms import TASK_TYPES
 from bough.tree import Outcome, Task
 
-pytest.importorskip("alfworld")
-pytest.importorskip("fast_downward")
-pytest.importorskip("textworld")
+need("fast_downward", "alfworld")
 
 
 def likely(rng: random.Random, state: State) -> str:

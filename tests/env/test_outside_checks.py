@@ -5,15 +5,13 @@
 import re
 from typing import Any, ClassVar
 
+import gymnasium
+import pettingzoo
 import pytest
 
 from bough.env import Env, EnvFault, HttpEnv, OpenEnv
-
-gymnasium = pytest.importorskip("gymnasium")
-pettingzoo = pytest.importorskip("pettingzoo")
-
-from bough.env.gymnasium import Gymnasium, gymnasium_env  # noqa: E402
-from bough.env.pettingzoo import PettingZoo, pettingzoo_env  # noqa: E402
+from bough.env.gymnasium import Gymnasium, gymnasium_env
+from bough.env.pettingzoo import PettingZoo, pettingzoo_env
 
 
 class Good(gymnasium.Env[int, int]):
@@ -134,7 +132,6 @@ def test_a_server_that_is_not_there_is_named() -> None:
     env = HttpEnv(url="http://127.0.0.1:9/webshop", items=30)
     with pytest.raises(EnvFault, match=r"HttpEnv.url: got no answer from http://127.0.0.1:9.*start it, or correct url"):
         env.start(env.tasks("train", 1, 0)[0])
-    pytest.importorskip("websockets")
     other = OpenEnv(url="http://127.0.0.1:9")
     with pytest.raises(EnvFault, match=r"OpenEnv.url: got no session at ws://127.0.0.1:9.*start it, or correct url"):
         other.start(other.tasks("train", 1, 0)[0])

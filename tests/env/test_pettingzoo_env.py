@@ -1,14 +1,10 @@
 """Environments of PettingZoo as seats."""
 
 import pytest
-
-from bough.tree import Outcome
-
-pytest.importorskip("pettingzoo")
-
 from tests.env.nim_aec import heap, shown, stuck_heap
 
 from bough.env.pettingzoo import pettingzoo_env
+from bough.tree import Outcome
 
 TAKES = ("one", "two", "three")
 

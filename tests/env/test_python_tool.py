@@ -4,13 +4,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from tests.sandboxed import needs_sandbox
 
 from bough.env import Branching, Sandbox, ToolsEnv, call, python, run_python, stateless, tools_env
 from bough.env.function_tool import function_tool
 from bough.tree import Action, plain_text
 
-pytestmark = needs_sandbox
+pytestmark = pytest.mark.usefixtures("sandbox")
 
 TASKS = [{"prompt": f"{n} boxes hold {n + 1} pens each. How many pens?", "answer": n * (n + 1)} for n in range(40)]
 

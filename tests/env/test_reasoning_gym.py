@@ -5,19 +5,18 @@ import json
 import pickle
 import re
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-if find_spec("reasoning_gym") is None:
-    pytest.skip("reasoning-gym is not installed", allow_module_level=True)
+from tests.missing import need
 
 from bough.env import ReasoningGym, State
 from bough.env.reasoning import UNUSABLE, answer_of
 from bough.env.reasoning_scorer import LITERALS, NUMBERS, may_evaluate, reasoning_gym, score
 from bough.tree import Outcome, Task
+
+need("reasoning_gym")
 
 JUNK = (
     "",

@@ -177,8 +177,6 @@ def indices() -> list[object]:
 
 @pytest.mark.parametrize("settings", indices(), ids=["fts5", "stemmed", "bm25s"])
 def test_an_index_ranks_and_is_never_broken_by_a_query(settings: object) -> None:
-    if isinstance(settings, Bm25s):
-        pytest.importorskip("bm25s")
     documents = [Document(title=f"note {n}", text="fill " * n) for n in range(20)]
     documents.append(Document(title="Bak Lum", text="The boss of Bak Lum is Zed Gor.\ud800\0"))
     index = settings.build(documents)  # type: ignore[attr-defined]
@@ -203,7 +201,6 @@ def test_an_index_ranks_and_is_never_broken_by_a_query(settings: object) -> None
 
 
 def test_both_indices_find_the_same_documents() -> None:
-    pytest.importorskip("bm25s")
     one, two = (open_collection(SMALL, settings).index for settings in (Fts5(), Bm25s()))
     questions = SMALL.questions("train", 40, 0, one, 5)
     evidence = [each for question in questions for each in question.evidence]

@@ -16,7 +16,6 @@ from dataclasses import FrozenInstanceError, replace
 from pathlib import Path
 
 import pytest
-from tests.sandboxed import needs_sandbox
 
 from bough.env.sandbox import Ending, Sandbox, SandboxError, SandboxResult
 from bough.env.sandbox import bubblewrap as bubblewrap_module
@@ -24,7 +23,7 @@ from bough.env.sandbox import sandbox as sandbox_module
 from bough.env.sandbox.bubblewrap import Privilege
 from bough.env.sandbox.seccomp import ARCHITECTURES, CHECKED, REFUSED, seccomp_filter
 
-pytestmark = needs_sandbox
+pytestmark = pytest.mark.usefixtures("sandbox")
 
 SYSTEM = "/usr/bin/python3"
 WAYS = ["as started", "without a superuser"]

@@ -3,13 +3,14 @@
 import gc
 import os
 import pickle
-import shutil
 import signal
 import threading
 import time
+from importlib import import_module
 from typing import Any
 
 import pytest
+from tests.missing import need_world
 
 from bough.env import Branching, EnvFault, Replay
 from bough.env.scienceworld import ScienceWorld
@@ -17,9 +18,7 @@ from bough.env.scienceworld_machine import BASE_MB, EPISODE_MB, MachineDied, mac
 from bough.evaluate.envs.descendants import open_files
 from bough.tree import Outcome, Task
 
-pytest.importorskip("scienceworld")
-if shutil.which("java") is None:
-    pytest.skip("needs Java", allow_module_level=True)
+need_world("scienceworld")
 
 TOPICS = ("find-living-thing", "identify-life-stages-1", "measure-melting-point-known-substance")
 INNER = ScienceWorld(topics=TOPICS, max_steps=60)
@@ -159,7 +158,7 @@ def test_a_killed_machine_costs_no_episode() -> None:
 
 
 def test_a_call_without_a_machine_leaves_no_connection_and_no_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
-    consumer = pytest.importorskip("py4j.java_gateway").ProcessConsumer
+    consumer = import_module("py4j.java_gateway").ProcessConsumer
     close_pipes = consumer.run
 
     def close_pipes_late(thread: Any) -> None:

@@ -66,7 +66,6 @@ def test_the_oracle_answers_every_question(noise: float, snippet: int) -> None:
 
 
 def test_the_oracle_with_the_other_index() -> None:
-    pytest.importorskip("bm25s")
     env = replace(ENV, index=Bm25s())
     assert all(follow(env, task)[-1].success for task in env.tasks("train", 10, 0))
 

@@ -3,6 +3,7 @@
 import json
 import re
 import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import get_args
@@ -10,7 +11,7 @@ from typing import get_args
 import pytest
 
 from bough.env import Split, Sql
-from bough.env.text_to_sql import BirdFolder, SpiderFolder
+from bough.env.text_to_sql import BirdFolder, ReadOnlyDatabase, SpiderFolder
 from bough.tree import Action, Outcome, Task, ToolCall
 
 SPLITS: tuple[Split, ...] = get_args(Split)
@@ -221,3 +222,25 @@ def all_tasks(source: SpiderFolder, split: Split) -> list[Task]:
     found = re.search(rf"(\d+) of '{split}'", str(caught.value))
     assert found is not None
     return source.tasks(split, int(found[1]), 0)
+
+
+@pytest.mark.parametrize("mode", ["wal", "delete"])
+def test_a_database_with_changes_beside_it_is_refused_by_name(tmp_path: Path, mode: str) -> None:
+    source = spider(tmp_path)
+    school = tmp_path / "database" / "school" / "school.sqlite"
+    with closing(sqlite3.connect(school, isolation_level=None)) as writer:
+        writer.execute(f"pragma journal_mode={mode}")
+        writer.execute("pragma cache_size=1")  # changes are spilled to the file before the commit
+        writer.execute("begin")
+        writer.executemany("insert into pet values (?, 3, 1)", [(number,) for number in range(100, 5000)])
+        if mode == "wal":
+            writer.execute("commit")
+        journal = school.with_name(school.name + ("-wal" if mode == "wal" else "-journal"))
+        with pytest.raises(ValueError, match=rf"school \(.*{journal.name} beside it, with .*'pragma journal_mode"):
+            source.tasks("train", 1, 0)
+        with pytest.raises(ValueError, match="with changes that the file lacks"):
+            ReadOnlyDatabase(school)
+        if mode == "delete":
+            writer.execute("rollback")
+    journal.write_bytes(bytes(512))
+    assert source.tasks("train", 1, 0), "a journal that was applied"

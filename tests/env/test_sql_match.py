@@ -80,6 +80,36 @@ def test_numbers_have_a_tolerance_and_texts_are_no_numbers() -> None:
     assert Match().equal(of((2**70,), (1,)), of((1,), (2**70,)), ordered=False)
 
 
+@pytest.mark.parametrize("match", [Match(), Match(tolerance=0), BIRD], ids=["spider", "exact", "bird"])
+def test_integers_are_compared_exactly(match: Match) -> None:
+    for gold, other in (
+        (20240001, 20240002),
+        (2_000_000, 2_000_001),
+        (999, 999.0005),
+        (999.0005, 999),
+        (2**62, 2**62 + 1),
+        (2**53 + 1, float(2**53)),
+        (20240001.0, 20240002.0),
+        (20240001, 20240002.0),
+        (0, 1e-9),
+        (-(2**63), -(2**63) + 1),
+    ):
+        assert not match.equal(of((gold,)), of((other,)), ordered=False), (gold, other)
+        assert not match.equal(of((1, gold), (2, 0)), of((1, other), (2, 0)), ordered=False), (gold, other)
+        assert match.overlap(of((gold,)), of((other,))) == 0
+        assert match.equal(of((gold,), (other,)), of((other,), (gold,)), ordered=False), "rows that differ a little"
+        assert not match.equal(of((gold,), (other,)), of((gold,)), ordered=False), "no row of a set is lost"
+    for value in (0, 3, 20240001, 2**53, 2**60):
+        assert match.equal(of((value, "a"), (5, "b")), of((5.0, "b"), (float(value), "a")), ordered=False), value
+        assert match.overlap(of((value,)), of((float(value),))) == 1
+
+
+def test_columns_of_large_integers_are_permuted() -> None:
+    ids = of((10**12 + 1, "a", 10**12 + 2), (10**12 + 3, "b", 10**12 + 4))
+    assert Match().equal(ids, of(*[(row[2], row[0], row[1]) for row in reversed(ids.rows)]), ordered=False)
+    assert not Match().equal(ids, of(*[(row[2] + 1, row[0], row[1]) for row in ids.rows]), ordered=False)  # type: ignore[operator]
+
+
 def test_errors_and_results_that_were_cut_equal_nothing() -> None:
     good, bad = of((1,)), QueryResult(error=QueryError.INVALID)
     assert not Match().equal(good, bad, ordered=False)

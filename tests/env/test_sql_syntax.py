@@ -4,8 +4,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-pytest.importorskip("sqlglot")
-
 from bough.env import Sql
 from bough.env.text_to_sql import GeneratedQuestions, PartialCredit, ReadOnlyDatabase
 from bough.env.text_to_sql.questions import open_databases

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-pytest.importorskip("verifiers")
+from tests.missing import need
 
 from bough.env import Branching, EnvFault, Replay, Verifiers, Workers, verifiers_env
 from bough.evaluate import CheckSizes, check_env
 from bough.tree import Action, BadCall, Message, Outcome, ToolCall
 from bough.usercode import load_module
+
+need("verifiers")
 
 HERE = Path(__file__).parent
 SETS = HERE / "verifiers_tasksets.py"

@@ -1,6 +1,7 @@
 """Agent programs: their calls as a tree, and their ends."""
 
 import asyncio
+import json
 import sys
 import time
 from pathlib import Path
@@ -13,6 +14,8 @@ from bough.context import Full, Plain
 from bough.engine import Engine, Sampling, Scripted
 from bough.env import InProcessHost, ProgramTasks
 from bough.explore import Program
+from bough.explore.process import KEEP_BYTES
+from bough.explore.result import Result, hides_result, last_line, read_result
 from bough.rollout import Agent, Deadlines, Limits, RolloutRunner
 from bough.tree import Kind, Outcome, Source, Task, Ternary, Tree, TruncatedBy, counted, leaves, path
 
@@ -148,6 +151,8 @@ def test_the_context_truncates() -> None:
         ({"prints": "", "status": 3}, (3,), (Outcome.TERMINATED, 0.0)),
         ({"prints": "", "status": 3}, (), (Outcome.FAILED, 0.0)),
         ({"prints": '{"score": 1}'}, (), (Outcome.FAILED, 0.0)),
+        ({"prints": "{'success': False}"}, (), (Outcome.FAILED, 0.0)),
+        ({"prints": '{"reward": 0.0, "note": "a\u2028b"}'}, (), (Outcome.TERMINATED, 0.0)),
     ],
 )
 def test_the_result_of_a_command(
@@ -159,10 +164,49 @@ def test_the_result_of_a_command(
     assert (tree.outcome[leaf], tree.env_reward.sum()) == end
 
 
+@pytest.mark.parametrize("mark", ["\u2028", "\u2029", "\u0085", "\x7f", "\U000e0001", "\\n", "}\u2028{"])
+@pytest.mark.parametrize("indent", [None, 0, 4])
+def test_a_result_is_read_whatever_its_strings_hold(mark: str, indent: int | None) -> None:
+    result = {"reward": 0.0, "success": False, "note": f"a{mark}b", "parts": [{"reward": 1}, {}]}
+    written = json.dumps(result, ensure_ascii=False, indent=indent)
+    for out in (written, f'a log\n{{"reward": 1}}\n\n{written}\n\n', f"{{\n{written}\r\n"):
+        assert last_line(out) == result
+        assert read_result(last_line(out)) == Result(reward=0.0, success=False)
+
+
+@pytest.mark.parametrize("out", ["", "\n", "done", "\\boxed{4}", '{"reward": 1}\nthe end', "{\n", "{a: 1}"])
+def test_an_output_without_a_result(out: str) -> None:
+    assert last_line(out) == out
+    assert not hides_result(out)
+
+
+@pytest.mark.parametrize(
+    "out",
+    [
+        "{'reward': 0.5}",
+        "log\n{'note': 'x',\n 'success': False}\n",
+        '{"reward": 0.5, "note": None}',
+        '{"reward": 0.5,\n}',
+        "x" * KEEP_BYTES,
+    ],
+)
+def test_an_output_that_ends_with_a_result_in_another_form_is_a_fault(out: str) -> None:
+    assert last_line(out) == out
+    assert hides_result(out)
+
+
 def test_a_reward_function_reads_task_and_result() -> None:
     program = Program(agent=COMMAND, n=1, retries=0, reward=f"{AGENTS / 'judge.py'}:reward")
     tree = grow(program, {"prints": "5", "answer": 5}, {"prints": "6", "answer": 5})
     assert [each.env_reward.sum() for each in tree] == [1.0, 0.0]
+
+
+def test_a_reward_function_cannot_change_task_and_result() -> None:
+    program = Program(agent=COMMAND, n=2, retries=0, reward=f"{AGENTS / 'judge.py'}:changing")
+    (tree,) = grow(program, {"prints": '{"parts": [0.25]}', "rewards": [0.5]})
+    assert sorted(tree.env_reward[tree.env_reward > 0].tolist()) == [0.75, 0.75]
+    assert tree.task.data["rewards"] == [0.5]
+    assert [tree.info[int(leaf)]["result"] for leaf in leaves(tree)] == [{"parts": [0.25]}] * 2
 
 
 def test_failed_episodes_are_retried_with_other_samples() -> None:

@@ -6,6 +6,7 @@ import resource
 import subprocess
 import sys
 import time
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -27,13 +28,22 @@ for name in names("methods", "recipes"):
 """
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(SRC)))
-def test_files_and_functions_are_short(file: Path) -> None:
-    text = file.read_text()
-    assert len(text.splitlines()) <= 400
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            assert node.end_lineno - node.lineno < 60, f"{node.name} has {node.end_lineno - node.lineno + 1} lines"
+def test_files_and_functions_are_short() -> None:
+    long = [f"{file.relative_to(SRC)} has {lines} lines" for file in FILES if (lines := len(parsed(file)[0])) > 400]
+    long += [
+        f"{file.relative_to(SRC)}: {node.name} has {node.end_lineno - node.lineno + 1} lines"
+        for file in FILES
+        for node in ast.walk(parsed(file)[1])
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.end_lineno - node.lineno >= 60
+    ]
+    assert not long, "got " + "; ".join(long) + "; need files of at most 400 lines, functions of at most 60"
+
+
+@cache
+def parsed(file: Path) -> tuple[list[str], ast.Module]:
+    """The lines of a file and its syntax tree."""
+    text = file.read_text(encoding="utf-8")
+    return text.splitlines(), ast.parse(text)
 
 
 def _modules_after(statement: str) -> set[str]:
@@ -133,7 +143,7 @@ def test_few_modules_import_the_kernels() -> None:
         str(file.relative_to(SRC))
         for file in FILES
         if file.parent.name != "kernels"
-        for node in ast.walk(ast.parse(file.read_text()))
+        for node in ast.walk(parsed(file)[1])
         if any(name.startswith("bough.kernels") for name in _imported(node))
     }
     assert len(users) <= 4, f"got {sorted(users)}; need at most four modules that import bough.kernels"
@@ -186,7 +196,7 @@ def test_what_code_reads_is_no_key_of_info() -> None:
         f"{file.relative_to(SRC)}:{node.lineno}"
         for file in FILES
         if file.relative_to(SRC).parts[0] not in READ_INFO
-        for node in ast.walk(ast.parse(file.read_text()))
+        for node in ast.walk(parsed(file)[1])
         if _reads_info(node)
     ]
     assert not found, f"got reads of keys of info at {found}; need a column of Tree, or an accessor of bough.tree.texts"

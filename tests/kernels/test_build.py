@@ -1,12 +1,12 @@
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.missing import need
 
 from bough.kernels.build import load_library
 
-pytestmark = pytest.mark.skipif(not (shutil.which("g++") or shutil.which("clang++")), reason="there is no C++ compiler")
+need("compiler")
 
 TWICE = """
 extern "C" int twice(int x) { return FACTOR * x; }

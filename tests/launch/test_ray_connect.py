@@ -10,12 +10,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from tests.missing import need
 
 from bough.launch import ClusterGone, LaunchError, Ray
 from bough.launch.ray_connect import check_cluster
 from bough.launch.ray_process import RayProcess
 
-pytest.importorskip("ray", reason='needs pip install "bough[ray]"')
+need("ray")
 
 STARTS = "from bough.launch import Ray; Ray(address={!r}).reserve('engine', 1)"
 

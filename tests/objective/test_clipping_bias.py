@@ -10,6 +10,7 @@ from tests.objective.example import example, run
 from torch import Tensor
 
 from bough.batch import Batch
+from bough.cli.find import find_run
 from bough.learner import Learner, Optimizer
 from bough.learner.clipped_norm import clipped_part
 from bough.objective import ClippingBias, Entropy, LossInputs, Normalizer, Objective, PpoClip, Rec, Sum
@@ -17,7 +18,7 @@ from bough.objective.spans import Ratio
 from bough.policy.policy import Policy
 from bough.tree.needs import CLIPPED_NORM, PATHS, needs_of
 
-TOKEN = ClippingBias(objective=PpoClip())
+TOKEN = ClippingBias(objective=PpoClip(), floor=1.0)
 
 
 def test_worked_example() -> None:
@@ -47,8 +48,9 @@ def test_the_clipped_gradient_is_that_without_bounds_less_what_is_removed(ratio:
 def test_a_norm_below_the_floor_changes_nothing() -> None:
     plain = run(PpoClip(), example())[1]
     assert run(TOKEN, example(clipped_norm=0.2))[1] == plain
-    assert run(replace(TOKEN, floor=0.5), example(clipped_norm=0.2))[1] == pytest.approx([2 * each for each in plain])
-    assert run(replace(TOKEN, floor=0.5), example(clipped_norm=0.0))[1] == pytest.approx([2 * each for each in plain])
+    for norm, factor in ((0.0, 1.0), (0.2, 1.0), (0.5, 1.0), (2.0, 0.25)):
+        found = run(replace(TOKEN, floor=0.5), example(clipped_norm=norm))[1]
+        assert found == pytest.approx([factor * each for each in plain])
 
 
 def seen_and_moved() -> tuple[Policy, Batch]:
@@ -81,9 +83,9 @@ def test_a_learner_divides_by_the_norm_over_all_weights(ratio: Ratio) -> None:
     """However the batch is split; a term beside it is not divided."""
     policy, batch = seen_and_moved()
     clip, bonus = PpoClip(ratio=ratio, low=0.05, high=0.05), Entropy(coefficient=0.5)
-    one = ClippingBias(objective=clip, floor=1e-9)
+    one = ClippingBias(objective=clip, floor=1e-2)
     removed, plain, beside = (gradient(policy, batch, each)[1] for each in (one.clipped_part, clip, bonus))
-    expected = plain / length(removed) + beside
+    expected = plain * one.floor / length(removed) + beside
     assert length(removed) > 0.01
     for micro_tokens, cpu_workers in ((10, 1), (64, 2)):
         metrics, found = gradient(
@@ -99,6 +101,21 @@ def test_a_learner_takes_smaller_steps_the_more_is_removed() -> None:
     clip = PpoClip(low=0.05, high=0.05)
     without, corrected = gradient(policy, far, clip)[1], gradient(policy, far, ClippingBias(objective=clip))[1]
     assert length(corrected) < 0.5 * length(without)
+
+
+@pytest.mark.parametrize("unit", ["turn", "token"])
+def test_the_method_takes_another_step_than_without_the_correction(unit: str) -> None:
+    """With its own settings, on a batch of another policy: the same direction, a shorter step."""
+    policy, batch = seen_and_moved()
+    batch = replace(batch, rollout_logprob=batch.rollout_logprob - 0.4)
+    one, other = (find_run(f"st_ppo(unit={unit},corrected={each})", "sokoban") for each in ("true", "false"))
+    assert isinstance(one.method.objective, Sum)
+    assert isinstance(other.method.objective, Sum)
+    metrics, found = gradient(policy, batch, one.method.objective.terms[0])
+    _, plain = gradient(policy, batch, other.method.objective.terms[0])
+    assert length(found) < 0.9 * length(plain)
+    assert length(found) == pytest.approx(length(plain) * 0.1 / metrics["policy/clipped_norm"])
+    assert float(found @ plain) == pytest.approx(length(found) * length(plain))
 
 
 def test_what_it_needs() -> None:

@@ -66,6 +66,14 @@ def test_worked_example_of_the_phase() -> None:
     assert [Epo().fade(epoch / 150) for epoch in weights] == pytest.approx(list(weights.values()), abs=2e-5)
 
 
+def test_the_middle_of_an_odd_number_of_epochs() -> None:
+    """Of 7 epochs the release's middle is epoch 3."""
+    weights = {1: 0.902683, 3: 0.827067, 4: 0.377893, 7: 0.03983}
+    assert [Epo(middle=3 / 7).fade(epoch / 7) for epoch in weights] == pytest.approx(list(weights.values()), abs=2e-6)
+    with pytest.raises(ValueError, match=r"Epo.middle: got 1.0"):
+        Epo(middle=1.0)
+
+
 def test_the_penalty_has_a_gradient_and_in_the_release_none() -> None:
     bonus = [-0.001] * 6
     assert slope(Epo(as_released=True), columns()) == pytest.approx(bonus)

@@ -1,6 +1,7 @@
 """A small Llama as a GGUF file, in blocks of 8 bits, as llama.cpp writes it."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import gguf
@@ -10,13 +11,25 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 BLOCKS = gguf.GGMLQuantizationType.Q8_0
 
 
-def write(folder: Path, file: Path, chat_template: str | None = None) -> Path:
-    """Write the model in `folder` to `file`, and round the folder's weights to those that the file holds."""
+def write(
+    folder: Path,
+    file: Path,
+    chat_template: str | None = None,
+    *,
+    keeps: Callable[[str], bool] = lambda _: True,
+    layers: int | None = None,
+    parts: int = 1,
+) -> Path:
+    """Write the model in `folder` to `file`, and round the folder's weights to those that the file holds.
+
+    `keeps` is false for the tensors to leave out; `layers` and `parts` are what the file's fields say.
+    """
     model = AutoModelForCausalLM.from_pretrained(folder)
     config, state = model.config, model.state_dict()
     names = gguf.get_tensor_name_map(gguf.MODEL_ARCH.LLAMA, config.num_hidden_layers)
     writer = gguf.GGUFWriter(file, "llama")
-    writer.add_block_count(config.num_hidden_layers)
+    writer.add_block_count(layers or config.num_hidden_layers)
+    writer.add_uint16("split.count", parts)
     writer.add_context_length(config.max_position_embeddings)
     writer.add_embedding_length(config.hidden_size)
     writer.add_feed_forward_length(config.intermediate_size)
@@ -37,6 +50,8 @@ def write(folder: Path, file: Path, chat_template: str | None = None) -> Path:
         if count := heads.get(stem.rpartition(".")[2]):
             weights = _interleave(weights, count)
         target = f"{names.get_name(stem)}.{kind}"
+        if not keeps(target):
+            continue
         if quantised:
             writer.add_tensor(target, gguf.quantize(weights, BLOCKS), raw_dtype=BLOCKS)
         else:

@@ -3,12 +3,11 @@ import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import folders
-import pytest
-
-pytest.importorskip("gguf")
 import gguf_file
+import pytest
 import torch
 from tests import small
 
@@ -115,6 +114,29 @@ def test_a_truncated_file(size: int, source: Path, tmp_path: Path) -> None:
         build(file)
     assert not converted(tmp_path)
     del source
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        (
+            {"keeps": lambda name: "blk.1.ffn_up" not in name},
+            "lack 1 the config asks for, first .*1.mlp.up_proj.weight'",
+        ),
+        ({"keeps": lambda name: "blk.1" not in name}, "lack 9 the config asks for, first 'model.layers.1.input_layern"),
+        ({"keeps": lambda name: "token_embd" not in name}, "lack 1 the config asks for, first 'model.embed_tokens"),
+        ({"layers": 3}, "lack 9 the config asks for, first 'model.layers.2.input_layernorm"),
+        ({"layers": 1}, "got 9 weights that the config does not use, first 'blk.1.attn_k.weight'"),
+        ({"parts": 2}, r"it is one of 2 parts; join them by llama-gguf-split --merge"),
+    ],
+)
+def test_a_file_with_tensors_of_another_model(
+    fields: dict[str, Any], message: str, source: Path, tmp_path: Path
+) -> None:
+    gguf_file.write(source, tmp_path / "small.gguf", **fields)
+    with pytest.raises((ValueError, OSError), match=message):
+        build(tmp_path / "small.gguf")
+    assert not converted(tmp_path)
 
 
 def test_a_cache_that_cannot_be_written(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,8 +18,9 @@ from transformers import (
 from bough.context import conversation
 from bough.engine.model import Model
 from bough.engine.vllm_adapters import VllmAdapters
-from bough.policy import Lora, Pretrained, Tiny
+from bough.policy import Lora, Pretrained, Tiny, ValueHead
 from bough.policy.model import causal
+from bough.policy.module_state import load_weights, weights_of
 from bough.policy.policy import Policy
 
 LORA = Lora(rank=4, alpha=8.0, targets=("q_proj", "v_proj", "down_proj"))
@@ -103,6 +104,27 @@ def test_adapters_in_a_bfloat16_model_are_float32(tmp_path: Path) -> None:
     logits(policy, tokens(9)).float().sum().backward()
     # All linear layers of a block: q, k, v, o, gate, up, down.
     assert len(policy.parameters()) == 2 * 7 * 2
+
+
+def test_value_heads_take_their_own_weights_alone() -> None:
+    critic = ValueHead(heads=("value", "other")).build(8)
+    for name, message in (
+        ({**critic.state(), "extra": torch.ones(1)}, "got 'extra', which the model does not have"),
+        ({"linear.weight": torch.ones(1, 8), "linear.bias": torch.ones(2)}, r"of shape \(1, 8\); need \(2, 8\)"),
+        ({"linear.weight": torch.ones(2, 8)}, "got no 'linear.bias'"),
+    ):
+        with pytest.raises(ValueError, match=f"Critic.load_state: .*{message}"):
+            critic.load_state(name)
+
+
+def test_a_network_takes_its_own_weights_alone() -> None:
+    module = torch.nn.Linear(3, 2)
+    state = weights_of(module, "net")
+    load_weights(module, "net", {**state, "adam/net/bias": state["net/bias"]})
+    with pytest.raises(ValueError, match="load_weights: got 'net/extra', which the model does not have"):
+        load_weights(module, "net", {**state, "net/extra": state["net/bias"]})
+    with pytest.raises(ValueError, match=r"load_weights: got 'net/bias' of shape \(1,\); need \(2,\)"):
+        load_weights(module, "net", {**state, "net/bias": state["net/bias"][:1]})
 
 
 @pytest.mark.parametrize("lora", [None, LORA], ids=["full", "lora"])

@@ -1,9 +1,14 @@
 import json
+import math
+import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import folders
 import pytest
+import torch
+from safetensors.torch import load_file, save_file
 
 from bough.policy import Lora, Pretrained
 
@@ -75,6 +80,113 @@ def test_weights_of_another_config(tmp_path: Path) -> None:
     fields = json.loads(config.read_text())
     config.write_text(json.dumps({**fields, "num_hidden_layers": 3}))
     with pytest.raises(ValueError, match=r"got weights that lack 9 the config asks for, first 'model.layers.2"):
+        build(tmp_path)
+
+
+def rewrite(folder: Path, change: Callable[[dict[str, torch.Tensor]], object]) -> None:
+    """Change the weights in a folder."""
+    weights = load_file(folder / "model.safetensors")
+    change(weights)
+    save_file(weights, folder / "model.safetensors", {"format": "pt"})
+
+
+@pytest.mark.parametrize(
+    ("family", "fields", "message"),
+    [
+        ("llama", {"num_hidden_layers": 1}, "got 9 weights that the config does not use, first 'model.layers.1.input"),
+        (
+            "qwen3",
+            {"model_type": "llama", "architectures": None},
+            "got 4 weights .* not use, first .*0.self_attn.k_norm",
+        ),
+        (
+            "qwen2",
+            {"model_type": "llama", "architectures": None},
+            "got 6 weights .* not use, first .*0.self_attn.k_proj.b",
+        ),
+        ("llama", {"model_type": "qwen2", "architectures": None}, "lack 6 the config asks for, first .*k_proj.bias"),
+    ],
+)
+def test_a_config_of_other_weights(family: str, fields: dict[str, object], message: str, tmp_path: Path) -> None:
+    config = folders.folder(tmp_path, family) / "config.json"
+    changed = {**json.loads(config.read_text()), **fields}
+    changed.pop("layer_types", None)
+    config.write_text(json.dumps(changed))
+    with pytest.raises(ValueError, match=message):
+        build(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda weights: weights.pop("lm_head.weight"), "lack 1 the config asks for, first 'lm_head.weight'"),
+        (lambda weights: weights.pop("model.norm.weight"), "lack 1 the config asks for, first 'model.norm.weight'"),
+        (lambda weights: weights.update({"v_head.weight": torch.ones(1)}), "does not use, first 'v_head.weight'"),
+        (lambda weights: weights["model.norm.weight"].fill_(math.nan), r"nan or infinite in float32 in 1 .*model.norm"),
+        (lambda weights: weights["lm_head.weight"][3].fill_(-math.inf), "nan or infinite in float32 in 1 .*'lm_head"),
+    ],
+)
+def test_weights_of_which_one_is_not_the_models(
+    change: Callable[[dict[str, torch.Tensor]], object], message: str, tmp_path: Path
+) -> None:
+    rewrite(folders.folder(tmp_path), change)
+    with pytest.raises(ValueError, match=f"model at '{tmp_path}': got .*weights .*{message}"):
+        build(tmp_path)
+
+
+def test_weights_that_a_narrow_dtype_can_not_hold(tmp_path: Path) -> None:
+    rewrite(folders.folder(tmp_path), lambda weights: weights["model.norm.weight"].fill_(1e5))
+    build(tmp_path)
+    with pytest.raises(ValueError, match=r"nan or infinite in float16 in 1 tensors, first 'model.norm.weight'"):
+        build(tmp_path, dtype="float16")
+
+
+def test_a_head_beside_tied_embeddings_and_old_rotary_frequencies_are_fine(tmp_path: Path) -> None:
+    def add(weights: dict[str, torch.Tensor]) -> None:
+        weights["lm_head.weight"] = weights["model.embed_tokens.weight"].clone()
+        weights["model.layers.0.self_attn.rotary_emb.inv_freq"] = torch.ones(4)
+
+    rewrite(folders.folder(tmp_path, "qwen3"), add)
+    build(tmp_path)
+
+
+def test_shards_are_those_of_the_index(tmp_path: Path) -> None:
+    folder = folders.folder(tmp_path)
+    folders.AutoModelForCausalLM.from_pretrained(folder).save_pretrained(folder, max_shard_size="40KB")
+    shards = sorted(folder.glob("model-*.safetensors"))
+    for older in (folder / "model.safetensors", folder / "model-00001-of-00002.safetensors"):
+        shutil.copy(shards[0], older)
+        with pytest.raises(OSError, match=f"got {older.name} in .*index.json does not list; need one set of weights"):
+            build(folder)
+        older.unlink()
+    build(folder)
+    shards[1].unlink()
+    with pytest.raises(FileNotFoundError, match=f"got no {shards[1].name} in .*; model.safetensors.index.json lists"):
+        build(folder)
+    (folder / "model.safetensors.index.json").write_text("{}")
+    with pytest.raises(OSError, match=r"can't read model.safetensors.index.json"):
+        build(folder)
+
+
+def test_adapters_beside_their_base_are_not_loaded(tmp_path: Path) -> None:
+    (folders.folder(tmp_path) / "adapter_config.json").write_text("{}")
+    with pytest.raises(OSError, match=r"got adapters, 'adapter_config.json', .*; need whole weights: merge them"):
+        build(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("kept", "lost"),
+    [(lambda _: False, 37), (lambda token: token != "7", 1), (lambda token: not token.isdigit(), 10)],
+)
+def test_a_vocabulary_that_loses_text(kept: Callable[[str], bool], lost: int, tmp_path: Path) -> None:
+    file = folders.folder(tmp_path) / "tokenizer.json"
+    tokenizer = json.loads(file.read_text())
+    vocabulary = {
+        token: place for token, place in tokenizer["model"]["vocab"].items() if token[0] == "<" or kept(token)
+    }
+    tokenizer["model"] |= {"vocab": vocabulary, "merges": []}
+    file.write_text(json.dumps(tokenizer))
+    with pytest.raises(ValueError, match=rf"got a vocabulary of \d+ tokens that loses {lost} of the characters"):
         build(tmp_path)
 
 

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from tests.policy.reward_trees import BAD, GOOD, forked, many
 from tests.trees import rewarded
 
@@ -224,6 +225,28 @@ def test_a_folder_gives_the_same_scores_and_refuses_another_tokenizer(tmp_path: 
         load_reward_model(tmp_path)
     with pytest.raises(FileExistsError, match="something else than a reward model; choose another --out"):
         model.save(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda weights: weights.pop("norm.weight"), "lack 1 the config asks for, first 'norm.weight'"),
+        (
+            lambda weights: weights.update(extra=torch.ones(1)),
+            "got 1 weights that the config does not use, first 'extra'",
+        ),
+        (lambda weights: weights["norm.weight"].fill_(torch.nan), "nan or infinite .*'norm.weight'"),
+    ],
+)
+def test_a_folder_of_other_weights_is_refused(
+    change: Callable[[dict[str, torch.Tensor]], object], message: str, tmp_path: Path
+) -> None:
+    train_on(many(2), replace(SMALL, epochs=1), decode=decode, vocab_tokens=64).save(tmp_path / "prm")
+    weights = load_file(tmp_path / "prm" / "model.safetensors")
+    change(weights)
+    save_file(weights, tmp_path / "prm" / "model.safetensors", {"format": "pt"})
+    with pytest.raises(ValueError, match=message):
+        load_reward_model(tmp_path / "prm")
 
 
 @pytest.mark.parametrize(

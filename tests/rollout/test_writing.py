@@ -113,6 +113,15 @@ def test_an_action_in_pieces() -> None:
     assert [tree.info[node].get("text") for node in range(1, 5)] == [None, "abab", None, "abac"]
 
 
+def test_a_piece_that_uses_up_the_tokens_of_a_path_ends_the_action() -> None:
+    async def script(rollout: Rollout) -> None:
+        root = await rollout.root()
+        assert not (await written(rollout, root, most=2)).complete
+        assert (await written(rollout, root, branch=1, most=3)).complete
+
+    play(runner(scripted(lambda _: "abab"), limits=Limits(tokens=3)), script)
+
+
 def test_a_piece_that_is_put_may_end_the_action() -> None:
     async def script(rollout: Rollout) -> None:
         root = await rollout.root()
@@ -259,6 +268,19 @@ def test_questions_are_paid_for_and_leave_no_trace() -> None:
     assert ["".join(map(chr, request.prompt_tokens)) for request in engine.requests] == ["{judge: }{is it good?}"]
 
 
+def test_the_seed_of_a_question_is_that_of_its_name() -> None:
+    engine = scripted(lambda _: "yes")
+
+    async def script(rollout: Rollout) -> None:
+        await rollout.root()
+        for name in (("judge", 1), ("judge", 2), ("judge", 1)):
+            await rollout.ask("judge", "is it good?", *name)
+
+    play(runner(engine), script)
+    first, second, again = (request.seed for request in engine.requests)
+    assert first == again != second
+
+
 def test_a_fault_costs_the_call() -> None:
     async def script(rollout: Rollout) -> None:
         assert await rollout.sample(await rollout.root()) is Outcome.FAILED
@@ -306,7 +328,10 @@ def test_a_ledger_is_never_overdrawn_and_leaves_nothing_unused(limit: int, jobs:
             except BudgetExceeded:
                 refused.append(most)
 
-        await asyncio.gather(*(job(*each) for each in jobs))
+        running = [asyncio.create_task(job(*each)) for each in jobs]
+        for _ in range(10 * len(jobs) + 10):
+            await asyncio.sleep(0)
+        assert all(each.done() for each in running), "what waits for budget is woken"
         assert budget.spent.tokens <= limit
         assert all(budget.spent.tokens + most > limit for most in refused)
         done = sum(min(job) for job in jobs) if not refused else budget.spent.tokens

@@ -8,12 +8,14 @@ import time
 from collections.abc import Iterator
 from contextlib import chdir, suppress
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.env import worlds
 from tests.learner.test_rank_faults import learn_under_strike
+from tests.missing import need
 from tests.small import MEASURED
 from tests.small import run as small
 
@@ -27,7 +29,8 @@ from bough.store import RunDirectory, read_metrics
 from bough.train import Checkpointing, start
 from bough.tree import Task
 
-ray: Any = pytest.importorskip("ray", reason='needs pip install "bough[ray]"')
+need("ray")
+ray: Any = import_module("ray")
 
 SMALL = Ray(cpus=0.1)
 

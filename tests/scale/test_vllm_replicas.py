@@ -5,9 +5,11 @@ import os
 import signal
 import subprocess
 from collections.abc import Iterator
+from importlib import import_module
 from typing import Any
 
 import pytest
+from tests.missing import need
 from tests.scale.python import ENGINE, PYTHON, changed_policy, policy, prompts
 
 from bough.engine import EngineFault, Local, Replicas, Request, Sampling
@@ -15,7 +17,8 @@ from bough.engine.multi_process import MultiProcessEngine
 from bough.launch import Ray
 from bough.launch.ray_connect import NICENESS
 
-ray: Any = pytest.importorskip("ray", reason='needs pip install "bough[ray]"')
+need("ray")
+ray: Any = import_module("ray")
 
 pytestmark = pytest.mark.skipif(not PYTHON.is_file(), reason="no vLLM: make test-scale")
 

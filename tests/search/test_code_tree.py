@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 
 import pytest
 from tests.explore.stage import World, runner
-from tests.sandboxed import needs_sandbox
 from tests.search.talk import actions, answer, questions, search, talk
 
 from bough.engine import Scripted
@@ -72,7 +71,7 @@ def found(tmp_path: Path, engine: Scripted, limits: Limits | None = None, **fiel
     return asyncio.run(grown())
 
 
-@needs_sandbox
+@pytest.mark.usefixtures("sandbox")
 def test_a_rejected_program_is_repaired_and_an_accepted_one_ends_the_search(tmp_path: Path) -> None:
     """The first strategy fails a test; the second passes the visible ones alone, and its repair all."""
     engine = talk(act, said())
@@ -97,20 +96,20 @@ def test_a_rejected_program_is_repaired_and_an_accepted_one_ends_the_search(tmp_
     assert "The strategy of the program: keep it" in repairs
 
 
-@needs_sandbox
+@pytest.mark.usefixtures("sandbox")
 def test_what_the_critic_accepts_is_the_answer_whatever_the_hidden_tests_say(tmp_path: Path) -> None:
     tree = found(tmp_path, talk(act, said(accepts=lambda _: True)))
     assert answer(tree) == code("x")
     assert tree.success[tree.answer].tolist() != [Ternary.YES]
 
 
-@needs_sandbox
+@pytest.mark.usefixtures("sandbox")
 def test_without_an_accepted_program_the_answer_is_one_that_passes(tmp_path: Path) -> None:
     tree = found(tmp_path, talk(act, said(accepts=lambda _: False)), limits=Limits(turns=1))
     assert answer(tree) == code("x")
 
 
-@needs_sandbox
+@pytest.mark.usefixtures("sandbox")
 def test_an_episode_ends_with_the_visible_tests_or_with_the_attempts(tmp_path: Path) -> None:
     file = tmp_path / "rows.jsonl"
     file.write_text(json.dumps(ROW))

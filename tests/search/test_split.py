@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given, settings, strategies
 from tests.search.game import Game, Known, search, word
 
-from bough.search import BeamWidth, Level, RougeL, Search, Sparse, ets, rebase
+from bough.search import BeamWidth, Level, RebaseAllocation, RougeL, Search, Sparse, ets, rebase
 from bough.search.ets import choose, clusters
 from bough.search.expand import Admissible, Sample
 from bough.search.rebase import split
@@ -133,6 +134,18 @@ def test_sparse_gives_up_what_is_like_the_others() -> None:
     how = replace(how, prune=(replace(how.prune[0], spread=9.0),))
     known, _ = search(how, Game(depth=3, letters="abc"))
     assert {word(node) for node in known.root.children if not node.pruned} == {"a", "b", "c"}
+
+
+@pytest.mark.parametrize(("cost", "counts"), [(0.0, [3, 2, 1, 1, 1]), (1e-6, [4, 2, 1, 1])])
+def test_sparse_without_a_cost_leaves_the_shares_as_they_are(cost: float, counts: list[int]) -> None:
+    """Without the node of share 0, which is worth no cost, the width is shared anew and another is starved."""
+    values = dict(zip(["", *"abcdef"], [0.0, 0.9, 0.75, 0.7, 0.7, 0.7, 0.6], strict=True))
+    how = replace(ets(width=8, cost=cost, spread=0.0), expand=Admissible(), merge=True, rounds=1)
+    assert isinstance(how.prune[0], Sparse)
+    how = replace(how, prune=(replace(how.prune[0], alike=RougeL()),), evaluate=Known(values=values))
+    known, _ = search(how, Game(depth=3, letters="abcdef"))
+    given = Counter(node.number for node in RebaseAllocation(width=8)(known))
+    assert list(given.values()) == counts
 
 
 @settings(max_examples=20)

@@ -278,3 +278,25 @@ def test_a_limit_on_file_size_is_a_full_disk_too(tmp_path: Path) -> None:
 def test_keep_is_checked() -> None:
     with pytest.raises(ValueError, match=r"Checkpoints\.keep: got 0"):
         Checkpoints(directory=Path("x"), keep=0)
+
+
+def test_a_removal_that_is_interrupted_leaves_no_damaged_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkpoints = Checkpoints(directory=tmp_path, keep=1)
+    checkpoints.save(1, groups(1), STATE)
+
+    def removes_one_file(folder: Path, **_: object) -> None:
+        sorted(folder.iterdir())[0].unlink(missing_ok=True)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(shutil, "rmtree", removes_one_file)
+        patched.setattr(Checkpoints, "_put", lambda _, temporary, home: temporary.rename(home))
+        with pytest.raises(KeyboardInterrupt):
+            checkpoints.save(2, groups(2), STATE)
+    assert checkpoints.steps() == [2]
+    with pytest.raises(StoreError, match="got no checkpoint of step 1"):
+        checkpoints.at(1)
+    (tmp_path / "step_000002").rename(tmp_path / "elsewhere")
+    assert checkpoints.latest().skipped == ()

@@ -61,7 +61,7 @@ def test_the_manifest_says_what_a_run_was_made_from(tmp_path: Path, monkeypatch:
     run = RunDirectory.create(tmp_path / "one")
     run.write_config({})
     monkeypatch.chdir(tmp_path)
-    run.write_manifest(describe({"train": "abc"}))
+    run.write_manifest({**describe(), "data": {"train": "abc"}})
     manifest = json.loads(run.manifest.read_text())
     assert manifest["python"] == platform.python_version()
     assert manifest["packages"]["torch"] == torch.__version__

@@ -89,6 +89,17 @@ def test_a_run_ends_when_nothing_can_be_played(tmp_path: Path) -> None:
         opened(run)
 
 
+def test_heldout_tasks_have_a_seed_of_their_own() -> None:
+    """Runs of several seeds are measured on the same tasks, and train on different ones."""
+    run = small()
+    zero, five = opened(run), opened(run.replace(seed=5))
+    assert zero.heldout_tasks == five.heldout_tasks
+    assert zero.train_tasks != five.train_tasks
+    others = opened(run.replace(evaluation=replace(run.world.evaluation, seed=5)))
+    assert others.heldout_tasks != zero.heldout_tasks
+    assert others.train_tasks == zero.train_tasks
+
+
 @pytest.mark.parametrize("left", [1, 2, 9])
 def test_the_oracle_begins_tasks(left: int) -> None:
     env, whole = FrozenLake(size=3, max_steps=6), opened(small())

@@ -8,7 +8,7 @@ from tests.trees import chains, credited, random_tree, rewarded
 
 from bough.batch import pack
 from bough.credit import Grpo
-from bough.curate import apply_filters
+from bough.curate import BatchSelection, apply_filters
 from bough.learner import Diverged, Learner, Optimizer
 from bough.learner.learning_rate import scale
 from bough.learner.loss_inputs import ObjectiveContext
@@ -104,13 +104,12 @@ def test_a_batch_in_numbers() -> None:
 
 def test_rules_of_admission_choose_in_turn() -> None:
     flat, uneven = chains([1.0, 1.0], task="flat"), chains([1.0, 0.0], task="uneven")
-    kept, dropped = apply_filters(
-        Grpo()([rewarded(flat), rewarded(uneven)]), (*small().world.filters, *small().world.filters)
-    )
+    found = apply_filters(Grpo()([rewarded(flat), rewarded(uneven)]), (*small().world.filters, *small().world.filters))
+    kept, dropped = found.trees, found.dropped
     assert [one.tree.task.id for one in kept] == ["uneven"]
     assert dropped == {"no_signal": 1}
     everything = Grpo()([rewarded(flat)])
-    assert apply_filters(everything, ()) == (everything, {})
+    assert apply_filters(everything, ()) == BatchSelection(trees=everything, dropped={}, counted_only=[])
 
 
 def learner(**settings: object) -> Learner:

@@ -57,11 +57,22 @@ def test_the_refined_answer_is_moved_to_the_first_prompt() -> None:
 
 
 def test_an_answer_of_two_refinements_is_compared_with_the_first() -> None:
-    tree, made = refined(talks({"b": 0.2, "ba": 0.4, "bb": 0.0, "bc": 0.0, "bac": 0.8}), Refined(judge=False))
+    engine = talks({"b": 0.2, "ba": 0.4, "bb": 0.0, "bc": 0.0, "bac": 0.8})
+    tree, made = refined(engine, Refined(judge=False))
     assert reads(made[0]) == "{go: }{.}|c"
     assert reads(made[1]).startswith("{go: }{.}b{b}a{ba\nrefine it}|c")
     found = Refined(judge=False)([Rewarded(tree=tree, channels={})], READER)
-    assert found[0].gap == pytest.approx(0.8 - float(tree.value[1]))
+    assert found[0].gap == pytest.approx(0.8 - 0.2), "of the answers' own values, not of the search's means"
+
+
+def test_an_answer_is_accepted_by_its_own_value() -> None:
+    """The search goes on below an accepted answer; worse refinements lower its mean, not its own value."""
+    engine = talks({"b": 0.2, "ba": 0.8, "baa": 0.2, "bab": 0.2, "bac": 0.2})
+    tree = search(engine, replace(spar(width=8, first=1), stop_value=0.9), host=FAR)
+    assert tree.value[tree.parent[tree.answer]] < 0.5
+    found = Refined(judge=False)([Rewarded(tree=tree, channels={})], READER)
+    assert [reads(each.tree) for each in found] == ["{go: }{.}|a", "{go: }{.}b{b\nrefine it}|a"]
+    assert Refined(judge=False, accept=0.8)([Rewarded(tree=tree, channels={})], READER) == []
 
 
 @pytest.mark.parametrize("values", [{"b": 1.0}, {"b": 0.4}])

@@ -35,6 +35,9 @@ def test_what_a_run_leaves_behind(tmp_path: Path) -> None:
     assert all(len(result) == 6 for result in read_heldout(directory).values())
     losses = columns(directory, "loss/total")[:20]
     assert losses[-1] < 0.5 * losses[0], "the warm-up has learned"
+    rates = columns(directory, "optimizer/learning_rate")[:20]
+    assert rates == sorted(rates, reverse=True)
+    assert rates[-1] < 0.1 * rates[0], "falls to zero"
     manifest = json.loads(directory.manifest.read_text())
     assert manifest["bough"]
     trees = read_trees(directory.trees_of(24), Credited)

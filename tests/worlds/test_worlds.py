@@ -2,34 +2,18 @@
 
 import importlib
 import inspect
-import shutil
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from tests.chromium import chromium_problem
 from tests.methods.small import train_small
-from tests.sandboxed import sandbox_problem
+from tests.missing import need_world
 
 from bough.cli.find import find_run, find_world, names
 from bough.config import dump, load
 from bough.train import World
 
 WORLDS = list(names("worlds"))
-PACKAGES = {
-    "scienceworld": ("scienceworld",),
-    "miniwob": ("miniwob",),
-    "bfcl": ("bfcl_eval", "mpmath"),
-    "reasoning": ("reasoning_gym",),
-    "games": ("pyspiel",),
-    "alfworld": ("alfworld",),
-    "alfworld_long": ("alfworld",),
-    "textworld": ("textworld",),
-}
-"""What a world needs that a plain installation lacks."""
-SANDBOX = ("code",)
-"""The worlds that need a sandbox, which the machine may lack."""
 
 
 WITH_CRITIC = ("alfworld", "bfcl", "board_games", "dialogue", "pantry", "red_team", "search")
@@ -42,31 +26,19 @@ WITH_CRITIC = ("alfworld", "bfcl", "board_games", "dialogue", "pantry", "red_tea
     [(world, "tree_grpo") for world in sorted({*WORLDS} - {"frozenlake"})] + [(world, "ppo") for world in WITH_CRITIC],
 )
 def test_a_world_trains(world: str, method: str, tmp_path: Path) -> None:
-    skip_without_packages(world)
+    need_world(world)
     train_small(find_run(method, world), tmp_path)
 
 
 @pytest.mark.parametrize("name", WORLDS)
 def test_a_world_has_as_many_tasks_as_its_settings_take(name: str) -> None:
-    skip_without_packages(name)
+    need_world(name)
     world = find_world(name)
     # Larger pools are those of generators.
     for tasks in (each for each in (world.tasks, world.evaluation.tasks) if each.count <= 150):
         assert len(world.env.tasks(tasks.split, tasks.count, 0)) == tasks.count
     if world.warmup.env is None:
         assert world.warmup.demonstrations <= world.tasks.count
-
-
-def skip_without_packages(world: str) -> None:
-    if world == "scienceworld" and shutil.which("java") is None:
-        pytest.skip("Java is not installed")
-    for package in PACKAGES.get(world, ()):
-        if find_spec(package) is None:
-            pytest.skip(f"{package} is not installed")
-    if world in SANDBOX and (problem := sandbox_problem()):
-        pytest.skip(problem)
-    if world == "miniwob" and (problem := chromium_problem()):
-        pytest.skip(problem)
 
 
 @pytest.mark.parametrize("name", WORLDS)

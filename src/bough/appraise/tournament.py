@@ -27,7 +27,7 @@ class Tournament:
     both orders. The value of the path with rank r of m is (m - r) / (m - 1), at its leaf. The matches of m paths:
 
         anchor              m - 1         all against the first path
-        single_elimination  2 (m - 1)     a bracket whose seeds are the results against the first path
+        single_elimination  2 (m - 1)     a bracket whose seeds are the results against the first path; at most
         double_elimination  2 m - 2       two defeats eliminate; at most
         swiss               m/2 log2(m)   like scores meet, no two meet twice; then by the opponents' scores
         round_robin         m (m - 1)/2   all pairs
@@ -39,8 +39,11 @@ class Tournament:
     A match is undecided if an order has no readable answer. It is in no score; the path that it eliminates, and one
     without any decided match, have no value.
 
-    The paper's first path is a greedy sample, its judge writes two scores. In the released code (Alibaba-NLP/qqr) ties
-    are broken by the position in the group, and the players of a Swiss round are not those of its results.
+    The first path meets all others, so its own seed is that of a tie; where the number of paths is no power of two, the
+    best seeds have free rounds. If the first of three paths beats the others, and the second the third, they have the
+    ranks 1, 2, 3. In the released code (Alibaba-NLP/qqr) the first path's seed is the mean of its scores and other
+    seeds have free rounds: ranks 1, 3, 2. There ties are broken by the position in the group, and the players of a
+    Swiss round are not those of its results. The paper's first path is a greedy sample, its judge writes two scores.
 
     Attributes:
         column: Name of the column.

@@ -13,7 +13,7 @@ from torch import Tensor
 from bough.batch.packed_tree import PackedTree
 from bough.batch.path_index import PathIndex
 from bough.batch.prefix_tree import PackedPrefixTree
-from bough.tree import Ints
+from bough.tree import Ints, PathCounts
 
 Derive: TypeAlias = Callable[[PackedTree], NDArray[Any]]
 """Returns the entries of a column, [m], for the trained tokens of one tree."""
@@ -55,6 +55,7 @@ class Batch:
         value_targets: By the name of a value head, [M] float32, as in `Credited`.
         old_values: By the name of a value head, [M] float32: its value before the update.
         path_index: The same tokens path by path; None in a micro-batch, or without `paths`.
+        others: The paths that count in the mean of the loss without a token here; see `Normalizer`.
 
     Raises:
         ValueError: when a trained token has no token before it for the prediction.
@@ -83,6 +84,7 @@ class Batch:
     value_targets: Mapping[str, Float[Tensor, " M"]] = field(default_factory=dict[str, Tensor])
     old_values: Mapping[str, Float[Tensor, " M"]] = field(default_factory=dict[str, Tensor])
     path_index: PathIndex | None = None
+    others: PathCounts = PathCounts()
 
     def __post_init__(self) -> None:
         if bool((self.position[self.at] == 0).any()):
@@ -128,7 +130,7 @@ class Batch:
         """Returns batches for `count` optimizer steps: trees shuffled, all rows of a tree together.
 
         In a batch with paths the trees of a task stay together, since their paths may be compared. Fewer when there are
-        fewer trees or tasks than `count`; none when there are no rows.
+        fewer trees or tasks than `count`; none when there are no rows. Each gets an equal part of `others`.
 
         Raises:
             ValueError: when `count` is below 1.
@@ -140,7 +142,8 @@ class Batch:
         tree = self.tree.cpu().numpy() if self.path_index is None else self._by_task(self.path_index)
         dealt = np.random.default_rng(seed).permutation(np.unique(tree))
         hands = [hand for hand in np.array_split(dealt, count) if len(hand)]
-        parts = [self.take(torch.as_tensor(np.flatnonzero(np.isin(tree, hand)))) for hand in hands]
+        dealing = replace(self, others=self.others.split(count))
+        parts = [dealing.take(torch.as_tensor(np.flatnonzero(np.isin(tree, hand)))) for hand in hands]
         if self.path_index is None:
             return parts
         return [
@@ -188,7 +191,7 @@ class Batch:
             if isinstance(held, Mapping):
                 moved[each.name] = {name: column.to(device) for name, column in cast("_Named", held).items()}
             else:
-                moved[each.name] = None if held is None else held.to(device)
+                moved[each.name] = held.to(device) if isinstance(held, Tensor | PathIndex) else held
         return Batch(**moved)
 
 

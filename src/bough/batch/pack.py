@@ -17,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 
 from bough.batch.batch import Batch, columns_of
-from bough.batch.packed_tree import PackedTree, trained_nodes
+from bough.batch.packed_tree import PackedTree, count_paths, included_ends, trained_nodes
 from bough.batch.path_index import index_paths
 from bough.tree import (
     Credited,
@@ -27,13 +27,18 @@ from bough.tree import (
     Source,
     Tree,
     count_path_tokens,
-    counted,
     path_view,
     token_advantages,
 )
 
 
-def pack(credited: Sequence[Credited], *, paths: bool = False, experts: Sequence[Tree] = ()) -> Batch:
+def pack(
+    credited: Sequence[Credited],
+    *,
+    paths: bool = False,
+    experts: Sequence[Tree] = (),
+    counted_only: Sequence[Credited] = (),
+) -> Batch:
     """Packs every sampled token on an included counted path, with its columns.
 
     A row is a text: it starts at the root or at an `EDIT` and follows one branch to its last trained token. A token
@@ -43,6 +48,7 @@ def pack(credited: Sequence[Credited], *, paths: bool = False, experts: Sequence
         credited: The trees.
         paths: Whether to compute the path view too (`Batch.path_index`).
         experts: Demonstrations, packed with the trees: the actions of a teacher get an advantage of 1.
+        counted_only: Trees whose included paths count in the mean of the loss, and are not packed.
 
     Raises:
         ValueError: when a trained token has no token before it.
@@ -66,6 +72,7 @@ def pack(credited: Sequence[Credited], *, paths: bool = False, experts: Sequence
         value_targets={name: _of_head(name, [(tree, tree.value_targets) for tree in trees]) for name in heads},
         old_values={name: _of_head(name, [(tree, tree.old_values) for tree in trees]) for name in heads},
         path_index=index_paths(both, view, columns["origin"].numpy()) if paths else None,
+        others=count_paths(counted_only, {id(each.tree): each.trains for each in trees}),
         **columns,
     )
 
@@ -90,7 +97,7 @@ def _packed_trees(credited: Sequence[Credited], view: PathView, sampled: int) ->
     # A teacher's tokens are not sampled; in a demonstration they have an advantage of 1.
     end = np.cumsum([0, *(len(each.tree.token) for each in credited)]).tolist()
     positive[end[sampled] :] = 1.0
-    ends = [np.setdiff1d(counted(each.tree), each.excluded_leaves) for each in credited]
+    ends = [included_ends(each) for each in credited]
     sources = [Source.SAMPLED if i < sampled else Source.TEACHER for i in range(len(credited))]
     trains = [
         trained_nodes(each.tree, leaves, source) for each, leaves, source in zip(credited, ends, sources, strict=True)

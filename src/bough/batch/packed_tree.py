@@ -1,12 +1,26 @@
 """One tree prepared for packing: its rows of tokens, and its trained tokens with the inputs of their columns."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from bough.tree import Bools, Floats, Ints, Kind, Source, Tree, sum_of_subtree, sum_to_root, text_start, turns
+from bough.tree import (
+    Bools,
+    Credited,
+    Floats,
+    Ints,
+    Kind,
+    PathCounts,
+    Source,
+    Tree,
+    counted,
+    sum_of_subtree,
+    sum_to_root,
+    text_start,
+    turns,
+)
 
 
 # Without slots, so cached rows and path counts are computed once.
@@ -106,7 +120,7 @@ class PackedTree:
         A length is the number of trained tokens of the path.
         """
         tree, ends = self.tree, self.ends
-        length = sum_to_root(tree, np.where(self.trains, np.diff(tree.span), 0.0))[ends]
+        length = _lengths(tree, self.trains)[ends]
         ends, length = ends[length > 0], length[length > 0]
         through, inverse, total, squares = (
             sum_of_subtree(tree, _at(tree, ends, value))
@@ -120,6 +134,36 @@ def trained_nodes(tree: Tree, ends: Ints, source: Source) -> Bools:
     """[N] bool: the actions of `source`, with tokens, on the paths to the leaves `ends`."""
     written = (tree.kind == Kind.ACTION) & (tree.source == source) & (np.diff(tree.span) > 0)
     return written & (sum_of_subtree(tree, _at(tree, ends, np.ones(len(ends)))) > 0)
+
+
+def included_ends(credited: Credited) -> Ints:
+    """The leaves of the included paths, ascending."""
+    return np.setdiff1d(counted(credited.tree), credited.excluded_leaves)
+
+
+def count_paths(credited: Sequence[Credited], trained: Mapping[int, Bools]) -> PathCounts:
+    """Counts the included paths of some trees that have tokens of the policy.
+
+    Args:
+        credited: The trees.
+        trained: By the `id` of a tree, [N] bool: its nodes whose tokens are counted already.
+    """
+    paths, path_tokens, unique_tokens, known = 0, 0, 0, dict(trained)
+    for each in credited:
+        tree, ends = each.tree, included_ends(each)
+        trains = trained_nodes(tree, ends, Source.SAMPLED)
+        length = _lengths(tree, trains)[ends]
+        seen = known.get(id(tree), np.zeros_like(trains))
+        paths += int((length > 0).sum())
+        path_tokens += int(length.sum())
+        unique_tokens += int(np.diff(tree.span)[trains & ~seen].sum())
+        known[id(tree)] = seen | trains
+    return PathCounts(paths=paths, path_tokens=path_tokens, unique_tokens=unique_tokens)
+
+
+def _lengths(tree: Tree, trains: Bools) -> Floats:
+    """[N]: the number of trained tokens from the root to each node."""
+    return sum_to_root(tree, np.where(trains, np.diff(tree.span), 0.0))
 
 
 def _at(tree: Tree, nodes: Ints, value: Floats) -> Floats:

@@ -21,6 +21,11 @@ Changes = Annotated[
     typer.Argument(help="Fields to change: steps=50 optimizer.learning_rate=3e-4 credit='Grpo(std=none)'"),
 ]
 
+Accept = Annotated[
+    bool,
+    typer.Option("--accept-changes", help="Go on with files, data or tasks that changed since the run was made."),
+]
+
 On = Annotated[
     str | None,
     typer.Option(help="The world: frozenlake, 'sokoban(...)', or path/to/file.py:function; frozenlake if not given"),
@@ -61,11 +66,12 @@ def train(
 def resume(
     directory: Annotated[Path, typer.Argument(help="The directory of the stopped run.")],
     changes: Changes = None,
+    accept_changes: Accept = False,
 ) -> None:
     """Continue a stopped run exactly where it stopped; steps=200 health.dead_batches=50 ... may change."""
     from bough.train import resume as go_on
 
-    typer.echo(f"report: {go_on(directory, changes or []).report}")
+    typer.echo(f"report: {go_on(directory, changes or [], accept_changes=accept_changes).report}")
 
 
 @app.command("eval")
@@ -79,6 +85,7 @@ def evaluate(
         typer.Option(help="The agent in place of the run's: 'OpenAi(model=..., base_url=...)', a model"),
     ] = None,
     step: Annotated[int | None, typer.Option(help="Checkpoint to load; the newest if not given.")] = None,
+    accept_changes: Accept = False,
 ) -> None:
     """Measure an agent on held-out tasks: evaluation.tasks.count=500 evaluation.temperature=0 ...
 
@@ -96,10 +103,12 @@ def evaluate(
     place, edits = split_target(target, changes or [])
     found, preset = evaluated(place, on, policy)
     if preset is None:
-        typer.echo(sentence(measure(found, step=step, changes=edits)))
+        typer.echo(sentence(measure(found, step=step, changes=edits, accept_changes=accept_changes)))
         return
     with counter("held-out tasks") as tell:
-        result = measure(found, policy=preset, step=step, changes=edits, on_progress=tell)
+        result = measure(
+            found, policy=preset, step=step, changes=edits, accept_changes=accept_changes, on_progress=tell
+        )
     typer.echo(sentence(result))
 
 
@@ -114,6 +123,7 @@ def search_tasks(
     on: On = None,
     step: Annotated[int | None, typer.Option(help="Checkpoint to load; the newest if not given.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for the trees; a stopped search continues there.")] = None,
+    accept_changes: Accept = False,
 ) -> None:
     """Solve held-out tasks by search: limits.tree_tokens=2000 evaluation.tasks.count=100 ..."""
     from bough.cli.find import run_or_directory
@@ -122,7 +132,7 @@ def search_tasks(
 
     run_or_path, edits = run_or_directory(target, on), [f"explorer={explorer}", *(changes or [])]
     with counter(f"{explorer} on {target}") as tell:
-        found = search(run_or_path, edits, step=step, out=out, on_progress=tell)
+        found = search(run_or_path, edits, step=step, out=out, accept_changes=accept_changes, on_progress=tell)
     typer.echo(summary(found))
     if out is not None:
         typer.echo(f"trees: {out / 'trees'}")
@@ -275,7 +285,7 @@ def chat_with_agent(
     policy: Annotated[str | None, typer.Option(help="The agent in place of the run's, as of `bough eval`.")] = None,
     task: Annotated[int, typer.Option(help="Number of the first held-out task, from 0.")] = 0,
     split: Annotated[str | None, typer.Option(help="Split of the tasks: train, dev, test; the run's if none.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of the samples; the run's if not given.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of the samples; evaluation.seed if not given.")] = None,
     system: Annotated[str, typer.Option(help="System prompt of a chat with a model alone.")] = "",
     step: Annotated[int | None, typer.Option(help="Checkpoint to load; the newest if not given.")] = None,
     out: Annotated[Path | None, typer.Option(help="File for the trees, which ends in .safetensors.")] = None,

@@ -88,7 +88,7 @@ def chat_in_environment(
         step: The checkpoint; the newest complete one if None.
         changes: Fields of the run to change first: `evaluation.tasks.split=train`, `evaluation.temperature=0`.
         task: The number of the first task.
-        seed: The seed of the samples; None for the run's.
+        seed: The seed of the samples; None for `evaluation.seed`.
         out: The file for the trees, `.safetensors`.
         read: Reads a line; None for standard input.
 
@@ -103,7 +103,7 @@ def chat_in_environment(
     deadlines = Deadlines()
     _check_file(out)
     with (
-        evaluation_target(target, policy=policy, step=step, changes=changes) as found,
+        evaluation_target(target, policy=policy, step=step, changes=changes, accept_changes=True) as found,
         Watchdog(deadlines, grace_s=found.run.health.stuck_s),
         LoopThread() as loop,
     ):
@@ -112,7 +112,7 @@ def chat_in_environment(
                 "bough chat: got a run whose episodes an agent program plays; need an environment that plays itself, "
                 "or the folder `final` of the run, to talk to the model alone"
             )
-        base = found.run.seed if seed is None else seed
+        base = found.run.world.evaluation.seed if seed is None else seed
         opening = _episodes(found, deadlines, task)
         return _talk(loop, opening, seed=derive(base, "heldout"), first=task, out=out, read=read or _read_line)
 

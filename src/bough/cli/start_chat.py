@@ -35,7 +35,7 @@ def start_chat(
         policy: The policy in place of the run's; without run and world a server's model.
         task: The number of the first task.
         split: The split of the tasks.
-        seed: The seed of the samples.
+        seed: The seed of the samples; None for `evaluation.seed`.
         system: The system prompt of a model alone.
         step: The checkpoint.
         out: The file for the trees.

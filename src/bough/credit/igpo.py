@@ -24,10 +24,16 @@ class Igpo:
 
     Rewards .3, 1 and .1, 0 of two paths, over="turn" and std="none":   A = .6, .5 and -.6, -.5.
 
-    The information gain is `PotentialGain` with `AnswerProbe`, the outcome a reward of the last turn. Released code
-    subtracts the mean at equal token indices and does not divide. Observation tokens restart its sum, so early turns
-    get nothing of the outcome. `over="turn"` and `std="none"` compute the same without that fault. A turn number of
+    The information gain is `PotentialGain` with `AnswerProbe`, the outcome a reward of the last turn. A turn number of
     only one path, and a tie, get 0.
+
+    Released code sums first: from each token's sum of later rewards it subtracts the mean at equal token indices, and
+    does not divide. Observation tokens restart its sum, so early turns get nothing of the outcome. The same by turns,
+    without that fault, is `StepGrpo(discount=1, std="none")`. It differs from `over="turn", std="none"` where paths
+    have different lengths: a path that has ended is in no mean. Rewards .3, 1 and .1, 0, .5:
+
+        sums, then the mean (StepGrpo)          .35   .25      -.35  -.25   0
+        the mean, then sums (over="turn")       .6    .5       -.6   -.5    0
 
     Attributes:
         over: The turns that are compared.

@@ -30,8 +30,9 @@ class ReinforcePlusPlus:
     paths weigh more in them; a shared token counts for each path through it. Tokens that the policy did not sample are
     in no sum, mean or deviation; later rewards pass through them undiscounted. The paper has discount 1. Below 1 the
     discount is per token, as in released code (verl, `compute_reinforce_plus_plus_outcome_advantage`; OpenRLHF,
-    `gamma`): G of two turns of two tokens, with rewards 0 and 1, is .125 .25 .5 1 at discount .5. The released code
-    resets G to 0 at every token that the policy did not sample, so earlier turns get none of the later rewards.
+    `gamma`): G of two turns of two tokens, with rewards 0 and 1, is .125 .25 .5 1 at discount .5. verl carries G
+    through observations since commit 1dda039b, as here; before, a token that was not sampled reset it to 0, so that
+    earlier turns got none of the later rewards.
 
     In a batch of equal returns the whitening makes the divergence, however small, the whole signal.
     A divergence within rounding counts as zero, so a policy equal to its reference does not learn from noise.

@@ -33,7 +33,7 @@ class RestMcts:
     succeeded: `Filtered(value_targets=RestMcts(head="value"))`.
 
     The released code infers values only on paths that ended; here a truncated path counts as one without
-    success.
+    success. In a task without a correct end there is no m, so no turn has a target, and advantages are 0.
 
     Attributes:
         head: Name of the value head with these targets; None for none.
@@ -54,7 +54,9 @@ class RestMcts:
         """Credits every tree, in order."""
         view = path_view(rewarded)
         value, before = self.of_turns(view)
-        value_targets = head_targets(self.head, self.target, view, before=before, after=value)
+        solved = np.bincount(view.task, succeeded(view))[view.task[view.path]] > 0
+        before_known, known = (np.where(solved, each, np.nan) for each in (before, value))
+        value_targets = head_targets(self.head, self.target, view, before=before_known, after=known)
         return spread_turns(view, value - before, value_targets)
 
     def of_turns(self, view: PathView) -> tuple[Floats, Floats]:

@@ -1,16 +1,13 @@
 """The filter of groups without a non-zero advantage."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from bough.checks import check_finite
-from bough.curate.filter import FilterResult
+from bough.curate.filter import NO_SIGNAL, FilterResult
 from bough.tree import Credited, groups
-
-NO_SIGNAL = "no_signal"
-"""The reason of groups without a non-zero advantage."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,11 +17,20 @@ class NonZeroAdvantage:
     DAPO uses the accuracy of a group and samples until the batch is full. Here the advantages themselves decide, and
     the batch becomes smaller.
 
+    The mean of the loss is over all sampled paths, as in the papers' formulas: of eight groups, one tied, the loss is
+    the sum of seven groups over eight. So the filter saves the work of groups without a gradient and changes none. A
+    loss with a term that needs no advantage (`Kl`, `Entropy`, a critic) keeps these groups. With
+    `max_sampling_rounds` above 1 other groups replace them, and the mean is over these, as in DAPO.
+
     Attributes:
-        tolerance: Advantages up to this absolute value count as zero, >= 0.
+        tolerance: Advantages up to this absolute value count as zero, >= 0. Above 0 a tied group that a term of the
+            loss keeps has its advantages set to zero.
+        in_mean: Whether dropped groups count in the mean of the loss. If false, the loss is the mean over kept groups,
+            with every term.
     """
 
     tolerance: float = 0.0
+    in_mean: bool = True
 
     def __post_init__(self) -> None:
         if not self.tolerance >= 0:
@@ -36,7 +42,14 @@ class NonZeroAdvantage:
         by_task = groups(credited)
         kept = {group[0].tree.task.id for group in by_task if any(self._has_signal(tree) for tree in group)}
         trees = tuple(tree for tree in credited if tree.tree.task.id in kept)
-        return FilterResult(trees=trees, dropped={NO_SIGNAL: len(by_task) - len(kept)})
+        if not self.in_mean:
+            return FilterResult(trees=trees, dropped={NO_SIGNAL: len(by_task) - len(kept)})
+        tied = tuple(
+            replace(tree, path_advantage=np.zeros_like(tree.path_advantage))
+            for tree in credited
+            if tree.tree.task.id not in kept
+        )
+        return FilterResult(trees=trees, dropped={NO_SIGNAL: 0}, tied=tied)
 
     def _has_signal(self, credited: Credited) -> bool:
         largest = np.maximum(credited.positive, -credited.negative).max(initial=0.0)

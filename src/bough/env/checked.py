@@ -62,13 +62,13 @@ class ValidatedEnv:
         return tuple(_as_json(task, call) for task in tasks)
 
     def start(self, task: Task) -> State:
-        """Calls `Env.start`; its ValueError passes through, because a bad task is a user error.
+        """Calls `Env.start` with a copy of the task; its ValueError passes through: a bad task is a user error.
 
         Raises:
             UserCodeError: when the user's code raises a ValueError.
         """
         with self._guard("start", of_task=True):
-            answer = self.env.start(task)
+            answer = self.env.start(task.copy())
         return self._state(answer, "start")
 
     def step(self, state: State, action: AgentAction) -> Step:

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic.errors import PydanticUserError
 from pydantic_core import to_jsonable_python
 
-from bough.tree import Tool
+from bough.tree import Tool, copied
 
 NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
@@ -57,7 +57,7 @@ class FunctionTool:
     adapters: Mapping[str, TypeAdapter[Any]]
 
     def convert(self, arguments: Mapping[str, object]) -> dict[str, object]:
-        """Converts arguments that fit the schema to the types of the hints.
+        """Converts arguments that fit the schema to the types of the hints; the values are copies.
 
         Raises:
             ToolError: when a type refuses its value; a schema does not hold every rule of a type.
@@ -65,7 +65,7 @@ class FunctionTool:
         converted: dict[str, object] = {}
         for name, value in arguments.items():
             try:
-                converted[name] = self.adapters[name].validate_python(value)
+                converted[name] = self.adapters[name].validate_python(copied(value))
             except ValidationError as error:
                 raise ToolError(f"{self.tool.name}: {name}: {error.errors()[0]['msg']}") from error
         return converted

@@ -7,6 +7,8 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeAlias
 
+from bough.checks import WORKING_FOLDER
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpStdio:
@@ -33,7 +35,7 @@ class McpStdio:
     command: str
     args: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict[str, str])
-    folder: str = ""
+    folder: str = field(default="", metadata=WORKING_FOLDER)
     stateless: bool = False
     deterministic: bool = False
     startup_s: float = 30.0

@@ -10,6 +10,7 @@ from bough.env.env import Branching, Split, State, Step
 from bough.env.splits import split_of
 from bough.tree import Outcome, Task
 from bough.tree.needs import PROGRAM, Need
+from bough.usercode.text_file import read_lines
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +41,7 @@ class ProgramTasks:
             raise ValueError(
                 f"ProgramTasks.file: got {self.file!r}; need a file of tasks, or tasks.file and evaluation.tasks.file"
             )
-        rows = Path(self.file).read_text(encoding="utf-8").splitlines()
+        rows = read_lines(Path(self.file))
         found = [self._task(number, row) for number, row in enumerate(rows, start=1) if row.strip()]
         own = [task for task in found if split_of(task.id) == split]
         if len(own) < count:

@@ -85,7 +85,7 @@ class Replay:
 
     def start(self, task: Task) -> State:
         """Returns the first state of a task."""
-        inner = self.env.start(task)
+        inner = self.env.start(task.copy())
         played = ReplayState(task=task, observation=inner.observation, key=inner.key)
         self._retain(played, inner)
         return replace(inner, value=played)
@@ -131,7 +131,7 @@ class Replay:
         inner = self._live.pop(played.name, None)
         if inner is not None:
             return inner, 0
-        inner = self.env.start(played.task)
+        inner = self.env.start(played.task.copy())
         for action in played.actions:
             inner = self.env.step(inner, action).state
         if (inner.observation, inner.key) != (played.observation, played.key):

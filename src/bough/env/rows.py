@@ -11,6 +11,7 @@ from bough.env.env import Split
 from bough.env.splits import instance_task, split_of
 from bough.tree import Task
 from bough.usercode.address import address_of, find_function
+from bough.usercode.text_file import read_lines
 
 Row: TypeAlias = Mapping[str, Any]
 """One task as the user writes it: its "prompt" is the first message; "id" and "split" are optional."""
@@ -97,7 +98,7 @@ def _lines(place: str | tuple[str, ...]) -> Sequence[str]:
         return place
     if ":" in Path(place).name:
         return [_line(row) for row in cast("Iterable[Row | str]", find_function(place)())]
-    return [line for line in Path(place).read_text(encoding="utf-8").splitlines() if line.strip()]
+    return [line for line in read_lines(Path(place)) if line.strip()]
 
 
 def _line(row: Row | str) -> str:

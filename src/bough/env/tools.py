@@ -11,7 +11,7 @@ from bough.env.mcp import McpServer
 from bough.env.replay import Replay
 from bough.env.rows import RowSource, place_of
 from bough.env.toolbox import EpisodeResources, Toolbox
-from bough.tree import Action, BadCall, Message, Observation, Outcome, Task, ToolCall
+from bough.tree import Action, BadCall, Message, Observation, Outcome, Task, ToolCall, copied_fields
 from bough.tree.needs import CALLS, ORACLE, Need
 from bough.usercode.address import address_of
 from bough.usercode.origin import describe, shorten
@@ -200,7 +200,7 @@ class ToolsEnv:
         live = self._fresh(episode.task)
         try:
             for begin in range(len(episode.actions) + 1):
-                found = cast("Iterable[object] | None", oracle(live.state, dict(episode.task.data)))
+                found = cast("Iterable[object] | None", oracle(live.state, copied_fields(episode.task.data)))
                 plan = tuple(map(_action, found or ()))
                 done = [_content(each) for each in episode.actions[begin:]]
                 if len(plan) > len(done) and [_content(each) for each in plan[: len(done)]] == done:
@@ -242,7 +242,7 @@ class ToolsEnv:
 
     def _fresh(self, task: Task) -> EpisodeResources:
         factory = self._toolbox.factory
-        return EpisodeResources(state=None if factory is None else factory(dict(task.data)))
+        return EpisodeResources(state=None if factory is None else factory(copied_fields(task.data)))
 
     def _reach(self, episode: Episode) -> EpisodeResources:
         """What the next action changes: a copy, or the episode's own."""
@@ -255,7 +255,7 @@ class ToolsEnv:
 
     def _end(self, episode: Episode, live: EpisodeResources, action: Action) -> Step:
         try:
-            reward = self._toolbox.reward(live.state, dict(episode.task.data), action.text.strip())
+            reward = self._toolbox.reward(live.state, copied_fields(episode.task.data), action.text.strip())
         finally:
             live.close()
         after = replace(episode, actions=(*episode.actions, action), live=live)
@@ -268,7 +268,7 @@ class ToolsEnv:
 
     def _state(self, episode: Episode, live: EpisodeResources, observation: Observation) -> State:
         key = self._toolbox.key
-        name = "" if key is None else str(key(live.state, dict(episode.task.data)))
+        name = "" if key is None else str(key(live.state, copied_fields(episode.task.data)))
         return State(observation=observation, key=name, value=episode, tools=self._toolbox.listed)
 
     def _written(self, text: str) -> str:
@@ -369,14 +369,14 @@ def _episode(state: State) -> Episode:
 
 
 def _action(step: object) -> Action:
-    """A step of a plan as an action."""
+    """A step of a plan as an action, with arguments of its own: the oracle may take them from the state."""
     if isinstance(step, ToolCall):
-        return Action(calls=(step,))
+        step = Action(calls=(step,))
     if isinstance(step, str):
         return Action(text=step)
     if not isinstance(step, Action):
         raise TypeError(f"plan: got {step!r}; need calls and texts, such as call(tool, name=value)")
-    return step
+    return step.copy()
 
 
 def _content(action: Action) -> object:

@@ -9,11 +9,13 @@ from typing import TypeAlias
 
 from bough.config import ConfigError, override
 from bough.engine import OwnModel
+from bough.env.workers import to_stderr
 from bough.evaluate.server import server_agent
 from bough.rollout import Deadlines, RolloutRunner
 from bough.store import Checkpoint, Checkpoints, RunDirectory, StoreError
 from bough.train import Run, World, load_run
 from bough.train.check import check, check_files
+from bough.train.provenance import Provenance
 from bough.train.seats import first_seat, refuse_own_weights
 from bough.tree import Task
 
@@ -46,11 +48,13 @@ class EvaluationTarget:
         run: The run.
         assets: The folder with the files of the run's policy.
         checkpoint: The weights; None for another policy.
+        made: What the run's directory was made of; None for a run without a directory.
     """
 
     run: Run
     assets: Path
     checkpoint: Checkpoint | None
+    made: Provenance | None = None
 
     @asynccontextmanager
     async def open(self, deadlines: Deadlines) -> AsyncGenerator[Evaluee]:
@@ -62,6 +66,7 @@ class EvaluationTarget:
         engine = self.run.world.execution.engine
         if isinstance(engine, OwnModel):
             async with server_agent(self.run, engine, deadlines, self.assets) as served:
+                self._check_tasks(served.tasks)
                 yield Evaluee(name=engine.model, runner=served.runner, tasks=served.tasks, seat=first_seat(self.run))
             return
         # Imported here because it imports torch; wrong arguments are reported earlier.
@@ -69,6 +74,7 @@ class EvaluationTarget:
 
         runtime = Runtime(self.run, self.assets, deadlines, trains=False)
         try:
+            self._check_tasks(runtime.heldout_tasks)
             if self.checkpoint is not None:
                 runtime.load(self.checkpoint)
             await runtime.sync(moved=False)
@@ -78,10 +84,26 @@ class EvaluationTarget:
         finally:
             await runtime.close()
 
+    def _check_tasks(self, heldout: Sequence[Task]) -> None:
+        """Refuse other held-out tasks than the run's, and report what was accepted.
+
+        Raises:
+            ConfigError: when they changed.
+        """
+        if self.made is not None:
+            self.made.check_tasks(self.run, {"heldout": heldout})
+            for line in self.made.lines:
+                to_stderr(line)
+
 
 @contextmanager
 def evaluation_target(
-    target: Path | Run, *, policy: Preset | None = None, step: int | None = None, changes: Sequence[str] = ()
+    target: Path | Run,
+    *,
+    policy: Preset | None = None,
+    step: int | None = None,
+    changes: Sequence[str] = (),
+    accept_changes: bool = False,
 ) -> Generator[EvaluationTarget]:
     """The target of an evaluation, in the folder in which its run started.
 
@@ -90,10 +112,12 @@ def evaluation_target(
         policy: The policy in place of the run's.
         step: The checkpoint; the newest complete one if None.
         changes: Fields of the run to change first, as on the command line.
+        accept_changes: Whether to go on when files or held-out tasks changed since the run was made.
 
     Raises:
         StoreError: when there is no such run or checkpoint.
-        ConfigError: when a change is not one of the run's fields, or there is a checkpoint of another policy.
+        ConfigError: when a change is not one of the run's fields, or there is a checkpoint of another policy; when
+            files or held-out tasks changed, without `accept_changes`.
     """
     if policy is not None and step is not None:
         raise ConfigError(f"--step {step}: got a checkpoint and another policy; need one of the two")
@@ -105,16 +129,17 @@ def evaluation_target(
             yield EvaluationTarget(run=run, assets=Path(folder), checkpoint=None)
             return
         with RunDirectory.open(target).in_its_folder() as directory:
-            run = _with_policy(load_run(directory), policy, changes)
-            if isinstance(run.world.execution.engine, OwnModel):
-                yield EvaluationTarget(run=run, assets=directory.policy, checkpoint=None)
-            elif policy is not None:
-                refuse_own_weights(run)
-                check_files(run)
-                yield EvaluationTarget(run=run, assets=Path(folder), checkpoint=None)
-            else:
-                checkpoint = checkpoint_of(directory, step)
-                yield EvaluationTarget(run=run, assets=directory.policy, checkpoint=checkpoint)
+            made = Provenance(directory=directory, run=load_run(directory), accept=accept_changes)
+            run, assets, checkpoint = _with_policy(made.run, policy, changes), directory.policy, None
+            made.check_files(run)
+            if not isinstance(run.world.execution.engine, OwnModel):
+                if policy is None:
+                    checkpoint = checkpoint_of(directory, step)
+                else:
+                    refuse_own_weights(run)
+                    check_files(run)
+                    assets = Path(folder)
+            yield EvaluationTarget(run=run, assets=assets, checkpoint=checkpoint, made=made)
 
 
 def checkpoint_of(directory: RunDirectory, step: int | None) -> Checkpoint:

@@ -30,6 +30,7 @@ class PolicyResult:
         high: Upper end.
         usage: The usage of a server; None for a model in this process.
         late: Number of tasks from a later start than their own.
+        accepted: What changed since the run was made, a line each.
     """
 
     agent: str
@@ -39,6 +40,7 @@ class PolicyResult:
     high: float
     usage: ServerUsage | None = None
     late: int = 0
+    accepted: Sequence[str] = ()
 
     def __str__(self) -> str:
         return sentence(self)
@@ -53,6 +55,7 @@ def evaluate(
     policy: Preset | None = None,
     step: int | None = None,
     changes: Sequence[str] = (),
+    accept_changes: bool = False,
     on_progress: OnProgress | None = None,
 ) -> PolicyResult:
     """Sample one path for every held-out task of a run.
@@ -63,17 +66,19 @@ def evaluate(
         policy: The policy in place of the run's.
         step: The checkpoint of a run directory; the newest complete one if None.
         changes: Fields of the run to change first, as on the command line: other tasks, another temperature.
+        accept_changes: Whether to go on when files or held-out tasks changed since the run was made.
         on_progress: Called with the progress.
 
     Raises:
         StoreError: when there is no such run or checkpoint.
-        ConfigError: when a change is not one of the run's fields, or pieces do not fit together.
+        ConfigError: when a change is not one of the run's fields, or pieces do not fit together; when files or held-out
+            tasks changed, without `accept_changes`.
         EngineFault: when a server does not answer, or refuses the key.
         AllFailed: when every task failed; has the most frequent cause.
     """
     deadlines = Deadlines()
     with (
-        evaluation_target(target, policy=policy, step=step, changes=changes) as found,
+        evaluation_target(target, policy=policy, step=step, changes=changes, accept_changes=accept_changes) as found,
         Watchdog(deadlines, grace_s=found.run.health.stuck_s),
     ):
         return run_coroutine(_measured(found, deadlines, on_progress))
@@ -87,7 +92,7 @@ async def _measured(target: EvaluationTarget, deadlines: Deadlines, tell: OnProg
             run.method.explorer,
             agent.tasks,
             temperature=run.world.evaluation.temperature,
-            seed=derive(run.seed, "heldout"),
+            seed=derive(run.world.evaluation.seed, "heldout"),
             seat=agent.seat,
             store=CountedTrees(None, tell, len(agent.tasks)),
         )
@@ -97,7 +102,10 @@ async def _measured(target: EvaluationTarget, deadlines: Deadlines, tell: OnProg
     require_some(score.successes, score.failures)
     low, high = wilson(sum(score.successes.values()), len(score.successes))
     step = None if target.checkpoint is None else target.checkpoint.step
-    return PolicyResult(agent=agent.name, step=step, score=score, low=low, high=high, usage=usage, late=late)
+    accepted = () if target.made is None else tuple(target.made.accepted)
+    return PolicyResult(
+        agent=agent.name, step=step, score=score, low=low, high=high, usage=usage, late=late, accepted=accepted
+    )
 
 
 def sentence(evaluation: PolicyResult) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 
 from bough.config import dump, override
 from bough.engine import OwnModel
+from bough.env.workers import to_stderr
 from bough.evaluate.agent import checkpoint_of
 from bough.evaluate.failed import require_some
 from bough.evaluate.progress import CountedTrees, OnProgress
@@ -21,6 +22,7 @@ from bough.store.atomic import explain_unwritable
 from bough.train import Run, load_run
 from bough.train.check import check
 from bough.train.event_loop import run_coroutine
+from bough.train.provenance import Provenance
 from bough.train.seats import first_seat
 from bough.train.watchdog import Watchdog
 from bough.tree import ActionCounts, Outcome, RolloutCounts, Task, Ternary, Tree, count_actions, derive, leaves
@@ -75,6 +77,7 @@ def search(
     *,
     step: int | None = None,
     out: Path | None = None,
+    accept_changes: bool = False,
     on_progress: OnProgress | None = None,
 ) -> SearchResult:
     """Search the held-out tasks of a run with its explorer.
@@ -88,11 +91,13 @@ def search(
             `limits.tree_tokens=2000`, `evaluation.tasks.count=100`.
         step: The checkpoint of a run directory; the newest complete one if None.
         out: The folder for the trees and results.json; None for neither.
+        accept_changes: Whether to go on when files or held-out tasks changed since the run was made.
         on_progress: Called with the progress.
 
     Raises:
         StoreError: when there is no such run or checkpoint, or the folder holds another search.
-        ConfigError: when the pieces do not fit together.
+        ConfigError: when the pieces do not fit together; when files or held-out tasks changed, without
+            `accept_changes`.
         AllFailed: when every task failed; has the most frequent cause.
     """
     out = None if out is None else out.absolute()
@@ -100,26 +105,27 @@ def search(
         run = override(target, changes)
         return _found(run, _search(run, None, step, out, on_progress), out)
     with RunDirectory.open(target).in_its_folder() as directory:
-        run = override(load_run(directory), changes)
-        return _found(run, _search(run, directory, step, out, on_progress), out)
+        made = Provenance(directory=directory, run=load_run(directory), accept=accept_changes)
+        run = override(made.run, changes)
+        made.check_files(run)
+        return _found(run, _search(run, made, step, out, on_progress), out)
 
 
-def _search(
-    run: Run, directory: RunDirectory | None, step: int | None, out: Path | None, tell: OnProgress | None
-) -> Rollouts:
+def _search(run: Run, made: Provenance | None, step: int | None, out: Path | None, tell: OnProgress | None) -> Rollouts:
     """Search with a checkpoint of a run directory, or with the model of a server."""
     check(run)
     deadlines = Deadlines()
     with Watchdog(deadlines, grace_s=run.health.stuck_s):
-        if directory is None:
+        if made is None:
             return run_coroutine(_remote(run, deadlines, out, tell))
-        return run_coroutine(_local(run, directory, deadlines, step, out, tell))
+        return run_coroutine(_local(run, made, deadlines, step, out, tell))
 
 
 async def _local(
-    run: Run, directory: RunDirectory, deadlines: Deadlines, step: int | None, out: Path | None, tell: OnProgress | None
+    run: Run, made: Provenance, deadlines: Deadlines, step: int | None, out: Path | None, tell: OnProgress | None
 ) -> Rollouts:
     """Search with a checkpoint."""
+    directory = made.directory
     checkpoint = checkpoint_of(directory, step)
     folder = _folder(run, out, f"step {checkpoint.step}")
     # Imported here because it imports torch; wrong arguments are reported earlier.
@@ -128,6 +134,9 @@ async def _local(
     runtime = Runtime(run, directory.policy, deadlines, trains=False)
     runtime.load(checkpoint)
     try:
+        made.check_tasks(run, {"heldout": runtime.heldout_tasks})
+        for line in made.lines:
+            to_stderr(line)
         await runtime.sync(moved=False)
         return await _grow(run, runtime.rollouts, runtime.heldout_tasks, folder, tell)
     finally:

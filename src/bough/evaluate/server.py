@@ -12,7 +12,7 @@ from bough.rollout import Agent, Deadlines, RoleModel, RolloutRunner
 from bough.rollout.seats import SeatAgent
 from bough.train import Run
 from bough.train.models import role_model
-from bough.train.opening import TimedHost, draw_tasks
+from bough.train.opening import TimedHost, draw_heldout
 from bough.train.seat_models import model_agent, seat_sources
 from bough.train.seats import first_seat, refuse_own_weights
 from bough.tree import Task
@@ -81,7 +81,7 @@ async def server_agent(
         if isinstance(engine, Remote):
             await engine.check()
         timed = TimedHost(host=host, deadlines=deadlines, deadline_s=world.limits.env_deadline_s)
-        tasks = await draw_tasks(run, world.evaluation.tasks, timed, "evaluation.tasks")
+        tasks = await draw_heldout(run, timed)
         yield ServerAgent(runner=runner, tasks=tasks)
     finally:
         await host.close()

@@ -14,10 +14,10 @@ from bough.explore.call_tree import CallTree
 from bough.explore.episode import Ending, Episode
 from bough.explore.process import Exit, run_process
 from bough.explore.program_server import ProgramServer, shared_server
-from bough.explore.result import FORM, Result, last_line, read_result
+from bough.explore.result import FORM, Result, hides_result, last_line, read_result
 from bough.rollout.rollout import Rollout
 from bough.rollout.together import together
-from bough.tree import Outcome, TruncatedBy
+from bough.tree import Outcome, TruncatedBy, copied
 from bough.tree.needs import PROGRAM, Need
 from bough.units import GIB
 from bough.usercode import load_module
@@ -65,10 +65,11 @@ class Program:
     `Limits.tokens` limit the calls and the sampled tokens of an episode. A call beyond a limit gets status 400.
 
     The result is the JSON that a function returns, that a command sends to `POST {OPENAI_BASE_URL}/outcome`, or that
-    is the last line of its output; a last line that is no JSON gives the whole output. `reward` computes the reward
-    from it. Without `reward` the result is the reward: a number (success from 1 on), true or false, or {"reward":
-    number, "success": bool}; in an output only such an object is. A command without one is judged by its exit status: 0
-    is success with reward 1, a status of `unsuccessful` is reward 0.
+    ends its output: the last line, or an object in several lines. Another end gives the whole output. `reward`
+    computes the reward from it. Without `reward` the result is the reward: a number (success from 1 on), true or
+    false, or {"reward": number, "success": bool}; in an output only such an object is. A command without one is judged
+    by its exit status: 0 is success with reward 1, a status of `unsuccessful` is reward 0. An output that ends with
+    such an object in another form than JSON is a fault.
 
         reported a result              TERMINATED, whatever the exit status is, also after the deadline
         a limit refused the last call  TRUNCATED, with reward 0, when there is no result
@@ -198,7 +199,8 @@ class Program:
         except Exception as error:
             return Ending(outcome=Outcome.FAILED, info={"fault": f"{self.reward} raised {describe(error)}"})
         if result is None:
-            fault = f"got {json.dumps(value)[:SHOWN]} as the result of {self.reward or 'the program'}; need {FORM}"
+            shown = repr(value.strip()[-SHOWN:]) if isinstance(value, str) else json.dumps(value)[:SHOWN]
+            fault = f"got {shown} as the result of {self.reward or 'the program'}; need {FORM}, as JSON"
             return Ending(outcome=Outcome.FAILED, info={"fault": fault})
         return Ending(outcome=Outcome.TERMINATED, result=result, info={"result": value})
 
@@ -219,11 +221,13 @@ class Program:
             found = FUNCTION.fullmatch(self.reward)
             assert found is not None
             compute: Any = getattr(load_module(Path(found["file"]).expanduser()), found["name"])
-            task = rollout.builder.task.record()
+            task = rollout.builder.task.copy().record()
             async with asyncio.timeout(REWARD_S):
-                return read_result(await asyncio.to_thread(compute, task, value))
+                return read_result(await asyncio.to_thread(compute, task, copied(value)))
         if reported or isinstance(value, Mapping):
             return read_result(cast("object", value))
+        if isinstance(value, str) and hides_result(value):
+            return None
         return Result(reward=float(ended.status == 0), success=ended.status == 0)
 
 

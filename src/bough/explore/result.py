@@ -2,12 +2,18 @@
 
 import json
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias, cast
 
+from bough.explore.process import KEEP_BYTES
+
 RewardFunction: TypeAlias = Callable[[Mapping[str, object], object], object]
 """Returns the reward of a task and a result: a number, a bool, or an object with "reward" or "success"."""
+
+OBJECT = re.compile(r"""^\{.*["'](?:reward|success)["']\s*:.*\}\Z""", re.DOTALL | re.MULTILINE)
+"""An object at the end of a text that names a result."""
 
 FORM = 'a number, true or false, or an object with "reward" or "success"'
 
@@ -44,9 +50,24 @@ def read_result(value: object) -> Result | None:
 
 
 def last_line(out: str) -> object:
-    """The JSON in the last line of an output; the whole output where the line is none."""
-    lines = out.strip().splitlines()
-    try:
-        return json.loads(lines[-1]) if lines else ""
-    except ValueError:
-        return out
+    """The JSON in the last line of an output, or an object in its last lines; the whole output where there is none.
+
+    An object in several lines begins at the beginning of a line.
+    """
+    lines = out.strip().split("\n")
+    begins = [len(lines) - 1, *(at for at in reversed(range(len(lines) - 1)) if lines[at].startswith("{"))]
+    for begin in begins if out.strip() else []:
+        try:
+            return json.loads("\n".join(lines[begin:]))
+        except ValueError:
+            continue
+    return out
+
+
+def hides_result(out: str) -> bool:
+    """Whether an output without JSON at its end may end with a result.
+
+    It ends with an object that names one, such as a Python dict, or with a line that is longer than what is kept.
+    """
+    whole = out.strip()
+    return OBJECT.search(whole) is not None or ("\n" not in whole and len(out.encode()) >= KEEP_BYTES)

@@ -33,6 +33,7 @@ from bough.usercode.origin import place
 
 if TYPE_CHECKING:
     from bough.batch import Batch
+    from bough.curate import BatchSelection
 
 Row: TypeAlias = dict[str, Any]
 """A line of JSON."""
@@ -149,12 +150,12 @@ def _collect(collector: _Collector, what: str, run: Run, file: Path) -> None:
     if what == CONVERSATIONS:
         collector.rows += [row for each in rewarded for row in conversations(each)]
         return
-    kept, dropped = _filtered(run, file, rewarded)
-    collector.left_out.update({f"dropped group: {reason}": count for reason, count in dropped.items() if count})
-    _KINDS[what](collector, kept, run)
+    found = _filtered(run, file, rewarded)
+    collector.left_out.update({f"dropped group: {reason}": count for reason, count in found.dropped.items() if count})
+    _KINDS[what](collector, found.trees, run)
 
 
-def _filtered(run: Run, file: Path, rewarded: Sequence[Rewarded]) -> tuple[list[Credited], dict[str, int]]:
+def _filtered(run: Run, file: Path, rewarded: Sequence[Rewarded]) -> "BatchSelection":
     """The credited trees that pass the run's filters, and the number of dropped groups by reason."""
     # Imported here because it imports torch; wrong arguments are reported earlier.
     from bough.curate import apply_filters

@@ -9,6 +9,7 @@ from bough.batch import Batch
 from bough.learner.token_outputs import Forward, TokenOutputs
 from bough.objective import LossInputs, Need, Normalizer
 from bough.objective.inputs import PathIds, ValueInputs
+from bough.tree import PathCounts
 from bough.tree.needs import CRITIC, DEMONSTRATIONS, MEAN_TURN_ENTROPY
 
 
@@ -42,8 +43,8 @@ NO_CONTEXT = ObjectiveContext()
 def loss_weights(batch: Batch, normalizer: Normalizer) -> Tensor:
     """[M]: the weight of each token in the mean over an optimizer step; demonstrations have a mean of their own."""
     weight = torch.zeros(len(batch.at), device=batch.at.device)
-    for some in (batch.expert, ~batch.expert):
-        weight[some] = normalizer(batch.paths[some], batch.inverse_length[some], batch.even[some])
+    for some, others in ((batch.expert, PathCounts()), (~batch.expert, batch.others)):
+        weight[some] = normalizer(batch.paths[some], batch.inverse_length[some], batch.even[some], others)
     return weight
 
 
@@ -135,8 +136,8 @@ def by_path(inputs: LossInputs, batch: Batch, normalizer: Normalizer) -> LossInp
         weight = inputs.loss_weight[at] / batch.paths[at]
     else:
         weight = torch.zeros(len(at), device=at.device)
-        for some in (batch.expert[at], ~batch.expert[at]):
-            weight[some] = normalizer(each[some], index.inverse_length[some], each[some] > 0)
+        for some, others in ((batch.expert[at], PathCounts()), (~batch.expert[at], batch.others)):
+            weight[some] = normalizer(each[some], index.inverse_length[some], each[some] > 0, others)
     return replace(
         inputs.select(at),
         positive=index.advantage.clamp(min=0),

@@ -16,7 +16,7 @@ from bough.objective.inputs import LossInputs
 from bough.objective.kl import Kl
 from bough.objective.margin_dpo import MarginDpo
 from bough.objective.normalizer import Normalizer
-from bough.objective.objective import Loss, Objective
+from bough.objective.objective import Loss, Objective, regularises
 from bough.objective.off_policy_clip import OffPolicyClip
 from bough.objective.opmd import Opmd
 from bough.objective.orpo import Orpo
@@ -87,6 +87,7 @@ __all__ = [
     "loop_clip",
     "mcts_dpo",
     "process_preference",
+    "regularises",
     "rstar",
     "step_dpo",
     "take",

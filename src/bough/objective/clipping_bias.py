@@ -27,37 +27,41 @@ class HasClippedPart(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClippingBias:
-    """S-PPO and ST-PPO (arXiv 2511.20718): divides a clipped loss by the norm of what clipping removes.
+    """S-PPO and ST-PPO (arXiv 2511.20718): scales a clipped loss down by the norm of what clipping removes.
 
     Experimental: Lemma 4.2 and Equation 8 of the paper are known from reviews and notes that quote them; the code was
     not found. The gradient of PPO's loss is that of the loss without bounds, minus that of the clipped tokens:
 
         grad PPO = grad (- sum w * A * r)  -  C            C = grad (- sum over the clipped tokens of w * A * r)
-        grad ST-PPO = grad PPO / |C|
+        grad ST-PPO = floor * grad PPO / max(floor, |C|)
 
-    with w the `loss_weight`, A the advantage, r the ratio, and |.| the norm over the policy's weights. |C| is large
-    where off-policy tokens dominate a batch, so that the update is small there. The learner computes |C| over the
-    whole optimizer batch by a further forward and backward pass, and holds it fixed. It is S-PPO with the ratio of a
-    token, ST-PPO with that of a turn. As a gradient by log-probabilities, for three tokens with r 1.4, 1.1 and .6, A 1,
-    w 1 / 3, and `high` .2:
+    which is the paper's grad PPO / |C| times a constant where |C| is at least `floor`. Adam's steps do not depend on the
+    constant. Here w is the `loss_weight`, A the advantage, r the ratio, and |.| the norm over the policy's weights. |C|
+    is large where off-policy tokens dominate a batch, so that the update is small there: a norm of .6 divides by 6. The
+    learner computes |C| over the whole optimizer batch by a further forward and backward pass, and holds it fixed. It
+    is S-PPO with the ratio of a token, ST-PPO with that of a turn. As a gradient by log-probabilities, for three tokens
+    with r 1.4, 1.1 and .6, A 1, w 1 / 3, and `high` .2:
 
         without bounds    -.4667    -.3667    -.2
         C                 -.4667     0         0
         PPO                0        -.3667    -.2
 
-    The paper does not state the quotient where |C| is near 0, and it is undefined without clipped tokens. `floor` is
-    this library's: with 1 the correction only scales gradients down. Other terms of a `Sum` are not divided; in the
-    paper the policy has no other terms. A correction around this objective (`Tis`) does not apply to C.
+    The paper does not state the quotient where |C| is near 0, and it is undefined without clipped tokens. `floor` and
+    the constant are this library's. So the correction only scales gradients down, and a batch without clipped tokens
+    keeps its gradient. Without the constant a limit of the gradient's norm (`optimizer.clip_norm`) undoes the quotient
+    wherever |C| is below |grad PPO|. Other terms of a `Sum` are not divided; in the paper the policy has no other
+    terms. A correction around this objective (`Tis`) does not apply to C.
 
     Metrics: those of `PpoClip`; `clipped_norm`, |C|.
 
     Attributes:
         objective: The clipped loss, without `product`.
-        floor: Minimum divisor, > 0.
+        floor: |C| up to which a gradient stays as it is, > 0. With the turn's ratio and four updates a batch |C| was
+            .03 to 1 on `sokoban`.
     """
 
     objective: PpoClip = PpoClip(ratio="turn")
-    floor: float = 1.0
+    floor: float = 0.1
 
     def __post_init__(self) -> None:
         if self.objective.product:
@@ -86,7 +90,7 @@ class ClippingBias:
             raise ValueError("ClippingBias: got columns without `clipped_norm`; need the norm of the clipped gradient")
         loss = self.objective(columns)
         metrics = {**loss.metrics, "clipped_norm": norm * columns.loss_weight.double().sum()}
-        return replace(loss, value=loss.value / max(self.floor, norm), metrics=metrics)
+        return replace(loss, value=loss.value / max(1.0, norm / self.floor), metrics=metrics)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,13 +23,18 @@ class Epo:
 
     With U = .5 and a band of .8 to 1.2, entropies .1, .5, 1.2 are penalised by .3, 0 and .6.
 
-    The phase falls with the progress p of the training: 1 - .2 * (1 - e^(-4p)) to the middle, then .8 * e^(-6p + 3);
-    with a step down from .827 to .8 in the middle, as in the release.
+    The phase falls with the progress p of the training, with a step down from .827 to .8 at the middle m:
+
+        p <= m    1 - .2 * (1 - e^(-2 p / m))
+        p > m     .8 * e^(-3 (p - m) / (1 - m))
+
+    As in the release, whose m for E epochs is floor(E / 2) / E: 1/2 if E is even, and 3/7 of 7 epochs, where epoch 4
+    has the phase .378.
 
     In the release the penalty is the *constant* `constant` wherever H is not strictly inside the band, which has no
     gradient: only the bonus has an effect (as_released=True). Here it is a hinge. The release weighs by phase only from
     the middle of the longest episode on, with a flag that is off by default, and its script has a band of 0 to 2, the
-    paper .8 to 1.2.
+    paper .8 to 1.2. Its mean entropy of a turn divides by all places of the padded row; here by the turn's tokens.
 
     Metrics, weighted by `loss_weight`: `entropy`, nats; `entropy_outside`, the tokens outside; `entropy_penalty`.
 
@@ -40,6 +45,7 @@ class Epo:
         high: Upper end, at least `low`.
         over: Whether a token's entropy is compared, or the mean of its turn, which needs the path view.
         phase: Whether the penalty fades during training.
+        middle: Fraction of the training at which the fast part of the phase begins, in (0, 1).
         as_released: Whether the penalty is a constant, without a gradient.
         constant: The value of this constant.
     """
@@ -52,6 +58,7 @@ class Epo:
     high: float = 1.2
     over: Literal["token", "turn"] = "token"
     phase: bool = True
+    middle: float = 0.5
     as_released: bool = False
     constant: float = 0.1
 
@@ -61,6 +68,8 @@ class Epo:
                 raise ValueError(f"Epo.{name}: got {getattr(self, name)}; need 0 or more")
         if not self.low <= self.high < math.inf:
             raise ValueError(f"Epo.high: got {self.high}; need at least low={self.low}")
+        if not 0 < self.middle < 1:
+            raise ValueError(f"Epo.middle: got {self.middle}; need a number above 0 and below 1")
 
     @property
     def needs(self) -> frozenset[Need]:
@@ -102,6 +111,6 @@ class Epo:
 
     def fade(self, progress: float) -> float:
         """Returns the weight of the penalty at this fraction of the training."""
-        if progress <= 0.5:
-            return 1 - 0.2 * (1 - math.exp(-4 * progress))
-        return 0.8 * math.exp(-6 * (progress - 0.5))
+        if progress <= self.middle:
+            return 1 - 0.2 * (1 - math.exp(-2 * progress / self.middle))
+        return 0.8 * math.exp(-3 * (progress - self.middle) / (1 - self.middle))

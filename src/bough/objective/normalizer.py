@@ -6,22 +6,28 @@ from typing import Literal
 from jaxtyping import Bool, Float, Int
 
 from bough.lazy import Tensor
+from bough.tree import PathCounts
+
+NO_PATHS = PathCounts()
+"""No further paths."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Normalizer:
     """The weight of each trained token, over a whole optimizer batch before it is split into micro-batches.
 
-    A batch has P paths; path p has |p| trained tokens; n[t] paths run through token t; U tokens are trained. A token
-    shared by several paths is stored once, so its weight is the sum of its weights on these paths:
+    A batch has P paths; path p has |p| trained tokens; n[t] paths run through token t; U tokens are trained. Paths that
+    count without a loss, such as those of tied groups (`FilterResult.tied`), are among them: they have no token here,
+    and enter the divisors. A token shared by several paths is stored once, so its weight is the sum of its weights on
+    these paths:
 
         path_tokens     n[t] / sum of n             equal weight per path token: token mean (DAPO, arXiv 2503.14476)
         paths           sum over p of 1 / |p| / P   equal weight per path: mean of token means (GRPO, 2402.03300)
         unique_tokens   1 / U                       equal weight per stored token, however many paths share it
         constant        n[t] / (P * horizon)        a sum over each path, over a constant (Dr.GRPO, 2503.20783)
 
-    The weights sum to 1, except for `constant`, whose sum is the mean path length over the horizon. Where no path
-    shares a token, path_tokens and unique_tokens are the same.
+    The weights of all P paths sum to 1, except for `constant`, whose sum is the mean path length over the horizon.
+    Where no path shares a token, path_tokens and unique_tokens are the same.
 
     Attributes:
         by: The normaliser.
@@ -41,7 +47,11 @@ class Normalizer:
             raise ValueError(f"Normalizer.horizon_tokens: got {self.horizon_tokens}; need at least 1")
 
     def __call__(
-        self, paths: Int[Tensor, " M"], inverse_length: Float[Tensor, " M"], even: Bool[Tensor, " M"]
+        self,
+        paths: Int[Tensor, " M"],
+        inverse_length: Float[Tensor, " M"],
+        even: Bool[Tensor, " M"],
+        others: PathCounts = NO_PATHS,
     ) -> Float[Tensor, " M"]:
         """Computes the weights, float32.
 
@@ -50,6 +60,7 @@ class Normalizer:
             inverse_length: [M], the sum over these paths of one over their trained tokens; float64, since its sum over
                 a batch of whole trees is P.
             even: [M], whether these paths have equally many trained tokens.
+            others: The paths that count without a loss.
 
         Raises:
             ValueError: with `paths`, when paths of different lengths share a trained token. `Credited` keeps the mean
@@ -57,17 +68,17 @@ class Normalizer:
         """
         match self.by:
             case "path_tokens":
-                loss_weight = paths / paths.sum()
+                loss_weight = paths / (paths.sum().double() + others.path_tokens)
             case "paths":
                 if not bool(even.all()):
                     raise ValueError(
                         f"Normalizer(by='paths'): got {int((~even).sum())} trained tokens shared by paths of different "
                         "lengths; need chains, or branches of one length. Use by='path_tokens' or by='unique_tokens'"
                     )
-                loss_weight = inverse_length / inverse_length.sum()
+                loss_weight = inverse_length / (inverse_length.sum() + others.paths)
             case "unique_tokens":
-                loss_weight = inverse_length.new_full(paths.shape, 1.0 / max(len(paths), 1))
+                loss_weight = inverse_length.new_full(paths.shape, 1.0 / max(len(paths) + others.unique_tokens, 1))
             case "constant":
                 assert self.horizon_tokens is not None  # by __post_init__
-                loss_weight = paths / (inverse_length.sum() * self.horizon_tokens)
+                loss_weight = paths / ((inverse_length.sum() + others.paths) * self.horizon_tokens)
         return loss_weight.float()

@@ -8,7 +8,7 @@ from jaxtyping import Float
 
 from bough.lazy import Tensor
 from bough.objective.inputs import LossInputs
-from bough.tree.needs import Need
+from bough.tree.needs import Need, pieces
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -44,3 +44,8 @@ class Objective(Protocol):
     def __call__(self, columns: LossInputs) -> Loss:
         """Computes the loss, a sum over tokens weighted by `loss_weight`, so the losses of micro-batches add up."""
         ...
+
+
+def regularises(objective: Objective) -> bool:
+    """Whether the objective or one inside it has a gradient at tokens of zero advantage."""
+    return any(getattr(piece.value, "regularises", False) for piece in pieces(objective))

@@ -3,13 +3,14 @@
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
+from string import ascii_letters, digits
 from typing import Any
 
 import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import AutoModel, AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.utils import logging
 
-from bough.policy.folder import check_complete, locate
+from bough.policy.folder import check_complete, check_names, locate
 from bough.policy.gguf import PACKAGE, package_folder, unpacked
 
 
@@ -18,8 +19,18 @@ def load_tokenizer(path: str) -> PreTrainedTokenizerBase:
 
     Raises:
         OSError: when the folder, its config, weights or tokenizer is missing or can't be read.
+        ValueError: when its vocabulary loses letters, digits or blanks.
     """
-    return _load("tokenizer", _find(path), AutoTokenizer)
+    tokenizer = _load("tokenizer", _find(path), AutoTokenizer)
+    text = f"{ascii_letters} {digits}"
+    kept = tokenizer.decode(tokenizer.encode(text, add_special_tokens=False)).lower()
+    lost = [each for each in dict.fromkeys(text.lower()) if each not in kept]
+    if lost:
+        raise ValueError(
+            f"tokenizer at {path!r}: got a vocabulary of {len(tokenizer)} tokens that loses {len(lost)} of the "
+            f"characters of {text!r}, first {lost[0]!r}; need the complete tokenizer.json of the model"
+        )
+    return tokenizer
 
 
 def load_model(path: str, dtype: str, device: str) -> PreTrainedModel:
@@ -27,17 +38,14 @@ def load_model(path: str, dtype: str, device: str) -> PreTrainedModel:
 
     Raises:
         OSError: when a file is missing or can't be read.
-        ValueError: when weights are missing, or their shapes differ from the config's.
+        ValueError: when files and config do not have the same weights, or a weight is not finite.
     """
-    options = {"dtype": getattr(torch, dtype), "attn_implementation": "sdpa", "output_loading_info": True}
-    model, report = _load("model", _find(path), AutoModelForCausalLM, **options)
-    missing = sorted(report["missing_keys"])
-    if missing:
-        raise ValueError(
-            f"model at {path!r}: got weights that lack {len(missing)} the config asks for, first {missing[0]!r}; "
-            "need a complete checkpoint of this config"
-        )
-    return model.to(device)
+    return _load_weights(path, _find(path), AutoModelForCausalLM, dtype).to(device)
+
+
+def load_trunk(folder: Path) -> PreTrainedModel:
+    """The causal language model in a folder without its output layer, in float32; errors as of `load_model`."""
+    return _load_weights(str(folder), str(folder), AutoModel, "float32", leftover="lm_head.", use_cache=False)
 
 
 def save(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, directory: Path) -> None:
@@ -58,6 +66,21 @@ def quiet() -> Generator[None]:
     finally:
         if shown:
             logging.enable_progress_bar()
+
+
+def _load_weights(path: str, folder: str, kind: Any, dtype: str, leftover: str | None = None, **options: object) -> Any:
+    """Load the model in a folder; weights whose names begin with `leftover` may stay unused."""
+    options |= {"dtype": getattr(torch, dtype), "attn_implementation": "sdpa", "output_loading_info": True}
+    model, report = _load("model", folder, kind, **options)
+    unused = {name for name in report["unexpected_keys"] if leftover is None or not name.startswith(leftover)}
+    check_names(path, report["missing_keys"], unused)
+    broken = sorted(name for name, weight in model.named_parameters() if not weight.isfinite().all())
+    if broken:
+        raise ValueError(
+            f"model at {path!r}: got weights that are nan or infinite in {dtype} in {len(broken)} tensors, first "
+            f"{broken[0]!r}; need a checkpoint of finite weights"
+        )
+    return model
 
 
 def _find(path: str) -> str:

@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from bough.policy.replica import check
 from bough.policy.valuehead import ValueHead
 
 
@@ -37,6 +38,12 @@ class Critic(nn.Module):
 
     @torch.no_grad()
     def load_state(self, state: Mapping[str, Tensor]) -> None:
-        """Restore what `state` returned, bit for bit."""
-        for name, weight in self.named_parameters():
+        """Restore what `state` returned, bit for bit.
+
+        Raises:
+            ValueError: when names or shapes differ from the heads'; names the first. No weight is copied then.
+        """
+        own = dict(self.named_parameters())
+        check(state, own, "Critic.load_state")
+        for name, weight in own.items():
             weight.copy_(state[name])

@@ -1,11 +1,15 @@
 """Finds the folder of a pretrained model and checks that it is complete, without PyTorch."""
 
+import json
+from collections.abc import Collection
 from pathlib import Path
 
 from bough.nearest import close, suggest
 
 WEIGHTS = ("*.safetensors", "*.bin")
 TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt")
+INDEX = "model.safetensors.index.json"
+ADAPTERS = "adapter_config.json"
 FINAL = "final"
 """The folder of the trained policy in a run's directory."""
 
@@ -28,11 +32,17 @@ def check_complete(folder: Path, path: str) -> None:
         path: The user's text, for messages.
 
     Raises:
-        OSError: when it is a file, or when config, weights or tokenizer are missing.
+        OSError: when it is a file, when config, weights or tokenizer are missing, or when the folder has adapters or
+            two sets of weights.
     """
     if not folder.is_dir():
         raise NotADirectoryError(
             f"Pretrained.path: got a file, {path!r}; need the folder with config.json, weights and tokenizer"
+        )
+    if (folder / ADAPTERS).exists():
+        raise OSError(
+            f"Pretrained.path: got adapters, {ADAPTERS!r}, in {path!r}; need whole weights: merge them by "
+            "merge_and_unload of peft, and save the result in another folder"
         )
     for what, patterns in (("config", ("config.json",)), ("weights", WEIGHTS), ("tokenizer", TOKENIZERS)):
         if not any(any(folder.glob(pattern)) for pattern in patterns):
@@ -42,6 +52,49 @@ def check_complete(folder: Path, path: str) -> None:
                 f"Pretrained.path: got no {what} in {path!r}; need {' or '.join(patterns)}, as save_pretrained writes"
                 f"{hint}"
             )
+    _check_shards(folder, path)
+
+
+def check_names(path: str, missing: Collection[str], unused: Collection[str]) -> None:
+    """Check that a model and its files have the same weights.
+
+    Args:
+        path: The user's text, for messages.
+        missing: Names of the model's weights that are in no file.
+        unused: Names of the files' tensors that are not in the model.
+
+    Raises:
+        ValueError: when there is one; names the first.
+    """
+    if missing:
+        raise ValueError(
+            f"model at {path!r}: got weights that lack {len(missing)} the config asks for, first {min(missing)!r}; "
+            "need a complete checkpoint of this config"
+        )
+    if unused:
+        raise ValueError(
+            f"model at {path!r}: got {len(unused)} weights that the config does not use, first {min(unused)!r}; "
+            "need the config that was saved with these weights"
+        )
+
+
+def _check_shards(folder: Path, path: str) -> None:
+    """Check that a folder has exactly the weights files that its index lists, if there is an index."""
+    index = folder / INDEX
+    if not index.exists():
+        return
+    try:
+        listed = set(json.loads(index.read_text())["weight_map"].values())
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise OSError(f"Pretrained.path: can't read {INDEX} in {path!r}: {error}; need a complete folder") from error
+    found = {file.name for file in folder.glob("model*.safetensors")}
+    if listed - found:
+        raise FileNotFoundError(f"Pretrained.path: got no {min(listed - found)} in {path!r}; {INDEX} lists it")
+    if found - listed:
+        raise OSError(
+            f"Pretrained.path: got {min(found - listed)} in {path!r}, which {INDEX} does not list; need one set of "
+            "weights: remove the older files"
+        )
 
 
 def similar_folder(path: str) -> str:

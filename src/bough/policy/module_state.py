@@ -7,6 +7,8 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
+from bough.policy.replica import check
+
 
 def weights_of(module: nn.Module, name: str) -> dict[str, NDArray[Any]]:
     """The weights, under names that begin with `name`."""
@@ -15,9 +17,16 @@ def weights_of(module: nn.Module, name: str) -> dict[str, NDArray[Any]]:
 
 @torch.no_grad()
 def load_weights(module: nn.Module, name: str, state: Mapping[str, NDArray[Any]]) -> None:
-    """Restore the result of `weights_of`, bit for bit."""
-    for key, weight in module.named_parameters():
-        weight.copy_(torch.as_tensor(state[f"{name}/{key}"]))
+    """Restore the result of `weights_of`, bit for bit; `state` may have other entries.
+
+    Raises:
+        ValueError: when names or shapes differ from the module's; names the first. No weight is copied then.
+    """
+    own = {f"{name}/{key}": weight for key, weight in module.named_parameters()}
+    stored = {key: torch.as_tensor(value) for key, value in state.items() if key.startswith(f"{name}/")}
+    check(stored, own, "load_weights")
+    for key, weight in own.items():
+        weight.copy_(stored[key])
 
 
 def moments_of(module: nn.Module, adam: torch.optim.Adam) -> dict[str, NDArray[Any]]:

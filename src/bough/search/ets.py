@@ -54,6 +54,9 @@ class Sparse:
     Clusters are formed by average linkage over the actions' similarity. With nodes of one size, cost 1, values .9 and
     .88 under one node and in one cluster, .5 under another: all three are kept with spread 1.4, the first two with 0.
 
+    At cost 0 all stay, those of share 0 too, so that the shares of the others are those before: values .9, .75, .7, .7,
+    .7, .6 share a width of 8 as 3, 2, 1, 1, 1, 0; without the last it would be 4, 2, 1, 1, 0.
+
     The result is exact: choices are combined from the leaves up, and one is dropped only where another is at least as
     good for every choice elsewhere. If a node has more than 256 such choices (it takes nine clusters below it), only
     the best of them are kept.
@@ -87,9 +90,9 @@ class Sparse:
             )
 
     def __call__(self, tree: SearchTree, fresh: Sequence[SearchNode]) -> None:
-        """Prune the other open nodes; none when the budget has run out, as some of them are not evaluated then."""
+        """Prune the other open nodes; none at cost 0, or when the budget has run out: some are not evaluated then."""
         del fresh
-        if tree.spent:
+        if tree.spent or not self.cost:
             return
         leaves = sorted(tree.live(), key=lambda node: (-self.by(node), node.number))
         if len(leaves) < 2:

@@ -2,8 +2,9 @@
 
 from bough.store.atomic import StoreError, digest, write_json
 from bough.store.checkpoint import Checkpoint, Checkpoints, Latest
+from bough.store.fingerprint import fingerprint
 from bough.store.lock import owned
-from bough.store.manifest import describe
+from bough.store.manifest import describe, versions
 from bough.store.message_log import Conversation, read_conversations
 from bough.store.metrics import Metrics, read_metrics
 from bough.store.partial_trees import PartialTrees
@@ -23,6 +24,7 @@ __all__ = [
     "describe",
     "digest",
     "digest_tasks",
+    "fingerprint",
     "owned",
     "read_conversations",
     "read_metrics",
@@ -31,6 +33,7 @@ __all__ = [
     "stored_rewarded",
     "stored_trees",
     "tree_files",
+    "versions",
     "write_json",
     "write_tasks",
     "write_trees",

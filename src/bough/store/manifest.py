@@ -1,8 +1,7 @@
-"""The manifest of a run: versions, machine, and checksums of its data."""
+"""The manifest of a run: versions and machine."""
 
 import platform
 import subprocess
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -12,26 +11,28 @@ from bough.version import __version__
 PACKAGES = ("torch", "transformers", "tokenizers", "safetensors", "numpy", "peft", "reasoning-gym", "textworld")
 
 
-def describe(data: Mapping[str, str]) -> dict[str, object]:
-    """The manifest of a run that starts now in the working directory.
-
-    Args:
-        data: The checksum of each set of tasks, by name.
-
-    Returns:
-        Values that JSON can write: bough, python, packages (null where not installed), platform, processor, folder
-        (the working directory), git (its commit and whether it was altered; null outside a repository), data, created
-        (UTC).
-    """
+def versions() -> dict[str, object]:
+    """What the last bits of results depend on: bough, python, processor, packages (null where not installed)."""
     return {
         "bough": __version__,
         "python": platform.python_version(),
-        "packages": {name: _version(name) for name in PACKAGES},
-        "platform": platform.platform(),
         "processor": _processor(),
+        "packages": {name: _version(name) for name in PACKAGES},
+    }
+
+
+def describe() -> dict[str, object]:
+    """The versions and the machine of a run that starts now in the working directory.
+
+    Returns:
+        Values that JSON can write: those of `versions`, platform, folder (the working directory), git (its commit and
+        whether it was altered; null outside a repository), created (UTC).
+    """
+    return {
+        **versions(),
+        "platform": platform.platform(),
         "folder": str(Path.cwd()),
         "git": _git(),
-        "data": dict(data),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
     }
 

@@ -22,7 +22,7 @@ class RunDirectory:
     """A run's folder. `create` makes a new one, `open` finds an existing one.
 
         config.json      every setting of the run, resolved; a run can be started again from it
-        manifest.json    versions, machine, checksums of the data and of config.json, time of creation
+        manifest.json    versions, machine, checksums of files, data and config.json, changes
         run.lock         the process that writes here; see `owned`
         metrics.jsonl    one line a step
         tensorboard/     the same for TensorBoard

@@ -97,7 +97,7 @@ def read_trees(path: Path, stage: type[Tree] | type[Rewarded] | type[Credited] |
             f"{words}: it is missing, cut off, or was not written together with {path.name}; need the pair from one "
             "write. Write the trees again, or copy both files from where they are whole"
         )
-    lines = [json.loads(line) for line in words.read_text(encoding="utf-8").splitlines()]
+    lines = [json.loads(line) for line in words.read_bytes().splitlines()]
     if stage and lines and about["stage"] != stage.__name__:
         raise StoreError(f"{path}: got trees of stage {about['stage']}; need {stage.__name__}")
     return [_staged(about["stage"], columns, line, at) for at, line in enumerate(lines)]

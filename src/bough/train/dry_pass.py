@@ -122,7 +122,7 @@ def _try_out(trained: TrainedPolicy, trees: Sequence[Tree]) -> None:
     rewarded = [_with_estimates(run, _with_returns(each), generator) for each in paid]
     credited = compute_credit(run.method.credit, rewarded)
     _check_group(run, credited)
-    kept, _ = apply_filters(credited, run.world.filters)
+    kept = apply_filters(credited, run.world.filters).trees
     _learn(trained, kept if any(map(_has_advantage, kept)) else [*map(_with_advantage, credited)], trees)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from bough.curate.nonzero_advantage import NO_SIGNAL
+from bough.curate import NO_SIGNAL
 from bough.train.run import Health
 from bough.tree import UNJUDGED, Ternary, Tree, TruncatedBy, counted, fault_in, leaves
 

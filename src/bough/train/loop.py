@@ -283,7 +283,7 @@ class _Loop:
         with watch("learn"):
             shown = self.choose_demonstrations(data, data.policy.trainee.views(demonstrations))
             paths = PATHS in needs_of(data.policy.run.loss) | needs_of(data.policy.run.world.optimizer)
-            batch = pack(data.kept, paths=paths, experts=shown)
+            batch = pack(data.kept, paths=paths, experts=shown, counted_only=data.counted_only)
         if not len(batch.at):
             data.metrics["groups/dropped_untrained"] = float(data.groups)
             data.metrics["groups/dropped"] += data.metrics["groups/dropped_untrained"]
@@ -372,13 +372,13 @@ class _Loop:
         """Measure the held-out tasks. Seeds are those of every evaluation, so that only the policy differs."""
         watch, runtime = Stopwatch(), self.runtime
         with watch("evaluate"):
-            seed, temperature = derive(self.settings.seed, "heldout"), self.world.evaluation.temperature
+            evaluation = self.world.evaluation
             result = await measure(
                 runtime.rollouts,
                 self.method.explorer,
                 runtime.heldout_tasks,
-                temperature=temperature,
-                seed=seed,
+                temperature=evaluation.temperature,
+                seed=derive(evaluation.seed, "heldout"),
                 seat=runtime.main.trainee.seat,
             )
         self.recorder.log_evaluation(self.state.step, result)

@@ -131,8 +131,8 @@ async def open_run(run: Run, host: TimedHost) -> Opening:
         ValueError: when there are too few tasks.
     """
     conversations = _conversations(run)
-    train_tasks = await draw_tasks(run, run.world.tasks, host, "tasks")
-    heldout_tasks = await draw_tasks(run, run.world.evaluation.tasks, host, "evaluation.tasks")
+    train_tasks = await draw_tasks(run, run.world.tasks, host, "tasks", seed=run.seed)
+    heldout_tasks = await draw_heldout(run, host)
     first = await _first_state(train_tasks[: run.world.schedule.batch_tasks], host)
     check_state(run, first)
     texts, left_out = await _texts(run, train_tasks[:TEXT_TASKS], host)
@@ -200,7 +200,13 @@ def first_tasks(tasks: Sequence[Task], count: int, field: str) -> Sequence[Task]
     return tasks[:count]
 
 
-async def draw_tasks(run: Run, tasks: Tasks, host: TimedHost, field: str) -> list[Task]:
+async def draw_heldout(run: Run, host: TimedHost) -> list[Task]:
+    """Draw the held-out tasks of a run, with the seed of its evaluation; see `draw_tasks`."""
+    evaluation = run.world.evaluation
+    return await draw_tasks(run, evaluation.tasks, host, "evaluation.tasks", seed=evaluation.seed)
+
+
+async def draw_tasks(run: Run, tasks: Tasks, host: TimedHost, field: str, *, seed: int) -> list[Task]:
     """Draw the tasks of a run, from the environment or from a file, with the oracle's first turns where it begins them.
 
     Args:
@@ -208,12 +214,13 @@ async def draw_tasks(run: Run, tasks: Tasks, host: TimedHost, field: str) -> lis
         tasks: Their source.
         host: Plays the environment.
         field: The setting with the source, for errors.
+        seed: The seed of the draw from the environment.
 
     Raises:
         EnvFault: when the environment cannot draw or begin them.
         ConfigError: when the environment has too few, or a file cannot be read, has a broken line or too few.
     """
-    found = await _drawn(run, tasks, host, field)
+    found = await _drawn(tasks, host, field, seed)
     if (left := tasks.actions_left) is None:
         return found
     places = asyncio.Semaphore(max(1, run.world.execution.workers))
@@ -225,11 +232,11 @@ async def draw_tasks(run: Run, tasks: Tasks, host: TimedHost, field: str) -> lis
     return list(await asyncio.gather(*map(begun, found)))
 
 
-async def _drawn(run: Run, tasks: Tasks, host: TimedHost, field: str) -> list[Task]:
+async def _drawn(tasks: Tasks, host: TimedHost, field: str, seed: int) -> list[Task]:
     if tasks.file is None:
-        seed = derive(run.seed, "tasks", tasks.split)
+        drawn = derive(seed, "tasks", tasks.split)
         try:
-            return list(await host.retried(lambda: host.tasks(tasks.split, tasks.count, seed)))
+            return list(await host.retried(lambda: host.tasks(tasks.split, tasks.count, drawn)))
         except UserCodeError:
             raise
         except ValueError as error:

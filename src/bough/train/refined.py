@@ -23,6 +23,7 @@ from bough.tree import (
     instructions_in,
     observation_in,
     path,
+    score_in,
     tools_at,
 )
 from bough.tree.needs import TEACHER_TURNS, Need
@@ -38,14 +39,15 @@ class Refined:
         refiner    prompt a .. b hint -> r   the last refinement, as the refiner read it
         judge      question -> judgement     of one accepted and one rejected answer, a judgement of the majority
 
-    Answers of a tree are those whose value is above `accept`; without one, or when the first answer was accepted, there
-    is no pair and no example of the refiner. Ties among the judgements of an answer give no example. The texts of
+    An answer is accepted when its own value, the share of positive judgements, is above `accept`; the values of its
+    refinements do not count. Without an accepted answer, or when the first was accepted, there is no pair and no
+    example of the refiner. `RevisedPath.gap` is the difference of the two answers' own values. Ties among the judgements of an answer give no example. The texts of
     judgements are written in the policy's format. Policy, judge and refiner are one model here; the paper trains an
     actor by the pairs and a refiner, which also judges, by the examples. The refiner here reads all answers of the
     path, the paper's the last one and its critique.
 
     Attributes:
-        accept: Value of a search above which an answer is accepted.
+        accept: An answer's own value above which it is accepted.
         refiner: Whether there are examples of the refiner.
         judge: Whether there are examples of the judge; they need `Judge(keep=True)`.
     """
@@ -77,8 +79,9 @@ class Refined:
         acts = [
             node for end in answers.tolist() for node in map(int, path(tree, end)) if tree.kind[node] == Kind.ACTION
         ]
-        if len(acts) > 1 and tree.value[acts[-1]] > self.accept:
-            gap = float(tree.value[acts[-1]] - tree.value[acts[0]])
+        scores = [score_in(tree.info[act]) for act in acts]
+        if len(acts) > 1 and scores[-1] > self.accept:
+            gap = scores[-1] - scores[0]
             yield _finished(_on_path(tree, acts[-1:], "", reader, tree.task), gap)
             hint = hint_in(tree.info[acts[-1]])
             if self.refiner and hint:

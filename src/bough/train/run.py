@@ -10,13 +10,13 @@ from bough.config.fields import GROUP, set_fields
 from bough.config.kinds import check_kinds
 from bough.context import Context, Full, Parser, Plain
 from bough.credit import Credit, Grpo
-from bough.curate import Filter, NonZeroAdvantage
+from bough.curate import Filter, NonZeroAdvantage, Ties
 from bough.engine import OwnModel, Sampling
 from bough.env import Env
 from bough.explore import Chains
 from bough.hooks.hook import HookRecipe
 from bough.learner.optimizer import Optimizer
-from bough.objective import Normalizer, Objective, PpoClip, add
+from bough.objective import Normalizer, Objective, PpoClip, add, regularises
 from bough.policy import ValueHead
 from bough.reward import EnvReward, Reward
 from bough.rollout import Explorer, Limits
@@ -34,7 +34,7 @@ from bough.train.settings import (
     Tasks,
     Warmup,
 )
-from bough.tree.needs import POLICY, Need, roles
+from bough.tree.needs import CRITIC, POLICY, Need, needs_of, roles
 
 NAME_BYTES = 255
 """Longest name of a folder on common file systems, in UTF-8."""
@@ -214,7 +214,7 @@ class Run:
             `policy` acts for the seats without one.
         checkpointing: Checkpoints and files of trees.
         health: When to stop a run that learns nothing.
-        seed: Seed of all random numbers.
+        seed: Seed of all random numbers, except those of held-out tasks (`evaluation.seed`).
     """
 
     name: str
@@ -256,6 +256,13 @@ class Run:
     def loss(self) -> Objective:
         """The objective with the world's regularizers."""
         return add(self.method.objective, self.world.regularizers)
+
+    @property
+    def ties(self) -> Ties:
+        """What happens to tied groups: further rounds replace them, terms of the loss train on them, or they count."""
+        if self.method.max_sampling_rounds > 1:
+            return "leave"
+        return "train" if CRITIC in needs_of(self.loss) or regularises(self.loss) else "count"
 
     @property
     def warmup_steps(self) -> int:

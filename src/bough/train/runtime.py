@@ -255,7 +255,7 @@ class Runtime:
         host = make_host(run, self.notify)
         try:
             timed = TimedHost(host=host, deadlines=self.deadlines, deadline_s=run.world.limits.env_deadline_s)
-            tasks = await draw_tasks(run, run.world.tasks, timed, field)
+            tasks = await draw_tasks(run, run.world.tasks, timed, field, seed=run.seed)
             refuse_overlap(tasks, self.heldout_tasks)
             runner = replace(self._runner(demonstrates=True), host=host, instructions=env.instructions)
             return await self._demonstrate(runner, tasks, field, shortcuts)

@@ -189,11 +189,14 @@ class Evaluation:
         tasks: The held-out tasks.
         every: Steps between evaluations; the first and the last step are always evaluated.
         temperature: Sampling temperature; 0 is greedy.
+        seed: Seed of the held-out tasks and of their episodes, whatever the run's seed: runs of several seeds are
+            compared on the same tasks.
     """
 
     tasks: Tasks = field(default_factory=lambda: Tasks(split="test", count=300))
     every: int = 10
     temperature: float = 1.0
+    seed: int = 0
 
     def __post_init__(self) -> None:
         if self.every < 1 or self.temperature < 0:
@@ -253,7 +256,8 @@ class Execution:
 
     Attributes:
         engine: Generates text.
-        workers: Number of processes that run the environment; 0 runs it in this process.
+        workers: Number of processes that run the environment; 0 runs it in this process. With workers, timing decides
+            which requests share a forward pass, and so the last bits of results; see `Local.deterministic`.
         worker_deadline_s: Longest time of one call of a worker, in seconds; then the worker is replaced.
         worker_placement: Where the workers start: `ThisMachine()`, or `Ray()` for a cluster.
         staleness: Maximum number of updates between the weights that sample a token and the weights that the token

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from bough.config.config import ConfigError, dump, load
 from bough.config.override import full_path, override
-from bough.env.env import HashedData
 from bough.env.workers import mib
 from bough.rollout import Deadlines
-from bough.store import Checkpoints, RunDirectory, describe, digest_tasks, owned
+from bough.store import Checkpoints, RunDirectory, owned
 from bough.train.check import check, check_files
 from bough.train.event_loop import run_coroutine
 from bough.train.interrupt import interruptible
+from bough.train.provenance import Provenance
 from bough.train.recorder import heldout_file
 from bough.train.run import Run
 from bough.train.torchrun import join_torchrun, resume_command, with_torchrun_ranks
@@ -71,7 +71,8 @@ def start(run: Run, out: Path = Path("runs"), *, terminal: bool | None = None) -
     with owned(directory.lock):
         try:
             directory.write_config(dump(run))
-            return _go(run, directory, terminal, list(unread_columns(run)))
+            made = Provenance(directory=directory, run=run, accept=False)
+            return _go(made, terminal, list(unread_columns(run)))
         except KeyboardInterrupt:
             # `bough resume` begins with the first step.
             raise
@@ -82,7 +83,9 @@ def start(run: Run, out: Path = Path("runs"), *, terminal: bool | None = None) -
             raise
 
 
-def resume(path: Path, changes: Sequence[str] = (), *, terminal: bool | None = None) -> RunDirectory:
+def resume(
+    path: Path, changes: Sequence[str] = (), *, accept_changes: bool = False, terminal: bool | None = None
+) -> RunDirectory:
     """Continue a stopped run from its newest complete checkpoint; equals the uninterrupted run.
 
     A run without a checkpoint starts at its first step. A finished run is not built; it continues when `changes` add
@@ -92,13 +95,15 @@ def resume(path: Path, changes: Sequence[str] = (), *, terminal: bool | None = N
     Args:
         path: The run's directory.
         changes: Fields to change, as in "steps=200"; they are written to config.json. See `MAY_CHANGE`.
+        accept_changes: Whether to go on when files of pieces, data or tasks changed since the run was made;
+            manifest.json then has what changed.
         terminal: Whether to draw a live display; None detects a terminal.
 
     Raises:
         StoreError: when there is no run in `path`, another process writes there, config.json was edited, or all
             checkpoints are damaged.
         ConfigError: when config.json names pieces or fields that do not exist, a change is not in `MAY_CHANGE`, or
-            `steps` is less than the steps done.
+            `steps` is less than the steps done; when files, data or tasks changed, without `accept_changes`.
         NoLearningSignal: when the run cannot learn.
     """
     join_torchrun()
@@ -121,7 +126,8 @@ def resume(path: Path, changes: Sequence[str] = (), *, terminal: bool | None = N
                     live.say(line)
                 live.say("already finished; add steps=N to continue")
             return directory
-        return _go(run, directory, terminal, lines)
+        made = Provenance(directory=directory, run=run, accept=accept_changes)
+        return _go(made, terminal, lines)
 
 
 def _is_complete(directory: RunDirectory, step: int) -> bool:
@@ -153,14 +159,16 @@ def load_run(directory: RunDirectory) -> Run:
     return run
 
 
-def _go(run: Run, directory: RunDirectory, terminal: bool | None, lines: Sequence[str] = ()) -> RunDirectory:
-    with interruptible(directory.path):
-        return _go_on(run, directory, terminal, lines)
+def _go(made: Provenance, terminal: bool | None, lines: Sequence[str] = ()) -> RunDirectory:
+    with interruptible(made.directory.path):
+        return _go_on(made, terminal, lines)
 
 
-def _go_on(run: Run, directory: RunDirectory, terminal: bool | None, lines: Sequence[str]) -> RunDirectory:
+def _go_on(made: Provenance, terminal: bool | None, lines: Sequence[str]) -> RunDirectory:
+    run, directory = made.run, made.directory
     check(run)
     check_files(run)
+    made.check_files(run)
     # Imported here because these import torch; wrong settings are reported earlier.
     from bough.train.recorder import RunRecorder
     from bough.train.run_report import write_run_report
@@ -183,10 +191,9 @@ def _go_on(run: Run, directory: RunDirectory, terminal: bool | None, lines: Sequ
         for each in runtime.trained:
             if each.budget is not None:
                 live.say(each.budget.line)
-        if not directory.manifest.is_file():
-            data = {"train": digest_tasks(runtime.train_tasks), "heldout": digest_tasks(runtime.heldout_tasks)}
-            environment = run.world.env.data_hash if isinstance(run.world.env, HashedData) else ""
-            directory.write_manifest(describe(data | ({"environment": environment} if environment else {})))
+        made.check_tasks(run, {"train": runtime.train_tasks, "heldout": runtime.heldout_tasks})
+        for line in made.record():
+            live.say(line)
         recorder = RunRecorder(run, directory, live)
         try:
             ended = run_coroutine(_run(runtime, recorder))

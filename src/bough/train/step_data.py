@@ -1,6 +1,6 @@
 """The trees of a step for one policy, stage by stage."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -25,6 +25,7 @@ class StepData:
         estimated: The same trees with estimates, unless a hook has replaced some.
         credited: Those with advantages.
         kept: The trees that pass the filters.
+        counted_only: The trees whose paths only count in the mean of the loss.
         dropped: Number of dropped groups by reason.
         unstarted: Number of tasks that did not start.
         without_turn: Number of paths on which a seat of the policy did not act.
@@ -39,7 +40,8 @@ class StepData:
     estimated: list[Rewarded] = field(default_factory=list[Rewarded])
     credited: list[Credited] = field(default_factory=list[Credited])
     kept: list[Credited] = field(default_factory=list[Credited])
-    dropped: dict[str, int] = field(default_factory=dict[str, int])
+    counted_only: Sequence[Credited] = ()
+    dropped: Mapping[str, int] = field(default_factory=dict[str, int])
     unstarted: int = 0
     without_turn: int = 0
     metrics: dict[str, float] = field(default_factory=dict[str, float])
@@ -79,7 +81,8 @@ class StepData:
         self.rewarded += rewarded
         self.estimated += policy.add_estimates(rewarded, seed)
         self.credited = compute_credit(run.method.credit, self.estimated)
-        self.kept, self.dropped = apply_filters(self.credited, run.world.filters)
+        found = apply_filters(self.credited, run.world.filters, ties=run.ties)
+        self.kept, self.dropped, self.counted_only = list(found.trees), found.dropped, found.counted_only
 
     def most(self, batch_tasks: int) -> int:
         """The number of groups of a batch: one a task and seat."""

@@ -6,7 +6,8 @@ from bough.tree.appraisal import Appraisal, Entry, Verdict
 from bough.tree.appraisal_of import appraisal_of
 from bough.tree.build import TreeNode, build
 from bough.tree.columns import UNKNOWN_VALUES, cut_tree, draft_columns, join_column, join_trees, rows_of, tree_record
-from bough.tree.counts import RolloutCounts
+from bough.tree.copied import copied, copied_fields
+from bough.tree.counts import PathCounts, RolloutCounts
 from bough.tree.credited import Credited, included, join_advantages, token_advantages
 from bough.tree.group import groups
 from bough.tree.iteration import ITERATION, IterationStep, with_iteration, without_iteration
@@ -125,6 +126,7 @@ __all__ = [
     "Message",
     "Observation",
     "Outcome",
+    "PathCounts",
     "PathScore",
     "PathTokens",
     "PathView",
@@ -161,6 +163,8 @@ __all__ = [
     "call_record",
     "calls_in",
     "context",
+    "copied",
+    "copied_fields",
     "count_actions",
     "count_path_tokens",
     "counted",

@@ -1,4 +1,4 @@
-"""Counts of the rollout of a tree."""
+"""Counts: of the rollout of a tree, and of paths in the mean of a loss."""
 
 from dataclasses import dataclass
 
@@ -22,3 +22,24 @@ class RolloutCounts:
     replayed_turns: int = 0
     unanswered: int = 0
     pruned_branches: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PathCounts:
+    """What some paths add to the divisor of a mean over paths or tokens.
+
+    Attributes:
+        paths: Number of paths with trained tokens.
+        path_tokens: Their trained tokens, a shared token once for each path.
+        unique_tokens: Their trained tokens, each once.
+    """
+
+    paths: float = 0.0
+    path_tokens: float = 0.0
+    unique_tokens: float = 0.0
+
+    def split(self, parts: int) -> "PathCounts":
+        """One of equal parts."""
+        return PathCounts(
+            paths=self.paths / parts, path_tokens=self.path_tokens / parts, unique_tokens=self.unique_tokens / parts
+        )

@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
+from bough.tree.copied import copied_fields
+
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 
 
@@ -62,6 +64,14 @@ class Action:
 
     text: str = ""
     calls: tuple[ToolCall | BadCall, ...] = ()
+
+    def copy(self) -> "Action":
+        """Returns the action with arguments of its own, so that a change of an object in them does not reach it."""
+        own = (
+            each if isinstance(each, BadCall) else replace(each, arguments=copied_fields(each.arguments))
+            for each in self.calls
+        )
+        return replace(self, calls=tuple(own))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import cast
 
+from bough.tree.copied import copied_fields
 from bough.tree.message import AgentAction
 from bough.tree.records import action_record, read_action
 
@@ -47,6 +48,10 @@ class Task:
         base = self.base_id
         name = hashlib.blake2b(json.dumps([*map(action_record, start)]).encode(), digest_size=6).hexdigest()
         return replace(self, id=f"{base}{BEGUN}{len(start)}-{name}", start=start)
+
+    def copy(self) -> "Task":
+        """Returns the task with data of its own, so that a change of it reaches no other episode."""
+        return replace(self, data=copied_fields(self.data))
 
     @property
     def base_id(self) -> str:

@@ -43,4 +43,4 @@ def canonical(value: "Any", shown: bool = False) -> str:
 
 def output_lines(text: str) -> str:
     """A program's output without spaces at the ends of lines and without empty lines around it."""
-    return "\n".join([line.rstrip() for line in text.strip().splitlines()])
+    return "\n".join([line.rstrip() for line in text.strip().split("\n")])

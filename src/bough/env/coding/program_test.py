@@ -153,7 +153,7 @@ def _judged(test: ProgramTest, line: tuple[str, str, str] | None, missing: str) 
 def _parsed(text: str) -> Mapping[int, tuple[str, str, str]]:
     """The lines of the harness by number; other lines are the program's own and do not count."""
     found: dict[int, tuple[str, str, str]] = {}
-    for line in text.splitlines():
+    for line in text.split("\n"):
         number, _, rest = line.partition("\t")
         parts = rest.split("\t")
         if len(parts) == 3 and number.removeprefix("-").isdecimal() and len(number) < 9:

@@ -9,6 +9,7 @@ from typing import Any, cast
 from bough.env.coding.problem import Problem
 from bough.env.coding.program_test import ProgramTest, assert_test, call_test, input_test
 from bough.env.splits import split_of
+from bough.usercode.text_file import read_lines
 
 PROMPTS = ("prompt", "text", "question")
 ANSWERS = ("reference", "code", "solution", "canonical_solution")
@@ -26,7 +27,7 @@ def read_rows(file: str, visible: int) -> tuple[str, ...]:
         ValueError: when a row has no task or no tests.
         OSError: when the file cannot be read.
     """
-    lines = Path(file).expanduser().read_text(encoding="utf-8").splitlines()
+    lines = read_lines(Path(file).expanduser())
     return tuple(_line(line, f"{file}, line {n}", visible) for n, line in enumerate(lines, 1) if line.strip())
 
 

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from bough.env.multiturn.package import BACKEND, data_file, module
 from bough.tree import Tool
+from bough.usercode.text_file import read_lines
 
 CLASSES = (
     "GorillaFileSystem",
@@ -67,7 +68,7 @@ def functions() -> Mapping[str, ApiFunction]:
     found: dict[str, ApiFunction] = {}
     for owner in CLASSES:
         path = data_file(f"multi_turn_func_doc/{module(BACKEND).MULTI_TURN_FUNC_DOC_FILE_MAPPING[owner]}")
-        for line in path.read_text(encoding="utf-8").splitlines():
+        for line in filter(None, read_lines(path)):
             doc = json.loads(line)
             parameters = [*inspect.signature(getattr(api_class(owner), doc["name"])).parameters.values()][1:]
             schema = json_schema(doc["parameters"])

@@ -18,6 +18,7 @@ from bough.env.retrieval.question import Evidence, Question
 from bough.env.retrieval.score import normalise
 from bough.env.rows import SPLITS
 from bough.env.splits import split_of
+from bough.usercode.text_file import read_lines, read_text
 
 SUFFIXES = (".txt", ".md", ".markdown")
 
@@ -82,7 +83,8 @@ class CorpusFiles:
         """See `QuestionSource`.
 
         Raises:
-            ValueError: when there is no document, or a line is none.
+            ValueError: when there is no document, a line is none, or a file is empty, is binary or has the title of
+                another.
         """
         return _read_corpus(self.corpus, _stamp(self.corpus))
 
@@ -134,9 +136,14 @@ def _read_corpus(place: str, stamp: str) -> tuple[Document, ...]:
 
 def _folder(folder: Path) -> Iterator[Document]:
     """The documents of a folder, in the order of their paths."""
+    found: dict[str, Path] = {}
     for file in _files(folder):
-        title = file.relative_to(folder).with_suffix("").as_posix()
-        yield Document(title=title, text=file.read_text(encoding="utf-8", errors="replace").strip())
+        title, text = file.relative_to(folder).with_suffix("").as_posix(), read_text(file).strip()
+        if not text or "\0" in text:
+            raise ValueError(f"{file}: got {'no text' if not text else 'bytes of zero'}; need text: remove the file")
+        if found.setdefault(title, file) != file:
+            raise ValueError(f"{file}: got the title {title!r} of {found[title]} too; need different names")
+        yield Document(title=title, text=text)
 
 
 def _files(folder: Path) -> Iterator[Path]:
@@ -157,7 +164,9 @@ def _rows(file: Path) -> Iterator[Document]:
 
 @lru_cache(maxsize=4)
 def _read_questions(corpus: str, tasks: str, stamps: tuple[str, str]) -> Mapping[Split, list[Question]]:
-    numbers = {each.title: number for number, each in reversed([*enumerate(_read_corpus(corpus, stamps[0]))])}
+    numbers: dict[str, list[int]] = {}
+    for number, document in enumerate(_read_corpus(corpus, stamps[0])):
+        numbers.setdefault(document.title, []).append(number)
     found: dict[Split, list[Question]] = {split: [] for split in SPLITS}
     splits: dict[str, Split] = {}
     for where, row in _lines(Path(tasks).expanduser()):
@@ -175,7 +184,7 @@ def _read_questions(corpus: str, tasks: str, stamps: tuple[str, str]) -> Mapping
     return found
 
 
-def _question(where: str, row: Mapping[str, Any], numbers: Mapping[str, int]) -> Question:
+def _question(where: str, row: Mapping[str, Any], numbers: Mapping[str, Sequence[int]]) -> Question:
     text = row.get("question")
     answers = _answers(row)
     if not isinstance(text, str) or not text.strip() or not answers:
@@ -184,10 +193,15 @@ def _question(where: str, row: Mapping[str, Any], numbers: Mapping[str, int]) ->
     queries = [str(query) for query in row.get("queries") or titles]
     if unknown := [title for title in titles if title not in numbers]:
         raise ValueError(f"{where}: got the evidence {unknown[0]!r}; need titles of documents of the corpus")
+    if several := [title for title in titles if len(numbers[title]) > 1]:
+        raise ValueError(
+            f"{where}: got the evidence {several[0]!r}, the title of {len(numbers[several[0]])} documents; need titles "
+            "of one, or no evidence"
+        )
     if len(queries) != len(titles):
         raise ValueError(f"{where}: got {len(queries)} queries for {len(titles)} documents of evidence; need as many")
     evidence = tuple(
-        Evidence(document=numbers[title], query=query, entity=title)
+        Evidence(document=numbers[title][0], query=query, entity=title)
         for title, query in zip(titles, queries, strict=True)
     )
     return Question(text=text.strip(), answers=answers, evidence=evidence, content=normalise(text) or text.strip())
@@ -205,15 +219,14 @@ def _answers(row: Mapping[str, Any]) -> tuple[tuple[str, ...], ...]:
 
 def _lines(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """The objects of a file of JSON lines, each with its place."""
-    with file.open(encoding="utf-8") as lines:
-        for number, line in enumerate(lines, 1):
-            if not line.strip():
-                continue
-            where = f"{file}, line {number}"
-            try:
-                row = json.loads(line)
-            except ValueError as error:
-                raise ValueError(f"{where}: got {line[:80]!r}; need a JSON object ({error})") from error
-            if not isinstance(row, dict):
-                raise ValueError(f"{where}: got {line[:80]!r}; need a JSON object")
-            yield where, cast("dict[str, Any]", row)
+    for number, line in enumerate(read_lines(file), 1):
+        if not line.strip():
+            continue
+        where = f"{file}, line {number}"
+        try:
+            row = json.loads(line)
+        except ValueError as error:
+            raise ValueError(f"{where}: got {line[:80]!r}; need a JSON object ({error})") from error
+        if not isinstance(row, dict):
+            raise ValueError(f"{where}: got {line[:80]!r}; need a JSON object")
+        yield where, cast("dict[str, Any]", row)

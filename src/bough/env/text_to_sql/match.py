@@ -12,7 +12,7 @@ from bough.env.text_to_sql.read_only import QueryResult, Row, Value
 Rows: TypeAlias = Sequence[Row]
 
 DIGITS = 9
-"""Significant digits by which numbers are sorted and grouped."""
+"""Significant digits by which numbers with a fraction are sorted and grouped."""
 
 ORDERS = 64
 """Maximum number of orders of columns that are kept. Only results with many equal columns have more."""
@@ -22,14 +22,15 @@ ORDERS = 64
 class Match:
     """The comparison of results. The defaults follow test-suite evaluation of Spider (arXiv 2010.02840).
 
-    Names of columns do not matter. `Match(rows="set", order="never", permute_columns=False)` is BIRD's comparison
+    Names of columns do not matter. An integer equals a number of the same value only, and so do two whole numbers;
+    other numbers have a tolerance. `Match(rows="set", order="never", permute_columns=False)` is BIRD's comparison
     (arXiv 2305.03111).
 
     Attributes:
         rows: "multiset" counts how often a row occurs; "set" does not.
         order: "gold" compares the order of rows where the gold query has an ORDER BY; "never" compares none.
         permute_columns: Whether the columns may be in another order.
-        tolerance: Relative and absolute difference of equal numbers.
+        tolerance: Relative and absolute difference of equal numbers that are no integers.
 
     Raises:
         ValueError: when the tolerance is negative.
@@ -108,9 +109,11 @@ class Match:
         )
 
     def _equal_values(self, one: Value, two: Value) -> bool:
-        if isinstance(one, float | int) and isinstance(two, float | int):
-            return one == two or math.isclose(one, two, rel_tol=self.tolerance, abs_tol=self.tolerance)
-        return type(one) is type(two) and one == two
+        if not isinstance(one, float | int) or not isinstance(two, float | int):
+            return type(one) is type(two) and one == two
+        if isinstance(one, int) or isinstance(two, int) or (one.is_integer() and two.is_integer()):
+            return one == two
+        return one == two or math.isclose(one, two, rel_tol=self.tolerance, abs_tol=self.tolerance)
 
 
 def _arranged(rows: Rows, order: Sequence[int]) -> Rows:
@@ -118,15 +121,13 @@ def _arranged(rows: Rows, order: Sequence[int]) -> Rows:
 
 
 def _rounded(row: Row) -> Row:
-    """The row with its numbers rounded to `DIGITS` significant digits, for hashes."""
+    """The row with its numbers as `_number` gives them, for hashes."""
     return tuple(_number(value) if isinstance(value, float | int) else value for value in row)
 
 
-def _number(value: float) -> Value:
-    try:
-        return float(f"{float(value):.{DIGITS}g}")
-    except OverflowError:
-        return float("inf")
+def _number(value: float) -> float:
+    """A whole number as it is, another one with `DIGITS` significant digits."""
+    return value if isinstance(value, int) or value.is_integer() else float(f"{value:.{DIGITS}g}")
 
 
 def _sortable(row: Row) -> tuple[tuple[int, float, str], ...]:
@@ -137,7 +138,7 @@ def _ranked(value: Value) -> tuple[int, float, str]:
     if value is None:
         return (0, 0.0, "")
     if isinstance(value, float | int):
-        return (1, float(f"{value:.{DIGITS}g}"), "")
+        return (1, _number(value), "")
     return (2, 0.0, value) if isinstance(value, str) else (3, 0.0, value.hex())
 
 

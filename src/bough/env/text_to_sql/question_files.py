@@ -12,8 +12,10 @@ from typing import Any, cast
 
 from bough.env.env import Split
 from bough.env.splits import content_hash, instance_task
+from bough.env.text_to_sql.read_only import connect_file
 from bough.env.text_to_sql.schema import Column, Schema, Table
 from bough.tree import Task
+from bough.usercode.text_file import read_text
 
 LISTED = 20
 """Maximum number of databases that a message lists."""
@@ -134,13 +136,15 @@ class QuestionFiles:
             return "missing"
         for file in files:
             try:
-                with closing(sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro&immutable=1", uri=True)) as database:
+                with closing(connect_file(file)) as database:
                     (tables,) = database.execute("select count(*) from sqlite_master where type = 'table'").fetchone()
                     (pages,), (size,) = (
                         database.execute(f"pragma {each}").fetchone() for each in ("page_count", "page_size")
                     )
             except sqlite3.Error as error:
                 return f"{file.name}: {error}"
+            except ValueError as error:
+                return str(error)
             if not tables:
                 return f"{file.name}: no tables"
             if file.stat().st_size < pages * size:
@@ -185,8 +189,9 @@ def _divided(questions: Mapping[Split, list[Task]]) -> dict[Split, list[Task]]:
 
 def _entries(file: Path, keys: Sequence[str]) -> list[Mapping[str, Any]]:
     """The entries of a JSON file, which is a list of objects with some keys."""
+    text = read_text(file)
     try:
-        entries = json.loads(file.read_text(encoding="utf-8"))
+        entries = json.loads(text)
     except ValueError as error:
         raise ValueError(f"{file}: got no JSON ({error}); need a list of objects") from error
     listed = cast("list[object]", entries) if isinstance(entries, list) else [entries]
@@ -218,7 +223,7 @@ def _schema(entry: Mapping[str, Any]) -> Schema:
 
 def _schema_of_file(file: Path) -> Schema:
     """The schema that a SQLite file has."""
-    with closing(sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro&immutable=1", uri=True)) as database:
+    with closing(connect_file(file)) as database:
         names = [
             name for (name,) in database.execute("select name from sqlite_master where type = 'table' order by rowid")
         ]

@@ -214,20 +214,45 @@ class ReadOnlyDatabase:
         self._connection.close()
 
 
-def _connect(content: bytes | Path) -> sqlite3.Connection:
-    place = ":memory:"
-    if isinstance(content, Path):
-        if not content.is_file():
-            raise ValueError(f"{content}: got no file; need a SQLite database")
-        place = f"{content.resolve().as_uri()}?mode=ro&immutable=1"
+def connect_file(file: Path) -> sqlite3.Connection:
+    """Opens a database file that does not change, read only and without locks.
+
+    Raises:
+        ValueError: when there is no such file, or a journal beside it has changes that the file lacks.
+    """
+    if not file.is_file():
+        raise ValueError(f"{file}: got no file; need a SQLite database")
+    for journal in (file.with_name(file.name + end) for end in ("-wal", "-journal")):
+        if _has_changes(journal):
+            raise ValueError(
+                f"{file}: got {journal.name} beside it, with changes that the file lacks; need the whole database in "
+                f"one file; close the programs that use it, then do: sqlite3 {file.name} 'pragma journal_mode=delete'"
+            )
+    place = f"{file.resolve().as_uri()}?mode=ro&immutable=1"
     # Without the cache of statements the authorizer reads every statement.
-    connection = sqlite3.connect(place, uri=True, isolation_level=None, check_same_thread=False, cached_statements=0)
-    if isinstance(content, bytes) and content:
-        connection.deserialize(content)
+    return sqlite3.connect(place, uri=True, isolation_level=None, check_same_thread=False, cached_statements=0)
+
+
+def _has_changes(journal: Path) -> bool:
+    """Whether a journal exists that was not applied; an applied one is empty or begins with zeros."""
+    if not journal.is_file():
+        return False
+    with journal.open("rb") as stream:
+        return any(stream.read(8))
+
+
+def _connect(content: bytes | Path) -> sqlite3.Connection:
+    if isinstance(content, Path):
+        connection = connect_file(content)
+    else:
+        connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False, cached_statements=0)
+        if content:
+            connection.deserialize(content)
     try:
         connection.execute("select count(*) from sqlite_master").fetchone()
     except sqlite3.DatabaseError as error:
         connection.close()
+        place = content if isinstance(content, Path) else "the serialized database"
         raise ValueError(f"{place}: got {error}; need a SQLite database") from error
     return connection
 

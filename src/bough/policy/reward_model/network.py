@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from bough.policy.checkpoint import quiet
+from bough.policy.checkpoint import load_trunk, quiet
 from bough.policy.folder import FINAL, check_complete, locate
 from bough.policy.reward_model.settings import RewardModel
 from bough.policy.seeding import seeded
@@ -150,7 +150,7 @@ def load_network(folder: Path, settings: RewardModel, device: str) -> RewardNetw
     """The network in a folder that `RewardNetwork.save` wrote."""
     from safetensors.torch import load_file  # pyright: ignore[reportUnknownVariableType]
 
-    network = RewardNetwork(_read(folder), settings.context_tokens)
+    network = RewardNetwork(load_trunk(folder), settings.context_tokens)
     network.head.load_state_dict(load_file(folder / HEAD))
     return network.to(device).requires_grad_(False)
 
@@ -169,12 +169,4 @@ def _copy(path: str) -> nn.Module:
     folder = locate(path)
     folder = folder / FINAL if (folder / FINAL).is_dir() else folder
     check_complete(folder, path)
-    return _read(folder)
-
-
-def _read(folder: Path) -> nn.Module:
-    from transformers import AutoModel
-
-    models: Any = AutoModel
-    with quiet():
-        return models.from_pretrained(folder, dtype=torch.float32, attn_implementation="sdpa", use_cache=False)
+    return load_trunk(folder)

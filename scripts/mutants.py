@@ -1,0 +1,266 @@
+"""Takes one mechanism out of a copy of the source at a time, and runs the tests that must notice.
+
+python scripts/mutants.py --list                 # the mutations and their results so far
+python scripts/mutants.py                        # all that are new, or whose file or tests have changed
+python scripts/mutants.py --room learner         # those of scripts/mutants/learner.toml
+python scripts/mutants.py --only learner/weight_decay --again
+
+A mutation is a table of `scripts/mutants/ROOM.toml`:
+
+    [[mutation]]
+    name = "weight_decay"
+    file = "learner/optimizer_set.py"
+    old = '"weight_decay": settings.weight_decay'
+    new = '"weight_decay": 0.0'
+    tests = ["tests/learner/test_critic.py::test_weight_decay"]
+
+`file` is a path in `src/bough`, where `old` occurs once. Each mutation is one process of pytest, which stops at its
+first failure. Every result is written to `ROOM.jsonl` beside the list at once: a stopped command continues there.
+"""
+
+import argparse
+import ast
+import hashlib
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+LISTS = Path("scripts", "mutants")
+TIMEOUT_S = 600.0
+OUTCOMES = {0: "survived", 1: "noticed"}
+"""By pytest's exit status: its tests passed, or one failed. Any other is an error."""
+
+
+class Stale(ValueError):
+    """A mutation does not fit the source or the tests."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mutation:
+    """A change of the source that turns one mechanism off.
+
+    Attributes:
+        room: The name of its list.
+        name: Its name in the list.
+        file: The file, in `src/bough`.
+        old: A text that occurs once in the file.
+        new: The text in its place.
+        tests: Node ids of pytest, of which one at least must fail.
+    """
+
+    room: str
+    name: str
+    file: str
+    old: str
+    new: str
+    tests: tuple[str, ...]
+
+    @property
+    def key(self) -> str:
+        """Its name among all mutations."""
+        return f"{self.room}/{self.name}"
+
+    def mutated(self, root: Path) -> str:
+        """The text of the file with the change.
+
+        Raises:
+            Stale: when `old` does not occur once, or a test does not exist.
+        """
+        source = root / "src" / "bough" / self.file
+        if not source.is_file():
+            raise Stale(f"{self.key}: got the file {self.file}, which is not in src/bough; correct the path")
+        text = source.read_text()
+        if (count := text.count(self.old)) != 1:
+            raise Stale(f"{self.key}: got an `old` that occurs {count} times in {self.file}; need 1, make it fit")
+        if self.old == self.new:
+            raise Stale(f"{self.key}: got the same text as `old` and `new`; need a change")
+        if not self.tests:
+            raise Stale(f"{self.key}: got no tests; need one that must fail")
+        for test in self.tests:
+            file, *names = test.partition("[")[0].split("::")
+            if not (root / file).is_file() or not {*names} <= defined(root / file):
+                raise Stale(f"{self.key}: got the test {test}, which does not exist; correct its node id")
+        return text.replace(self.old, self.new)
+
+    def hash(self, root: Path) -> str:
+        """A hash of the mutation, its file and the files of its tests. A result counts as long as it is the same."""
+        files = {f"src/bough/{self.file}", *(test.partition("::")[0] for test in self.tests)}
+        texts = [json.dumps(asdict(self)), *((root / file).read_text() for file in sorted(files))]
+        return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
+
+
+@cache
+def defined(file: Path) -> frozenset[str]:
+    """The names of the functions and classes of a file of tests."""
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    return frozenset(node.name for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, kinds))
+
+
+def mutations(root: Path) -> list[Mutation]:
+    """The mutations of all lists.
+
+    Raises:
+        Stale: when two have the same name.
+    """
+    found = [
+        Mutation(room=file.stem, **row | {"tests": tuple(row["tests"])})
+        for file in sorted((root / LISTS).glob("*.toml"))
+        for row in tomllib.loads(file.read_text())["mutation"]
+    ]
+    twice = [key for key, count in Counter(each.key for each in found).items() if count > 1]
+    if twice:
+        raise Stale(f"got several mutations with the names {', '.join(twice)}; need one each")
+    return found
+
+
+class Copy:
+    """A copy of the source for tests; the working tree stays as it is."""
+
+    def __init__(self, root: Path, folder: Path, timeout_s: float) -> None:
+        """Copy and compile `src`."""
+        self._root, self._src, self._timeout_s = root, folder / "src", timeout_s
+        shutil.copytree(root / "src", self._src, ignore=shutil.ignore_patterns("__pycache__"))
+        # The processes write no caches, so none of a mutated file is ever read.
+        subprocess.run([sys.executable, "-m", "compileall", "-q", str(self._src)], check=True)
+
+    def outcome(self, mutation: Mutation) -> tuple[str, str]:
+        """The outcome of a mutation, and the end of pytest's output."""
+        file = self._src / "bough" / mutation.file
+        text = file.read_text()
+        Path(importlib.util.cache_from_source(str(file))).unlink(missing_ok=True)
+        file.write_text(mutation.mutated(self._root))
+        try:
+            status, output = self.pytest(mutation.tests)
+        finally:
+            file.write_text(text)
+        return ("timed out" if status is None else OUTCOMES.get(status, f"error {status}")), output
+
+    def passes(self, tests: Sequence[str]) -> bool:
+        """Whether all of some tests pass without a mutation."""
+        return self.pytest(tests)[0] == 0
+
+    def pytest(self, tests: Sequence[str]) -> tuple[int | None, str]:
+        """Run tests up to the first failure: the exit status, None at the time limit, and the end of the output."""
+        path = os.pathsep.join(filter(None, (str(self._src), os.environ.get("PYTHONPATH"))))
+        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
+        environment = os.environ | {"PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
+        with subprocess.Popen(
+            command,
+            cwd=self._root,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        ) as process:
+            try:
+                output, _ = process.communicate(timeout=self._timeout_s * len(tests))
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, 9)
+                return None, ""
+        return process.returncode, output[-400:]
+
+
+def measure(todo: Sequence[Mutation], copy: Copy) -> Iterator[tuple[Mutation, str, str]]:
+    """Each mutation with its outcome, and the end of the output where no test failed as it should.
+
+    The tests of a room run without a mutation first.
+    """
+    for room in dict.fromkeys(each.room for each in todo):
+        some = [each for each in todo if each.room == room]
+        clean = copy.passes(list(dict.fromkeys(test for each in some for test in each.tests)))
+        for each in some:
+            if clean or copy.passes(each.tests):
+                yield each, *copy.outcome(each)
+            else:
+                yield each, "fails without it", ""
+
+
+def read_results(file: Path) -> dict[str, Mapping[str, str]]:
+    """The results of a room, by mutation."""
+    rows = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+    return {row["mutation"]: row for row in rows}
+
+
+def write_result(file: Path, row: Mapping[str, str]) -> None:
+    """Put a result in the place of an earlier one of the same mutation."""
+    rows = read_results(file) | {row["mutation"]: row}
+    written = file.with_suffix(".tmp")
+    written.write_text("".join(json.dumps(rows[key]) + "\n" for key in sorted(rows)))
+    written.replace(file)
+
+
+def commit(root: Path) -> str:
+    """The commit of source and tests, with a + when they differ from it."""
+
+    def git(*arguments: str) -> str:
+        ran = subprocess.run(["git", *arguments], cwd=root, check=False, capture_output=True, text=True)
+        return ran.stdout.strip()
+
+    return git("rev-parse", "--short", "HEAD") + "+" * bool(git("status", "--porcelain", "src", "tests"))
+
+
+def run(todo: Sequence[Mutation], root: Path, timeout_s: float) -> None:
+    """Run mutations, print and store each result."""
+    with tempfile.TemporaryDirectory() as folder:
+        for each, outcome, output in measure(todo, Copy(root, Path(folder), timeout_s)):
+            row = {"mutation": each.key, "outcome": outcome, "hash": each.hash(root), "commit": commit(root)}
+            write_result(results_of(root, each.room), row)
+            print(f"{each.key}: {outcome}", flush=True)
+            if outcome.startswith("error"):
+                print(output)
+
+
+def results_of(root: Path, room: str) -> Path:
+    """The file with the results of a room."""
+    return root / LISTS / f"{room}.jsonl"
+
+
+def outcomes(some: Sequence[Mutation], root: Path) -> dict[str, str]:
+    """The outcome of each mutation, "not run" without one for the present source and tests."""
+    stored = {
+        key: row for room in {each.room for each in some} for key, row in read_results(results_of(root, room)).items()
+    }
+    rows = {each: stored.get(each.key, {"hash": ""}) for each in some}
+    return {each.key: row["outcome"] if row["hash"] == each.hash(root) else "not run" for each, row in rows.items()}
+
+
+def main() -> int:
+    """Run the command; returns 1 unless every mutation asked for is noticed."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", nargs="+", default=(), metavar="ROOM/NAME", help="these mutations")
+    parser.add_argument("--room", nargs="+", default=(), help="the mutations of these lists")
+    parser.add_argument("--list", action="store_true", help="print the results, and run nothing")
+    parser.add_argument("--again", action="store_true", help="run those with a result too")
+    parser.add_argument("--timeout", type=float, default=TIMEOUT_S, metavar="S", help="seconds for one test")
+    parser.add_argument("--root", type=Path, default=ROOT, help="the repository")
+    given = parser.parse_args()
+    found, asked = mutations(given.root), {*given.only, *given.room}
+    if unknown := asked - {name for each in found for name in (each.key, each.room)}:
+        parser.error(f"got {', '.join(sorted(unknown))}; need names that --list prints")
+    some = [each for each in found if not asked or asked & {each.key, each.room}]
+    for each in some:
+        each.mutated(given.root)
+    known = outcomes(some, given.root)
+    if given.list:
+        print("\n".join(f"{key}: {outcome}" for key, outcome in known.items()))
+    else:
+        run([each for each in some if given.again or known[each.key] == "not run"], given.root, given.timeout)
+        known = outcomes(some, given.root)
+    print(", ".join(f"{count} {outcome}" for outcome, count in Counter(known.values()).most_common()))
+    return int({*known.values()} != {"noticed"})
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,76 @@
+"""What tests need and a machine may lack: without it a test is skipped, with the command that installs it."""
+
+import os
+import shutil
+from collections.abc import Callable, Mapping
+from importlib.util import find_spec
+
+import pytest
+
+from bough.env.browser.chromium import find_chromium
+from bough.env.sandbox import Sandbox, SandboxError
+from bough.kernels import build
+
+
+def _compiler() -> None:
+    try:
+        build.compiler()
+    except OSError as error:
+        raise OSError(f"{error}; do: apt-get install g++") from error
+
+
+def _java() -> None:
+    if shutil.which("java") is None:
+        raise OSError("found no program java; do: apt-get install default-jre-headless")
+
+
+PROGRAMS: Mapping[str, Callable[[], object]] = {
+    "sandbox": lambda: Sandbox().check(),
+    "compiler": _compiler,
+    "java": _java,
+    "chromium": lambda: find_chromium(""),
+}
+"""What the system must have: a check that raises where it is missing, with the command for Debian and Ubuntu."""
+WORLDS, SCALE = "make test-worlds", "make test-scale"
+PACKAGES: Mapping[str, str] = {
+    "alfworld": WORLDS,
+    "fast_downward": "apt-get install cmake g++; make alfworld",
+    "miniwob": WORLDS,
+    "ray": SCALE,
+    "reasoning_gym": WORLDS,
+    "scienceworld": WORLDS,
+    "verifiers": WORLDS,
+}
+"""Packages that not every test finds, and the target that installs them. Without any other a test fails."""
+WORLD_NEEDS: Mapping[str, tuple[str, ...]] = {
+    "alfworld": ("alfworld",),
+    "alfworld_long": ("alfworld",),
+    "code": ("sandbox",),
+    "miniwob": ("miniwob", "chromium"),
+    "reasoning": ("reasoning_gym",),
+    "scienceworld": ("scienceworld", "java"),
+}
+
+
+def need(*names: str) -> None:
+    """Skip a test, or a file, without what it needs; fail where the variable BOUGH_TESTS_NEED names it."""
+    for name in names:
+        if problem := _problem(name):
+            if name in os.environ.get("BOUGH_TESTS_NEED", "").split(","):
+                pytest.fail(f"BOUGH_TESTS_NEED has {name}: {problem}", pytrace=False)
+            pytest.skip(problem, allow_module_level=True)
+
+
+def need_world(world: str) -> None:
+    """Skip a test without what a world needs."""
+    need(*WORLD_NEEDS.get(world, ()))
+
+
+def _problem(name: str) -> str:
+    if name in PACKAGES:
+        return "" if find_spec(name) else f"found no package {name}; do: {PACKAGES[name]}"
+    try:
+        PROGRAMS[name]()
+    except (ImportError, OSError, SandboxError) as error:
+        return str(error)
+    return ""
