@@ -9,7 +9,7 @@ from bough.store import describe
 
 def machine(threads: int | None = None) -> str:
     """Processor, accelerator, cores, threads (those of this process, unless given), versions."""
-    found = describe({})
+    found = describe()
     packages = found["packages"]
     assert isinstance(packages, dict)
     accelerators = [torch.cuda.get_device_name(index) for index in range(torch.cuda.device_count())]

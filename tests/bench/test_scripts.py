@@ -1,0 +1,69 @@
+"""The scripts of bench/ and scripts/: each starts, the quick ones run, and what the slow ones train can be built."""
+
+import runpy
+import sys
+from pathlib import Path
+
+import pytest
+
+import compare
+import search
+import where_methods_part
+from bough.cli.find import find_run
+from bough.config import override
+from bough.train.check import check
+
+ROOT = Path(__file__).parents[2]
+SCRIPTS = sorted(file for room in ("bench", "scripts") for file in (ROOT / room).glob("*.py"))
+WITH_OPTIONS = [file for file in SCRIPTS if "ArgumentParser" in file.read_text() and "__main__" in file.read_text()]
+SMALLEST = {
+    "credit": "--groups 2 --rounds 1 --rules Grpo",
+    "rewards": "--groups 2 --rounds 1 --rewards Success",
+    "env_table": "shop --tasks 8 --episodes 8 --steps 5 --dry",
+    "laboratory": "--groups 4 --rules Grpo --worlds chain",
+}
+"""By script, options with which it is over in a second."""
+
+
+def _execute(file: Path, options: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", [str(file), *options])
+    monkeypatch.setattr(sys, "path", [str(file.parent), *sys.path])
+    runpy.run_path(str(file), run_name="__main__")
+
+
+@pytest.mark.parametrize("file", WITH_OPTIONS, ids=lambda file: file.stem)
+def test_a_script_starts_and_shows_its_options(
+    file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        _execute(file, ["--help"], monkeypatch)
+    assert ended.value.code == 0
+    assert "usage:" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", SMALLEST)
+def test_a_quick_script_prints_its_table(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _execute(ROOT / "bench" / f"{name}.py", SMALLEST[name].split(), monkeypatch)
+    assert any(line.startswith("|") for line in capsys.readouterr().out.splitlines())
+
+
+@pytest.mark.parametrize("rule", where_methods_part.RULES)
+def test_the_quiz_trains_with_every_rule(rule: str) -> None:
+    base = where_methods_part._base(where_methods_part.Cell(), 0, "quiz")
+    check(where_methods_part.RULES[rule](base))
+
+
+@pytest.mark.parametrize(
+    ("what", "method"), [(what, method) for what, methods in compare.METHODS.items() for method in methods]
+)
+def test_a_comparison_trains_with_every_method(what: str, method: str) -> None:
+    base = find_run("grpo", "search_long") if what == "rewards" else find_run("grpo_sokoban")
+    check(compare.METHODS[what][method](base))
+
+
+@pytest.mark.parametrize("name", search.SEARCHES)
+def test_a_comparison_of_searches_has_every_search(name: str) -> None:
+    run = find_run("ppo", "sokoban")
+    check(override(run, [f"explorer={search.SEARCHES[name]}"]))
