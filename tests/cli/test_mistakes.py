@@ -1,6 +1,5 @@
 """Bad input: a status, and one message that names the field, the place and the remedy."""
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,7 +8,6 @@ from tests.talk import SMALL, Bough
 
 USAGE, FAILED = 2, 1
 FROZENLAKE, RUN = "grpo_frozenlake", f"{SMALL}:run"
-AT_ONCE_S = 2.0
 
 PIECES = """
 from dataclasses import dataclass, replace
@@ -151,6 +149,7 @@ CHANGES = [
     ("max_tokens=4", "max_tokens: unknown name 'max_tokens'; did you mean 'sampling.max_tokens'? in Run"),
     ("tempereature=1", "did you mean 'evaluation.temperature' or 'sampling.temperature'?"),
     ("n=4", "n: unknown name 'n'; did you mean 'explorer.n'? in Run"),
+    ("optimizer=Optimizer(epoch=1)", "unknown name 'epoch'; did you mean 'epochs'?"),
     ("optimizer.learning_rat=1", "optimizer.learning_rat: unknown name 'learning_rat'; did you mean 'learning_rate'?"),
     ("optimizer.moment_bits=8", "optimizer.moment_bits: unknown name 'moment_bits'; did you mean 'momentum'?"),
     ("steps", "got 'steps'; need field=value, as in optimizer.learning_rate=3e-4"),
@@ -294,10 +293,8 @@ def refused(bough: Bough, project: Path, arguments: tuple[str, ...], status: int
 def test_what_the_command_line_shows(
     fresh: Bough, project: Path, arguments: tuple[str, ...], status: int, told: str
 ) -> None:
-    """Such a mistake is reported within two seconds, and before torch is imported."""
-    begin = time.monotonic()
+    """Such a mistake is reported before torch is imported, which takes longer than all the rest."""
     refused(fresh, project, arguments, status, told)
-    assert time.monotonic() - begin < AT_ONCE_S
     assert not fresh.imported("torch")
 
 

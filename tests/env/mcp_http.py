@@ -24,7 +24,7 @@ def serve(port: int, path: str = "") -> subprocess.Popen[bytes]:
 
 def wait(port: int) -> None:
     """Wait until a server listens."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while time.monotonic() < deadline:
         with socket.socket() as probe:
             if probe.connect_ex(("127.0.0.1", port)) == 0:

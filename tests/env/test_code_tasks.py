@@ -316,9 +316,9 @@ def test_the_lines_of_an_output_end_at_line_feeds_alone() -> None:
 
 
 def test_any_text_is_compared_in_linear_time() -> None:
-    began = time.monotonic()
+    began = time.process_time()
     assert not equal_texts("'" + "\\'" * 50_000, "3e+09")
-    assert time.monotonic() - began < 1.0
+    assert time.process_time() - began < 1.0
 
 
 def test_asserts_become_calls_where_they_compare_to_a_literal() -> None:

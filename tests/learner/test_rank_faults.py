@@ -6,16 +6,21 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import timedelta
 
 import pytest
 import torch
 from tests.learner.test_ranks import OBJECTIVES, Trained, batch, same
+from torch.distributed.distributed_c10d import _set_pg_timeout
 
 from bough.learner import rank_processes
 from bough.learner.leading_rank import LeadingRank
 from bough.learner.rank_processes import LaunchedRanks
 from bough.learner.ranks import RankFault
 from bough.objective import Loss, LossInputs, Need, Normalizer, Objective, PpoClip
+
+PATIENCE_S = 250.0
+"""More than a busy machine needs to start ranks; less than the time limit of a test."""
 
 
 @dataclass(frozen=True)
@@ -51,18 +56,17 @@ def learn_under_strike(several: LeadingRank, strike: Callable[[], object]) -> No
     same(one, other)
 
 
-@pytest.mark.parametrize(
-    ("kind", "update_s", "shards"),
-    [(signal.SIGSTOP, 15.0, False), (signal.SIGKILL, 60.0, True)],
-)
-def test_a_rank_that_dies_or_hangs_is_started_again_and_the_update_repeated(
-    kind: signal.Signals, update_s: float, shards: bool
-) -> None:
+@pytest.mark.parametrize(("kind", "shards"), [(signal.SIGSTOP, False), (signal.SIGKILL, True)])
+def test_a_rank_that_dies_or_hangs_is_started_again_and_the_update_repeated(kind: signal.Signals, shards: bool) -> None:
     notes: list[str] = []
-    several = LeadingRank(LaunchedRanks(2), notify=notes.append, update_s=update_s, shards=shards)
+    several = LeadingRank(LaunchedRanks(2), notify=notes.append, update_s=PATIENCE_S, shards=shards)
     try:
         (pid,) = several.pids
         assert pid is not None
+        if kind is signal.SIGSTOP:
+            # This group alone: a start on a busy machine takes longer, an exchange of so few numbers does not.
+            for group in (None, several._commands, several._objects):
+                _set_pg_timeout(timedelta(seconds=5), group)
         learn_under_strike(several, lambda: os.kill(pid, kind))
         assert "all ranks start again" in notes[0]
         assert several.pids != (pid,)
@@ -72,7 +76,7 @@ def test_a_rank_that_dies_or_hangs_is_started_again_and_the_update_repeated(
 
 
 def test_ranks_that_die_again_and_again_end_the_run() -> None:
-    several = LeadingRank(LaunchedRanks(2), notify=print, update_s=20.0)
+    several = LeadingRank(LaunchedRanks(2), notify=print, update_s=PATIENCE_S)
     learner = Trained.of(several).learner
     before, given = learner.state.snapshot(), batch()
 
@@ -98,7 +102,7 @@ def test_ranks_that_die_again_and_again_end_the_run() -> None:
 
 @pytest.mark.parametrize(
     ("entry", "update_s", "why"),
-    [("os:nothing", 30.0, "it ended as it started"), ("time:sleep", 0.3, "it was not ready within 0.3 s")],
+    [("os:nothing", PATIENCE_S, "it ended as it started"), ("time:sleep", 0.3, "it was not ready within 0.3 s")],
 )
 def test_a_rank_that_does_not_start_says_why(
     entry: str, update_s: float, why: str, monkeypatch: pytest.MonkeyPatch

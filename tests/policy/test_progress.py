@@ -88,7 +88,7 @@ def test_the_worked_example_of_a_tree() -> None:
 
 
 def test_the_network_learns_the_sums_of_paths() -> None:
-    state = begun(steps=600, learning_rate=1e-2)
+    state = begun(steps=300, learning_rate=3e-3)
     a, a1, a2, b, b1, b2 = paid(state, FORKED)
     assert [a + a1, a + a2, b + b1, b + b2] == pytest.approx([1, 0, 0, 0], abs=0.02)
     metrics = state.observe(lambda: 0.0)

@@ -72,7 +72,7 @@ def test_a_rare_fault_changes_nothing_and_is_counted() -> None:
 def test_what_hangs_or_fails_for_good_is_left_out(tmp_path: Path) -> None:
     lines: list[str] = []
     run = staged(tmp_path, "never", "stuck", "fine").replace(batch_tasks=3, workers=2)
-    opening = opened(run, Workers(env=run.world.env, count=2, deadline_s=0.3, notify=lines.append))
+    opening = opened(run, Workers(env=run.world.env, count=2, deadline_s=1.5, notify=lines.append))
     assert opening.first == replace(opening.first, observation=".")
     assert opening.texts == opened(staged(tmp_path, "fine")).texts
     assert opening.left_out == 2

@@ -202,7 +202,7 @@ def test_work_in_a_thread_has_as_many_threads_as_the_run_asked_for() -> None:
     growing, deadlines = threading.Event(), Deadlines()
 
     def update() -> tuple[int, str]:
-        assert growing.wait(10), "the event loop goes on beside it"
+        assert growing.wait(120), "the event loop goes on beside it"
         return torch.get_num_threads(), deadlines.table()
 
     async def both() -> tuple[int, str]:

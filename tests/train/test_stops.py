@@ -192,7 +192,7 @@ def test_a_fault_between_two_updates(
     """The engine breaks with the weights of step 1: it has a checkpoint, and the run goes on as if undisturbed."""
     fault[kind] = 2
     run = brief()
-    run = run.replace(limits=replace(run.world.limits, engine_deadline_s=1.0))
+    run = run.replace(limits=replace(run.world.limits, engine_deadline_s=4.0))
     with pytest.raises((NoLearningSignal, DeadlineExceeded), match=error):
         start(run, tmp_path, terminal=False)
     directory = RunDirectory.open(tmp_path / "small")
@@ -211,7 +211,7 @@ def test_an_evaluation_that_hangs_is_made_when_the_run_goes_on(undisturbed: RunD
     fault["silent"] = 2 * STEPS
     run = brief()
     with pytest.raises(DeadlineExceeded):
-        start(run.replace(limits=replace(run.world.limits, engine_deadline_s=1.0)), tmp_path, terminal=False)
+        start(run.replace(limits=replace(run.world.limits, engine_deadline_s=4.0)), tmp_path, terminal=False)
     directory = RunDirectory.open(tmp_path / "small")
     assert newest(directory) == EPOCHS + STEPS
     assert sorted(read_heldout(directory)) == [EPOCHS]
