@@ -11,7 +11,7 @@ from bough.env.env import HashedData
 from bough.env.workers import mib
 from bough.rollout import Deadlines
 from bough.store import Checkpoints, RunDirectory, describe, digest_tasks, owned
-from bough.train.check import check, check_files
+from bough.train.check import check, check_files, check_trained_sampling
 from bough.train.event_loop import run_coroutine
 from bough.train.interrupt import interruptible
 from bough.train.recorder import heldout_file
@@ -160,6 +160,7 @@ def _go(run: Run, directory: RunDirectory, terminal: bool | None, lines: Sequenc
 
 def _go_on(run: Run, directory: RunDirectory, terminal: bool | None, lines: Sequence[str]) -> RunDirectory:
     check(run)
+    check_trained_sampling(run)
     check_files(run)
     # Imported here because these import torch; wrong settings are reported earlier.
     from bough.train.recorder import RunRecorder
