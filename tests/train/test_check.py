@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+from tests import seats
 from tests.small import run as small
 
 from bough import credit, explore
@@ -14,7 +15,7 @@ from bough.config import ConfigError
 from bough.config.override import override
 from bough.context import PlanAct, Tagged
 from bough.credit import Filtered, Gae, Grpo, ReinforcePlusPlus
-from bough.engine import Sampling
+from bough.engine import Sampling, Vllm
 from bough.env import Branching, FrozenLake, Replay, Split, State, Step
 from bough.explore import Chains, EntropyForks, Forks
 from bough.hooks import LengthHistory, Snapshots
@@ -38,8 +39,19 @@ from bough.objective import (
 from bough.policy import ValueHead
 from bough.reward import EnvReward, Success
 from bough.search import a_star, puct
-from bough.train import Demonstrations, Evaluation, Revise, Run, Tasks, Warmup, start
-from bough.train.check import check, refuse_overlap
+from bough.train import (
+    Demonstrations,
+    Evaluation,
+    FrozenPolicy,
+    OwnPolicy,
+    Revise,
+    Run,
+    StartingWeights,
+    Tasks,
+    Warmup,
+    start,
+)
+from bough.train.check import check, check_trained_sampling, refuse_overlap
 from bough.train.resolve import check_channels
 from bough.tree import Credited, Rewarded, Task
 from bough.tree.needs import (
@@ -233,6 +245,26 @@ REFUSED = [
 def test_refused(changes: dict[str, object], message: str) -> None:
     with pytest.raises(ConfigError, match=re.escape(message)):
         check(small().replace(**changes))
+
+
+@pytest.mark.parametrize("top_p", [0.9, 0.999])
+def test_training_samples_from_the_whole_vocabulary(top_p: float, tmp_path: Path) -> None:
+    cut = Sampling(top_p=top_p)
+    with pytest.raises(ConfigError, match=rf"sampling.top_p: got {top_p} in training; need 1, .*; lower sampling.temp"):
+        start(small().replace(sampling=cut), tmp_path)
+    check_trained_sampling(small().replace(sampling=cut, steps=0))
+    check_trained_sampling(small().replace(sampling=Sampling(top_p=1.0, temperature=0.5)))
+    run = seats.run()
+    with pytest.raises(ConfigError, match=r"policies.second.sampling.top_p: got .* in training"):
+        check_trained_sampling(run.replace(policies={"second": OwnPolicy(sampling=cut)}))
+    for fixed in (OwnPolicy(sampling=cut, frozen=True), FrozenPolicy(model=StartingWeights(), sampling=cut)):
+        check_trained_sampling(run.replace(policies={"second": fixed}))
+
+
+@pytest.mark.parametrize("name", ["override_generation_config", "logits_processors"])
+def test_a_server_samples_from_the_models_distribution(name: str) -> None:
+    with pytest.raises(ValueError, match=f"Vllm.arguments: got {name}, .* which changes the distribution"):
+        Vllm(arguments={name: "x"})
 
 
 FITS = [

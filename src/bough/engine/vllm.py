@@ -25,8 +25,11 @@ OWN = (
     "generation_config",
     "enable_lora",
     "enable_sleep_mode",
+    "override_generation_config",
+    "logits_processors",
+    "logits_processor_pattern",
 )
-"""Arguments of vLLM that Bough sets."""
+"""Arguments of vLLM that Bough sets, or that change the sampled distribution without the learner's knowledge."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +85,10 @@ class Vllm:
         if self.cache_gib is not None and self.cache_gib < 1:
             raise ValueError(f"Vllm.cache_gib: got {self.cache_gib}; need at least 1, or None")
         if taken := sorted(set(OWN) & set(self.arguments)):
-            raise ValueError(f"Vllm.arguments: got {', '.join(taken)}, which Bough sets; leave it out")
+            raise ValueError(
+                f"Vllm.arguments: got {', '.join(taken)}, which Bough sets, or which changes the distribution; "
+                "leave it out"
+            )
 
     @property
     def withholds(self) -> frozenset[Need]:

@@ -36,6 +36,28 @@ def check(run: Run) -> None:
             _check_own(name, run)
 
 
+def check_trained_sampling(run: Run) -> None:
+    """Refuse training on tokens that were sampled from a part of the vocabulary.
+
+    The learner's log-probabilities are those of the whole vocabulary, so they would not be the engine's.
+
+    Raises:
+        ConfigError: names the field.
+    """
+    own = {f"policies.{name}.sampling": seat_run(run, name) for name, each in run.policies.items() if _is_trained(each)}
+    for name, each in ({"sampling": run} | own).items() if run.world.schedule.steps else ():
+        if (top_p := each.world.sampling.top_p) < 1:
+            raise ConfigError(
+                f"{name}.top_p: got {top_p} in training; need 1, as the learner's log-probabilities "
+                "are those of the whole vocabulary; lower sampling.temperature instead. `bough eval` and "
+                "requests to `bough serve` may set it"
+            )
+
+
+def _is_trained(policy: object) -> bool:
+    return isinstance(policy, OwnPolicy) and not policy.frozen
+
+
 def _check_writers(run: Run) -> None:
     """Refuse rewards and hooks that write the same channel or estimate."""
     try:

@@ -10,7 +10,7 @@ from bough.config.override import full_path, override
 from bough.env.workers import mib
 from bough.rollout import Deadlines
 from bough.store import Checkpoints, RunDirectory, owned
-from bough.train.check import check, check_files
+from bough.train.check import check, check_files, check_trained_sampling
 from bough.train.event_loop import run_coroutine
 from bough.train.interrupt import interruptible
 from bough.train.provenance import Provenance
@@ -167,6 +167,7 @@ def _go(made: Provenance, terminal: bool | None, lines: Sequence[str] = ()) -> R
 def _go_on(made: Provenance, terminal: bool | None, lines: Sequence[str]) -> RunDirectory:
     run, directory = made.run, made.directory
     check(run)
+    check_trained_sampling(run)
     check_files(run)
     made.check_files(run)
     # Imported here because these import torch; wrong settings are reported earlier.
