@@ -55,6 +55,20 @@ class Heap(AECEnv[str, Any, int]):
         self._accumulate_rewards()
 
 
+class Numbered(Heap):
+    """Knows its actions by the number that is taken."""
+
+    def action_space(self, agent: str) -> Any:
+        return Discrete(3, start=1)
+
+    def step(self, action: int | None) -> None:
+        super().step(None if action is None else action - 1)
+
+
+def numbered(size: int = 7) -> Numbered:
+    return Numbered(size)
+
+
 def heap(size: int = 7) -> Heap:
     return Heap(size)
 

@@ -5,6 +5,7 @@
 from typing import Any
 
 import gymnasium
+import numpy as np
 import pytest
 
 from bough.env import Branching, EnvFault, Replay
@@ -143,6 +144,15 @@ KEPT: dict[str, Any] = {
     "one of": SPACES.OneOf((SPACES.Discrete(3), SMALL)),
     "graph": SPACES.Graph(node_space=SMALL, edge_space=SPACES.Discrete(3)),
     "integers": SPACES.Box(0, 255, (2,), "uint8"),
+    "from 1": SPACES.Discrete(3, start=1),
+    "from -1": SPACES.Discrete(3, start=-1),
+    "from 100": SPACES.Discrete(2, start=100),
+    "small type": SPACES.Discrete(3, start=5, dtype=np.int8),
+    "multi from": SPACES.MultiDiscrete([2, 3], start=[1, -1]),
+    "dict from": SPACES.Dict(a=SPACES.Discrete(2, start=3), b=SPACES.MultiDiscrete([2], start=[7])),
+    "tuple from": SPACES.Tuple((SPACES.Discrete(2, start=-2), SPACES.Discrete(2, start=10))),
+    "sequence from": SPACES.Sequence(SPACES.Discrete(2, start=4)),
+    "one of from": SPACES.OneOf((SPACES.Discrete(2, start=4), SPACES.Discrete(2, start=-4))),
 }
 
 
@@ -180,12 +190,45 @@ KEPT: dict[str, Any] = {
         ("integers", "[0, 256]", False),
         ("integers", "[0, 1.5]", False),
         ("integers", "[" * 50_000, False),
+        ("multi from", "[2, 1]", True),
+        ("multi from", "[0, 0]", False),
+        ("multi from", "[1, 2]", False),
+        ("dict from", '{"a": 4, "b": [8]}', True),
+        ("dict from", '{"a": 0, "b": [8]}', False),
+        ("dict from", '{"a": 3, "b": [0]}', False),
+        ("tuple from", "[-2, 11]", True),
+        ("tuple from", "[0, 10]", False),
+        ("tuple from", "[-1, 1]", False),
+        ("sequence from", "[4, 5]", True),
+        ("sequence from", "[0, 1]", False),
+        ("one of from", "[1, -4]", True),
+        ("one of from", "[0, -4]", False),
     ],
 )
 def test_an_element_of_any_space_is_its_own_json(space: str, action: str, valid: bool) -> None:
     env = gymnasium_env(keeps, arguments={"space": space})
     step = env.step(env.start(env.tasks("train", 1, 0)[0]), action)
     assert (step.valid, bool(step.state.observation)) == (valid, valid)
+
+
+@pytest.mark.parametrize(
+    ("space", "elements"),
+    [("from 1", (1, 2, 3)), ("from -1", (-1, 0, 1)), ("from 100", (100, 101)), ("small type", (5, 6, 7))],
+)
+@pytest.mark.parametrize("named", [False, True])
+def test_an_element_of_a_discrete_space_is_called_by_its_number(
+    space: str, elements: tuple[int, ...], named: bool
+) -> None:
+    names = tuple("abc"[: len(elements)]) if named else ()
+    env = gymnasium_env(keeps, arguments={"space": space}, actions=names)
+    words = names or tuple(map(str, elements))
+    state = env.start(env.tasks("train", 1, 0)[0])
+    assert state.admissible == words
+    for word, element in zip(words, elements, strict=True):
+        step = env.step(state, word)
+        assert (step.valid, step.state.observation) == (True, str(element))
+    for word in {"0", "1", "2", "-2", "99", "102", "+1", "1.0"} - {*words}:
+        assert not env.step(state, word).valid
 
 
 def test_a_mask_of_actions() -> None:

@@ -1,7 +1,7 @@
 """Environments of PettingZoo as seats."""
 
 import pytest
-from tests.env.nim_aec import heap, shown, stuck_heap
+from tests.env.nim_aec import heap, numbered, shown, stuck_heap
 
 from bough.env.pettingzoo import pettingzoo_env
 from bough.tree import Outcome
@@ -35,6 +35,18 @@ def test_an_action_that_is_not_possible_changes_nothing(action: str) -> None:
     step = env.step(state, action)
     assert (step.valid, step.state.observation, step.state.seat) == (False, state.observation, "bob")
     assert env.step(step.state, action).outcome is Outcome.TRUNCATED
+
+
+def test_actions_are_called_by_their_numbers() -> None:
+    env = pettingzoo_env(numbered, arguments={"size": 4}, text=shown)
+    task = next(task for task in env.tasks("train", 20, 0) if env.start(task).observation == "ann: 4 left")
+    state = env.start(task)
+    assert state.admissible == ("1", "2", "3")
+    for taken in (1, 2, 3):
+        step = env.step(state, str(taken))
+        assert (step.valid, step.state.observation) == (True, f"bob: {4 - taken} left")
+    assert env.step(env.step(state, "3").state, "1").payoffs == {"ann": -1.0, "bob": 1.0}
+    assert not env.step(state, "0").valid
 
 
 def test_a_mask_without_a_valid_action_permits_none() -> None:

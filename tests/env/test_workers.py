@@ -13,7 +13,7 @@ from typing import TypeVar
 import pytest
 from play import Seen, actions_of, is_running, seen, walk, walk_on, worlds
 
-from bough.env import EnvFault, FrozenLake, Host, Replay, Sokoban, State, Step, UserCodeError, Workers
+from bough.env import EnvFault, FrozenLake, Host, InProcessHost, Replay, Sokoban, State, Step, UserCodeError, Workers
 from bough.tree import Outcome, Task
 from bough.usercode import load_module
 
@@ -122,6 +122,32 @@ def test_a_hung_call_gets_the_fault_and_those_behind_it_never_notice() -> None:
     host = Workers(env=worlds.Trouble(), count=1, deadline_s=1.0)
     with_workers(host, use)
     assert host.replaced == 1
+
+
+@pytest.mark.parametrize("action", ["fork", "forked fault", "stray"])
+def test_a_reply_is_that_of_its_call(action: str) -> None:
+    async def use(host: Workers) -> list[tuple[object, float]]:
+        state, found = await host.start(TASK), list[tuple[object, float]]()
+        for each in (action, "count", action, "count"):
+            step = await host.step(state, each)
+            state = step.state
+            found.append((state.observation, step.reward))
+        return found
+
+    host = Workers(env=worlds.Trouble(), count=1)
+    assert with_workers(host, use) == [(str(number), 0.0) for number in (1, 2, 3, 4)]
+    assert host.replaced == 0
+
+
+def test_the_child_of_a_fork_ends_in_this_process_too(capfd: pytest.CaptureFixture[str]) -> None:
+    async def stepped() -> Step:
+        host = InProcessHost(env=worlds.Trouble())
+        return await host.step(await host.start(TASK), "fork")
+
+    me = os.getpid()
+    assert asyncio.run(stepped()).state.observation == "1"
+    assert os.getpid() == me
+    assert "Trouble.step: the child of a fork returned; do: end it with os._exit" in capfd.readouterr().err
 
 
 def test_a_hung_worker_holds_up_no_other() -> None:

@@ -4,6 +4,7 @@
 
 import os
 import signal
+import stat
 import sys
 import time
 from collections.abc import Iterator
@@ -11,12 +12,31 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bough.env import Branching, FrozenLake, Split, State, Step
+from bough.env.serve import Reply, Verdict, framed
 from bough.tree import Outcome, Task
+
+
+def fork_and_wait() -> bool:
+    """Forks, and waits for the end of the child, for a while. Returns whether this is the child."""
+    child = os.fork()
+    for _ in range(200 if child else 0):
+        if os.waitpid(child, os.WNOHANG)[0]:
+            break
+        time.sleep(0.01)
+    return child == 0
+
+
+def write_reply(reply: Reply) -> None:
+    """Writes a reply of no call into the channel of this worker."""
+    sockets = (
+        int(name) for name in os.listdir("/proc/self/fd") if stat.S_ISSOCK(os.stat(f"/proc/self/fd/{name}").st_mode)
+    )
+    os.write(next(sockets), framed(reply))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trouble:
-    """A counter that does what it is told: "hang", "nap", "die", "raise", "wrong", "unsendable", "print"."""
+    """A counter that obeys: hang, nap, die, raise, wrong, unsendable, print, fork, forked fault, stray."""
 
     limit: int = 1000
     unsendable: Any = None
@@ -53,6 +73,12 @@ class Trouble:
             return "not a step"  # type: ignore[return-value]
         if action == "unsendable":
             return Step(state=replace(after, value=lambda: 0))
+        if action in ("fork", "forked fault") and fork_and_wait() and action == "forked fault":
+            raise SystemExit(0)
+        if action == "stray":
+            write_reply(
+                Reply(verdict=Verdict.ANSWER, answer=Step(state=replace(after, observation="stray"), reward=9.0))
+            )
         if action == "print":
             print("a line on standard output")
         return Step(

@@ -1,6 +1,7 @@
 """Trees of tasks that begin elsewhere than at the start."""
 
 import asyncio
+from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
@@ -11,12 +12,12 @@ from bough.batch import pack
 from bough.context import Window
 from bough.credit import Grpo
 from bough.engine import Scripted
-from bough.env import EnvFault, InProcessHost, Replay
+from bough.env import Branching, EnvFault, InProcessHost, Replay, Split, State, Step
 from bough.explore import Chains, Demonstration
 from bough.reward import EnvReward
 from bough.rollout import Cursor, Explorer, Limits, Rollout, Usage
 from bough.rollout.runner import RolloutRunner, Rollouts
-from bough.tree import Kind, Outcome, Rewarded, Source, Task, counted, turns
+from bough.tree import Kind, Outcome, Rewarded, Source, Task, counted, leaves, path, turns
 
 
 def grown(place: RolloutRunner, explorer: Explorer, *tasks: Task) -> Rollouts:
@@ -99,3 +100,82 @@ def test_a_fault_on_the_way_is_a_start_that_failed() -> None:
             await rollout.root()
 
     play(place, script, Task(id="t").after(["raise"]))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Typewriter:
+    """Types letters on a page that each start makes: three letters end it, "x" breaks the first page.
+
+    The page is changed in place, and nothing notices an older state.
+    """
+
+    numbered: bool = False
+    pages: list[list[str]] = field(default_factory=list[list[str]])
+    branching = Branching.NONE
+    instructions = ""
+
+    def tasks(self, split: Split, count: int, seed: int) -> list[Task]:
+        del split, seed
+        return [Task(id=f"t{number}") for number in range(count)]
+
+    def start(self, task: Task) -> State:
+        del task
+        self.pages.append([])
+        return self._state(self.pages[-1])
+
+    def step(self, state: State, action: str) -> Step:
+        assert isinstance(state.value, list)
+        if action == "x" and state.value is self.pages[0]:
+            raise RuntimeError("the ribbon broke")
+        state.value.append(action)
+        over = len(state.value) == 3
+        outcome = Outcome.TERMINATED if over else Outcome.OPEN
+        return Step(state=self._state(state.value), reward=float(len(state.value)), outcome=outcome)
+
+    def _state(self, page: list[str]) -> State:
+        text = f"page {len(self.pages)}: " if self.numbered else ""
+        return State(observation=f"{text}{''.join(page)}.", key="", value=page)
+
+
+@pytest.mark.parametrize("begun", ["", "a", "ab"])
+def test_chains_in_an_environment_that_cannot_branch_start_each_for_itself(begun: str) -> None:
+    env = Typewriter()
+    task = Task(id="t").after([*begun])
+    (tree,) = grown(runner(scripted(lambda _: "c"), InProcessHost(env=env)), Chains(n=4, retries=0), task).trees
+    ends = counted(tree)
+    assert tree.outcome[ends].tolist() == [Outcome.TERMINATED] * 4
+    assert env.pages == [[*begun, *"ccc"[len(begun) :]]] * 4
+    assert tree.counts.replayed_turns == 3 * len(begun)
+    assert turns(tree)[ends].tolist() == [3] * 4
+    assert all(tree.env_reward[path(tree, int(end))].sum() == 6 for end in ends)
+
+
+def test_a_retry_starts_for_itself_too() -> None:
+    env = Typewriter()
+    (tree,) = grown(runner(scripted(lambda _: "x"), InProcessHost(env=env)), Chains(n=1, retries=1), Task(id="t")).trees
+    assert sorted(tree.outcome[leaves(tree)].tolist()) == sorted([Outcome.FAILED, Outcome.TERMINATED])
+    assert env.pages == [[], ["x", "x", "x"]]
+
+
+def test_a_start_that_differs_is_a_fault() -> None:
+    place = runner(scripted(lambda _: "a"), InProcessHost(env=Typewriter(numbered=True)))
+    (tree,) = grown(place, Chains(n=2, retries=0), Task(id="t")).trees
+    assert sorted(tree.outcome[leaves(tree)].tolist()) == sorted([Outcome.FAILED, Outcome.TERMINATED])
+    (fault,) = [str(info["fault"]) for info in tree.info if "fault" in info]
+    assert fault.startswith("a new start of task t: got 'page 2: .' (key ''); need 'page 1: .' (key '') as before")
+
+
+def test_a_state_that_was_changed_is_not_stepped_again() -> None:
+    env = Typewriter()
+
+    async def script(rollout: Rollout) -> None:
+        inner = await rollout.advance(await rollout.root())
+        assert isinstance(inner, Cursor)
+        assert isinstance(await rollout.advance(inner), Cursor)
+        assert await rollout.advance(inner, branch=1) is Outcome.FAILED
+        (fault,) = [str(node.info["fault"]) for node in rollout.builder.nodes if "fault" in node.info]
+        assert fault.startswith("a second action in a state after 1 actions: got an environment of branching NONE")
+        assert "need Replay(env=...), or an explorer whose paths part at the start: Chains()" in fault
+
+    play(runner(scripted(lambda _: "a"), InProcessHost(env=env)), script, Task(id="t"))
+    assert env.pages == [["a", "a"]]

@@ -15,8 +15,21 @@ from bough.policy import StepScores
 from bough.reward import EnvReward, Judged
 from bough.train import StartingWeights, start
 from bough.train.notices import Notices
+from bough.train.summary import summarize
 from bough.train.unused import refuse_unused_models, unread_columns
-from bough.tree import Appraisal, Entry, Kind, Tree, Verdict, counted, fail_unknown, fault_in, path
+from bough.tree import (
+    TOOL_EXCEPTIONS,
+    Appraisal,
+    Entry,
+    Kind,
+    Rewarded,
+    Tree,
+    Verdict,
+    counted,
+    fail_unknown,
+    fault_in,
+    path,
+)
 
 JUDGE = {"judge": StartingWeights()}
 
@@ -65,6 +78,26 @@ def test_a_column_without_any_value_is_reported_once() -> None:
         notices.of_batch([column(tree, Verdict.NONE)], 100)
     (line,) = said
     assert line.startswith("appraisers: the trees of a batch have no value in the column 'gain'")
+
+
+def test_exceptions_of_tools_are_counted_and_the_first_is_reported_once() -> None:
+    said: list[str] = []
+    notices = Notices(notify=said.append)
+    (tree,) = trees(n=1)
+    raised = {TOOL_EXCEPTIONS: ["IndexError: list index out of range (tools.py, line 3, in find)", "KeyError: 1"]}
+    wrong = replace(tree, info=({"env": raised}, *tree.info[1:]))
+    notices.of_batch([tree], 100)
+    assert said == []
+    for _ in range(2):
+        notices.of_batch([tree, wrong], 100)
+    (line,) = said
+    assert line.startswith(
+        "2 calls of tools in a batch raised a LookupError or an ArithmeticError, which the agent reads"
+    )
+    assert "(train/tool_exceptions): IndexError: list index out of range (tools.py, line 3, in find). Raise" in line
+    rewarded = [Rewarded(tree=each, channels={}) for each in (wrong, wrong)]
+    assert summarize(rewarded, unstarted=0, dropped={})["train/tool_exceptions"] == 4
+    assert "train/tool_exceptions" not in summarize([Rewarded(tree=tree, channels={})], unstarted=0, dropped={})
 
 
 def test_the_reason_of_a_path_without_a_value_is_that_of_its_last_lacking_step() -> None:

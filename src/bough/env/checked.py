@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -89,7 +90,11 @@ class ValidatedEnv:
 
     @contextmanager
     def _guard(self, call: str, *, of_task: bool = False) -> Generator[None]:
-        """Converts an exception of the environment to `EnvFault`, except for a wrong task or a missing extra."""
+        """Converts an exception of the environment to `EnvFault`, except for a wrong task or a missing extra.
+
+        Ends the child of a fork that leaves the call too: it would go on with its parent's run.
+        """
+        process = os.getpid()
         try:
             yield
         except EnvFault as fault:
@@ -103,6 +108,10 @@ class ValidatedEnv:
             if isinstance(broken, ImportError) and not place(broken):
                 raise
             raise EnvFault(message) from broken
+        finally:
+            if os.getpid() != process:
+                os.write(2, f"{self.name}.{call}: the child of a fork returned; do: end it with os._exit\n".encode())
+                os._exit(1)
 
     def _step(self, step: object) -> Step:
         if not isinstance(step, Step):

@@ -3,15 +3,18 @@
 import inspect
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast, get_type_hints
 
+import numpy as np
 from pydantic import TypeAdapter, ValidationError
 from pydantic.errors import PydanticUserError
 from pydantic_core import to_jsonable_python
 
+from bough.env.env import EnvFault
 from bough.tree import Tool, copied
+from bough.usercode.origin import definition
 
 NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
@@ -28,10 +31,6 @@ Function = TypeVar("Function", bound=Callable[..., object])
 
 class ToolError(Exception):
     """A tool raises it to refuse a call. The model reads its text, and the episode continues."""
-
-
-SHOWN = (ToolError, ValueError, LookupError, ArithmeticError)
-"""The exceptions of a tool that the model reads as the result of its call. Any other is a fault."""
 
 
 def stateless(function: Function) -> Function:
@@ -73,15 +72,22 @@ class FunctionTool:
     def __call__(self, state: object, arguments: Mapping[str, object]) -> str:
         """Calls the function with converted arguments, and returns its result as text.
 
-        A string is returned as it is, None as "ok", any other value as JSON.
+        A string is returned as it is, None as "ok", any other value as JSON; values of NumPy are numbers and lists.
 
         Raises:
+            EnvFault: when JSON cannot write the result.
             Exception: the function's own.
         """
         result = self.function(state, **arguments) if self.takes_state else self.function(**arguments)
         if isinstance(result, str):
             return result
-        return "ok" if result is None else json.dumps(to_jsonable_python(result), ensure_ascii=False)
+        try:
+            return "ok" if result is None else json.dumps(_json_value(result), ensure_ascii=False)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise EnvFault(
+                f"tool {self.tool.name} ({definition(self.function)}): got a result of type {type(result).__name__} "
+                f"that JSON cannot write ({error}); need text, numbers, lists or mappings"
+            ) from error
 
 
 def function_tool(function: Callable[..., object], *, takes_state: bool) -> FunctionTool:
@@ -98,8 +104,10 @@ def function_tool(function: Callable[..., object], *, takes_state: bool) -> Func
         ValueError: when a parameter has no type hint, or the function cannot be a tool.
     """
     name = getattr(function, "__name__", repr(function))
-    if inspect.iscoroutinefunction(function):
+    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
         raise ValueError(f"tool {name}: got an async function; need a plain one")
+    if inspect.isgeneratorfunction(function):
+        raise ValueError(f"tool {name}: got a generator; need a function that returns, such as a list")
     takes_state = takes_state and not vars(function).get(STATELESS, False)
     parameters = list(inspect.signature(function).parameters.values())
     if takes_state and not parameters:
@@ -117,6 +125,20 @@ def function_tool(function: Callable[..., object], *, takes_state: bool) -> Func
     schema = _schema(adapters, defaults, about)
     tool = Tool(name=name, description=description, schema=schema)
     return FunctionTool(tool=tool, function=function, takes_state=takes_state, adapters=adapters)
+
+
+def _json_value(result: object) -> object:
+    """The result as JSON data. Pydantic would empty an iterator, and take it for a list."""
+    if isinstance(result, Iterator):
+        raise TypeError("it is an iterator")
+    return to_jsonable_python(result, fallback=_python_value)
+
+
+def _python_value(value: Any) -> object:
+    """The value of a NumPy scalar or array in Python."""
+    if isinstance(value, np.generic | np.ndarray):
+        return cast("object", value.tolist())
+    raise TypeError(f"no rule for {type(value).__name__}")
 
 
 def describe(doc: str) -> tuple[str, dict[str, str]]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
-from bough.env.gymnasium_element import element_of
+from bough.env.gymnasium_element import discrete_elements, element_of
 from bough.env.outside import Live, Position, optional_address, seed_of, seeded_tasks
 from bough.env.outside_checks import check_gymnasium, make_env_at, maker_address, reset_pair, step_values
 from bough.env.replay import Replay
@@ -35,7 +35,8 @@ class Gymnasium:
             else for `str` of the observation.
         key: Address of `key(observation, info)`, the key of a state; "" for none.
         success: Address of `success(reward, terminated, info)`; "" for an episode that terminates with a reward > 0.
-        actions: The names of the elements of a discrete space, in their order; empty for their numbers.
+        actions: The names of the elements of a discrete space, in their order; empty for the numbers by which the
+            environment knows them.
         instructions: The rules.
         max_steps: Maximum number of actions, executed or not.
 
@@ -153,13 +154,13 @@ class Gymnasium:
 
     def _admissible(self, env: Any, data: Mapping[str, Any]) -> tuple[str, ...] | None:
         """The names of the valid elements of a discrete space; None for another space."""
-        count = getattr(env.action_space, "n", None)
-        if count is None or getattr(env.action_space, "shape", None) != ():
+        elements = discrete_elements(env.action_space)
+        if elements is None:
             return None
-        names = self.actions or tuple(map(str, range(int(count))))
-        if len(names) != int(count):
+        names = self.actions or tuple(map(str, elements))
+        if len(names) != len(elements):
             raise ValueError(
-                f"Gymnasium.actions: got {len(names)} names; need {count}, one for each action of {self.name}"
+                f"Gymnasium.actions: got {len(names)} names; need {len(elements)}, one for each action of {self.name}"
             )
         mask = data.get("action_mask")
         return names if mask is None else tuple(name for name, valid in zip(names, mask, strict=True) if valid)
@@ -167,9 +168,9 @@ class Gymnasium:
     def _element(self, space: Any, action: str, admissible: tuple[str, ...] | None) -> Any:
         """The element of the action space; None for an action outside of it."""
         text = action.strip()
-        if admissible is not None:
-            names = self.actions or tuple(map(str, range(int(space.n))))
-            return int(space.start) + names.index(text) if text in admissible else None
+        if elements := discrete_elements(space):
+            names = self.actions or tuple(map(str, elements))
+            return elements[names.index(text)] if text in (admissible or ()) else None
         if type(space).__name__ == "Text":
             return text if space.contains(text) else None
         try:

@@ -6,6 +6,15 @@ from typing import Any, cast
 import numpy as np
 
 
+def discrete_elements(space: Any) -> range | None:
+    """The elements of a discrete space, from its start; None for another space."""
+    count = getattr(space, "n", None)
+    if count is None or getattr(space, "shape", ()) != ():
+        return None
+    start = int(getattr(space, "start", 0))
+    return range(start, start + int(count))
+
+
 def element_of(space: Any, data: object) -> Any:
     """The element of a space that JSON data describes.
 

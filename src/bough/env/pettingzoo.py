@@ -6,6 +6,7 @@ from typing import Any, cast
 
 from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
+from bough.env.gymnasium_element import discrete_elements
 from bough.env.outside import Live, Position, optional_address, seed_of, seeded_tasks
 from bough.env.outside_checks import check_aec, make_env, make_env_at, maker_address
 from bough.env.replay import Replay
@@ -89,7 +90,7 @@ class PettingZoo:
         """
         assert isinstance(state.value, Position)
         env = state.value.take(self.name)
-        names = self._names(env, state.seat)
+        elements, names = self._elements(env, state.seat)
         text = action.strip()
         if text not in (names if state.admissible is None else state.admissible):
             after = state.value.after(executed=False)
@@ -99,7 +100,7 @@ class PettingZoo:
             over = after.turns >= self.max_steps
             return Step(state=unchanged, outcome=Outcome.TRUNCATED if over else Outcome.OPEN, valid=False)
         payoffs = dict.fromkeys(self.agents, 0.0)
-        env.step(int(env.action_space(state.seat).start) + names.index(text))
+        env.step(elements[names.index(text)])
         self._collect(env, payoffs)
         while env.agents and (env.terminations[env.agent_selection] or env.truncations[env.agent_selection]):
             env.step(None)  # PettingZoo removes an agent that is done when it is its turn
@@ -130,18 +131,19 @@ class PettingZoo:
         data: Mapping[str, Any] = env.infos.get(agent, {})
         text = str(find_function(self.text)(observation, data, agent)) if self.text else _shown(observation)
         mask: Any = _fields(observation).get("action_mask", data.get("action_mask"))
-        names = self._names(env, agent)
+        _, names = self._elements(env, agent)
         admissible = names if mask is None else tuple(name for name, valid in zip(names, mask, strict=True) if valid)
         return State(observation=text, key="", value=position, admissible=admissible, seat=agent)
 
-    def _names(self, env: Any, agent: str) -> tuple[str, ...]:
-        count = getattr(env.action_space(agent), "n", None)
-        if count is None:
+    def _elements(self, env: Any, agent: str) -> tuple[range, tuple[str, ...]]:
+        """The elements of an agent's action space, and their names."""
+        elements = discrete_elements(env.action_space(agent))
+        if elements is None:
             raise ValueError(f"PettingZoo: got {env.action_space(agent)} for {agent}; need a discrete action space")
-        names = self.actions or tuple(map(str, range(int(count))))
-        if len(names) != int(count):
-            raise ValueError(f"PettingZoo.actions: got {len(names)} names; need {count}, one for each action")
-        return names
+        names = self.actions or tuple(map(str, elements))
+        if len(names) != len(elements):
+            raise ValueError(f"PettingZoo.actions: got {len(names)} names; need {len(elements)}, one for each action")
+        return elements, names
 
 
 def pettingzoo_env(

@@ -66,9 +66,13 @@ class WorkerSetup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """An environment call: `draw` for tasks, `task` for start, `state` for step and plan, `action` for step."""
+    """An environment call: `draw` for tasks, `task` for start, `state` for step and plan, `action` for step.
+
+    Its `number` is that of the reply; a worker numbers its calls.
+    """
 
     call: Call
+    number: int = 0
     draw: tuple[Split, int, int] | None = None
     task: Task | None = None
     state: State | None = None
@@ -86,9 +90,10 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """The reply to a request: the result or an error message, and the busy seconds of the process."""
+    """The reply to the request of a number: the result or an error message, and the busy seconds of the process."""
 
     verdict: Verdict
+    number: int = 0
     answer: Answer = None
     message: str = ""
     took_s: float = 0.0
@@ -120,7 +125,7 @@ def serve(channel_fd: int) -> None:
         while isinstance(request := _read(stream), Request):
             begin = time.perf_counter()
             reply = _reply(checked, request, setup.files)
-            _write(stream, replace(reply, took_s=time.perf_counter() - begin))
+            _write(stream, replace(reply, number=request.number, took_s=time.perf_counter() - begin))
 
 
 def _reply(env: ValidatedEnv, request: Request, files: Mapping[str, str]) -> Reply:

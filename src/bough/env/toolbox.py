@@ -7,12 +7,13 @@ from inspect import signature
 from typing import Any
 
 from bough.env.check_call import check_call
-from bough.env.function_tool import SHOWN, FunctionTool, ToolError, function_tool
+from bough.env.function_tool import FunctionTool, ToolError, function_tool
 from bough.env.mcp import McpServer
 from bough.env.mcp_session import McpSession, McpSessions
 from bough.env.rows import Row, RowTasks
 from bough.tree import BadCall, Task, ToolCall
 from bough.usercode.address import find_function
+from bough.usercode.origin import describe
 
 
 @dataclass(slots=True, kw_only=True)
@@ -33,6 +34,21 @@ class EpisodeResources:
         """Ends the episode's servers."""
         for session in self.sessions.values():
             session.close()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallResult:
+    """The result of a call.
+
+    Attributes:
+        text: For the model.
+        valid: Whether the call was executed.
+        raised: The exception of the tool with its place, where it need not be meant for the model.
+    """
+
+    text: str
+    valid: bool = True
+    raised: str = ""
 
 
 class Toolbox:
@@ -98,25 +114,26 @@ class Toolbox:
         """The reward of a final state."""
         return self._reward(state, row, answer) if self._takes_answer else self._reward(state, row)
 
-    def result(self, live: EpisodeResources, task: Task, call: ToolCall | BadCall) -> tuple[str, bool]:
-        """The text of a call's result, and whether the call was valid."""
+    def result(self, live: EpisodeResources, task: Task, call: ToolCall | BadCall) -> CallResult:
+        """Executes a call."""
         self.list_tools(live, task)  # The state may be one of another process.
         problem = check_call(call, self.listed)
         if problem or isinstance(call, BadCall):
-            return f"error: {problem}", False
+            return CallResult(text=f"error: {problem}", valid=False)
         tool = self.functions.get(call.name)
         if tool is None:
             text, failed = self.sessions.call(live.sessions, _values(live, task), call.name, call.arguments)
-            return f"error: {text}" if failed else text, True
+            return CallResult(text=f"error: {text}" if failed else text)
         try:
             arguments = tool.convert(call.arguments)
         except ToolError as error:
-            return f"error: {error}", False
+            return CallResult(text=f"error: {error}", valid=False)
         try:
-            return tool(live.state, arguments), True
-        except SHOWN as error:
-            text = str(error) if isinstance(error, ToolError | ValueError) else f"{type(error).__name__}: {error}"
-            return f"error: {text}", True
+            return CallResult(text=tool(live.state, arguments))
+        except (ToolError, ValueError) as error:
+            return CallResult(text=f"error: {error}")
+        except (LookupError, ArithmeticError) as error:
+            return CallResult(text=f"error: {type(error).__name__}: {error}", raised=describe(error))
 
 
 def _values(live: EpisodeResources, task: Task) -> Mapping[str, object]:

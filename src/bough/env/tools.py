@@ -11,7 +11,7 @@ from bough.env.mcp import McpServer
 from bough.env.replay import Replay
 from bough.env.rows import RowSource, place_of
 from bough.env.toolbox import EpisodeResources, Toolbox
-from bough.tree import Action, BadCall, Message, Observation, Outcome, Task, ToolCall, copied_fields
+from bough.tree import TOOL_EXCEPTIONS, Action, BadCall, Message, Observation, Outcome, Task, ToolCall, copied_fields
 from bough.tree.needs import CALLS, ORACLE, Need
 from bough.usercode.address import address_of
 from bough.usercode.origin import describe, shorten
@@ -44,7 +44,8 @@ class ToolsEnv:
 
     A call that does not fit its schema is not executed: the model reads why, and the action is not valid. A tool's
     `ToolError`, ValueError, LookupError or ArithmeticError is a result that the model reads. Any other exception is a
-    fault of the environment. What a tool changed before its exception stays changed.
+    fault of the environment, and so is a result that JSON cannot write. What a tool changed before its exception stays
+    changed. `Step.info` has the LookupErrors and ArithmeticErrors with their places, since they may be mistakes.
 
     Attributes:
         tools: Addresses of functions, `path/to/file.py:name` or `module:name`.
@@ -164,13 +165,13 @@ class ToolsEnv:
             return self._end(episode, live, action)
         left = self.max_calls - episode.calls
         results = [self._toolbox.result(live, episode.task, call) for call in action.calls[:left]]
-        errors = episode.errors + sum(not valid for _, valid in results)
+        errors = episode.errors + sum(not each.valid for each in results)
         over = len(action.calls) > left or (self.max_errors is not None and errors > self.max_errors)
-        refused = (f"error: not executed, the limit is {self.max_calls} calls", True)
-        texts = [*results, *[refused] * (len(action.calls) - len(results))]
+        refused = f"error: not executed, the limit is {self.max_calls} calls"
+        texts = [*(each.text for each in results), *[refused] * (len(action.calls) - len(results))]
         messages = tuple(
             Message(role="tool", content=self._written(text), call_id="" if isinstance(call, BadCall) else call.call_id)
-            for call, (text, _) in zip(action.calls, texts, strict=True)
+            for call, text in zip(action.calls, texts, strict=True)
         )
         after = Episode(
             task=episode.task,
@@ -184,7 +185,8 @@ class ToolsEnv:
         return Step(
             state=self._state(after, live, messages),
             outcome=Outcome.TRUNCATED if over else Outcome.OPEN,
-            valid=all(valid for _, valid in results),
+            valid=all(each.valid for each in results),
+            info={TOOL_EXCEPTIONS: raised} if (raised := [each.raised for each in results if each.raised]) else {},
         )
 
     def plan(self, state: State) -> tuple[Action, ...] | None:

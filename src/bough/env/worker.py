@@ -3,9 +3,10 @@
 import asyncio
 import pickle
 import socket
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import count
 
 from bough.env.env import EnvFault, UserCodeError
 from bough.env.serve import ERRORS, LENGTH_BYTES, Answer, Reply, Request, WorkerSetup, framed
@@ -54,6 +55,7 @@ class Worker:
     calls: int = 0
     replaced: int = 0
     busy_s: float = 0.0
+    _numbers: Iterator[int] = field(default_factory=lambda: count(1))
     _process: "_Process | None" = None
     _closed: bool = False
     _lock: asyncio.Lock | None = None
@@ -104,7 +106,7 @@ class Worker:
         try:
             process = await self._ready()
             async with asyncio.timeout(self.deadline_s):
-                return await process.exchange(framed(request))
+                return await process.exchange(replace(request, number=next(self._numbers)))
         except TimeoutError:
             self._replace()
             fault = EnvFault(f"{about}: no answer within {self.deadline_s:g} s; its worker was replaced")
@@ -193,16 +195,19 @@ class _Process:
             return False
         return False
 
-    async def exchange(self, frame: bytes) -> Reply:
-        """Sends a message and waits for the reply.
+    async def exchange(self, request: Request) -> Reply:
+        """Sends a request and waits for the reply of its number.
 
         Raises:
             EOFError, ConnectionError: when the process died.
         """
         assert self.channel is not None
-        await asyncio.get_running_loop().sock_sendall(self.channel, frame)
-        size = int.from_bytes(await self._receive(self.channel, LENGTH_BYTES), "big")
-        return pickle.loads(await self._receive(self.channel, size))
+        await asyncio.get_running_loop().sock_sendall(self.channel, framed(request))
+        while True:
+            size = int.from_bytes(await self._receive(self.channel, LENGTH_BYTES), "big")
+            reply: Reply = pickle.loads(await self._receive(self.channel, size))
+            if reply.number == request.number:
+                return reply
 
     async def _receive(self, channel: socket.socket, size: int) -> bytearray:
         loop = asyncio.get_running_loop()

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from bough.context import Turn
 from bough.engine import Sampling
-from bough.env import Branching, EnvFault, Host
+from bough.env import EnvFault, Host
 from bough.rollout.agent import Agent, Limits
 from bough.rollout.automatic import AutomaticSeats
 from bough.rollout.budget import Budget, BudgetExceeded, Usage
@@ -16,6 +16,7 @@ from bough.rollout.deadlines import Deadlines
 from bough.rollout.observer import Observer
 from bough.rollout.open_ends import end_open, over_too_early
 from bough.rollout.seats import SeatAgent
+from bough.rollout.states import States
 from bough.rollout.writer import Writer, make_writers
 from bough.tree import AgentAction, Outcome, Source, TruncatedBy, fault_in
 from bough.tree.needs import POLICY
@@ -57,8 +58,8 @@ class Rollout:
         self.limits, self.deadlines = limits, deadlines
         self.budget = Budget(limits)
         self.answered: dict[int, int] = {}
-        self._host = host
-        self._seed = seed
+        self._host, self._seed = host, seed
+        self._states = States(host=host, task=builder.task, call=self._from_env)
         self._seats = seats or {"": SeatAgent(instructions=instructions, agent=agent)}
         self._writers = make_writers(
             self._seats, builder=builder, agent=agent, limits=limits, seed=seed, deadlines=deadlines
@@ -87,7 +88,9 @@ class Rollout:
             after, _ = await self._turn(cursor, action=action, source=Source.REPLAYED, ahead=start[number:])
             cursor = self._begun(after, f"{number + 1} of {len(start)} actions")
         after, _ = await self._automatic.play(cursor, cursor.node)
-        return self._begun(after, "the turns of automatic seats")
+        cursor = self._begun(after, "the turns of automatic seats")
+        self._states.root = cursor.node
+        return cursor
 
     def _begun(self, after: Cursor | Outcome, what: str) -> Cursor:
         """The cursor; or the error of an episode that is over before its first turn."""
@@ -164,7 +167,7 @@ class Rollout:
         max_cost = Usage() if action is not None else writer.max_cost(cursor, sampling)
         try:
             # One reservation for both halves: a sampled action that can't be executed would be wasted.
-            async with self.budget.reserve(replace(max_cost, turns=self._steps(cursor))) as cost:
+            async with self.budget.reserve(replace(max_cost, turns=self._states.steps(cursor))) as cost:
                 if action is None:
                     draft = await writer.sample(cursor, branch, sampling, max_cost, hint=hint, cost=cost)
                 else:
@@ -246,7 +249,7 @@ class Rollout:
         Raises:
             BudgetExceeded: when it does not fit the budget of turns.
         """
-        async with self.budget.reserve(Usage(turns=self._steps(draft.cursor))) as cost:
+        async with self.budget.reserve(Usage(turns=self._states.steps(draft.cursor))) as cost:
             after = await self._act(draft, cost)
         return after if self._alone else await self._others(after, draft.node)
 
@@ -353,10 +356,6 @@ class Rollout:
         self.builder.counts = replace(self.builder.counts, **spent, replayed_turns=replayed)
         end_open(self.builder, self._stopped)
 
-    def _steps(self, cursor: Cursor) -> int:
-        """Maximum number of environment steps of a turn."""
-        return 1 + (cursor.actions if self._host.branching is Branching.REPLAY else 0)
-
     async def _act(self, draft: PendingAction, cost: Usage) -> Cursor | Outcome:
         """Step the environment, and add the real cost to `cost`."""
         cursor, node = draft.cursor, self.builder.nodes[draft.node]
@@ -364,14 +363,16 @@ class Rollout:
             self.writer(draft).record(draft)
         cost.turns = 1
         try:
-            step = await self._from_env(self._host.step(cursor.state, draft.parsed.action), "step", draft.branches)
+            state, again = await self._states.take(cursor, draft.parsed.action)
+            step = await self._from_env(self._host.step(state, draft.parsed.action), "step", draft.branches)
         except EnvFault as fault:
             node.outcome, node.info["fault"] = Outcome.FAILED, str(fault)
             return Outcome.FAILED
         node.env_reward = step.payoffs.get(cursor.state.seat, 0.0) if step.payoffs else step.reward
         node.payoffs, node.valid = step.payoffs, step.valid
-        cost.turns += step.replayed_steps
-        self.budget.replayed += step.replayed_steps
+        again += step.replayed_steps
+        cost.turns += again
+        self.budget.replayed += again
         turn = Turn(
             observation=cursor.state.observation,
             action=draft.parsed.action,

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from bough.train.summary import cut_by_context
-from bough.tree import Tree, Verdict, counted, fault_in
+from bough.tree import Tree, Verdict, counted, fault_in, tool_exceptions_in
 from bough.view import cause
 
 
@@ -24,6 +24,7 @@ class Notices:
         """Report what is wrong with the trees of a step; see the other methods."""
         self.cuts(trees, context_tokens)
         self.faults(trees)
+        self.tool_exceptions(trees)
         self.empty_columns(trees)
 
     def cuts(self, trees: Sequence[Tree], context_tokens: int) -> None:
@@ -48,6 +49,17 @@ class Notices:
             faults = {str(number): fault for number, fault in enumerate(recorded)}
             paths = "1 path" if len(faults) == 1 else f"{len(faults)} paths"
             self._once("faults", f"{paths} of a batch failed and do not count (paths/failed): {cause(faults)}")
+
+    def tool_exceptions(self, trees: Sequence[Tree]) -> None:
+        """Report the first exceptions of tools that agents read as results and that may be mistakes of the tools."""
+        found = [each for tree in trees for info in tree.info for each in tool_exceptions_in(info)]
+        if found:
+            self._once(
+                "tool exceptions",
+                f"{len(found)} calls of tools in a batch raised a LookupError or an ArithmeticError, which the agent "
+                f"reads as the result (train/tool_exceptions): {found[0]}. Raise ToolError where the agent is meant to "
+                "read it, else mend the tool",
+            )
 
     def empty_columns(self, trees: Sequence[Tree]) -> None:
         """Report columns without a value in all trees with a regular path, though no answer was unreadable or late."""

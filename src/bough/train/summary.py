@@ -23,6 +23,7 @@ from bough.tree import (
     leaves,
     needed_tokens_in,
     sum_to_root,
+    tool_exceptions_in,
     turns,
 )
 
@@ -41,6 +42,7 @@ def summarize(rewarded: Sequence[Rewarded], *, unstarted: int, dropped: Mapping[
     solved = [solves for each in trees for solves in _solved(each)]
     known = entropy[~np.isnan(entropy)]
     answers = np.concatenate([tree.success[tree.answer] == Ternary.YES for tree in trees]).tolist()
+    raised = sum(len(tool_exceptions_in(info)) for tree in trees for info in tree.info)
     pruned = [each for tree in trees if (each := tree.counts.pruned_branches) is not None]
     return {
         "train/success": sum(solved) / max(1, len(solved)),
@@ -50,6 +52,7 @@ def summarize(rewarded: Sequence[Rewarded], *, unstarted: int, dropped: Mapping[
         "train/read_tokens": sum(_tokens_on_paths(tree, written=False) for tree in trees) / paths,
         "train/written_tokens": sum(_tokens_on_paths(tree, written=True) for tree in trees) / paths,
         **{f"train/{name}": share for name, share in count_actions(trees).shares.items()},
+        **({"train/tool_exceptions": float(raised)} if raised else {}),
         **({"train/pruned_branches": float(sum(pruned))} if pruned else {}),
         "train/truncated": float(np.sum(outcomes == Outcome.TRUNCATED)) / max(1, len(outcomes)),
         "train/failed": float(np.sum(outcomes == Outcome.FAILED)) / max(1, len(outcomes)),

@@ -55,6 +55,7 @@ from bough.tree.spread import exclude_leaves, mean_over_paths, spread_nodes, spr
 from bough.tree.stages import Rewarded, StageError, describe, is_column
 from bough.tree.task import Task
 from bough.tree.texts import (
+    TOOL_EXCEPTIONS,
     action_in,
     action_info,
     calls_in,
@@ -71,6 +72,7 @@ from bough.tree.texts import (
     step_info_in,
     text_in,
     texts_at,
+    tool_exceptions_in,
     tools_at,
     tools_in,
     written_in,
@@ -106,6 +108,7 @@ __all__ = [
     "DTYPES",
     "ITERATION",
     "UNJUDGED",
+    "TOOL_EXCEPTIONS",
     "UNKNOWN_VALUES",
     "Action",
     "ActionCounts",
@@ -234,6 +237,7 @@ __all__ = [
     "texts_at",
     "token_advantages",
     "token_node",
+    "tool_exceptions_in",
     "tool_record",
     "tools_at",
     "tools_in",

@@ -9,6 +9,9 @@ from bough.tree.message import Action, AgentAction, BadCall, Message, Observatio
 from bough.tree.records import call_record, message_record, read_call, read_message, read_tool, tool_record
 from bough.tree.tree import Info, Ints, Tree
 
+TOOL_EXCEPTIONS = "tool_exceptions"
+"""The key of `Step.info` with exceptions of tools that are results for the agent, each with its place."""
+
 
 def text_in(info: Info) -> str | None:
     """Returns the text of a node: the observation, or the parsed action at its last piece; None without one."""
@@ -75,6 +78,11 @@ def step_info_in(info: Info) -> Mapping[str, Any]:
     """Returns the environment's `Step.info` at an observation; empty without any."""
     found = info.get("env")
     return cast("Mapping[str, Any]", found) if isinstance(found, Mapping) else {}
+
+
+def tool_exceptions_in(info: Info) -> list[str]:
+    """Returns the exceptions of tools before an observation whose texts the agent reads as results."""
+    return step_info_in(info).get(TOOL_EXCEPTIONS, [])
 
 
 def written_in(info: Info) -> str:

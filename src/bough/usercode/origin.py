@@ -1,9 +1,10 @@
 """Describes where an exception was raised: its class, its text, and the file and line of the user's code."""
 
+import inspect
 import os
 import sysconfig
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 MOST_CHARACTERS = 2000
@@ -30,6 +31,12 @@ def place(error: BaseException) -> str:
         if is_users(frame.f_code.co_filename):
             return f"{frame.f_code.co_filename}, line {line}, in {frame.f_code.co_name}"
     return ""
+
+
+def definition(function: Callable[..., object]) -> str:
+    """`FILE, line N` of a function's definition; its name where it has no source in Python."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    return f"{code.co_filename}, line {code.co_firstlineno}" if code else repr(function)
 
 
 def describe(error: BaseException) -> str:
