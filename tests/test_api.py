@@ -218,4 +218,11 @@ def test_train_is_a_package_and_a_function_in_any_order() -> None:
 
 def test_the_packages_have_the_signatures_of_their_functions() -> None:
     assert list(inspect.signature(bough.train).parameters) == ["run", "changes", "on", "policy", "out", "fields"]
-    assert list(inspect.signature(bough.evaluate).parameters) == ["run", "changes", "on", "policy", "step"]
+    assert list(inspect.signature(bough.evaluate).parameters) == [
+        "run",
+        "changes",
+        "on",
+        "policy",
+        "step",
+        "accept_changes",
+    ]

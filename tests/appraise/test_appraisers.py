@@ -118,6 +118,19 @@ def test_no_answer_is_no_number(reply: InjectedFault, verdict: Verdict, tmp_path
     assert len(engine.requests) == 2, "a later step does"
 
 
+def test_a_question_longer_than_the_judge_reads_is_refused_by_name(tmp_path: Path) -> None:
+    ask, engine = asker(lambda _: says("7"), tmp_path)
+    short = Scripted(script=lambda _: says("7"), context_tokens=16)
+    ask.agent = replace(ask.agent, models={"judge": RoleModel(engine=short, renderer=Letters(), name="short")})
+    (tree,) = appraised(trees(n=1), ask, RubricJudge(prompt=RUBRIC, role="judge"), required=("judge",))
+    (leaf,) = leaves(tree)
+    assert tree.appraisals["judge"].verdict[leaf] == Verdict.REFUSED
+    assert tree.outcome[leaf] == Outcome.FAILED
+    assert "in the model's context of 16: shorten the question" in str(tree.info[leaf]["fault"])
+    assert not engine.requests
+    assert not short.requests
+
+
 def test_the_cache_survives_and_an_incomplete_line_does_not(tmp_path: Path) -> None:
     judge = RubricJudge(prompt=RUBRIC, role="judge")
     ask, engine = asker(by_seed, tmp_path)

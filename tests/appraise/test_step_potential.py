@@ -131,7 +131,7 @@ def test_a_run_that_is_resumed_asks_nothing_twice(tmp_path: Path) -> None:
         name="spae",
         models={},
         rewards=(EnvReward(),),
-        appraisers=(StepPotential(n=2, max_tokens=2),),
+        appraisers=(StepPotential(field="", n=2, max_tokens=2),),
         credit=Spae(),
         steps=2,
     )

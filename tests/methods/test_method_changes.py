@@ -144,7 +144,7 @@ OVER_GRPO: Mapping[str, Mapping[str, object]] = {
         "credit": SlateCredit(),
         "normalizer": Normalizer(by="unique_tokens"),
     },
-    "spae": {"appraisers": (StepPotential(n=5),), "credit": Spae()},
+    "spae": {"appraisers": (StepPotential(field="", n=5),), "credit": Spae()},
     "spar": {
         **ROUNDS,
         "explorer": spar(first=1, depth=4),

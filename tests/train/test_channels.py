@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -11,12 +11,14 @@ import pytest
 from tests.small import run
 from tests.trees import chains
 
+from bough.hooks import PickPaths, ValueResampling
 from bough.learner import Optimizer
 from bough.reward import EnvReward, compute_rewards
 from bough.store import read_metrics
 from bough.train import Health, Warmup, start
-from bough.train.channels import channel_metrics
+from bough.train.channels import channel_metrics, real_episodes
 from bough.train.result import Result
+from bough.train.summary import summarize
 from bough.tree import Floats, Kind, Rewarded, Tree, counted, leaves
 from bough.view import reward_table, rising_rewards
 
@@ -45,6 +47,30 @@ def test_pair_accuracy_counts_pairs_of_one_task() -> None:
     assert found["reward_std/bonus"] == pytest.approx(np.std([1, 0, 0.5, 1, 5, 7, 2, 1], ddof=1))
     assert "reward_pair_accuracy/bonus" not in channel_metrics([paying("b", [True, True], [5, 7])])
     assert channel_metrics([paying("d", [True], [5])])["reward_nonzero_std/bonus"] == 0
+
+
+def test_episodes_count_once_with_the_channels_of_hooks() -> None:
+    """Copies, cut trees and trees of earlier steps are no episodes; a hook's channel is part of the mean reward."""
+    batch = [
+        paying("a", [False, False], [0, 0]),
+        paying("b", [True, False], [0, 0]),
+        paying("c", [True, True, True], [0, 0, 0]),
+        paying("b", [False, False], [0, 0]),
+    ]
+    copied = ValueResampling().build(vocab_tokens=9, device="cpu", seed=0).transform(batch, 1)
+    assert sum(each.tree.replayed for each in copied) == 4, "two tied groups are copies of b, whose trees are two"
+    before = summarize(batch, unstarted=0, dropped={})
+    assert summarize(real_episodes(batch, copied), unstarted=0, dropped={}) == before
+    assert before["reward/env"] == before["train/success"] == pytest.approx(4 / 9)
+
+    picked = PickPaths(keep=1).build(vocab_tokens=9, device="cpu", seed=0).transform(batch, 1)
+    assert summarize(real_episodes(batch, picked), unstarted=0, dropped={}) == before
+
+    paid = [replace(each, channels={**each.channels, "hook": 2.0 * each.tree.env_reward}) for each in reversed(batch)]
+    old = replace(paid[0], tree=replace(paid[0].tree, replayed=True))
+    found = summarize(real_episodes(batch, [old, *paid, old]), unstarted=0, dropped={})
+    assert found["reward/hook"] == pytest.approx(8 / 9)
+    assert found["reward/mean"] == pytest.approx(12 / 9)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,7 @@ from tests import seats
 from tests.small import run as small
 
 from bough import credit, explore
+from bough.appraise import AnswerProbe, FactGain, StepPotential, TaskJudge
 from bough.config import ConfigError
 from bough.config.override import override
 from bough.context import PlanAct, Tagged
@@ -37,7 +38,7 @@ from bough.objective import (
     ValueClip,
 )
 from bough.policy import ValueHead
-from bough.reward import EnvReward, Success
+from bough.reward import AnswerBleu, EnvReward, StagedReward, Success
 from bough.search import a_star, puct
 from bough.train import (
     Demonstrations,
@@ -52,7 +53,7 @@ from bough.train import (
     start,
 )
 from bough.train.check import check, check_trained_sampling, refuse_overlap
-from bough.train.resolve import check_channels
+from bough.train.resolve import check_channels, check_task_fields
 from bough.tree import Credited, Rewarded, Task
 from bough.tree.needs import (
     CRITIC,
@@ -385,6 +386,33 @@ def test_only_an_oracle_can_begin_tasks() -> None:
         check(run.replace(evaluation=Evaluation(tasks=late)))
     with pytest.raises(ValueError, match=r"Tasks.actions_left: got 0; need 1 or more, or None"):
         replace(late, actions_left=0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"appraisers": (AnswerProbe(),)},
+            r"appraisers\[0\]=AnswerProbe: needs tasks with the field 'answer' in their data; got tasks with the "
+            r"fields \['rows'\]; name one that they have, or field=\"\" for the last action of a successful path",
+        ),
+        ({"appraisers": (StepPotential(),)}, "StepPotential: needs tasks with the field 'answer'"),
+        ({"appraisers": (FactGain(answer=""),)}, "FactGain: needs tasks with the field 'facts'"),
+        ({"appraisers": (TaskJudge(fields=("rows", "goal")),)}, "TaskJudge: needs tasks with the field 'goal'"),
+        ({"rewards": (StagedReward(stages=(AnswerBleu(),), shares=(1.0,)),)}, "AnswerBleu: needs tasks with the field"),
+    ],
+)
+def test_a_field_that_no_task_has(changes: dict[str, Any], message: str) -> None:
+    run = small().replace(**changes)
+    check(run)
+    with pytest.raises(ConfigError, match=message):
+        check_task_fields(run, run.world.env.tasks("train", 2, 0))
+
+
+def test_a_field_that_some_task_has() -> None:
+    run = small().replace(appraisers=(AnswerProbe(), StepPotential(field=""), TaskJudge(fields=("rows",))))
+    tasks = run.world.env.tasks("train", 2, 0)
+    check_task_fields(run, [*tasks, Task(id="a", data={"answer": "1"})])
 
 
 def test_channels_are_compared_with_those_of_the_first_trees() -> None:

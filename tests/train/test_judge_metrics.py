@@ -6,8 +6,9 @@ import pytest
 from tests.trees import ACTION, OBSERVATION, PROMPT, N, build
 
 from bough.reward import EnvReward, reward_trees
+from bough.train.notices import Notices
 from bough.train.summary import summarize
-from bough.tree import Appraisal, Entry, Outcome, Tree, Verdict
+from bough.tree import Appraisal, Entry, Outcome, RolloutCounts, Tree, Verdict
 
 
 def judged(success: bool, entry: Entry) -> Tree:
@@ -23,6 +24,27 @@ def judged(success: bool, entry: Entry) -> Tree:
 
 def rated(value: float) -> Entry:
     return Entry(value=value, verdict=Verdict.OK, votes=1, questions=1, tokens=30)
+
+
+def test_refused_questions_are_counted_and_named_once() -> None:
+    """Those of appraisers, and those of explorers and searches."""
+    reason = "got a question of 90 tokens"
+    tree = judged(True, Entry(verdict=Verdict.REFUSED, questions=1))
+    asked = replace(tree, info=tuple({**info, "appraisal judge": [reason]} for info in tree.info))
+    searched = replace(judged(True, rated(0.9)), counts=RolloutCounts(refused=2, unanswered=3))
+    searched = replace(searched, info=({**searched.info[0], "refused": "too long"}, *searched.info[1:]))
+    found = summarize(reward_trees([asked, searched], (EnvReward(),)), unstarted=0, dropped={})
+    counts = [found[name] for name in ("judge/refused", "questions/refused", "questions/unanswered")]
+    assert counts == [1, 2, 3]
+    said: list[str] = []
+    notices = Notices(notify=said.append)
+    for _ in range(2):
+        notices.refusals([searched])
+        notices.refusals([asked, judged(True, rated(0.9))])
+    assert said == ["2 questions to models were refused (judge/refused, questions/refused). The last reason: too long"]
+    notices.given.clear()
+    notices.refusals([asked])
+    assert said[1].endswith(reason)
 
 
 def test_agreement_and_cost_of_a_judge() -> None:

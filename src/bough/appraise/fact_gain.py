@@ -9,10 +9,10 @@ from bough.appraise.appraise import Columns
 from bough.appraise.ask import AskModels, Reply, Scoring, each
 from bough.appraise.path_fields import acts
 from bough.appraise.shapley import Members, exact_shapley, prefixes, sampled_orders, sampled_shapley, subsets
-from bough.appraise.true_answer import true_answer
+from bough.appraise.true_answer import answer_field, true_answer
 from bough.checks import check_choices, check_finite
 from bough.tree import Entry, Kind, Tree, Verdict, context, derive, text_in, turn_start
-from bough.tree.needs import Need, appraised
+from bough.tree.needs import Need, appraised, task_field
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +39,7 @@ class FactGain:
     Attributes:
         column: Name of the column.
         field: The field of `Task.data` with the facts, a list of texts.
-        answer: The field of `Task.data` with the true answer.
+        answer: The field of `Task.data` with the true answer; "" for the last action of a successful path.
         prompt: Text before the answer, with the placeholder {facts}.
         weights: How Shapley values are made weights.
         temperature: Of "softmax", > 0.
@@ -68,6 +68,11 @@ class FactGain:
         if not self.deadline_s > 0:
             raise ValueError(f"FactGain.deadline_s: got {self.deadline_s}; need more than 0 seconds")
         check_finite(self)
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """The fields with the facts and with the answer."""
+        return answer_field(self.answer) | {task_field(self.field)}
 
     @property
     def gives(self) -> frozenset[Need]:

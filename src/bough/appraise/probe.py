@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from bough.appraise.appraise import Columns
 from bough.appraise.ask import AskModels, Reply, Scoring, each
 from bough.appraise.path_fields import acts
-from bough.appraise.true_answer import true_answer
+from bough.appraise.true_answer import answer_field, true_answer
 from bough.checks import check_finite
 from bough.tree import Entry, Tree, Verdict, context, turn_start
 from bough.tree.needs import Need, appraised
@@ -23,7 +23,8 @@ class AnswerProbe:
 
     Attributes:
         column: Name of the column.
-        field: The field of `Task.data` with the answer.
+        field: The field of `Task.data` with the answer; "" for the last action of a successful path. A field that no
+            task has is refused.
         prefix: Text before the answer, whose probability does not count.
         deadline_s: Maximum duration of a probe, in seconds.
     """
@@ -37,6 +38,11 @@ class AnswerProbe:
         if not self.deadline_s > 0:
             raise ValueError(f"AnswerProbe.deadline_s: got {self.deadline_s}; need more than 0 seconds")
         check_finite(self)
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """The field with the answer."""
+        return answer_field(self.field)
 
     @property
     def gives(self) -> frozenset[Need]:

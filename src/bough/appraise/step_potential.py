@@ -3,12 +3,11 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from bough.appraise.appraise import Columns
 from bough.appraise.ask import AskModels, Continuation, Reply, Scoring, check_votes, each
 from bough.appraise.path_fields import acts
-from bough.appraise.true_answer import true_answer
+from bough.appraise.true_answer import answer_field, true_answer
 from bough.checks import check_finite
 from bough.tree import Entry, Tree, Verdict, context, turn_start
 from bough.tree.needs import ENTROPIES, Need, appraised
@@ -36,15 +35,14 @@ class StepPotential:
 
     Attributes:
         column: Name of the column.
-        field: The field of `Task.data` with the answer.
+        field: The field of `Task.data` with the answer; "" for the last action of a successful path. A field that no
+            task has is refused.
         prefix: Begins the answer.
         n: Number of sampled answers.
         max_tokens: Maximum length of an answer.
         temperature: Of the sampling; 0.6 in the released example.
         deadline_s: Maximum duration of a question, in seconds.
     """
-
-    needs: ClassVar[frozenset[Need]] = frozenset({ENTROPIES})
 
     column: str = "potential"
     field: str = "answer"
@@ -57,6 +55,11 @@ class StepPotential:
     def __post_init__(self) -> None:
         check_votes(self)
         check_finite(self)
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """The field with the answer, and entropies."""
+        return answer_field(self.field) | {ENTROPIES}
 
     @property
     def gives(self) -> frozenset[Need]:

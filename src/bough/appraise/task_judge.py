@@ -10,7 +10,7 @@ from bough.appraise.path_fields import path_fields
 from bough.appraise.prompts import LabelParser, Reader, check_placeholders
 from bough.checks import check_finite
 from bough.tree import Entry, Tree
-from bough.tree.needs import POLICY, Need, appraised, roles
+from bough.tree.needs import POLICY, Need, appraised, roles, task_field
 
 TASK = (
     "A task for an agent:\n{instructions}\n{observation}\n\nIts data, with the reference answer:\n{data}\n\n"
@@ -62,8 +62,8 @@ class TaskJudge:
 
     @property
     def needs(self) -> frozenset[Need]:
-        """A model for the role, if it is not the policy's."""
-        return roles(self.role)
+        """A model for the role, if it is not the policy's, and the named fields of the tasks."""
+        return roles(self.role) | {task_field(name) for name in self.fields}
 
     @property
     def gives(self) -> frozenset[Need]:

@@ -5,6 +5,13 @@ from typing import cast
 
 from bough.appraise.path_fields import path_fields
 from bough.tree import Task, Ternary, Tree, counted
+from bough.tree.needs import Need, task_field
+
+
+def answer_field(field: str) -> frozenset[Need]:
+    """The need of a probe whose answers are in this field of the tasks; nothing for ""."""
+    remedy = 'name one that they have, or field="" for the last action of a successful path'
+    return frozenset({task_field(field, remedy)} if field else ())
 
 
 def true_answer(trees: Sequence[Tree], field: str) -> str | None:

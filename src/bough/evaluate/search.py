@@ -41,6 +41,7 @@ class SearchResult:
         failures: By id of each failed task, the cause: it did not start, or every path failed.
         faults: Number of failed paths in the other tasks.
         unanswered: Number of judge queries without a parsable answer.
+        refused: Number of questions to models that exceeded their context.
         actions: Counts of the policy's actions.
         cost: Means over the tasks in `successes`: "turns" (environment steps, of which "replayed"), sampled "tokens",
             "calls" of the engine.
@@ -53,6 +54,7 @@ class SearchResult:
     failures: Mapping[str, str]
     faults: int
     unanswered: int
+    refused: int
     actions: ActionCounts
     cost: Mapping[str, float]
     low: float
@@ -197,6 +199,7 @@ def _found(run: Run, grown: Rollouts, out: Path | None) -> SearchResult:
         failures=failures,
         faults=sum(int((tree.outcome[leaves(tree)] == Outcome.FAILED).sum()) for tree in trees),
         unanswered=sum(tree.counts.unanswered for tree in trees),
+        refused=sum(tree.counts.refused for tree in trees),
         actions=count_actions(trees),
         cost=cost,
         low=low,
@@ -205,7 +208,12 @@ def _found(run: Run, grown: Rollouts, out: Path | None) -> SearchResult:
     )
     if out is not None:
         numbers = {"success": found.rate, "low": low, "high": high, "cost": cost, **asdict(found.actions)}
-        faults = {"faults": found.faults, "unanswered": found.unanswered, "failed": len(failures)}
+        faults = {
+            "faults": found.faults,
+            "unanswered": found.unanswered,
+            "refused": found.refused,
+            "failed": len(failures),
+        }
         write_json(out / "results.json", {**numbers, **faults, "failures": failures, "tasks": successes})
     return found
 
@@ -236,6 +244,7 @@ def summary(found: SearchResult) -> str:
         failed_note(found.failures),
         f"paths of these tasks that failed: {found.faults:,}" if found.faults else "",
         f"queries without a parsable answer: {found.unanswered:,}" if found.unanswered else "",
+        f"questions that exceeded the context of their model: {found.refused:,}" if found.refused else "",
         cut_note(found.actions),
         invalid_note(found.actions),
     ]

@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from bough.context import Renderer, conversation
+from bough.context import Renderer
 from bough.engine import Engine, EngineFault, FinishReason, Request, Sampling
 from bough.env import Branching, EnvFault, State, Step
+from bough.rollout.agent import RoleModel
 from bough.tree import AgentAction, Outcome, Task, action_text, plain_text
 from bough.tree.seeds import derive
 
@@ -82,8 +83,11 @@ class DirectLlmCall:
 
     async def __call__(self, system: str, text: str, *name: int | str, sampling: Sampling | None = None) -> str:
         """The whole answer; see `Ask`."""
+        model = RoleModel(engine=self.engine, renderer=self.renderer)
+        prompt = model.question(system, text)
+        model.require_room(len(prompt))
         request = Request(
-            prompt_tokens=self.renderer.render(conversation(system, (), text)),
+            prompt_tokens=prompt,
             sampling=sampling or self.sampling,
             stop_tokens=self.renderer.stop_tokens,
             seed=derive(self.seed, "aside", *name),

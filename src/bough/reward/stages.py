@@ -23,7 +23,7 @@ from bough.tree import (
     text_in,
 )
 from bough.tree.endings import last_action, solved
-from bough.tree.needs import Need, appraised
+from bough.tree.needs import Need, appraised, task_field
 
 
 @runtime_checkable
@@ -94,6 +94,11 @@ class AnswerBleu:
 
     field: str = "answers"
     tag: str = ""
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """The field with the answers."""
+        return frozenset({task_field(self.field)})
 
     def __call__(self, tree: Tree) -> Floats:
         """[P].

@@ -1,6 +1,6 @@
 """Tree rollouts: an agent acts in an environment, and a builder stores the nodes."""
 
-from bough.rollout.agent import Agent, Critic, Limits, RoleModel
+from bough.rollout.agent import Agent, Critic, Limits, QuestionTooLong, RoleModel
 from bough.rollout.attempt import Attempt
 from bough.rollout.budget import Budget, BudgetExceeded, Usage
 from bough.rollout.builder import NodeDraft, TreeBuilder
@@ -25,6 +25,7 @@ __all__ = [
     "NodeDraft",
     "PendingAction",
     "RoleModel",
+    "QuestionTooLong",
     "Rollout",
     "RolloutRunner",
     "Rollouts",

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from bough.context import Context, Parser, Renderer, conversation
-from bough.engine import Engine, Sampling
+from bough.engine import Engine, EngineFault, Sampling
 from bough.tree.needs import POLICY
 
 Critic: TypeAlias = Callable[[Sequence[tuple[int, ...]]], Awaitable[Sequence[float]]]
@@ -13,6 +13,10 @@ Critic: TypeAlias = Callable[[Sequence[tuple[int, ...]]], Awaitable[Sequence[flo
 
 Embed: TypeAlias = Callable[[tuple[int, ...], int], Awaitable[Sequence[float]]]
 """Embeds the last tokens of a text, given their number; [width]."""
+
+
+class QuestionTooLong(EngineFault):
+    """A question does not fit the context of its model. The question is refused, and the run goes on without it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +36,23 @@ class RoleModel:
     def question(self, system: str, text: str) -> tuple[int, ...]:
         """The prompt of a conversation with one user message."""
         return self.renderer.render(conversation(system, (), text))
+
+    def require_room(self, prompt_tokens: int, tokens: int = 1) -> None:
+        """Refuse a question that does not fit the model's context.
+
+        Args:
+            prompt_tokens: Length of the prompt.
+            tokens: Length of what follows at least.
+
+        Raises:
+            QuestionTooLong: has both lengths.
+        """
+        if prompt_tokens + tokens > self.engine.context_tokens:
+            raise QuestionTooLong(
+                f"got a question of {prompt_tokens:,} tokens; need one with {tokens:,} more in the model's context of "
+                f"{self.engine.context_tokens:,}: shorten the question or the episodes, or take a model with a longer "
+                "context"
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -267,6 +267,7 @@ class Rollout:
 
         Raises:
             BudgetExceeded: when it does not fit a budget of the tree.
+            QuestionTooLong: when the prompt fills the model's context.
             EngineFault: when the engine broke.
         """
         chosen, model = sampling or self.sampling, self.agent.model(role)
@@ -308,10 +309,12 @@ class Rollout:
 
         Raises:
             BudgetExceeded: when it does not fit the budget of calls.
+            QuestionTooLong: when prompt and answer exceed the model's context.
             EngineFault: when the engine broke.
         """
         writer = self.writer(item if isinstance(item, PendingAction) else None)
         read, tokens, branches = writer.reads(item, role)
+        writer.require_room(writer.agent.model(role), len(read), len(tokens))
         async with self.budget.reserve(Usage(calls=1)) as cost:
             cost.calls = 1
             return await self.deadlines.until(

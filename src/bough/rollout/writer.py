@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from bough.context import ContextUpdate, Parsed, PromptedParser, Turn, full_instructions, parse_tokens
 from bough.engine import Completion, EngineFault, FinishReason, Request, Sampling
 from bough.env.script import Script
-from bough.rollout.agent import Agent, Limits
+from bough.rollout.agent import Agent, Limits, QuestionTooLong, RoleModel
 from bough.rollout.budget import Usage
 from bough.rollout.builder import NodeDraft, TreeBuilder
 from bough.rollout.cursor import Cursor, PendingAction
@@ -176,9 +176,11 @@ class Writer:
         """A completion by the model of a role, under a deadline.
 
         Raises:
+            QuestionTooLong: when the prompt fills the model's context.
             EngineFault: when the engine broke or aborted the completion.
         """
         model = self.agent.model(role)
+        self.require_room(model, len(prompt))
         request = Request(prompt_tokens=prompt, sampling=sampling, stop_tokens=model.renderer.stop_tokens, seed=seed)
         completion = await self.deadlines.until(
             model.engine.generate(request),
@@ -194,6 +196,16 @@ class Writer:
                 "which returns no alternative tokens; need Local"
             )
         return completion
+
+    def require_room(self, model: RoleModel, prompt_tokens: int, tokens: int = 1) -> None:
+        """As `RoleModel.require_room`; counts the refused question in the tree."""
+        try:
+            model.require_room(prompt_tokens, tokens)
+        except QuestionTooLong as fault:
+            counts = self.builder.counts
+            self.builder.counts = replace(counts, refused=counts.refused + 1)
+            self.builder.nodes[0].info["refused"] = str(fault)
+            raise
 
     def reads(
         self, item: PendingAction | tuple[str, str, str], role: str = POLICY

@@ -8,6 +8,7 @@ from bough.appraise import prompts
 from bough.appraise.prompts import Reader
 from bough.engine import EngineFault, Sampling
 from bough.explore.turn_texts import turn_texts
+from bough.rollout.agent import QuestionTooLong
 from bough.rollout.cursor import Cursor
 from bough.search.node import SearchNode
 from bough.search.tree import SearchTree
@@ -61,6 +62,8 @@ async def asked(
 ) -> Answer | None:
     """Send a question about a node to the model of a role, with one retry on an engine fault or an unparsable answer.
 
+    A question that exceeds the model's context is not repeated; `RolloutCounts.refused` counts it.
+
     Args:
         tree: The search.
         node: The node of the question.
@@ -81,6 +84,8 @@ async def asked(
     for attempt in range(2):
         try:
             generated = await tree.rollout.ask(system, text, *name, *place(node), attempt, sampling=sampling, role=role)
+        except QuestionTooLong:
+            break
         except EngineFault:
             tree.faults += 1
             continue

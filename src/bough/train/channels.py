@@ -8,8 +8,31 @@ from bough.hooks.tie_tolerance import tie_tolerance
 from bough.tree import Floats, Rewarded, Ternary, counted, groups, sum_to_root
 
 
+def real_episodes(rewarded: Sequence[Rewarded], estimated: Sequence[Rewarded]) -> list[Rewarded]:
+    """The trees of a step, each once, with all channels: those of rewards, and those that hooks added.
+
+    A hook may copy trees, cut paths off, or add trees of earlier steps or its own; none of these are episodes of the
+    step. A tree that a hook cut or replaced has the channels of the rewards alone.
+
+    Args:
+        rewarded: The trees before the hooks.
+        estimated: The trees after the hooks.
+    """
+    after: dict[tuple[str, bytes], list[Rewarded]] = {}
+    for each in estimated:
+        if not each.tree.replayed:
+            after.setdefault(_key(each), []).append(each)
+    return [after[key].pop(0) if after.get(key := _key(each)) else each for each in rewarded]
+
+
+def _key(rewarded: Rewarded) -> tuple[str, bytes]:
+    """Identifies a tree by its task, its tokens and where they branch."""
+    tree = rewarded.tree
+    return tree.task.id, b"".join((tree.parent.tobytes(), tree.span.tobytes(), tree.token.tobytes()))
+
+
 def channel_metrics(rewarded: Sequence[Rewarded]) -> dict[str, float]:
-    """By channel, over the counted paths, each with the sum of its rewards; channels of hooks included.
+    """By channel, over the counted paths, each with the sum of its rewards.
 
     `reward/NAME` is the mean and `reward_std/NAME` the standard deviation (ddof 1). `reward_nonzero_std/NAME`
     is the share of groups with several paths whose standard deviation of this reward is above 0: only these learn from

@@ -23,7 +23,7 @@ from bough.learner.loss_inputs import ObjectiveContext
 from bough.rollout import Agent, DeadlineExceeded, Rollouts
 from bough.store.answers import Answers
 from bough.train.asker import AppraiseStage, Asker, required_columns
-from bough.train.channels import channel_metrics
+from bough.train.channels import real_episodes
 from bough.train.evaluation import measure
 from bough.train.growing import GrowingBatch, GrowingBatches
 from bough.train.health import NoLearningSignal, check_gap, check_paths, check_signal, is_flat, next_health
@@ -135,9 +135,8 @@ class _Loop:
             self.freeze_references()
         parts = await self.gather()
         for data in parts:
-            data.metrics = summarize(data.rewarded, unstarted=data.unstarted, dropped=data.dropped)
-            if data.policy.run.method.hooks:
-                data.metrics |= channel_metrics(data.estimated)
+            real = real_episodes(data.rewarded, data.estimated)
+            data.metrics = summarize(real, unstarted=data.unstarted, dropped=data.dropped)
             if data.policy.trainee.seats:
                 data.metrics["paths/without_turn"] = float(data.without_turn)
             self.log(data)

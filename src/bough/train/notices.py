@@ -3,8 +3,10 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from bough.train.summary import cut_by_context
-from bough.tree import Tree, Verdict, counted, fault_in, tool_exceptions_in
+from bough.tree import Tree, Verdict, counted, fault_in, refusal_in, replies_in, tool_exceptions_in
 from bough.view import cause
 
 
@@ -25,6 +27,7 @@ class Notices:
         self.cuts(trees, context_tokens)
         self.faults(trees)
         self.tool_exceptions(trees)
+        self.refusals(trees)
         self.empty_columns(trees)
 
     def cuts(self, trees: Sequence[Tree], context_tokens: int) -> None:
@@ -59,6 +62,21 @@ class Notices:
                 f"{len(found)} calls of tools in a batch raised a LookupError or an ArithmeticError, which the agent "
                 f"reads as the result (train/tool_exceptions): {found[0]}. Raise ToolError where the agent is meant to "
                 "read it, else mend the tool",
+            )
+
+    def refusals(self, trees: Sequence[Tree]) -> None:
+        """Report the first questions to models that were refused, with the reason of the last one."""
+        count, reasons = sum(tree.counts.refused for tree in trees), [refusal_in(tree.info[0]) for tree in trees]
+        for tree in trees:
+            for name, column in tree.appraisals.items():
+                nodes = np.flatnonzero(column.verdict == Verdict.REFUSED).tolist()
+                count += len(nodes)
+                reasons += [text for node in nodes for text in replies_in(tree.info[node], name)[-1:]]
+        if reasons := [reason for reason in reasons if reason]:
+            self._once(
+                "refusals",
+                f"{count} questions to models were refused (judge/refused, questions/refused). The last reason: "
+                f"{reasons[-1]}",
             )
 
     def empty_columns(self, trees: Sequence[Tree]) -> None:

@@ -9,6 +9,7 @@ from bough.config.fields import leaf_fields
 from bough.env import State
 from bough.env.env import env_gives
 from bough.train.run import Run
+from bough.tree import Task
 from bough.tree.needs import (
     OF_EVERY_RUN,
     STATE_KEYS,
@@ -16,6 +17,7 @@ from bough.tree.needs import (
     Need,
     NeedsError,
     Piece,
+    TaskField,
     conflicts_of,
     gives_of,
     names_of,
@@ -27,7 +29,8 @@ from bough.tree.needs import (
 def resolve(run: Run) -> None:
     """Compare the needs of all pieces, at any depth, with what the run gives.
 
-    Keys of states and channels of rewards are known later: see `check_state` and `check_channels`.
+    Keys of states, fields of tasks and channels of rewards are known later: see `check_state`, `check_task_fields` and
+    `check_channels`.
 
     Raises:
         ConfigError: names the piece's field, what it needs, what the run has, and what to change.
@@ -39,7 +42,7 @@ def resolve(run: Run) -> None:
             for need in _sorted(piece.needs):
                 if need in withheld:
                     raise _unmet(run, piece, withheld[need])
-                if need not in given and need != STATE_KEYS and not isinstance(need, Channel):
+                if need not in given and need != STATE_KEYS and not isinstance(need, Channel | TaskField):
                     raise _unmet(run, piece, need)
             for need in _sorted(conflicts_of(piece.value)):
                 if need in given:
@@ -63,6 +66,25 @@ def check_state(run: Run, state: State) -> None:
     for piece in run_pieces(run):
         if STATE_KEYS in piece.needs and not state.key:
             raise _unmet(run, piece, STATE_KEYS)
+
+
+def check_task_fields(run: Run, tasks: Sequence[Task]) -> None:
+    """Refuse pieces that read a field which no task has.
+
+    Args:
+        run: The run.
+        tasks: The training tasks.
+
+    Raises:
+        ConfigError: when a field is in the data of no task; has the fields that there are.
+    """
+    known = {name for task in tasks for name in task.data}
+    for piece in run_pieces(run):
+        for need in _sorted(piece.needs):
+            if isinstance(need, TaskField) and need.name not in known:
+                raise ConfigError(
+                    f"{_title(piece)}: needs {need.text}; got tasks with the fields {sorted(known)}; {need.remedy}"
+                )
 
 
 def check_channels(run: Run, channels: frozenset[str]) -> None:

@@ -31,6 +31,7 @@ from bough.train.models import EarlierVersion, role_model
 from bough.train.notices import Notices
 from bough.train.opening import TimedHost, begun_lines, draw_tasks, first_tasks, open_run
 from bough.train.processes import leading_rank, make_host
+from bough.train.resolve import check_task_fields
 from bough.train.run import Run
 from bough.train.seat_models import model_agent, seat_sources
 from bough.train.seat_policy import OwnPolicy
@@ -93,6 +94,7 @@ class Runtime:
         self.train_tasks, self.heldout_tasks = self.opening.train_tasks, self.opening.heldout_tasks
         if trains:
             refuse_overlap(self.train_tasks, self.heldout_tasks)
+            check_task_fields(run, self.train_tasks)
         for line in (*begun_lines(run, self.opening), self.opening.line):
             if line:
                 self.notify(line)

@@ -66,9 +66,19 @@ def summarize(rewarded: Sequence[Rewarded], *, unstarted: int, dropped: Mapping[
         "paths/unstarted": float(unstarted),
         "policy/entropy": float(known.mean()) if len(known) else float("nan"),
         **_appraisals(trees),
+        **_questions(trees),
         "speed/sampled_tokens": float(sampled.sum()),
         "speed/actions": float(sum(int(begins_turn(tree).sum()) for tree in trees)),
     }
+
+
+def _questions(trees: Sequence[Tree]) -> dict[str, float]:
+    """The questions of explorers and searches without an answer, by the reason; empty where all have one."""
+    counts = {
+        "questions/unanswered": sum(tree.counts.unanswered for tree in trees),
+        "questions/refused": sum(tree.counts.refused for tree in trees),
+    }
+    return {name: float(count) for name, count in counts.items() if count}
 
 
 def _appraisals(trees: Sequence[Tree]) -> dict[str, float]:

@@ -13,6 +13,7 @@ class RolloutCounts:
         calls: Engine requests: completions, scores and values, each once.
         replayed_turns: Environment steps that only returned to an earlier state.
         unanswered: Questions of a search without a parsable answer.
+        refused: Questions to models that exceeded their context.
         pruned_branches: Branches that the explorer pruned as too similar to another; None where it prunes none.
     """
 
@@ -21,6 +22,7 @@ class RolloutCounts:
     calls: int = 0
     replayed_turns: int = 0
     unanswered: int = 0
+    refused: int = 0
     pruned_branches: int | None = None
 
 

@@ -68,6 +68,12 @@ class Channel(Need):
     __slots__ = ()
 
 
+class TaskField(Need):
+    """A field of the tasks' data."""
+
+    __slots__ = ()
+
+
 STATE_KEYS = Need(
     "states with keys",
     "set State.key in the environment (`key=` of `tools_env`), or take a piece that compares no states",
@@ -194,6 +200,11 @@ def roles(*names: str) -> frozenset[Need]:
 def channel(name: str) -> Channel:
     """A channel of `Rewarded.channels`."""
     return Channel(f"the reward channel {name!r}", "add a reward that pays it to rewards=(...)", ("rewards",), name)
+
+
+def task_field(name: str, remedy: str = "name one that they have") -> TaskField:
+    """A field of `Task.data`, at least of one training task."""
+    return TaskField(f"tasks with the field {name!r} in their data", remedy, (), name)
 
 
 @runtime_checkable

@@ -51,6 +51,17 @@ def fault_in(info: Info) -> str | None:
     return fault if isinstance(fault, str) else None
 
 
+def refusal_in(info: Info) -> str:
+    """Returns why the last refused question of a rollout was refused, in the info of a root; "" without any."""
+    return str(info.get("refused", ""))
+
+
+def replies_in(info: Info, column: str) -> list[str]:
+    """Returns the answers of models to the questions of a column about a node; [] without any."""
+    texts = info.get(f"appraisal {column}")
+    return [str(text) for text in cast("Sequence[object]", texts)] if isinstance(texts, Sequence) else []
+
+
 def hint_in(info: Info) -> str:
     """Returns the hint with which an action was sampled; "" without one."""
     hint = info.get("hint")

@@ -7,6 +7,7 @@ import numpy as np
 
 from bough.tree.appraisal import Verdict
 from bough.tree.marks import Outcome, TruncatedBy
+from bough.tree.texts import replies_in
 from bough.tree.tree import Ints, Tree
 from bough.tree.walk import counted, path, sum_to_root
 
@@ -41,16 +42,20 @@ def fail_unknown(tree: Tree, columns: Iterable[str]) -> Tree:
     outcome, truncated_by, info = tree.outcome.copy(), tree.truncated_by.copy(), list(tree.info)
     for leaf, name in lacking.items():
         outcome[leaf], truncated_by[leaf] = Outcome.FAILED, TruncatedBy.NOTHING
-        verdict = _last_lacking(tree, name, leaf)
-        reason = f": {REASONS[verdict]}; answers.jsonl of the run has the answers" if verdict in REASONS else ""
-        info[leaf] = {**info[leaf], "fault": f"{UNJUDGED} {name!r}{reason}"}
+        info[leaf] = {**info[leaf], "fault": f"{UNJUDGED} {name!r}{_reason(tree, name, leaf)}"}
     return replace(tree, outcome=outcome, truncated_by=truncated_by, info=tuple(info))
 
 
-def _last_lacking(tree: Tree, column: str, leaf: int) -> Verdict:
-    """The verdict of the last node of a path that was appraised and lacks a value; `NONE` when nothing was."""
+def _reason(tree: Tree, column: str, leaf: int) -> str:
+    """Why the last node of a path that was appraised lacks a value; "" when nothing was appraised."""
     if column not in tree.appraisals:
-        return Verdict.NONE
-    verdict = tree.appraisals[column].verdict[path(tree, leaf)]
-    lacking = verdict[(verdict != Verdict.NONE) & (verdict != Verdict.OK)]
-    return Verdict(int(lacking[-1])) if len(lacking) else Verdict.NONE
+        return ""
+    nodes = path(tree, leaf)
+    verdict = tree.appraisals[column].verdict[nodes]
+    lacking = np.flatnonzero((verdict != Verdict.NONE) & (verdict != Verdict.OK))
+    if not len(lacking):
+        return ""
+    last = Verdict(int(verdict[lacking[-1]]))
+    texts = replies_in(tree.info[nodes[lacking[-1]]], column)
+    given = f" ({texts[-1]})" if last is Verdict.REFUSED and texts and texts[-1] else ""
+    return f": {REASONS[last]}{given}; answers.jsonl of the run has the answers"
