@@ -379,6 +379,7 @@ class _Loop:
                 runtime.heldout_tasks,
                 temperature=temperature,
                 seed=seed,
+                rewards=self.world.rewards,
                 seat=runtime.main.trainee.seat,
             )
         self.recorder.log_evaluation(self.state.step, result)
@@ -391,7 +392,7 @@ class _Loop:
         return self.state.step >= self.last or is_flat(self.state.health, self.settings.health)
 
     def _is_due(self, every: int) -> bool:
-        return (self.state.step - self.first) % every == 0 or self._is_last()
+        return every > 0 and ((self.state.step - self.first) % every == 0 or self._is_last())
 
     def _seed(self, step: int) -> int:
         return derive(self.settings.seed, "step", step)
