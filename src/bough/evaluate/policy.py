@@ -1,5 +1,6 @@
 """Evaluates a policy on held-out tasks: a checkpoint of a run, or another policy."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
@@ -15,7 +16,8 @@ from bough.train import HeldoutResult, Run, measure
 from bough.train.event_loop import run_coroutine
 from bough.train.watchdog import Watchdog
 from bough.tree import derive
-from bough.view import cut_note, failed_note, invalid_note, late_note, wilson
+from bough.view import cut_note, failed_note, invalid_note, late_note, mean_interval, wilson
+from bough.view.numbers import short
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +30,8 @@ class PolicyResult:
         score: Task by task.
         low: Lower end of the 95 % interval of the success rate (Wilson).
         high: Upper end.
+        reward_low: Lower end of the 95 % interval of the mean reward (Student's t); -inf for fewer than two paths.
+        reward_high: Upper end.
         usage: The usage of a server; None for a model in this process.
         late: Number of tasks from a later start than their own.
         accepted: What changed since the run was made, a line each.
@@ -38,6 +42,8 @@ class PolicyResult:
     score: HeldoutResult
     low: float
     high: float
+    reward_low: float = -math.inf
+    reward_high: float = math.inf
     usage: ServerUsage | None = None
     late: int = 0
     accepted: Sequence[str] = ()
@@ -93,6 +99,7 @@ async def _measured(target: EvaluationTarget, deadlines: Deadlines, tell: OnProg
             agent.tasks,
             temperature=run.world.evaluation.temperature,
             seed=derive(run.world.evaluation.seed, "heldout"),
+            rewards=run.world.rewards,
             seat=agent.seat,
             store=CountedTrees(None, tell, len(agent.tasks)),
         )
@@ -101,23 +108,39 @@ async def _measured(target: EvaluationTarget, deadlines: Deadlines, tell: OnProg
         late = sum(bool(task.start) for task in agent.tasks)
     require_some(score.successes, score.failures)
     low, high = wilson(sum(score.successes.values()), len(score.successes))
-    step = None if target.checkpoint is None else target.checkpoint.step
-    accepted = () if target.made is None else tuple(target.made.accepted)
+    reward_low, reward_high = mean_interval([*score.rewards.values()])
     return PolicyResult(
-        agent=agent.name, step=step, score=score, low=low, high=high, usage=usage, late=late, accepted=accepted
+        agent=agent.name,
+        step=None if target.checkpoint is None else target.checkpoint.step,
+        score=score,
+        low=low,
+        high=high,
+        reward_low=reward_low,
+        reward_high=reward_high,
+        usage=usage,
+        late=late,
+        accepted=() if target.made is None else tuple(target.made.accepted),
     )
 
 
 def sentence(evaluation: PolicyResult) -> str:
-    """The result in one line, and one line each for failed tasks, truncated paths, cut and invalid actions, usage."""
+    """The result in one line, graded rewards before success, and one line for each further fact.
+
+    Further facts are failed tasks, truncated paths, cut and invalid actions, and the usage of a server.
+    """
     score = evaluation.score
     outgrown = score.truncated_context
     cut = f"{outgrown} paths exceeded the context and were truncated" if outgrown else ""
     used = "" if evaluation.usage is None else f"the server: {evaluation.usage}"
     notes = (failed_note(score.failures), cut, cut_note(score.actions), invalid_note(score.actions), used)
-    result = (
-        f"{evaluation.agent}: success {score.rate:.1%} of {len(score.successes)} held-out tasks"
-        f"{late_note(evaluation.late)} (95 % interval {evaluation.low:.1%} to {evaluation.high:.1%}), "
-        f"{score.turns:.1f} turns a path"
-    )
+    tasks = f" of {len(score.successes)} held-out tasks{late_note(evaluation.late)}"
+    measured: list[str] = []
+    if score.marks_success:
+        interval = f"{evaluation.low:.1%} to {evaluation.high:.1%}"
+        measured.append(f"success {score.rate:.1%}{tasks} (95 % interval {interval})")
+    if score.rewards and (score.graded or score.rewards != score.successes):
+        interval = f"{short(evaluation.reward_low)} to {short(evaluation.reward_high)}"
+        named = f"reward {short(score.reward)}{'' if measured else tasks} (95 % interval {interval})"
+        measured.insert(0 if score.graded else 1, named)
+    result = f"{evaluation.agent}: {', '.join(measured)}, {score.turns:.1f} turns a path"
     return "\n".join([result, *(note for note in notes if note)])

@@ -1,12 +1,27 @@
 """Evaluates the policy on held-out tasks."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from bough.explore import Chains
+from bough.reward import Reward, reward_trees
 from bough.rollout import Agent, Evaluates, Explorer, RolloutRunner, TreeStore
 from bough.train.summary import cut_by_context
-from bough.tree import ActionCounts, Task, Ternary, Tree, count_actions, counted, turns
+from bough.tree import (
+    ActionCounts,
+    Outcome,
+    Task,
+    Ternary,
+    Tree,
+    count_actions,
+    counted,
+    seat_view,
+    sum_to_root,
+    turns,
+)
+from bough.tree.needs import Appraised, names_of, needs_of
+from bough.view import TASK_CHANNELS
 
 AT_ONCE = 128
 """Maximum number of concurrent tasks: it fills a batch, and the engine's cache holds every prefix."""
@@ -22,6 +37,12 @@ class HeldoutResult:
         turns: Mean number of actions on a path; nan without a path.
         actions: Counts of the policy's actions.
         trees: The rollouts.
+        rewards: Task id to the reward of its path, the sum of its channels; without those that read the answers of
+            appraisers, which held-out paths do not have.
+        channels: By reward channel, its mean over the paths.
+        graded: Whether the reward says more than success: the channels that define the task ("env" and "success",
+            without them all) pay other values than one for success and one for failure, or no task defines success.
+        marks_success: Whether the tasks define success: False when paths ended, and none is marked.
     """
 
     successes: dict[str, bool]
@@ -29,6 +50,10 @@ class HeldoutResult:
     turns: float
     actions: ActionCounts
     trees: tuple[Tree, ...] = field(repr=False)
+    rewards: Mapping[str, float] = field(default_factory=dict[str, float])
+    channels: Mapping[str, float] = field(default_factory=dict[str, float])
+    graded: bool = False
+    marks_success: bool = True
 
     @property
     def truncated_context(self) -> int:
@@ -40,6 +65,11 @@ class HeldoutResult:
         """Fraction of successes, in [0, 1]; nan without a finished task."""
         return sum(self.successes.values()) / len(self.successes) if self.successes else float("nan")
 
+    @property
+    def reward(self) -> float:
+        """Mean reward of a path; nan without rewards."""
+        return math.fsum(self.rewards.values()) / len(self.rewards) if self.rewards else math.nan
+
 
 async def measure(
     runner: RolloutRunner,
@@ -48,6 +78,7 @@ async def measure(
     *,
     temperature: float,
     seed: int,
+    rewards: Sequence[Reward] = (),
     seat: str = "",
     store: TreeStore | None = None,
 ) -> HeldoutResult:
@@ -59,7 +90,8 @@ async def measure(
         tasks: The tasks.
         temperature: Of the policies in training; models of automatic seats keep their own.
         seed: Seed of the episodes.
-        seat: The seat whose success is measured; "" for that of the environment.
+        rewards: The run's rewards.
+        seat: The seat whose success and rewards are measured; "" for those of the environment.
         store: Receives the finished trees.
     """
     single = explorer.single() if isinstance(explorer, Evaluates) else Chains(n=1)
@@ -67,18 +99,48 @@ async def measure(
     grown = await changed.run(single, tasks, seed=seed, store=store)
     successes: dict[str, bool] = {}
     lengths: list[int] = []
+    marks: list[int] = []
     for tree in grown.trees:
         success = tree.success_of(seat)
         for leaf in counted(tree):
             successes[tree.task.id] = bool(success[leaf] == Ternary.YES)
             lengths.append(int(turns(tree)[leaf]))
+            marks += [int(success[leaf])] * bool(successes[tree.task.id] or tree.outcome[leaf] == Outcome.TERMINATED)
+    marks_success = not marks or any(mark != Ternary.UNKNOWN for mark in marks)
+    paid = _channels(grown.trees, rewards, seat)
+    totals = {task: math.fsum(channels.values()) for task, channels in paid.items()}
+    names = dict.fromkeys(name for channels in paid.values() for name in channels)
     return HeldoutResult(
+        rewards=totals,
+        channels={name: math.fsum(each.get(name, 0.0) for each in paid.values()) / len(paid) for name in names},
+        graded=bool(paid) and (not marks_success or _is_graded(paid, successes)),
+        marks_success=marks_success,
         successes=successes,
         failures=grown.failures,
         turns=sum(lengths) / len(lengths) if lengths else float("nan"),
         actions=count_actions(grown.trees),
         trees=grown.trees,
     )
+
+
+def _channels(trees: Sequence[Tree], rewards: Sequence[Reward], seat: str) -> dict[str, dict[str, float]]:
+    """By task, the sum of each reward channel over its path; without channels that need the answers of appraisers."""
+    known = [each for each in rewards if not names_of(needs_of(each), Appraised)]
+    views = [view for tree in trees if (view := seat_view(tree, seat) if seat else tree) is not None]
+    return {
+        each.tree.task.id: {name: float(sum_to_root(each.tree, pay)[leaf]) for name, pay in each.channels.items()}
+        for each in (reward_trees(views, known) if known else ())
+        for leaf in counted(each.tree)
+    }
+
+
+def _is_graded(paid: Mapping[str, Mapping[str, float]], successes: Mapping[str, bool]) -> bool:
+    """Whether the channels that define the task pay several values for success, or several for failure."""
+    values: dict[bool, set[float]] = {True: set(), False: set()}
+    for task, channels in paid.items():
+        own = [value for name, value in channels.items() if name in TASK_CHANNELS] or [*channels.values()]
+        values[successes[task]].add(round(math.fsum(own), 9))
+    return any(len(each) > 1 for each in values.values())
 
 
 def at_temperature(runner: RolloutRunner, temperature: float) -> RolloutRunner:

@@ -378,6 +378,7 @@ class _Loop:
                 runtime.heldout_tasks,
                 temperature=evaluation.temperature,
                 seed=derive(evaluation.seed, "heldout"),
+                rewards=self.world.rewards,
                 seat=runtime.main.trainee.seat,
             )
         self.recorder.log_evaluation(self.state.step, result)
@@ -390,7 +391,7 @@ class _Loop:
         return self.state.step >= self.last or is_flat(self.state.health, self.settings.health)
 
     def _is_due(self, every: int) -> bool:
-        return (self.state.step - self.first) % every == 0 or self._is_last()
+        return every > 0 and ((self.state.step - self.first) % every == 0 or self._is_last())
 
     def _seed(self, step: int) -> int:
         return derive(self.settings.seed, "step", step)

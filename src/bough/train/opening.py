@@ -120,10 +120,15 @@ class Opening:
         return f"{self.faults} faults of the environment before the first step{left}. The last fault: {self.last_fault}"
 
 
-async def open_run(run: Run, host: TimedHost) -> Opening:
+async def open_run(run: Run, host: TimedHost, *, heldout: bool = True) -> Opening:
     """Draw the tasks, start one, and collect texts.
 
     A fault is retried; a task that fails in all retries adds no texts.
+
+    Args:
+        run: The run.
+        host: Of its environment.
+        heldout: Whether to draw the held-out tasks.
 
     Raises:
         EnvFault: when no tasks can be drawn, or no task of the first batch can be played; has the last fault.
@@ -132,7 +137,7 @@ async def open_run(run: Run, host: TimedHost) -> Opening:
     """
     conversations = _conversations(run)
     train_tasks = await draw_tasks(run, run.world.tasks, host, "tasks", seed=run.seed)
-    heldout_tasks = await draw_heldout(run, host)
+    heldout_tasks = await draw_heldout(run, host) if heldout else []
     first = await _first_state(train_tasks[: run.world.schedule.batch_tasks], host)
     check_state(run, first)
     texts, left_out = await _texts(run, train_tasks[:TEXT_TASKS], host)

@@ -28,7 +28,7 @@ from bough.train.health import HealthState
 from bough.train.run import Run
 from bough.tree import Credited
 from bough.units import GIB
-from bough.view import Live, cut_note, failed_note, rising_rewards, wilson
+from bough.view import Live, cut_note, failed_note, mean_interval, rising_rewards, wilson
 from bough.view import Progress as ViewProgress
 
 if TYPE_CHECKING:
@@ -112,12 +112,19 @@ class RunRecorder:
         path = heldout_file(self.directory, step)
         path.parent.mkdir(exist_ok=True)
         about = {"step": step, "temperature": self._run.world.evaluation.temperature}
-        write_json(path, {**about, "tasks": score.successes, "failures": dict(score.failures)})
+        result = {"tasks": score.successes, "rewards": dict(score.rewards), "failures": dict(score.failures)}
+        write_json(path, {**about, **result, "graded": score.graded, "marks_success": score.marks_success})
         if not score.successes:
             return
-        low, high = wilson(sum(score.successes.values()), len(score.successes))
-        results = {"success": score.rate, "low": low, "high": high, "turns": score.turns, **score.actions.shares}
+        results = {"turns": score.turns, **score.actions.shares}
         results["truncated_context"] = float(score.truncated_context)
+        if score.marks_success:
+            low, high = wilson(sum(score.successes.values()), len(score.successes))
+            results |= {"success": score.rate, "low": low, "high": high}
+        if score.rewards:
+            low, high = mean_interval([*score.rewards.values()])
+            results |= {"reward": score.reward, "reward_low": low, "reward_high": high}
+            results |= {f"reward_channel/{name}": mean for name, mean in score.channels.items()}
         self.log({f"heldout/{name}": value for name, value in results.items()})
         many = score.actions.cut >= MANY_CUT * score.actions.actions
         if score.actions.cut and many and not self._cuts_reported:
@@ -135,7 +142,7 @@ class RunRecorder:
         """
         if self._metrics.step == step:
             self._metrics.amend(self._row)
-        self._row.setdefault("phase", "rl")
+        self._row.setdefault("phase", "rl" if step > self._run.warmup_steps else "start")
         if resident := process_bytes("VmRSS"):
             self._row["memory/process_gib"] = resident / GIB
         if self._metrics.step < step:
@@ -253,11 +260,38 @@ def heldout_file(directory: RunDirectory, step: int) -> Path:
     return directory.path / "heldout" / f"step_{step:06d}.json"
 
 
-def read_heldout(directory: RunDirectory) -> dict[int, dict[str, bool]]:
-    """By step, success by task id of the held-out tasks; evaluations in which every task failed are missing."""
-    found: dict[int, dict[str, bool]] = {}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredHeldout:
+    """A held-out result as `heldout/` keeps it.
+
+    Attributes:
+        successes: Success by task id.
+        rewards: The reward of the path by task id; empty without rewards.
+        graded: See `HeldoutResult`.
+        marks_success: See `HeldoutResult`.
+    """
+
+    successes: Mapping[str, bool]
+    rewards: Mapping[str, float]
+    graded: bool
+    marks_success: bool
+
+
+def read_heldout_results(directory: RunDirectory) -> dict[int, StoredHeldout]:
+    """The held-out results by step; evaluations in which every task failed are missing."""
+    found: dict[int, StoredHeldout] = {}
     for path in sorted((directory.path / "heldout").glob("step_*.json")):
         data = json.loads(path.read_text())
         if data["tasks"]:
-            found[int(data["step"])] = data["tasks"]
+            found[int(data["step"])] = StoredHeldout(
+                successes=data["tasks"],
+                rewards=data.get("rewards", {}),
+                graded=data.get("graded", False),
+                marks_success=data.get("marks_success", True),
+            )
     return found
+
+
+def read_heldout(directory: RunDirectory) -> dict[int, dict[str, bool]]:
+    """By step, success by task id of the held-out tasks; evaluations in which every task failed are missing."""
+    return {step: dict(each.successes) for step, each in read_heldout_results(directory).items()}

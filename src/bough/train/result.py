@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bough.store import Checkpoints, RunDirectory, StoreError, read_metrics
-from bough.train.recorder import read_heldout
+from bough.train.recorder import read_heldout, read_heldout_results
 from bough.train.run import Run
 from bough.train.run_report import panels
 from bough.train.start import load_run
@@ -63,6 +63,18 @@ class Result:
     def success(self) -> float | None:
         """Success rate of the last held-out evaluation, in [0, 1]; None before the first."""
         results = self.heldout
+        last = results[max(results)] if results else {}
+        return sum(last.values()) / len(last) if last else None
+
+    @property
+    def heldout_rewards(self) -> dict[int, dict[str, float]]:
+        """By step of an evaluation and id of a held-out task, the reward of its path."""
+        return {step: dict(each.rewards) for step, each in read_heldout_results(self._files).items()}
+
+    @property
+    def reward(self) -> float | None:
+        """Mean reward of the last held-out evaluation; None before the first, and without rewards."""
+        results = self.heldout_rewards
         last = results[max(results)] if results else {}
         return sum(last.values()) / len(last) if last else None
 

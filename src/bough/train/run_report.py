@@ -3,7 +3,7 @@
 from bough.config.config import dump
 from bough.store import RunDirectory, read_metrics, read_trees
 from bough.store.atomic import explain_full_disk
-from bough.train.recorder import read_heldout
+from bough.train.recorder import StoredHeldout, read_heldout_results
 from bough.train.run import Run
 from bough.tree import Credited, groups
 from bough.view import Panel, Report, headline, rising_rewards, write_report
@@ -48,14 +48,22 @@ def _late(run: Run) -> list[str]:
 
 def panels(run: Run, directory: RunDirectory) -> tuple[Panel, ...]:
     """The first held-out result and the last."""
-    results = read_heldout(directory)
+    results = read_heldout_results(directory)
     if not results:
         return ()
     first, last = min(results), max(results)
     named = {first: "after warm-up" if run.world.warmup.imitates else "before training"}
     if last != first:
         named[last] = "after training" if last == run.warmup_steps + run.world.schedule.steps else f"after step {last}"
-    return tuple(
-        Panel(label=label, task_ids=tuple(results[step]), successes=tuple(results[step].values()))
-        for step, label in named.items()
+    return tuple(_panel(label, results[step]) for step, label in named.items())
+
+
+def _panel(label: str, result: StoredHeldout) -> Panel:
+    return Panel(
+        label=label,
+        task_ids=tuple(result.successes),
+        successes=tuple(result.successes.values()),
+        rewards=result.rewards,
+        graded=result.graded,
+        marks_success=result.marks_success,
     )

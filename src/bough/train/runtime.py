@@ -90,7 +90,8 @@ class Runtime:
             torch.set_num_threads(run.world.execution.threads)
         if run.world.optimizer.memory_gib is not None:
             return_freed()
-        self.opening = run_coroutine(open_run(run, self.timed))
+        heldout = not trains or run.world.evaluation.every > 0
+        self.opening = run_coroutine(open_run(run, self.timed, heldout=heldout))
         self.train_tasks, self.heldout_tasks = self.opening.train_tasks, self.opening.heldout_tasks
         if trains:
             refuse_overlap(self.train_tasks, self.heldout_tasks)

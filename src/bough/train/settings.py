@@ -187,7 +187,8 @@ class Evaluation:
 
     Attributes:
         tasks: The held-out tasks.
-        every: Steps between evaluations; the first and the last step are always evaluated.
+        every: Steps between evaluations; the policy before the first step and after the last is evaluated too. 0 for
+            none: the run draws no held-out tasks, and `bough eval` can still measure them.
         temperature: Sampling temperature; 0 is greedy.
         seed: Seed of the held-out tasks and of their episodes, whatever the run's seed: runs of several seeds are
             compared on the same tasks.
@@ -199,10 +200,8 @@ class Evaluation:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.every < 1 or self.temperature < 0:
-            raise ValueError(
-                f"Evaluation: got every={self.every}, temperature={self.temperature}; need 1 or more, 0 or more"
-            )
+        if self.every < 0 or self.temperature < 0:
+            raise ValueError(f"Evaluation: got every={self.every}, temperature={self.temperature}; need 0 or more each")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -120,7 +120,7 @@ def resume(
         check(run)
         if run != stored:
             directory.write_config(dump(run))
-        if done >= steps and _is_complete(directory, run.warmup_steps + steps):
+        if done >= steps and _is_complete(run, directory):
             with Live(run.name, steps, epochs=run.warmup_steps, terminal=terminal) as live:
                 for line in lines:
                     live.say(line)
@@ -130,9 +130,11 @@ def resume(
         return _go(made, terminal, lines)
 
 
-def _is_complete(directory: RunDirectory, step: int) -> bool:
+def _is_complete(run: Run, directory: RunDirectory) -> bool:
     """Whether a run has the files that follow its last checkpoint: the held-out result, the policy, the report."""
-    return all(path.exists() for path in (heldout_file(directory, step), directory.final, directory.report))
+    last = heldout_file(directory, run.warmup_steps + run.world.schedule.steps)
+    files = (directory.final, directory.report, *((last,) if run.world.evaluation.every else ()))
+    return all(path.exists() for path in files)
 
 
 def _changed(run: Run, changes: Sequence[str]) -> Run:

@@ -3,18 +3,19 @@
 from bough.view.choose import Chosen, choose_groups
 from bough.view.counter import counter
 from bough.view.html_file import HtmlFile
-from bough.view.interval import paired, wilson
+from bough.view.interval import mean_interval, paired, wilson
 from bough.view.live import Live
 from bough.view.notes import cause, cut_note, failed_note, invalid_note, late_note
 from bough.view.progress import Progress
 from bough.view.report import Report, write_report
 from bough.view.results import Panel, headline
 from bough.view.reward_table import reward_table
-from bough.view.rising_rewards import rising_rewards
+from bough.view.rising_rewards import TASK_CHANNELS, rising_rewards
 from bough.view.table import MetricTable
 from bough.view.text import show_tree
 
 __all__ = [
+    "TASK_CHANNELS",
     "Chosen",
     "HtmlFile",
     "Live",
@@ -30,6 +31,7 @@ __all__ = [
     "headline",
     "invalid_note",
     "late_note",
+    "mean_interval",
     "paired",
     "reward_table",
     "rising_rewards",

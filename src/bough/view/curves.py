@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from bough.view.chart import Chart, Series
 from bough.view.rising_rewards import MEAN, Row, channels, of_channel
@@ -10,17 +11,30 @@ AGREEMENT = "judge/agreement_"
 """Part of the name of a column's agreement with success, before the column."""
 
 
-def curves(rows: Sequence[Row]) -> list[Chart]:
+def curves(rows: Sequence[Row], *, graded: bool = False) -> list[Chart]:
     """The charts with at least one value.
 
     Args:
-        rows: One a step, with "step", "phase" ("warmup" or "rl") and metrics by name; steps ascend over the run.
+        rows: One a step, with "step", "phase" ("warmup", "start", "rl") and metrics by name; steps ascend over the run.
+        graded: Whether the chart of rewards comes before the one of success.
     """
     warm = [float(row["step"]) for row in rows if row.get("phase") == "warmup"]
     warmup = max(warm) if warm else None
-    charts = [_success(rows, warmup)]
+    charts = [
+        _heldout("Success", rows, warmup, "heldout/success", ("heldout/low", "heldout/high"), "train/success"),
+        _heldout(
+            "Reward, mean per path",
+            rows,
+            warmup,
+            "heldout/reward",
+            ("heldout/reward_low", "heldout/reward_high"),
+            "reward/mean",
+        ),
+    ]
+    if graded:
+        charts.reverse()
+    charts = [replace(charts[0], wide=True), charts[1]]
     for title, names, share in (
-        ("Reward, mean per path", {"reward/mean": "reward"}, False),
         ("Entropy, nats per token", {"policy/entropy": "entropy"}, False),
         ("KL divergence", {"policy/kl_behaviour": "KL"}, False),
         ("Clipped tokens", {"policy/clip_high": "advantage > 0", "policy/clip_low": "advantage < 0"}, True),
@@ -43,17 +57,22 @@ def curves(rows: Sequence[Row]) -> list[Chart]:
     return [chart for chart in charts if chart.series]
 
 
-def _success(rows: Sequence[Row], warmup: float | None) -> Chart:
-    held = [row for row in rows if _points([row], "heldout/success")[0]]
-    known = all(_points([row], "heldout/low")[0] and _points([row], "heldout/high")[0] for row in held)
-    band = tuple((float(row["heldout/low"]), float(row["heldout/high"])) for row in held) if known else ()
-    x, y = _points(held, "heldout/success")
+def _heldout(
+    title: str, rows: Sequence[Row], warmup: float | None, held_name: str, ends: tuple[str, str], train_name: str
+) -> Chart:
+    """A held-out number with its interval, and the same number in training."""
+    held = [row for row in rows if _points([row], held_name)[0]]
+    known = all(_points([row], end)[0] for row in held for end in ends)
+    low, high = ends
+    band = tuple((float(row[low]), float(row[high])) for row in held) if known else ()
+    x, y = _points(held, held_name)
     heldout = Series(label="held-out", tone="one", x=x, y=y, band=band, marked=True)
-    x, y = _points(rows, "train/success")
+    x, y = _points(rows, train_name)
     train = Series(label="train", tone="two", x=x, y=y)
     series = tuple(each for each in (heldout, train) if each.x)
     span = (float(rows[0]["step"]), float(rows[-1]["step"])) if rows else None
-    return Chart(title="Success", series=series, share=True, full=True, wide=True, span=span, warmup=warmup)
+    share = held_name == "heldout/success"
+    return Chart(title=title, series=series, share=share, full=share, span=span, warmup=warmup)
 
 
 def _channel(name: str, rows: Sequence[Row], warmup: float | None) -> list[Chart]:

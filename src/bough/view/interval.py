@@ -1,4 +1,4 @@
-"""Confidence intervals for success rates, and for the difference of two rates on the same tasks."""
+"""Confidence intervals: success rates, the difference of two rates on the same tasks, and means of numbers."""
 
 import math
 from collections.abc import Sequence
@@ -64,6 +64,48 @@ def paired(before: Sequence[bool], after: Sequence[bool], level: float = 0.95) -
     below = _turned_sum(now - now_low, was_high - was, phi)
     above = _turned_sum(now_high - now, was - was_low, phi)
     return max(-1.0, now - was - below), min(1.0, now - was + above)
+
+
+def mean_interval(values: Sequence[float], level: float = 0.95) -> tuple[float, float]:
+    """The interval of a mean by Student's t; of paired differences, the interval of the mean change.
+
+    Student, "The probable error of a mean", Biometrika 6 (1908) 1-25.
+
+    Returns:
+        The ends of the interval, low and high; (-inf, inf) for fewer than two values.
+
+    Raises:
+        ValueError: when the level is not between 0 and 1.
+    """
+    if not 0 < level < 1:
+        raise ValueError(f"mean_interval: got level {level}; need 0 < level < 1")
+    count = len(values)
+    if count < 2:
+        return -math.inf, math.inf
+    mean = math.fsum(values) / count
+    deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (count - 1))
+    half = student_quantile(0.5 + level / 2, count - 1) * deviation / math.sqrt(count)
+    return mean - half, mean + half
+
+
+def student_quantile(share: float, degrees: int) -> float:
+    """The quantile of Student's t at `share`, 0.5 to below 1, by bisection."""
+    low, high = 0.0, math.pi / 2
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _student_share(middle, degrees) < share else (low, middle)
+    return math.tan(low) * math.sqrt(degrees)
+
+
+def _student_share(angle: float, degrees: int) -> float:
+    """The probability of a t of up to tan(angle) * sqrt(degrees): Abramowitz and Stegun, 26.7.3 and 26.7.4."""
+    odd, cosine = degrees % 2, math.cos(angle)
+    term, total = (cosine, cosine if degrees > 1 else 0.0) if odd else (1.0, 1.0)
+    for power in range(2 + odd, degrees - 1, 2):
+        term *= cosine * cosine * (power - 1) / power
+        total += term
+    inside = 2 / math.pi * (angle + math.sin(angle) * total) if odd else math.sin(angle) * total
+    return 0.5 + inside / 2
 
 
 def _turned_sum(one: float, other: float, phi: float) -> float:

@@ -103,6 +103,8 @@ def line(told: Told, now_s: float) -> str:
         parts.append(f"answers {percent(metrics['train/answers'])}")
     if "heldout/success" in metrics:
         parts.append(f"held-out {percent(metrics['heldout/success'])}{interval(told)}")
+    if metrics.get("heldout/reward", metrics.get("heldout/success")) != metrics.get("heldout/success"):
+        parts.append(f"held-out reward {short(metrics['heldout/reward'])}")
     parts += [f"{label} {percent(metrics[name])}" for name, label, usual in SHARES if metrics.get(name, usual) != usual]
     parts += [f"{label} {short(metrics[name])}" for name, label in PLAIN.items() if name in metrics]
     if cut := metrics.get("paths/truncated_context"):

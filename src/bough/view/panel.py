@@ -61,6 +61,8 @@ def _figures(told: Told) -> "rich.table.Table":
         figures.append(("train success", percent(train)))
     if (held := told.value("heldout/success")) is not None:
         figures.append(("held-out success", f"{percent(held)}{interval(told)} at {told.newest['heldout/success'][1]}"))
+    if (held := told.value("heldout/reward")) is not None and held != told.value("heldout/success"):
+        figures.append(("held-out reward", f"{short(held)} at {told.newest['heldout/reward'][1]}"))
     figures += [(label, short(value)) for name, label in PLAIN.items() if (value := told.value(name)) is not None]
     figures += [
         (label, percent(share))

@@ -31,7 +31,7 @@ class Progress:
         step: Finished steps of this phase.
         steps: Total steps of this phase.
         metrics: Values by name, such as "train/success"; missing ones are not shown.
-        phase: The phase: "warmup", "rl".
+        phase: The phase: "warmup", "start" for the evaluation before the first step, "rl".
     """
 
     step: int

@@ -25,8 +25,8 @@ class Report:
         recipe: Its credit, objective and world.
         config: Every setting; values that JSON can write.
         manifest: Versions, machine, and checksums; see `bough.store.describe`.
-        metrics: The rows of `metrics.jsonl`: "step" ascending over the whole run, "phase" ("warmup" or "rl"), and
-            numbers by name.
+        metrics: The rows of `metrics.jsonl`: "step" ascending over the whole run, "phase" ("warmup", "start", "rl"),
+            and numbers by name.
         panels: Held-out results, earliest first; the report's headline compares the last two.
         groups: Groups from which the report chooses three, usually those of the last steps.
         notes: Notes at the top, such as an early stop.
@@ -63,7 +63,7 @@ def page(report: Report) -> str:
         f'<header><p class="over">Bough · run report</p><h1>{escape(report.name)}</h1>'
         f'<p class="facts">{_facts(report)}</p>'
         f'<p class="headline">{escape(headline(report.panels))}</p>{notes}</header>'
-        f"{results(report.panels)}{_curves(report.metrics)}{_time(report.metrics)}{_groups(report.groups)}"
+        f"{results(report.panels)}{_curves(report)}{_time(report.metrics)}{_groups(report.groups)}"
         f"{_json('Configuration', report.config)}{_json('Made with', report.manifest)}"
         f"</main><script>{script}</script></body></html>\n"
     )
@@ -81,14 +81,14 @@ def _facts(report: Report) -> str:
     return " · ".join(escape(fact) for fact in facts if fact)
 
 
-def _curves(rows: Sequence[Row]) -> str:
-    charts = curves(rows)
+def _curves(report: Report) -> str:
+    charts = curves(report.metrics, graded=any(each.graded for each in report.panels))
     if not charts:
         return ""
     window = max(each.window for chart in charts for each in chart.series)
     smooth = f" Thin lines are single steps, thick lines running means of up to {window} steps." if window > 1 else ""
     band = any(each.band and len(each.x) > 1 for chart in charts for each in chart.series)
-    shade = " The band is the 95% interval of held-out success." if band else ""
+    shade = " Bands are 95% intervals of held-out means." if band else ""
     return (
         f'<section><h2>Curves</h2><p class="lead">Over training steps.{shade}{smooth}</p>'
         f'<div class="charts">{"".join(map(figure, charts))}</div></section>'

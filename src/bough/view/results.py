@@ -1,12 +1,13 @@
 """Held-out results before and after training: the table and the headline of a report."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from html import escape
 from itertools import pairwise
 
-from bough.view.interval import paired, wilson
-from bough.view.numbers import percent, points, typeset
+from bough.view.interval import mean_interval, paired, wilson
+from bough.view.numbers import percent, points, short, typeset
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,6 +18,9 @@ class Panel:
         label: Time of the evaluation: "untrained", "after warm-up", "after training".
         task_ids: The tasks.
         successes: Whether each was solved.
+        rewards: By task, the reward of its path; empty when unknown.
+        graded: Whether rewards say more than success, see `HeldoutResult.graded`.
+        marks_success: Whether the tasks define success.
 
     Raises:
         ValueError: when there is no task, the two differ in length, or a task occurs twice.
@@ -25,6 +29,9 @@ class Panel:
     label: str
     task_ids: tuple[str, ...]
     successes: tuple[bool, ...]
+    rewards: Mapping[str, float] = field(default_factory=dict[str, float])
+    graded: bool = False
+    marks_success: bool = True
 
     def __post_init__(self) -> None:
         if not len(self.successes) == len(self.task_ids) == len(set(self.task_ids)) or not self.task_ids:
@@ -38,6 +45,11 @@ class Panel:
         """Fraction of solved tasks, in [0, 1]."""
         return sum(self.successes) / len(self.successes)
 
+    @property
+    def reward(self) -> float:
+        """Mean reward of a path; nan without rewards."""
+        return math.fsum(self.rewards.values()) / len(self.rewards) if self.rewards else math.nan
+
     def gain_over(self, earlier: "Panel") -> tuple[float, float, float] | None:
         """Difference of rates and its paired interval, (difference, low, high); None when the tasks differ."""
         if set(self.task_ids) != set(earlier.task_ids):
@@ -45,11 +57,40 @@ class Panel:
         was = dict(zip(earlier.task_ids, earlier.successes, strict=True))
         return self.rate - earlier.rate, *paired([was[task] for task in self.task_ids], self.successes)
 
+    def reward_gain_over(self, earlier: "Panel") -> tuple[float, float, float] | None:
+        """Difference of mean rewards and its paired interval; None when the tasks differ."""
+        if self.rewards.keys() != earlier.rewards.keys():
+            return None
+        changes = [self.rewards[task] - earlier.rewards[task] for task in self.rewards]
+        return self.reward - earlier.reward, *mean_interval(changes)
+
 
 def headline(panels: Sequence[Panel]) -> str:
-    """The result in a sentence: the last panel against the one before."""
+    """The result in a sentence or two: the last panel against the one before, graded rewards before success.
+
+    Rewards are left out where each path has 1 for success and 0 otherwise, and success where no task defines it.
+    """
     if not panels:
         return "No held-out tasks were evaluated."
+    shown = panels[-2:]
+    sentences = [_success(shown)] if any(each.marks_success for each in shown) else []
+    if _shows_rewards(shown):
+        sentences.insert(0 if _is_graded(shown) else 1, _reward(shown))
+    return " ".join(sentences)
+
+
+def _is_graded(panels: Sequence[Panel]) -> bool:
+    return any(each.graded for each in panels)
+
+
+def _shows_rewards(panels: Sequence[Panel]) -> bool:
+    """Whether the rewards have more to show than success."""
+    return all(each.rewards for each in panels) and not all(
+        each.rewards == dict(zip(each.task_ids, map(float, each.successes), strict=True)) for each in panels
+    )
+
+
+def _success(panels: Sequence[Panel]) -> str:
     last = panels[-1]
     if len(panels) == 1:
         low, high = _interval(last)
@@ -57,25 +98,73 @@ def headline(panels: Sequence[Panel]) -> str:
             f"Held-out success is {percent(last.rate)} {last.label}, 95% interval {percent(low)} to {percent(high)}, "
             f"on {len(last.task_ids):,} tasks."
         )
-    before = panels[-2]
+    before = panels[0]
     ends = f"from {percent(before.rate)} {before.label} to {percent(last.rate)} {last.label}"
-    gain = last.gain_over(before)
+    return _changed("success", ends, last.gain_over(before), len(last.task_ids), points, " points")
+
+
+def _reward(panels: Sequence[Panel]) -> str:
+    last = panels[-1]
+    if len(panels) == 1:
+        low, high = mean_interval([*last.rewards.values()])
+        return (
+            f"Held-out reward is {short(last.reward)} {last.label}, 95% interval {short(low)} to {short(high)}, "
+            f"on {len(last.rewards):,} tasks."
+        )
+    before = panels[0]
+    ends = f"from {short(before.reward)} {before.label} to {short(last.reward)} {last.label}"
+    return _changed("reward", ends, last.reward_gain_over(before), len(last.rewards), _change_of_reward, "")
+
+
+def _change_of_reward(value: float) -> str:
+    return f"{value:+.3g}"
+
+
+def _changed(
+    what: str,
+    ends: str,
+    gain: tuple[float, float, float] | None,
+    tasks: int,
+    write: Callable[[float], str],
+    unit: str,
+) -> str:
+    """The change of a number, with its interval."""
     if gain is None:
-        return f"Held-out success went {ends}, on different tasks."
+        return f"Held-out {what} went {ends}, on different tasks."
     difference, low, high = gain
     verb = "rose" if low > 0 else "fell" if high < 0 else "went"
     doubt = "" if verb != "went" else " This could be chance."
     return (
-        f"Held-out success {verb} {ends}: {points(difference)} points, 95% interval {points(low)} to {points(high)}, "
-        f"on {len(last.task_ids):,} tasks.{doubt}"
+        f"Held-out {what} {verb} {ends}: {write(difference)}{unit}, 95% interval {write(low)} to {write(high)}, "
+        f"on {tasks:,} tasks.{doubt}"
     )
 
 
 def results(panels: Sequence[Panel]) -> str:
-    """The table of panels, with intervals, and the change from each to the next; empty without panels."""
-    if not panels:
-        return ""
-    changes = [_change(after, before) for before, after in pairwise(panels)]
+    """The tables of panels, with intervals, and the change from each to the next; empty without panels."""
+    success = _success_table(panels) if any(each.marks_success for each in panels) else ""
+    reward = _reward_table(panels) if panels and _shows_rewards(panels) else ""
+    return reward + success if _is_graded(panels) else success + reward
+
+
+def _reward_table(panels: Sequence[Panel]) -> str:
+    gains = [after.reward_gain_over(before) for before, after in pairwise(panels)]
+    changes = ['<td class="none">\u2013</td><td></td>', *(_change(gain, _change_of_reward) for gain in gains)]
+    rows = ""
+    for panel, change in zip(panels, changes, strict=True):
+        low, high = mean_interval([*panel.rewards.values()])
+        mean, interval = typeset(short(panel.reward)), typeset(f"{short(low)} to {short(high)}")
+        rows += f'<tr><th scope="row">{escape(panel.label)}</th><td><b>{mean}</b></td><td>{interval}</td>{change}</tr>'
+    return (
+        '<section><h2>Held-out reward</h2><div class="scroll"><table class="results"><thead><tr><th></th>'
+        "<th>mean</th><th>95% interval</th><th>change</th><th>95% interval</th>"
+        f'</tr></thead><tbody>{rows}</tbody></table></div><p class="lead">Reward of a path, the sum of its channels. '
+        "Intervals are Student's t; those of changes are of the differences on the same tasks.</p></section>"
+    )
+
+
+def _success_table(panels: Sequence[Panel]) -> str:
+    changes = [_change(after.gain_over(before), points) for before, after in pairwise(panels)]
     titles, note = "", "Intervals are Wilson's."
     if changes:
         changes.insert(0, '<td class="none">\u2013</td><td></td>')
@@ -106,11 +195,10 @@ def _row(panel: Panel, change: str) -> str:
     )
 
 
-def _change(panel: Panel, before: Panel) -> str:
-    gain = panel.gain_over(before)
+def _change(gain: tuple[float, float, float] | None, write: Callable[[float], str]) -> str:
     if gain is None:
         return '<td class="none">other tasks</td><td></td>'
     difference, low, high = gain
     tone = "gain" if low > 0 else "lose" if high < 0 else "none"
-    change, interval = typeset(points(difference)), typeset(f"{points(low)} to {points(high)}")
+    change, interval = typeset(write(difference)), typeset(f"{write(low)} to {write(high)}")
     return f'<td class="{tone}">{change}</td><td>{interval}</td>'

@@ -17,6 +17,8 @@ RISES = 3.0
 """Standard errors of its trend by which a number rises."""
 STAYS = 1.0
 """Standard errors up to which a number does not rise."""
+TASK_CHANNELS = ("env", "success")
+"""The channels that define the task: the environment's own reward, and the reward of success."""
 SOLVED = 0.95
 """Success above which nothing is left to rise."""
 
@@ -76,7 +78,7 @@ def rising_rewards(rows: Sequence[Row], window: int) -> list[RisingReward]:
         return []
     learned = [row for row in rows if row.get("phase") == "rl" and any(MEAN in name for name in row)]
     found: dict[str, RisingReward] = {}
-    names = [name for name in channels(learned) if name.partition(MEAN)[2] not in ("env", "success")]
+    names = [name for name in channels(learned) if name.partition(MEAN)[2] not in TASK_CHANNELS]
     for end in range(window, len(learned) + 1, window):
         part = learned[end - window : end]
         for name in names:

@@ -7,7 +7,7 @@ from bough.view.numbers import short
 from bough.view.progress import PLAIN
 from bough.view.rising_rewards import Value
 
-SHOWN = ("step", "phase", "train/success", "heldout/success", *PLAIN)
+SHOWN = ("step", "phase", "train/success", "heldout/success", "heldout/reward", *PLAIN)
 """Columns displayed in a notebook; a run has dozens."""
 
 SHOWN_ROWS = 20
