@@ -266,5 +266,5 @@ def _found(exact: Exact, answer: Answer, turn: int) -> dict[str, object]:
     return {**marked, "switch": taken, **goal, "spans": parts}
 
 
-MARKS = ("code",)
+MARKS = ("call",)
 """Other marks: an answer has them when its last token is 1."""

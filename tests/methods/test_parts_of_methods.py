@@ -68,7 +68,7 @@ PARTS: Mapping[str, Mapping[str, object]] = {
         "objective": Aepo(),
     },
     "arpo(paths=6,chains=2)": {"explorer": EntropyForks(paths=6, chains=2), "credit": Arpo()},
-    "aspo(mark=tool)": {"credit": Aspo(mark="tool")},
+    "aspo(mark=call:pay)": {"credit": Aspo(mark="call:pay")},
     "asymre(shift=-0.2)": {**SPLIT, "credit": AsymRe(shift=-0.2), "objective": Rec(keep="none")},
     "ats(simulations=3)": {
         **WRITTEN,

@@ -1,13 +1,13 @@
 """A parser of thinking and calls of tools."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from bough.context.parser import Parsed
 from bough.context.tool_calls import ToolCalls
 from bough.tree import Action
-from bough.tree.needs import CALLS, CALLS_TAKEN, Need, annotation
+from bough.tree.needs import CALLS_TAKEN, Need, annotation
 
 THOUGHT = re.compile(r"\s*(?:<think>)?(.*?)</think>", re.DOTALL)
 
@@ -21,7 +21,7 @@ class ThinkingCalls:
 
     needs: ClassVar[frozenset[Need]] = frozenset({CALLS_TAKEN})
 
-    gives: ClassVar[frozenset[Need]] = frozenset({CALLS, annotation("thought")})
+    gives: ClassVar[frozenset[Need]] = ToolCalls.gives | {annotation("thought")}
 
     def __call__(self, text: str) -> Parsed:
         """See `Parser`: a turn without calls."""
@@ -31,4 +31,4 @@ class ThinkingCalls:
         """See `CallParser`."""
         found, thought = ToolCalls().read(action), THOUGHT.match(action.text)
         spans = {"thought": thought.span(1)} if thought and thought[1] else {}
-        return Parsed(action=found.action, well_formed=found.well_formed, spans=spans)
+        return replace(found, spans={**found.spans, **spans})

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from bough.context.parser import Parsed
-from bough.tree import Action, BadCall
-from bough.tree.needs import CALLS, CALLS_TAKEN, Need
+from bough.tree import Action, BadCall, ToolCall
+from bough.tree.needs import CALLS, CALLS_TAKEN, Need, annotation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -13,11 +13,13 @@ class ToolCalls:
     """The action is the text and its calls of tools, in the format of the model's family.
 
     Not well formed when a part begins like a call and is none (`BadCall`). Text alone is well formed.
+
+    A turn with a call has the annotation "call", and the span of that name begins after the text.
     """
 
     needs: ClassVar[frozenset[Need]] = frozenset({CALLS_TAKEN})
 
-    gives: ClassVar[frozenset[Need]] = frozenset({CALLS})
+    gives: ClassVar[frozenset[Need]] = frozenset({CALLS, annotation("call")})
 
     def __call__(self, text: str) -> Parsed:
         """See `Parser`: a turn without calls."""
@@ -25,4 +27,7 @@ class ToolCalls:
 
     def read(self, action: Action) -> Parsed:
         """See `CallParser`."""
-        return Parsed(action=action, well_formed=not any(isinstance(call, BadCall) for call in action.calls))
+        well_formed, after = not any(isinstance(call, BadCall) for call in action.calls), len(action.text)
+        if not any(isinstance(call, ToolCall) for call in action.calls):
+            return Parsed(action=action, well_formed=well_formed)
+        return Parsed(action=action, well_formed=well_formed, marks={"call": True}, spans={"call": (after, after + 1)})

@@ -7,7 +7,7 @@ import numpy as np
 
 from bough.checks import check_finite
 from bough.credit.grpo import Grpo
-from bough.credit.marks import marked, need_of, spans, written
+from bough.credit.marks import marked, name_of, need_of, spans, written
 from bough.credit.success import succeeded
 from bough.tree import Bools, Credited, Floats, Ints, PathView, Rewarded, path_view, spread_turns, sum_at
 from bough.tree.needs import Need
@@ -35,14 +35,14 @@ class Aspo:
 
     Attributes:
         base: The rule for the advantages before shaping.
-        mark: The event: a mark of the parser, or "valid", the first action that the environment
-            recognises.
+        mark: The event: a mark of the parser such as "call", a call of a tool; "call:python" for one tool; or "valid",
+            the first action that the environment recognises.
         delta: Weight of the position; negative to be early, positive to be late.
         cap: Largest change as a share of the advantage, in [0, 1).
     """
 
     base: Grpo = Grpo()
-    mark: str = "code"
+    mark: str = "call"
     delta: float = -2.0
     cap: float = 0.7
 
@@ -82,7 +82,7 @@ class Aspo:
         turn = np.flatnonzero(marked(view, self.mark))
         path, first = np.unique(view.path[turn], return_index=True)
         turn, position = turn[first], np.zeros(view.paths)
-        position[path] = (before + spans(view, self.mark)[0])[turn] - before[view.start[path]]
+        position[path] = (before + spans(view, name_of(self.mark))[0])[turn] - before[view.start[path]]
         carries = np.zeros(view.paths, dtype=np.bool_)
         carries[path] = True
         return position, length, carries

@@ -1,12 +1,24 @@
 """Annotations of a turn by the parser or the environment, and the number of sampled tokens."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 
 import numpy as np
 
-from bough.tree import Bools, Floats, Ints, PathView, Ternary, annotation_spans, annotations, join, sum_at
+from bough.tree import (
+    Bools,
+    Floats,
+    Ints,
+    PathView,
+    Ternary,
+    ToolCall,
+    annotation_spans,
+    annotations,
+    join,
+    sum_at,
+)
 from bough.tree.needs import Need, annotation
+from bough.tree.texts import calls_in
 
 NOWHERE = (0, 0)
 
@@ -16,15 +28,30 @@ ALWAYS = frozenset({"valid", "well_formed"})
 
 def need_of(mark: str) -> frozenset[Need]:
     """The annotation that a rule needs which reads a mark; empty for a mark that every turn has."""
-    return frozenset(() if mark in ALWAYS else (annotation(mark),))
+    return frozenset(() if mark in ALWAYS else (annotation(name_of(mark)),))
+
+
+def name_of(mark: str) -> str:
+    """The annotation of a mark: "call" of "call:search"."""
+    return mark.partition(":")[0]
 
 
 def marked(view: PathView, mark: str) -> Bools:
-    """[S] bool: whether a turn has a true annotation `mark`, or a `YES` in the column of that name."""
+    """[S] bool: whether a turn has a true annotation `mark`, or a `YES` in the column of that name.
+
+    With a colon in the mark, such as "call:search", the turn must also call the tool after it.
+    """
     if mark in ALWAYS:
         return join(view.rewarded, mark)[view.node] == Ternary.YES
-    entries, which = annotations(view, mark)
+    name, _, tool = mark.partition(":")
+    entries, which = annotations(view, name)
+    if tool:
+        entries = [bool(entry) and _calls(info, tool) for entry, info in zip(entries, view.infos[0], strict=True)]
     return np.fromiter(entries, dtype=np.bool_, count=len(entries))[which]
+
+
+def _calls(info: Mapping[str, object], tool: str) -> bool:
+    return any(isinstance(call, ToolCall) and call.name == tool for call in calls_in(info))
 
 
 def spans(view: PathView, name: str) -> tuple[Ints, Ints]:

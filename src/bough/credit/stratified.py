@@ -35,8 +35,8 @@ class StratifiedGrpo:
     of `blend` are choices made here.
 
     Attributes:
-        mark: The stratum counts the turns with this true annotation ("valid" and "well_formed" always
-            exist); None counts all turns.
+        mark: The stratum counts the turns with this true annotation: "call" for calls of tools, "call:search" for
+            those of one tool ("valid" and "well_formed" always exist); None counts all turns.
         blend: Weight of the comparison within the stratum, in [0, 1].
         epsilon: Added to the standard deviation, > 0.
     """

@@ -2,12 +2,22 @@
 
 from bough.credit import Aspo
 from bough.train import Run, World
+from bough.tree.needs import CALLS, needs_of
 
 
-def aspo(world: World, *, mark: str = "valid") -> Run:
+def aspo(world: World, *, mark: str | None = None) -> Run:
     """ASPO (arXiv 2508.19201): successful paths gain more the earlier their first marked turn.
 
-    Assumes turns with a mark, and known success. The paper marks the first run of code; the default mark is the first
-    action that the environment understands. Weights -2 and 0.7 are the paper's. The released code was not found.
+    Assumes turns with a mark, and known success. The paper marks the first run of code. The default mark is the first
+    call of a tool in a world of tools, elsewhere the first action that the environment understands. It acts where the
+    position of the mark differs between successful paths of a task: on `ledger` every one begins with a lookup, and the
+    first payment differs. Weights -2 and 0.7 are the paper's. The released code was not found.
+
+    Try: `bough train 'aspo(mark=call:pay)' --on ledger`
+
+    Args:
+        world: The world.
+        mark: The mark; "call:pay" for the first call of the tool `pay`.
     """
-    return world.run(credit=Aspo(mark=mark))
+    default = "call" if CALLS in needs_of(world.env) else "valid"
+    return world.run(credit=Aspo(mark=default if mark is None else mark))

@@ -1,0 +1,95 @@
+"""What makes a method more than its base: its own mechanism changes an advantage in a world where it is shipped."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tests.explore.stage import runner
+
+from bough.cli.find import find_run, find_world
+from bough.engine import Scripted
+from bough.engine.messages import Messages
+from bough.env import InProcessHost, call
+from bough.env.retrieval import read_question
+from bough.explore import Chains
+from bough.reward import reward_trees
+from bough.train import Run, World
+from bough.train.check import check
+from bough.tree import Action, AgentAction, Rewarded, Task, ToolCall, Tree
+from bough.worlds.ledger import get, pay
+
+
+def played(world: World, task: Task, *paths: Sequence[AgentAction]) -> list[Rewarded]:
+    """Rewarded trees of one task, a chain each, of an agent that samples these actions in the world."""
+    found = [asyncio.run(_played(world, task, actions)) for actions in paths]
+    return reward_trees(found, world.rewards)
+
+
+async def _played(world: World, task: Task, actions: Sequence[AgentAction]) -> Tree:
+    left = iter(actions)
+    engine = Scripted(script=lambda _: Messages().write(next(left)), context_tokens=100_000)
+    place = runner(engine, InProcessHost(env=world.env), limits=world.limits, max_tokens=4000)
+    place = replace(place, agent=replace(place.agent, renderer=Messages(), parser=world.parser))
+    (tree,) = (await place.run(Chains(n=1), [task], seed=0)).trees
+    return tree
+
+
+def of_paths(run: Run, rewarded: Sequence[Rewarded]) -> list[float]:
+    """The advantage of the first token of each path."""
+    return [float(each.path_advantage[0]) for each in run.method.credit(rewarded)]
+
+
+def test_aspo_pays_an_earlier_call_more() -> None:
+    """Two right paths look up one account or two before they pay, the third pays another account."""
+    world = find_world("ledger")
+    task = next(each for each in world.env.tasks("train", 20, 0) if len(each.data["accounts"]) == 2)
+    name, n = task.data["pay"]
+    (other,) = {*task.data["accounts"]} - {name}
+    look, wide, right, wrong = (
+        call(get, name=name),
+        call(get, name=other),
+        *(call(pay, name=who, n=n) for who in (name, other)),
+    )
+    trees = played(world, task, [look, right, "done"], [wide, look, right, "done"], [look, wrong, "done"])
+    assert [float(each.returns()[0]) for each in trees] == [1, 1, 0]
+    plain = of_paths(find_run("grpo", world), trees)
+    assert plain[0] == plain[1]
+    run = find_run("aspo(mark=call:pay)", world)
+    check(run)
+    early, late, failed = of_paths(run, trees)
+    assert early > plain[0] > late > 0
+    assert failed == plain[2]
+    assert of_paths(find_run("aspo", world), trees) == plain, "every path begins with a lookup"
+
+
+def test_a_call_is_earlier_the_less_is_written_before_it() -> None:
+    """In one turn too: two right paths that call first or think first."""
+    world = find_world("ledger")
+    task = world.env.tasks("train", 1, 0)[0]
+    name, n = task.data["pay"]
+    right = call(pay, name=name, n=n)
+    slow = replace(right, text="it is short")
+    trees = played(world, task, [right, "done"], [slow, "done"], ["done"])
+    early, late, _ = of_paths(find_run("aspo", world), trees)
+    assert early > late
+
+
+def test_strata_are_the_numbers_of_search_calls() -> None:
+    """All paths have three turns; two of them searched twice, two once."""
+    world = find_world("search")
+    (task,) = world.env.tasks("train", 1, 0)
+    answer = read_question(task).answers[0][0]
+    search, read = (
+        Action(calls=(ToolCall(name=name, arguments=given),))
+        for name, given in (("search", {"query": "x"}), ("read", {"doc": 1}))
+    )
+    twice, once = [search, search], [search, read]
+    trees = played(world, task, [*twice, answer], [*twice, "?"], [*once, answer], [*once, answer])
+    run = find_run("stratified_grpo(mark=call:search,blend=1)", world)
+    check(run)
+    assert of_paths(run, trees) == pytest.approx([0.5**0.5, -(0.5**0.5), 0, 0], abs=1e-5)
+    by_turns = of_paths(find_run("stratified_grpo(blend=1)", world), trees)
+    assert by_turns == pytest.approx(of_paths(find_run("grpo", world), trees)), "all have three turns"
+    assert np.asarray(by_turns)[[2, 3]].all()
