@@ -6,7 +6,19 @@ from functools import cached_property
 
 import numpy as np
 
-from bough.tree import Bools, Floats, Ints, Kind, Source, Tree, sum_of_subtree, sum_to_root, text_start, turns
+from bough.tree import (
+    Bools,
+    Floats,
+    Ints,
+    Kind,
+    Source,
+    Tree,
+    sum_of_subtree,
+    sum_to_root,
+    temperature_in,
+    text_start,
+    turns,
+)
 
 
 # Without slots, so cached rows and path counts are computed once.
@@ -37,6 +49,12 @@ class PackedTree:
     old_values: Mapping[str, Floats]
     first_token: int
     newest: int
+
+    @cached_property
+    def fresh(self) -> Bools:
+        """[N] bool: nodes that the newest policy sampled, at the temperature of the run."""
+        own = [temperature_in(info) is not None for info in self.tree.info]
+        return (self.tree.policy_version == self.newest) & ~np.asarray(own) & (not self.is_demonstration)
 
     @cached_property
     def rows(self) -> list[list[int]]:
