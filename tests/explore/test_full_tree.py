@@ -8,6 +8,7 @@ from hypothesis import given, settings, strategies
 from tests.engines import Late
 from tests.explore.stage import World, grow, runner, scripted
 from tests.rollout.test_builder import columns
+from tests.trees import rewarded
 
 from bough.batch import pack
 from bough.credit import TreeRpo
@@ -17,7 +18,21 @@ from bough.env import InProcessHost, Replay
 from bough.explore import FullTree
 from bough.reward import EnvReward
 from bough.rollout import Limits, PendingAction, Rollout
-from bough.tree import Kind, Outcome, Rewarded, Ternary, Tree, counted, leaves, path, path_view, turns
+from bough.tree import (
+    Credited,
+    Kind,
+    Outcome,
+    Rewarded,
+    Ternary,
+    Tree,
+    count_path_tokens,
+    counted,
+    leaves,
+    path,
+    path_view,
+    temperature_in,
+    turns,
+)
 
 
 def distinct(request: Request) -> tuple[int, ...]:
@@ -247,6 +262,12 @@ def test_deeper_levels_are_hotter() -> None:
     assert [each[0] for each in shown] == pytest.approx([1.0, 1 + 0.5 / 3, 1 + 1 / 3, 1.0])
     assert len(leaves(tree)) == 8
     assert {heat for _, heat in temperatures(FullTree(width=2, depth=3))[1]} == {1.0}
+    stored = [temperature_in(tree.info[node]) for node in np.flatnonzero(tree.kind == Kind.ACTION)]
+    assert {each for _, each in asked} - {1.0} == {each for each in stored if each is not None}
+    own = np.asarray([each is None for each in stored])
+    batch = pack([Credited(rewarded=rewarded(tree), path_advantage=np.ones(count_path_tokens(tree)))])
+    at_own = np.repeat(own, np.diff(tree.span)[tree.kind == Kind.ACTION])
+    assert batch.fresh[batch.origin.argsort()].tolist() == at_own.tolist(), "only these are compared with the learner"
 
 
 def test_the_window_begins_after_a_trunk_drawn_for_each_tree() -> None:

@@ -11,7 +11,7 @@ from bough.batch import pack
 from bough.credit import ConservativeBellman
 from bough.learner.estimates import add_estimates
 from bough.methods.b_coder import b_coder
-from bough.objective import LossInputs, TokenQ
+from bough.objective import LossInputs, SftMix, TokenQ
 from bough.objective.inputs import ValueInputs
 from bough.policy import Tiny
 from bough.tree import Credited, Outcome, count_path_tokens
@@ -132,8 +132,12 @@ def test_the_operator_values_the_greedy_reference_and_improves_on_it_by_a_step()
 
 
 def test_settings() -> None:
-    run = b_coder(frozenlake(), tau=0.3, epochs=2)
-    assert run.method.objective.tau == run.method.credit.tau == 0.3  # type: ignore[attr-defined]
+    run = b_coder(frozenlake(), tau=0.3, imitation=0.37)
+    mixed = run.method.objective
+    assert isinstance(mixed, SftMix)
+    assert mixed.objective == TokenQ(tau=run.method.credit.tau, value_first=0.2)  # type: ignore[attr-defined]
+    assert mixed.mu / (1 - mixed.mu) == pytest.approx(0.37 + 0.1 * 0.3), "imitation, and advantages of at most 0"
+    assert run.method.demonstrations.count, "reference programs hold the policy"
     with pytest.raises(ValueError, match="ConservativeBellman: got tau=0"):
         ConservativeBellman(tau=0)
     with pytest.raises(ValueError, match="TokenQ: got tau=0"):

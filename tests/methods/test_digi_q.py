@@ -15,9 +15,12 @@ from tests.trees import ACTION, OBSERVATION, PROMPT, N, build, rewarded
 from bough.credit import BestCandidate
 from bough.learner.attention_maps import RecordingAttention
 from bough.learner.token_outputs import last_states
+from bough.learner.trained_copy import TrainedCopy
 from bough.methods.digi_q import digi_q
 from bough.policy import FrozenCritic, Tiny
 from bough.policy.frozen_critic_state import FrozenCriticState
+from bough.policy.policy import Policy
+from bough.policy.replay_buffer import turns_of
 from bough.store import StoreError, stored_rewarded, write_trees
 from bough.tree import Outcome, Rewarded, TruncatedBy
 from bough.worlds.frozenlake import frozenlake
@@ -53,7 +56,8 @@ def features(texts: Sequence[NDArray[np.int32]]) -> torch.Tensor:
 
 
 def critic(**settings: object) -> FrozenCriticState:
-    made = FrozenCritic(**{"warmup_steps": 1, "steps": 600, "width": 32, "learning_rate": 0.01, **settings})  # type: ignore[arg-type]
+    own = {"warmup_steps": 1, "steps": 600, "width": 32, "learning_rate": 0.01, "tuning_steps": 0, **settings}
+    made = FrozenCritic(**own)  # type: ignore[arg-type]
     state = made.build(vocab_tokens=8, device="cpu", seed=0)
     state.attach(SimpleNamespace(reference_states=features, stored_trees=stored_rewarded))
     return state
@@ -98,7 +102,7 @@ def test_the_critic_learns_once_and_from_its_data_alone() -> None:
     flipped = replace(DATA, channels={"env": -DATA.channels["env"]})
     (after,) = state.transform([flipped], 2)
     assert q_of(after) == before
-    assert state.data == []
+    assert not len(state.data)
 
 
 def test_actions_that_were_not_executed_are_no_data() -> None:
@@ -146,6 +150,54 @@ def test_a_restored_critic_is_the_same() -> None:
 def learned_again(state: FrozenCriticState) -> Rewarded:
     state.observe(lambda: 0.0)
     return state.transform([DATA], 1)[0]
+
+
+MOVES = rewarded(
+    build(
+        N(parent=-1, kind=PROMPT, tokens=(5, 6), state_key=1),
+        N(parent=0, kind=ACTION, tokens=(7, 9), env_reward=1.0),
+        N(parent=1, kind=OBSERVATION, tokens=(5, 6), state_key=2, outcome=Outcome.TERMINATED),
+        N(parent=0, kind=ACTION, tokens=(8, 9)),
+        N(parent=3, kind=OBSERVATION, tokens=(5, 6), state_key=1, outcome=Outcome.TERMINATED),
+        N(parent=0, kind=ACTION, tokens=(6, 9)),
+        N(parent=5, kind=OBSERVATION, tokens=(5, 6), outcome=Outcome.TERMINATED),
+    )
+)
+"""Three actions in one state: one changes it and is paid, one does not, and of one that is not known."""
+
+
+def on_policy(policy: Policy, **settings: object) -> FrozenCriticState:
+    """A critic whose features are those of a real policy."""
+    state = critic(steps=60, tuning_steps=30, tuning_turns=8, tuning_rate=0.01, **settings)
+    state.attach(
+        SimpleNamespace(
+            reference_states=lambda texts: last_states(policy, texts, 64),
+            stored_trees=stored_rewarded,
+            copy=lambda rate, norm: TrainedCopy(
+                policy, learning_rate=rate, clip_norm=norm, temperature=1.0, micro_tokens=64
+            ),
+        )
+    )
+    return state
+
+
+def test_a_copy_learns_whether_an_action_changes_the_state_before_the_critic_reads_it() -> None:
+    """The policy itself stays as it is, its features of the actions are nearly equal, and a restored critic is one."""
+    policy = Tiny(layers=1, width=16, heads=2, vocab_tokens=300).build(["some text to read, and more of it"])
+    assert [turn.changed for _, turn in turns_of(MOVES)] == [True, False, None]
+    before = {name: weight.clone() for name, weight in policy.state().items()}
+    one = on_policy(policy)
+    judged = learned(one, MOVES)
+    metrics = one.observe(lambda: 0.0)
+    assert metrics["frozen/change_loss"] < 0.3, "a coin has .69"
+    assert metrics["frozen/q_spread"] > 0
+    assert all(torch.equal(before[name], weight) for name, weight in policy.state().items())
+    other = on_policy(policy)
+    other.load_state(one.state())
+    assert q_of(other.transform([MOVES], 3)[0]) == q_of(judged)
+    blind = replace(MOVES, tree=replace(MOVES.tree, state_key=np.zeros(MOVES.tree.nodes, dtype=np.int64)))
+    with pytest.raises(ValueError, match=r"no action between two states with keys; .* tuning_steps=0"):
+        learned(on_policy(policy), blind)
 
 
 def test_features_are_the_last_hidden_states_of_a_model_that_stays_as_it_is() -> None:

@@ -109,11 +109,11 @@ OVER_GRPO: Mapping[str, Mapping[str, object]] = {
     },
     "digi_q": {
         "explorer": Slate(quality=EqualScore(), candidates=8),
-        "hooks": (FrozenCritic(),),
-        "credit": BestCandidate(),
+        "hooks": (FrozenCritic(warmup_steps=30),),
+        "credit": BestCandidate(threshold=0.05),
         "objective": Imitation(),
         "normalizer": Normalizer(by="unique_tokens"),
-        "steps": 110,
+        "steps": 130,
     },
     "dynamic_tree_rpo": {
         "explorer": FullTree(width=2, depth=3, heat=0.5, trunk=2),

@@ -33,7 +33,7 @@ from bough.objective import (
     Chord,
     Dpo,
     Entropy,
-    Imitation,
+    MixtureKl,
     Normalizer,
     Opmd,
     Pairs,
@@ -81,20 +81,21 @@ PARTS: Mapping[str, Mapping[str, object]] = {
         "explorer": search_as_text(),
         "demonstrations": Demonstrations(from_trees=True),
     },
-    "b_coder(tau=0.3,epochs=2)": {
-        "credit": ConservativeBellman(tau=0.3),
-        "objective": TokenQ(tau=0.3),
-        "optimizer": replace(OWN, epochs=2),
+    "b_coder(tau=0.5,programs=5,per_step=2,imitation=0.9,advantage=0.2)": {
+        "credit": ConservativeBellman(tau=0.5),
+        "objective": SftMix(objective=TokenQ(tau=0.5, value_first=0.2), mu=0.5),
+        "demonstrations": Demonstrations(count=5, per_step=2),
         "regularizers": (),
     },
     "chord(demonstrations=5,per_step=2)": {
         "objective": Chord(objective=add(PpoClip(), WORLD.regularizers)),
         "demonstrations": Demonstrations(count=5, per_step=2),
     },
-    "cpi(eta=0.1,width=4,depth=1)": {
-        "explorer": FullTree(width=4, depth=1),
+    "cpi(eta=0.1,width=4,depth=1,trunk=2,epochs=3)": {
+        "explorer": FullTree(width=4, depth=1, trunk=2),
         "credit": ConservativeMixture(eta=0.1),
-        "objective": Imitation(),
+        "objective": MixtureKl(),
+        "optimizer": replace(OWN, epochs=3),
     },
     "cr_planner(kinds=[up,down],width=3,simulations=5)": {
         "explorer": replace(

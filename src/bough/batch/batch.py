@@ -51,7 +51,8 @@ class Batch:
         origin: [M] int64, index among all tokens of the packed trees, end to end.
         turn: [M] int64, number of its turn on each of these paths, 0 for the first.
         expert: [M] bool, whether the token is from a demonstration.
-        fresh: [M] bool, whether the newest of the batch's sampling policies sampled the token.
+        fresh: [M] bool, whether the newest of the batch's sampling policies sampled the token, at the temperature of
+            the run.
         value_targets: By the name of a value head, [M] float32, as in `Credited`.
         old_values: By the name of a value head, [M] float32: its value before the update.
         path_index: The same tokens path by path; None in a micro-batch, or without `paths`.
@@ -78,9 +79,7 @@ class Batch:
     origin: Int[Tensor, " M"] = field(metadata=column(np.int64, lambda t: t.first_token + t.token))
     turn: Int[Tensor, " M"] = field(metadata=column(np.int64, lambda t: t.turn[t.node]))
     expert: Bool[Tensor, " M"] = field(metadata=column(np.bool_, lambda t: np.full(len(t.token), t.is_demonstration)))
-    fresh: Bool[Tensor, " M"] = field(
-        metadata=column(np.bool_, lambda t: (t.tree.policy_version[t.node] == t.newest) & (not t.is_demonstration))
-    )
+    fresh: Bool[Tensor, " M"] = field(metadata=column(np.bool_, lambda t: t.fresh[t.node]))
     value_targets: Mapping[str, Float[Tensor, " M"]] = field(default_factory=dict[str, Tensor])
     old_values: Mapping[str, Float[Tensor, " M"]] = field(default_factory=dict[str, Tensor])
     path_index: PathIndex | None = None

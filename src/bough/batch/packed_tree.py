@@ -18,6 +18,7 @@ from bough.tree import (
     counted,
     sum_of_subtree,
     sum_to_root,
+    temperature_in,
     text_start,
     turns,
 )
@@ -51,6 +52,12 @@ class PackedTree:
     old_values: Mapping[str, Floats]
     first_token: int
     newest: int
+
+    @cached_property
+    def fresh(self) -> Bools:
+        """[N] bool: nodes that the newest policy sampled, at the temperature of the run."""
+        own = [temperature_in(info) is not None for info in self.tree.info]
+        return (self.tree.policy_version == self.newest) & ~np.asarray(own) & (not self.is_demonstration)
 
     @cached_property
     def rows(self) -> list[list[int]]:

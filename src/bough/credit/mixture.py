@@ -1,4 +1,4 @@
-"""Conservative policy iteration: imitation of a mixture of the policy and of its greedy improvement."""
+"""Conservative policy iteration: weights of a mixture of the policy and of its greedy improvement."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from bough.tree import Credited, Rewarded, path_view, spread_turns
 class ConservativeMixture:
     """Conservative policy iteration (Kakade and Langford, 2002; agnostic RL, arXiv 2507.04406): imitates a mixture.
 
-    For `Imitation`, with trees that have several actions in a state. With pi the policy and g the policy that takes the
+    For `MixtureKl`, with trees that have several actions in a state. With pi the policy and g the policy that takes the
     action of highest Q, a step of conservative policy iteration is
 
         (1 - eta) pi + eta g
@@ -26,9 +26,9 @@ class ConservativeMixture:
 
         Q          1    0    0    .5        eta .3:    1.9   .7   .7   .7        mean 1
 
-    Imitation with these weights has its minimum, over all policies, at the mixture with the best of n samples. At the
-    policy itself the expected gradient of the first part is 0: it keeps the policy near itself in later passes over a
-    batch. A state with one action, or with equal ones, has 0.
+    Imitation with these weights has its minimum, over all policies, at the mixture with the best of n samples. Actions
+    of a state with equal values, or with one action, have the weight 1: without them the own samples would be those of
+    states where samples differ, and there bad actions are more frequent than in the policy.
 
     Attributes:
         eta: Share of the greedy policy, in (0, 1].
@@ -53,5 +53,5 @@ class ConservativeMixture:
         np.maximum.at(highest, place, q)
         best = q >= highest[place] - ROUNDING * (1 + np.abs(highest[place]))
         shared = np.bincount(place, weights=best, minlength=len(count))
-        weight = 1 - self.eta + np.where(best, self.eta * (count / np.maximum(shared, 1))[place], 0.0)
-        return spread_turns(view, np.where((shared < count)[place], weight, 0.0)[which])
+        weight = 1 - self.eta + self.eta * best * (count / np.maximum(shared, 1))[place]
+        return spread_turns(view, weight[which])

@@ -97,6 +97,19 @@ class PolicyCopy(Protocol):
         """
         ...
 
+    def states(self, texts: Texts) -> Tensor:
+        """[n, W]: the last hidden states of n texts, without gradients."""
+        ...
+
+    def step_states(self, texts: Texts, loss: Callable[[Tensor, Tensor], Tensor]) -> float:
+        """One optimizer step that lowers a loss on last hidden states; returns the loss.
+
+        Args:
+            texts: n texts.
+            loss: From the states [m, W] of some texts and their numbers [m] to their part of the loss, a sum.
+        """
+        ...
+
     def state(self) -> Mapping[str, NDArray[Any]]:
         """Weights and moments."""
         ...

@@ -164,12 +164,16 @@ def last_states(model: Forward, texts: Sequence[NDArray[np.int32]], max_tokens: 
     weight, _ = model.head()
     if not texts:
         return weight[:0]
-    ends = np.asarray([len(text) for text in texts])
-    whole = [text.astype(np.int64) for text in texts]
-    packed = PackedPrefixTree.pack(whole, np.arange(len(texts)), ends, device=str(weight.device))
-    chunks = list(read(model, packed, max_tokens).forward())
+    chunks = list(read(model, pack_ends(texts, device=str(weight.device)), max_tokens).forward())
     order = torch.cat([chunk.trained for chunk in chunks]).argsort()
     return torch.cat([chunk.hidden for chunk in chunks])[order]
+
+
+def pack_ends(texts: Sequence[NDArray[np.int32]], *, device: str) -> PackedPrefixTree:
+    """Packs n texts, whose output positions are their last tokens."""
+    whole = [text.astype(np.int64) for text in texts]
+    ends = np.asarray([len(text) for text in texts])
+    return PackedPrefixTree.pack(whole, np.arange(len(texts)), ends, device=device)
 
 
 def in_order(chunks: Sequence[tuple[Tensor, TokenOutputs]]) -> TokenOutputs:

@@ -1,6 +1,6 @@
 """A copy of the policy that is trained beside it, for hooks."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from bough.batch import pack
 from bough.learner.estimates import add_estimates
 from bough.learner.optimizer import Optimizer
 from bough.learner.optimizer_set import OptimizerSet
-from bough.learner.token_outputs import read, token_outputs
+from bough.learner.token_outputs import last_states, pack_ends, read, token_outputs
 from bough.policy.policy import Policy
 from bough.tree import Credited, Floats, Rewarded, count_path_tokens
 
@@ -68,6 +68,30 @@ class TrainedCopy:
         norm = torch.nn.utils.clip_grad_norm_(list(self._model.parameters().values()), self._clip_norm)
         self._optimizer.step(1.0)
         return float(norm)
+
+    def states(self, texts: Sequence[NDArray[np.int32]]) -> torch.Tensor:
+        """[n, W]: the last hidden states of n texts, without gradients."""
+        return last_states(self._model, texts, self._micro_tokens)
+
+    def step_states(
+        self, texts: Sequence[NDArray[np.int32]], loss: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+    ) -> float:
+        """One step of AdamW that lowers a loss on last hidden states; returns the loss.
+
+        Args:
+            texts: n texts.
+            loss: From the states [m, W] of some texts and their numbers [m] to their part of the loss, a sum.
+        """
+        packed = pack_ends(texts, device=str(self._model.device))
+        self._optimizer.zero_grad()
+        total = 0.0
+        for chunk in read(self._model, packed, self._micro_tokens).backward():
+            part = loss(chunk.hidden, chunk.trained)
+            part.backward()  # pyright: ignore[reportUnknownMemberType]
+            total += part.item()
+        torch.nn.utils.clip_grad_norm_(list(self._model.parameters().values()), self._clip_norm)
+        self._optimizer.step(1.0)
+        return total
 
     def state(self) -> Mapping[str, NDArray[Any]]:
         """Weights and moments."""

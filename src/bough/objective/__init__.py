@@ -15,6 +15,7 @@ from bough.objective.inpo import Inpo
 from bough.objective.inputs import LossInputs
 from bough.objective.kl import Kl
 from bough.objective.margin_dpo import MarginDpo
+from bough.objective.mixture_kl import MixtureKl
 from bough.objective.normalizer import Normalizer
 from bough.objective.objective import Loss, Objective, regularises
 from bough.objective.off_policy_clip import OffPolicyClip
@@ -57,6 +58,7 @@ __all__ = [
     "MarginDpo",
     "Mis",
     "Need",
+    "MixtureKl",
     "Normalizer",
     "Objective",
     "OffPolicyClip",

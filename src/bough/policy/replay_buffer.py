@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bough.tree import Ints, Outcome, Rewarded, context, path_view
+from bough.tree import Ints, Kind, Outcome, Rewarded, context, path_view
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -22,6 +22,7 @@ class Turn:
         after: The context of the next turn, int32; `text` where a budget cut the episode short.
         goes_on: Whether there is a next turn.
         done: Whether the environment ended the episode.
+        changed: Whether the action changed the state's key; None where a key is unknown.
     """
 
     text: Ints
@@ -30,6 +31,7 @@ class Turn:
     after: Ints
     goes_on: bool
     done: bool
+    changed: bool | None = None
 
     def shortened(self, limit: int) -> "Turn":
         """A copy with the last `limit` tokens of each text."""
@@ -41,6 +43,7 @@ class Turn:
             after=self.after[-limit:],
             goes_on=self.goes_on,
             done=self.done,
+            changed=self.changed,
         )
 
 
@@ -53,7 +56,9 @@ def turns_of(rewarded: Rewarded) -> Iterator[tuple[int, Turn]]:
         read = context(tree, int(view.first[at]))
         text = np.concatenate([context(tree, node), tree.tokens_of(node)])
         goes_on = not last[at]
-        end = tree.outcome[view.leaf[view.path[at]]]
+        leaf = view.leaf[view.path[at]]
+        shown = 0 if tree.kind[leaf] == Kind.ACTION else tree.state_key[leaf]
+        key, key_after = view.key[at], view.key[at + 1] if goes_on else shown
         yield (
             node,
             Turn(
@@ -62,15 +67,16 @@ def turns_of(rewarded: Rewarded) -> Iterator[tuple[int, Turn]]:
                 reward=float(view.reward[at]),
                 after=context(tree, int(view.first[at + 1])) if goes_on else text,
                 goes_on=goes_on,
-                done=not goes_on and bool(end == Outcome.TERMINATED),
+                done=not goes_on and bool(tree.outcome[leaf] == Outcome.TERMINATED),
+                changed=bool(key != key_after) if key and key_after else None,
             ),
         )
 
 
 class ReplayBuffer:
-    """The newest turns, up to a capacity."""
+    """The newest turns, up to a capacity; all without one."""
 
-    def __init__(self, capacity: int) -> None:
+    def __init__(self, capacity: int | None = None) -> None:
         self._turns: deque[Turn] = deque(maxlen=capacity)
 
     def __len__(self) -> int:
@@ -79,6 +85,11 @@ class ReplayBuffer:
     def add(self, turns: Sequence[Turn]) -> None:
         """Add turns; the oldest are dropped."""
         self._turns.extend(turns)
+
+    @property
+    def turns(self) -> tuple[Turn, ...]:
+        """All turns, oldest first."""
+        return tuple(self._turns)
 
     def draw(self, count: int, generator: np.random.Generator) -> list[Turn]:
         """Sample turns uniformly, with replacement."""
@@ -96,14 +107,25 @@ class ReplayBuffer:
             "after_tokens": np.asarray([len(turn.after) for turn in self._turns], dtype=np.int64),
             "goes_on": np.asarray([turn.goes_on for turn in self._turns], dtype=np.uint8),
             "done": np.asarray([turn.done for turn in self._turns], dtype=np.uint8),
+            "changed": np.asarray(
+                [-1 if turn.changed is None else turn.changed for turn in self._turns], dtype=np.int8
+            ),
         }
 
     def load_state(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Restore what `state` returned."""
         texts, afters = (np.split(state[name], np.cumsum(state[f"{name}_tokens"])[:-1]) for name in ("text", "after"))
-        columns = (state[name].tolist() for name in ("read", "reward", "goes_on", "done"))
+        columns = (state[name].tolist() for name in ("read", "reward", "goes_on", "done", "changed"))
         self._turns.clear()
         self._turns.extend(
-            Turn(text=text, after=after, read=read, reward=reward, goes_on=bool(goes_on), done=bool(done))
-            for text, after, read, reward, goes_on, done in zip(texts, afters, *columns, strict=False)
+            Turn(
+                text=text,
+                after=after,
+                read=read,
+                reward=reward,
+                goes_on=bool(goes_on),
+                done=bool(done),
+                changed=None if changed < 0 else bool(changed),
+            )
+            for text, after, read, reward, goes_on, done, changed in zip(texts, afters, *columns, strict=False)
         )

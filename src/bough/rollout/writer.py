@@ -84,6 +84,8 @@ class Writer:
         node.cut_off = completion.finish is FinishReason.LENGTH
         if hint:
             node.info["hint"] = hint
+        if sampling.temperature != self.agent.sampling.temperature:
+            node.info["temperature"] = sampling.temperature
         if hint or completion.logprobs is None:
             node.source = Source.TEACHER
         elif sampling.temperature == 0:

@@ -68,6 +68,12 @@ def hint_in(info: Info) -> str:
     return hint if isinstance(hint, str) else ""
 
 
+def temperature_in(info: Info) -> float | None:
+    """Returns the temperature at which an action was sampled, where it is not the run's; None elsewhere."""
+    temperature = info.get("temperature")
+    return temperature if isinstance(temperature, float) else None
+
+
 def needed_tokens_in(info: Info) -> int:
     """Returns the length of the prompt that did not fit the model's context; 0 at other nodes."""
     needed = info.get("needed_tokens")
