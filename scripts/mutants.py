@@ -25,6 +25,7 @@ import importlib.util
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -37,6 +38,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 LISTS = Path("scripts", "mutants")
+NOT_COPIED = (".git", ".venv", "__pycache__", "runs", ".*_cache", ".hypothesis")
 TIMEOUT_S = 600.0
 OUTCOMES = {0: "survived", 1: "noticed"}
 """By pytest's exit status: its tests passed, or one failed. Any other is an error."""
@@ -93,6 +95,14 @@ class Mutation:
                 raise Stale(f"{self.key}: got the test {test}, which does not exist; correct its node id")
         return text.replace(self.old, self.new)
 
+    def problem(self, root: Path) -> str:
+        """Why it does not fit; "" when it does."""
+        try:
+            self.mutated(root)
+        except Stale as stale:
+            return str(stale)
+        return ""
+
     def hash(self, root: Path) -> str:
         """A hash of the mutation, its file and the files of its tests. A result counts as long as it is the same."""
         files = {f"src/bough/{self.file}", *(test.partition("::")[0] for test in self.tests)}
@@ -125,21 +135,27 @@ def mutations(root: Path) -> list[Mutation]:
 
 
 class Copy:
-    """A copy of the source for tests; the working tree stays as it is."""
+    """A copy of the repository for tests: the working tree stays as it is, and may change meanwhile.
+
+    Attributes:
+        root: The folder.
+    """
 
     def __init__(self, root: Path, folder: Path, timeout_s: float) -> None:
-        """Copy and compile `src`."""
-        self._root, self._src, self._timeout_s = root, folder / "src", timeout_s
-        shutil.copytree(root / "src", self._src, ignore=shutil.ignore_patterns("__pycache__"))
+        """Copy all but the history, environments and caches, and compile `src`."""
+        self.root, self._timeout_s = folder / "copy", timeout_s
+        shutil.copytree(root, self.root, ignore=shutil.ignore_patterns(*NOT_COPIED))
+        if (root / ".venv").exists():
+            (self.root / ".venv").symlink_to((root / ".venv").resolve())
         # The processes write no caches, so none of a mutated file is ever read.
-        subprocess.run([sys.executable, "-m", "compileall", "-q", str(self._src)], check=True)
+        subprocess.run([sys.executable, "-m", "compileall", "-q", str(self.root / "src")], check=True)
 
     def outcome(self, mutation: Mutation) -> tuple[str, str]:
         """The outcome of a mutation, and the end of pytest's output."""
-        file = self._src / "bough" / mutation.file
-        text = file.read_text()
+        file = self.root / "src" / "bough" / mutation.file
+        text, mutated = file.read_text(), mutation.mutated(self.root)
         Path(importlib.util.cache_from_source(str(file))).unlink(missing_ok=True)
-        file.write_text(mutation.mutated(self._root))
+        file.write_text(mutated)
         try:
             status, output = self.pytest(mutation.tests)
         finally:
@@ -152,12 +168,12 @@ class Copy:
 
     def pytest(self, tests: Sequence[str]) -> tuple[int | None, str]:
         """Run tests up to the first failure: the exit status, None at the time limit, and the end of the output."""
-        path = os.pathsep.join(filter(None, (str(self._src), os.environ.get("PYTHONPATH"))))
+        path = os.pathsep.join(filter(None, (str(self.root / "src"), os.environ.get("PYTHONPATH"))))
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
         environment = os.environ | {"PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
         with subprocess.Popen(
             command,
-            cwd=self._root,
+            cwd=self.root,
             env=environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -167,7 +183,7 @@ class Copy:
             try:
                 output, _ = process.communicate(timeout=self._timeout_s * len(tests))
             except subprocess.TimeoutExpired:
-                os.killpg(process.pid, 9)
+                os.killpg(process.pid, signal.SIGKILL)
                 return None, ""
         return process.returncode, output[-400:]
 
@@ -214,8 +230,9 @@ def commit(root: Path) -> str:
 def run(todo: Sequence[Mutation], root: Path, timeout_s: float) -> None:
     """Run mutations, print and store each result."""
     with tempfile.TemporaryDirectory() as folder:
-        for each, outcome, output in measure(todo, Copy(root, Path(folder), timeout_s)):
-            row = {"mutation": each.key, "outcome": outcome, "hash": each.hash(root), "commit": commit(root)}
+        copy, at = Copy(root, Path(folder), timeout_s), commit(root)
+        for each, outcome, output in measure(todo, copy):
+            row = {"mutation": each.key, "outcome": outcome, "hash": each.hash(copy.root), "commit": at}
             write_result(results_of(root, each.room), row)
             print(f"{each.key}: {outcome}", flush=True)
             if outcome.startswith("error"):
@@ -237,7 +254,7 @@ def outcomes(some: Sequence[Mutation], root: Path) -> dict[str, str]:
 
 
 def main() -> int:
-    """Run the command; returns 1 unless every mutation asked for is noticed."""
+    """Run the command; returns 0 when every mutation asked for is noticed, 2 when one does not fit."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", default=(), metavar="ROOM/NAME", help="these mutations")
     parser.add_argument("--room", nargs="+", default=(), help="the mutations of these lists")
@@ -250,8 +267,9 @@ def main() -> int:
     if unknown := asked - {name for each in found for name in (each.key, each.room)}:
         parser.error(f"got {', '.join(sorted(unknown))}; need names that --list prints")
     some = [each for each in found if not asked or asked & {each.key, each.room}]
-    for each in some:
-        each.mutated(given.root)
+    if stale := [problem for each in some if (problem := each.problem(given.root))]:
+        print("\n".join(stale))
+        return 2
     known = outcomes(some, given.root)
     if given.list:
         print("\n".join(f"{key}: {outcome}" for key, outcome in known.items()))

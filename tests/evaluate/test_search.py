@@ -1,11 +1,9 @@
 """`bough search`: with a checkpoint, with a server's model, stopped and gone on with."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
-import time
 from inspect import signature
 from pathlib import Path
 from types import FunctionType
@@ -95,26 +93,40 @@ def test_a_folder_belongs_to_one_search(finished: RunDirectory, tmp_path: Path) 
         search(finished.path, changes, out=tmp_path / "full")
 
 
+FUSED = """
+import os
+import signal
+
+from bough.search import BestOf
+
+grown = []
+
+
+class Fused(BestOf):
+    async def __call__(self, rollout):
+        await BestOf.__call__(self, rollout)
+        grown.append(rollout)
+        if len(grown) == int(os.environ.get("FUSE", 0)):
+            os.kill(os.getpid(), signal.SIGKILL)
+"""
+"""Kills its process at the end of a tree; the earlier ones are on the disk."""
+
+
 def test_a_killed_search_goes_on_without_losing_a_tree(finished: RunDirectory, tmp_path: Path) -> None:
-    changes = ["explorer=BestOf(n=16,stop_value=null)", "evaluation.tasks.count=6", *EXACT]
-    command = [sys.executable, "-m", "bough", "search", str(finished.path), *[changes[0].removeprefix("explorer=")]]
-    command += [*changes[1:], "--out", str(tmp_path / "killed")]
-    process = subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.DEVNULL, start_new_session=True)
-    trees = tmp_path / "killed" / "trees"
-    while process.poll() is None and len(list(trees.glob("*.safetensors"))) < 2:
-        time.sleep(0.005)
-    died = process.poll() is None
-    if died:
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-    kept = {path: path.read_bytes() for path in trees.glob("*.safetensors")}
-    assert len(kept) >= 2
-    resumed = search(finished.path, changes, out=tmp_path / "killed")
-    assert all(path.read_bytes() == data for path, data in kept.items())
-    whole = search(finished.path, changes)
+    piece, out = tmp_path / "fused.py", tmp_path / "killed"
+    piece.write_text(FUSED)
+    explorer, changes = f"{piece}:Fused(n=2,stop_value=null)", ["evaluation.tasks.count=6", *EXACT]
+    command = [sys.executable, "-m", "bough", "search", str(finished.path), explorer, *changes, "--out", str(out)]
+    killed = subprocess.run(command, env={**ENVIRONMENT, "FUSE": "3"}, stdout=subprocess.DEVNULL, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    kept = {path: path.stat().st_mtime_ns for path in (out / "trees").glob("*.safetensors")}
+    assert len(kept) == 2
+    resumed = search(finished.path, [f"explorer={explorer}", *changes], out=out)
+    assert {path: path.stat().st_mtime_ns for path in kept} == kept, "what was stored is not grown again"
+    whole = search(finished.path, [f"explorer={explorer}", *changes])
     assert [tree.task.id for tree in resumed.trees] == [tree.task.id for tree in whole.trees]
     assert all(one.equals(other) for one, other in zip(resumed.trees, whole.trees, strict=True))
-    assert sum(len(read_trees(path)) for path in trees.glob("*.safetensors")) == 6
+    assert sum(len(read_trees(path)) for path in (out / "trees").glob("*.safetensors")) == 6
 
 
 def test_a_search_in_which_every_task_failed_has_no_result(

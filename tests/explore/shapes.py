@@ -83,6 +83,10 @@ def pieces(tree: Tree, leaf: int) -> list[int]:
     return [len(tree.tokens_of(node)) for node in path(tree, int(leaf)).tolist() if tree.kind[node] == Kind.ACTION]
 
 
+def _least(alternative: tuple[int, float]) -> float:
+    return -alternative[1]
+
+
 class Told(Scripted):
     """A script whose alternatives and entropies are told as well, by functions of the text before each token."""
 
@@ -102,10 +106,8 @@ class Told(Scripted):
         read = "".join(map(chr, request.prompt_tokens))
         befores = [read + "".join(map(chr, completion.tokens[:end])) for end in range(len(completion.tokens))]
         if self.likely is not None and request.sampling.top_probs:
-            said = tuple(
-                tuple(sorted(((ord(c), p) for c, p in self.likely(before).items()), key=lambda each: -each[1]))
-                for before in befores
-            )
+            alternatives = [sorted(((ord(c), p) for c, p in self.likely(each).items()), key=_least) for each in befores]
+            said = tuple(tuple(each[: request.sampling.top_probs]) for each in alternatives)
             completion = replace(completion, top_probs=said)
         if self.entropy is not None:
             completion = replace(completion, entropies=tuple(map(self.entropy, befores)))

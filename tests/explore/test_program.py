@@ -213,6 +213,12 @@ def test_failed_episodes_are_retried_with_other_samples() -> None:
     assert len(counted(tree)) == 0
 
 
+def test_so_many_processes_at_a_time(tmp_path: Path) -> None:
+    data = {"does": "alone", "file": str(tmp_path / "running")}
+    (tree,) = grow(Program(agent=PLAIN, n=4, retries=0, processes=1), data)
+    assert tree.success[counted(tree)].tolist() == [Ternary.YES] * 4
+
+
 def test_sixty_four_episodes_at_once() -> None:
     program = Program(agent=PLAIN, n=8, retries=0)
     trees = grow(program, *[{"does": "two_turns"}] * 8, engine=scripted("alpha", latency_s=0.05))

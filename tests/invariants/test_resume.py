@@ -15,7 +15,7 @@ def _rows(directory: Path) -> list[dict[str, object]]:
 
 
 def test_steps_without_an_update_are_resumed_exactly_too(tmp_path: Path) -> None:
-    """Nothing is synced after such a step, so only `forget` keeps its cache from the next: step 25 would differ."""
+    """Nothing is synced after such a step, so only `Runtime.reset_caches` keeps its cache from the next step."""
     idle = small.slow().replace(
         name="idle", steps=6, filters=(NonZeroAdvantage(tolerance=9.0),), checkpointing=Checkpointing(every=1, keep=100)
     )

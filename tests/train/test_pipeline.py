@@ -120,7 +120,7 @@ def test_the_same_run_whatever_is_done_first(tmp_path: Path, monkeypatch: pytest
 
 
 def test_resumed_exactly_from_every_checkpoint(tmp_path: Path) -> None:
-    """What an adviser knows, which tasks are drawn next, and the reference of a step, all as they were."""
+    """The state of a tracker and the tasks that are drawn next are as they were; every step has a new reference."""
     objective = Sum(terms=(PpoClip(), Kl(coefficient=0.5)))
     run = brief(staleness=1, hooks=(Tracker(choose=True),), reference="step", objective=objective)
     whole = start(run.replace(name="whole"), tmp_path, terminal=False)

@@ -34,6 +34,16 @@ def two_turns(task):
     return 1.0
 
 
+def alone(task):
+    """Fails while another one runs."""
+    file = task["data"]["file"]
+    os.close(os.open(file, os.O_CREAT | os.O_EXCL))
+    chat([user("one")])
+    time.sleep(0.05)
+    os.unlink(file)
+    return 1.0
+
+
 def edits(_):
     messages = [user("one"), chat([user("one")])]
     messages[1]["content"] = "rewritten"

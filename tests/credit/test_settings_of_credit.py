@@ -152,7 +152,13 @@ PAID = Rewarded(tree=BUDGETED, channels={"budget": (BUDGETED.kind == ACTION) * 1
     [
         (Rlvmr(), Rlvmr(step="other"), [EXAMPLE], "step", "meta_reasoning"),
         (Hbpo(), Hbpo(channel="other"), [PAID], "channel", "budget"),
-        (QuestionAnswer(), QuestionAnswer(gain="other"), [asked(0.7, 1.0), asked(0.3, 0.0)], "gain", "facts"),
+        (
+            QuestionAnswer(std="none"),
+            QuestionAnswer(std="none", gain="other"),
+            [asked(0.7, 1.0), asked(0.3, 0.0)],
+            "gain",
+            "facts",
+        ),
         *(
             (Verified(), replace(Verified(), **{name: "other"}), [judged(1, (1, 0)), judged(0, (1, 0))], name, channel)
             for name, channel in (("verdict", "verdict"), ("steps", "steps"), ("constraint", "format_constraint"))
