@@ -19,8 +19,8 @@ class Branching(StrEnum):
     REPLAY = "replay"
     """The task is restarted and the actions are replayed; the replayed steps count in the budget."""
     NONE = "none"
-    """Only the newest state of an episode can be stepped: paths part at the start, each with an episode of its own. Wrap
-    the environment in `Replay` for other trees."""
+    """Only the newest state of an episode can be stepped: paths part at the start, each with an episode of its own.
+    Wrap the environment in `Replay` for other trees."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -55,8 +55,7 @@ class Rollout:
         seats: Mapping[str, SeatAgent] | None = None,
     ) -> None:
         self.builder, self.agent = builder, agent
-        self.limits, self.deadlines = limits, deadlines
-        self.budget = Budget(limits)
+        self.limits, self.deadlines, self.budget = limits, deadlines, Budget(limits)
         self.answered: dict[int, int] = {}
         self._host, self._seed = host, seed
         self._states = States(host=host, task=builder.task, call=self._from_env)
