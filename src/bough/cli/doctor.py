@@ -51,7 +51,7 @@ def examine() -> list[Finding]:
 def _versions() -> Iterator[Finding]:
     from bough.store import describe
 
-    found = describe({})
+    found = describe()
     packages = found["packages"]
     yield Finding(about="bough", text=f"{found['bough']} on Python {platform.python_version()}, {found['platform']}")
     recent = sys.version_info >= (3, 11)

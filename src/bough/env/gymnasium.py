@@ -35,8 +35,8 @@ class Gymnasium:
             else for `str` of the observation.
         key: Address of `key(observation, info)`, the key of a state; "" for none.
         success: Address of `success(reward, terminated, info)`; "" for an episode that terminates with a reward > 0.
-        actions: The names of the elements of a discrete space, in their order; empty for the numbers by which the
-            environment knows them.
+        actions: The names of the elements of a discrete space, in their order; empty for the numbers of the
+            space itself.
         instructions: The rules.
         max_steps: Maximum number of actions, executed or not.
 

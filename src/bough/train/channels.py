@@ -9,7 +9,7 @@ from bough.tree import Floats, Rewarded, Ternary, counted, groups, sum_to_root
 
 
 def real_episodes(rewarded: Sequence[Rewarded], estimated: Sequence[Rewarded]) -> list[Rewarded]:
-    """The trees of a step, each once, with all channels: those of rewards, and those that hooks added.
+    """The trees of a step, each once, with all channels: the channels of rewards and of hooks.
 
     A hook may copy trees, cut paths off, or add trees of earlier steps or its own; none of these are episodes of the
     step. A tree that a hook cut or replaced has the channels of the rewards alone.

@@ -37,10 +37,10 @@ class HeldoutResult:
         turns: Mean number of actions on a path; nan without a path.
         actions: Counts of the policy's actions.
         trees: The rollouts.
-        rewards: Task id to the reward of its path, the sum of its channels; without those that read the answers of
+        rewards: Task id to the reward of its path, the sum of its channels; without channels that read the answers of
             appraisers, which held-out paths do not have.
         channels: By reward channel, its mean over the paths.
-        graded: Whether the reward says more than success: the channels that define the task ("env" and "success",
+        graded: Whether the reward has more values than success: the channels that define the task ("env" and "success",
             without them all) pay other values than one for success and one for failure, or no task defines success.
         marks_success: Whether the tasks define success: False when paths ended, and none is marked.
     """

@@ -19,7 +19,7 @@ class Panel:
         task_ids: The tasks.
         successes: Whether each was solved.
         rewards: By task, the reward of its path; empty when unknown.
-        graded: Whether rewards say more than success, see `HeldoutResult.graded`.
+        graded: Whether rewards have more values than success, see `HeldoutResult.graded`.
         marks_success: Whether the tasks define success.
 
     Raises:
