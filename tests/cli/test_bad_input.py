@@ -73,8 +73,12 @@ def test_a_recipe_of_ones_own(bough: Bough, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "module", "told"),
     [
-        (("grpo_textworld", *ONE_STEP), "textworld", "pip install 'bough[textworld]'"),
-        ((f"{SMALL}:run", *ONE_STEP, "policy=Pretrained(path={model},lora=Lora)"), "peft", "pip install 'bough[lora]'"),
+        (("grpo_textworld", *ONE_STEP), "textworld", "pip install 'bough-rl[textworld]'"),
+        (
+            (f"{SMALL}:run", *ONE_STEP, "policy=Pretrained(path={model},lora=Lora)"),
+            "peft",
+            "pip install 'bough-rl[lora]'",
+        ),
     ],
 )
 def test_a_missing_extra(bough: Bough, tmp_path: Path, arguments: tuple[str, ...], module: str, told: str) -> None:

@@ -178,7 +178,7 @@ def test_doctor(bough: Bough, tmp_path: Path) -> None:
         "training",
     ):
         assert any(line.startswith(f"ok   {about}: ") for line in lines), about
-    assert "ok   extra lora: not installed (peft); do: pip install 'bough[lora]'" in lines
+    assert "ok   extra lora: not installed (peft); do: pip install 'bough-rl[lora]'" in lines
     assert not list(tmp_path.iterdir()), "it leaves nothing behind"
 
 

@@ -83,7 +83,7 @@ def test_no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_vllm_in_another_python(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(devices, "find_spec", nothing)
     monkeypatch.delenv("VLLM_PYTHON", raising=False)
-    assert devices.vllm().text.startswith("not installed; do: pip install 'bough[vllm]', or set VLLM_PYTHON")
+    assert devices.vllm().text.startswith("not installed; do: pip install 'bough-rl[vllm]', or set VLLM_PYTHON")
     monkeypatch.setenv("VLLM_PYTHON", "no/such/python")
     assert not devices.vllm().good
     monkeypatch.setenv("VLLM_PYTHON", sys.executable)

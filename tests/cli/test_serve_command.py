@@ -52,7 +52,7 @@ def test_a_target_that_is_none(bough: Bough, tmp_path: Path) -> None:
 
 def test_a_missing_extra(bough: Bough, tmp_path: Path) -> None:
     text = bough("serve", "runs/x", folder=tmp_path, missing=["uvicorn", "bough.serve.server"]).error(2)
-    assert "pip install 'bough[serve]'" in text
+    assert "pip install 'bough-rl[serve]'" in text
 
 
 def test_the_key_of_the_environment_counts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -527,7 +527,7 @@ def test_openai_is_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "openai", None)
     monkeypatch.delitem(sys.modules, "bough.engine.calls", raising=False)
     config = OpenAi(model="m", base_url="http://x/v1")
-    with pytest.raises(ImportError, match=r"do: pip install 'bough\[openai\]'"):
+    with pytest.raises(ImportError, match=r"do: pip install 'bough-rl\[openai\]'"):
         config.build()
 
 

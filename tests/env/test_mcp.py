@@ -239,5 +239,5 @@ def test_no_process_outlives_a_killed_run(tmp_path: Path) -> None:
 
 def test_without_the_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "mcp", None)
-    with pytest.raises(ImportError, match=r"pip install 'bough\[mcp\]'"):
+    with pytest.raises(ImportError, match=r"pip install 'bough-rl\[mcp\]'"):
         first(stdio())

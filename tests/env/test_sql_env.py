@@ -308,6 +308,6 @@ def test_without_sqlglot_the_error_names_the_extra(
 
     monkeypatch.setitem(sys.modules, "sqlglot", None)
     syntax.sqlglot.cache_clear()
-    with pytest.raises(ImportError, match=r"pip install 'bough\[sql\]'"):
+    with pytest.raises(ImportError, match=r"pip install 'bough-rl\[sql\]'"):
         Sql(**settings_)  # type: ignore[arg-type]
     Sql(partial=PartialCredit())

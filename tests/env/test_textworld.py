@@ -337,7 +337,7 @@ def test_bad_settings_and_tasks_are_named(tmp_path: Path) -> None:
 
 def test_without_the_extra_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "textworld", None)
-    with pytest.raises(ImportError, match=r"TextWorld is not installed.*pip install 'bough\[textworld\]'"):
+    with pytest.raises(ImportError, match=r"TextWorld is not installed.*pip install 'bough-rl\[textworld\]'"):
         TextWorld().tasks("train", 1, 0)
 
 

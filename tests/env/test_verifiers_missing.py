@@ -15,5 +15,5 @@ def test_the_environment_is_made_without_the_package_and_names_it_at_its_first_u
     env = verifiers_env("gsm8k_v1", config={"split": "train"}, keep=2)
     assert env == Replay(env=Verifiers(taskset="gsm8k_v1", config='{"split": "train"}'), keep=2)
     assert env.branching is Branching.REPLAY
-    with pytest.raises(ImportError, match=r"pip install .bough\[verifiers\]"):
+    with pytest.raises(ImportError, match=r"pip install .bough-rl\[verifiers\]"):
         env.tasks("train", 1, 0)

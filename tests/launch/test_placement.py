@@ -67,7 +67,7 @@ def test_ray_without_the_extra_names_it(monkeypatch: pytest.MonkeyPatch) -> None
         return real(name, package)
 
     monkeypatch.setattr(importlib, "import_module", without)
-    with pytest.raises(ImportError, match=r'pip install "bough\[ray\]"'):
+    with pytest.raises(ImportError, match=r"pip install 'bough-rl\[ray\]'"):
         Ray().reserve("environment worker", 2)
 
 

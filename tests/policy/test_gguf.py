@@ -59,7 +59,7 @@ def test_a_file_is_converted_once(source: Path, tmp_path: Path, monkeypatch: pyt
     shutil.copy(tmp_path / "small.gguf", tmp_path / "copy.gguf")
     monkeypatch.setitem(sys.modules, "gguf", None)
     build(tmp_path / "small.gguf")
-    with pytest.raises(ImportError, match=r"got copy.gguf; need the package gguf: pip install 'bough\[smollm2\]'"):
+    with pytest.raises(ImportError, match=r"got copy.gguf; need the package gguf: pip install 'bough-rl\[smollm2\]'"):
         build(tmp_path / "copy.gguf")
     assert converted(tmp_path) == [folder], "nothing half-made is left"
     del source

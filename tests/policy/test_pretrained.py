@@ -229,7 +229,7 @@ def test_a_template_of_no_use(template: str, message: str, tmp_path: Path) -> No
 def test_adapters_without_peft(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folders.folder(tmp_path)
     monkeypatch.setitem(sys.modules, "peft", None)
-    with pytest.raises(ImportError, match=r"Lora needs peft.*pip install 'bough\[lora\]'"):
+    with pytest.raises(ImportError, match=r"Lora needs peft.*pip install 'bough-rl\[lora\]'"):
         build(tmp_path, lora=Lora())
 
 

@@ -1,4 +1,4 @@
-"""Every recipe has exactly the settings with which docs/results.md was measured."""
+"""Every recipe has the settings that its docstring names: a tuned method on a world."""
 
 import importlib
 import inspect

@@ -10,6 +10,7 @@ from typing import Any
 
 from bough.cli.finding import Finding
 from bough.units import GIB
+from bough.version import install
 
 SHARED_MEMORY = Path("/dev/shm")
 
@@ -59,7 +60,7 @@ def vllm() -> Finding:
         return Finding(about="vllm", text="in this Python: engine=Vllm")
     python = os.environ.get(VLLM_PYTHON)
     if not python:
-        remedy = "pip install 'bough[vllm]', or set VLLM_PYTHON to the Python of another environment"
+        remedy = f"{install('vllm')}, or set VLLM_PYTHON to the Python of another environment"
         return Finding(about="vllm", text=f"not installed; do: {remedy}")
     probe = "import importlib.util as u; import sys; sys.exit(u.find_spec('vllm') is None)"
     try:

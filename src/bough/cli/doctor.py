@@ -14,6 +14,7 @@ from pathlib import Path
 from bough.cli.devices import devices, shared_memory, vllm
 from bough.cli.finding import Finding
 from bough.units import GIB
+from bough.version import install
 
 EXTRAS = {
     "alfworld": ("alfworld", "tatsu"),
@@ -63,7 +64,7 @@ def _versions() -> Iterator[Finding]:
 def _extras() -> Iterator[Finding]:
     for extra, modules in EXTRAS.items():
         missing = [module for module in modules if importlib.util.find_spec(module) is None]
-        remedy = REMEDIES.get(extra, f"pip install 'bough[{extra}]'")
+        remedy = REMEDIES.get(extra, install(extra))
         text = f"not installed ({', '.join(missing)}); do: {remedy}" if missing else "installed"
         yield Finding(about=f"extra {extra}", text=text)
 

@@ -12,6 +12,7 @@ from bough.engine import Local, Sampling
 from bough.store import Checkpoints, RunDirectory, StoreError
 from bough.train import EngineRecipe, load_run
 from bough.train.seats import seat_run
+from bough.version import install
 
 if TYPE_CHECKING:
     from bough.policy.policy import Policy
@@ -52,7 +53,7 @@ def serve_policy(
     try:
         from bough.serve.server import check_address
     except ImportError as error:
-        raise ImportError(f"bough serve can't import {error.name}; do: pip install 'bough[serve]'") from error
+        raise ImportError(f"bough serve can't import {error.name}; do: {install('serve')}") from error
     key = os.environ.get(KEY, "") if key is None else key
     try:
         check_address(host, key)

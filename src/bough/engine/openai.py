@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from bough.checks import check_at_least, check_choices
 from bough.engine.engine import Completion, EngineFault, FinishReason, Request
 from bough.engine.messages import END, Messages, answered, conversation, offered
+from bough.version import install
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -126,7 +127,7 @@ class OpenAi:
             from bough.engine.calls import OpenAiClient
         except ImportError as error:
             raise ImportError(
-                f"OpenAi needs openai, which can't be imported ({error}); do: pip install 'bough[openai]'"
+                f"OpenAi needs openai, which can't be imported ({error}); do: {install('openai')}"
             ) from error
         key = "" if self.key_env is None else os.environ.get(self.key_env, "").strip()
         if self.key_env is not None and not key:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from bough.checks import check_at_least
 from bough.tree.needs import ENTROPIES, IDLE_UPDATES, MEAN_TURN_ENTROPY, Need
+from bough.version import install
 
 if TYPE_CHECKING:
     from bough.engine.model import ServedPolicy
@@ -123,7 +124,7 @@ class Vllm:
             )
         if self.python is None and importlib.util.find_spec("vllm") is None:
             raise ImportError(
-                "Vllm needs vLLM, which this Python does not have; do: pip install 'bough[vllm]', or name the Python "
+                f"Vllm needs vLLM, which this Python does not have; do: {install('vllm')}, or name the Python "
                 "of another environment: engine='Vllm(python=envs/vllm/bin/python)'"
             )
         from bough.engine.vllm_engine import VllmEngine

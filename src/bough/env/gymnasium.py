@@ -15,6 +15,7 @@ from bough.env.outside_checks import check_gymnasium, make_env_at, maker_address
 from bough.env.replay import Replay
 from bough.tree import Outcome, Task
 from bough.usercode.address import find_function
+from bough.version import install
 
 HIGHLIGHT = re.compile(r"\x1b\[(?:\d+;)*4\d(?:;\d+)*m(.*?)\x1b\[0m", re.DOTALL)
 ESCAPE = re.compile(r"\x1b\[[\d;]*m")
@@ -124,7 +125,7 @@ class Gymnasium:
         try:
             import gymnasium
         except ImportError as error:
-            raise ImportError("Gymnasium is not installed; do: pip install 'bough[gymnasium]'") from error
+            raise ImportError(f"Gymnasium is not installed; do: {install('gymnasium')}") from error
         arguments = dict(self.arguments)
         if "render_mode" not in arguments and "ansi" in self._render_modes(gymnasium):
             arguments["render_mode"] = "ansi"

@@ -14,6 +14,7 @@ from bough.env.env import EnvFault
 from bough.env.mcp import McpServer
 from bough.tree import Tool
 from bough.usercode.origin import describe
+from bough.version import install
 
 INVALID_PARAMS = -32602
 """JSON-RPC's code for wrong arguments: the model reads that error. Any other code is a fault."""
@@ -46,7 +47,7 @@ class McpSession:
 
     def __init__(self, server: McpServer, values: Mapping[str, object], *, again: bool = False) -> None:
         if find_spec("mcp") is None:
-            raise ImportError("got an MCP server without the package mcp; need it: pip install 'bough[mcp]'")
+            raise ImportError(f"got an MCP server without the package mcp; need it: {install('mcp')}")
         self._server = server
         self._connection = _Connection(server=server, values=values, retries=again and not server.is_process)
         self._finalizer = weakref.finalize(self, _end, self._connection)

@@ -20,6 +20,7 @@ from bough.env.outside_checks import check_url
 from bough.env.replay import Replay
 from bough.tree import Outcome, Task
 from bough.usercode.address import find_function
+from bough.version import install
 
 REFUSED = ("VALIDATION_ERROR", "INVALID_JSON")
 """Codes of errors that are due to the action."""
@@ -135,7 +136,7 @@ class OpenEnv:
             from websockets.exceptions import WebSocketException
             from websockets.sync.client import connect
         except ImportError as error:
-            raise ImportError("websockets is not installed; do: pip install 'bough[openenv]'") from error
+            raise ImportError(f"websockets is not installed; do: {install('openenv')}") from error
         address = self.url.rstrip("/").replace("http", "ws", 1) + "/ws"
         try:
             close_s = min(CLOSE_S, self.deadline_s)

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
+from bough.version import install
+
 IMPORT = threading.Lock()
 
 DRAWING = (
@@ -51,7 +53,7 @@ def reasoning_gym() -> Any:
             return importlib.import_module("reasoning_gym")
         except ImportError as error:
             raise ImportError(
-                f"reasoning-gym is not installed: got no module {error.name!r}; need pip install 'bough[reasoning]', "
+                f"reasoning-gym is not installed: got no module {error.name!r}; need {install('reasoning')}, "
                 "or, without its large dependencies, pip install --no-deps --requirement constraints/reasoning.txt",
                 name=error.name,
             ) from error

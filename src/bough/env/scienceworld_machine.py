@@ -12,8 +12,9 @@ from importlib.util import find_spec
 from typing import Any, TypeVar
 
 from bough.env.env import EnvFault
+from bough.version import install
 
-INSTALL = "do: pip install 'bough[scienceworld]', and install Java (a JRE of version 8 or later)"
+INSTALL = f"do: {install('scienceworld')}, and install Java (a JRE of version 8 or later)"
 BASE_MB = 96
 """Heap of the machine without episodes, and for what a call leaves until the next collection; MiB."""
 EPISODE_MB = 14

@@ -14,8 +14,9 @@ from bough.env.splits import content_hash, split_of
 from bough.tree import Task
 from bough.usercode.address import find_function
 from bough.usercode.origin import describe
+from bough.version import install
 
-INSTALL = "verifiers is not installed; do: pip install 'bough[verifiers]', which pins mcp 2.0 and openai 2"
+INSTALL = f"verifiers is not installed; do: {install('verifiers')}, which pins mcp 2.0 and openai 2"
 
 
 def vf() -> Any:

@@ -8,6 +8,7 @@ from weakref import WeakKeyDictionary
 
 from bough.explore.forked import ForkedAgents, forked_agents
 from bough.serve import Session
+from bough.version import install
 
 
 class ProgramServer:
@@ -65,7 +66,7 @@ async def shared_server(processes: int) -> AsyncGenerator[ProgramServer]:
         from bough.serve.server import serve
     except ImportError as error:
         raise ImportError(
-            f"Program needs a server, which can't be imported ({error}); do: pip install 'bough[serve]'"
+            f"Program needs a server, which can't be imported ({error}); do: {install('serve')}"
         ) from error
     servers = SERVERS.setdefault(asyncio.get_running_loop(), {})
     server = servers.setdefault(processes, ProgramServer(processes))

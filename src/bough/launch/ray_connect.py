@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from bough.launch.placement import ClusterGone, LaunchError
+from bough.version import install
 
 PROBE_S = 5.0
 """Longest wait for the port of an address to open."""
@@ -199,4 +200,4 @@ def _imported() -> Any:
     try:
         return importlib.import_module("ray")
     except ImportError as error:
-        raise ImportError('placement=Ray: got no package ray; need the extra: pip install "bough[ray]"') from error
+        raise ImportError(f"placement=Ray: got no package ray; need the extra: {install('ray')}") from error

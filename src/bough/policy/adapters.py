@@ -10,6 +10,7 @@ from transformers import PreTrainedModel
 
 from bough.policy.lora import Lora
 from bough.policy.seeding import seeded
+from bough.version import install
 
 NAME = "default"
 """PEFT's name of the adapters in a model."""
@@ -42,7 +43,7 @@ def adapt(model: PreTrainedModel, lora: Lora) -> None:
     try:
         import peft
     except ImportError as error:
-        raise ImportError("Lora needs peft, which can't be imported; do: pip install 'bough[lora]'") from error
+        raise ImportError(f"Lora needs peft, which can't be imported; do: {install('lora')}") from error
     targets = lora.targets if isinstance(lora.targets, str) else list(lora.targets)
     untyped: Any = peft
     # With the task type, peft excludes the output layer from "all-linear".

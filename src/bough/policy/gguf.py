@@ -17,6 +17,8 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel
 
 from bough.policy.folder import check_names
 
+from bough.version import install
+
 PACKAGE = "package:"
 """Prefix of a path that names an installed Python package with a GGUF file in it."""
 
@@ -99,7 +101,7 @@ def _convert(file: Path, folder: Path) -> None:
             import_module(package)
         except ImportError as error:
             raise ImportError(
-                f"Pretrained.path: got {file.name}; need the package {package}: pip install 'bough[smollm2]'"
+                f"Pretrained.path: got {file.name}; need the package {package}: {install('smollm2')}"
             ) from error
     try:
         model, tokenizer, missing, unused = _read(file)

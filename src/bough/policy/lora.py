@@ -8,7 +8,7 @@ class Lora:
     """Train low-rank adapters (LoRA, arXiv 2106.09685) and freeze the base weights.
 
     The output of an adapted layer is `W x + alpha / rank * B A x`, where A starts at random and B at 0. Adapters
-    are float32 for every dtype of the model, and have no dropout. Needs the extra `bough[lora]`.
+    are float32 for every dtype of the model, and have no dropout. Needs the extra `bough-rl[lora]`.
 
     Attributes:
         rank: Rows of A, >= 1.

@@ -11,7 +11,8 @@ def hi_agent_sokoban(*, frozen: bool = False) -> Run:
     """Hi-Agent (arXiv 2510.14388) on Sokoban: a planner and an executor with weights of their own.
 
     Tuned: a warm-up after which a quarter of the rooms are solved, a larger learning rate and more steps than those of
-    the world, which has one policy. Whole paths are compared, since a room pays at its end only.
+    the world, which has one policy. Whole paths are compared, since a room pays at its end only: the paper's foresight
+    advantage is `hi_agent` with its own `subgoals`, which is not measured here.
 
     Args:
         frozen: Whether the executor keeps its weights after the warm-up, for comparison.

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from bough.tree import Bools, Floats
+from bough.version import install
 
 EQUAL = 1e-9
 """Difference of values up to which actions are equally good."""
@@ -141,7 +142,7 @@ class _Program:
         try:
             linprog: Any = import_module("scipy.optimize").linprog
         except ImportError as error:
-            raise ImportError("TeacherDesign: needs SciPy; pip install 'bough[design]'") from error
+            raise ImportError(f"TeacherDesign: needs SciPy; {install('design')}") from error
         solved = linprog(
             -self._objective,
             A_eq=self._equal,

@@ -14,6 +14,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from bough.version import install
+
 Fact: TypeAlias = tuple[str, tuple[tuple[str, str], ...]]
 """A proposition of TextWorld's logic as plain data: its name, and the name and type of each argument."""
 
@@ -175,7 +177,7 @@ def module(name: str) -> Any:
         return importlib.import_module(name)
     except ImportError as error:
         raise ImportError(
-            f"TextWorld is not installed: got no module {error.name!r}; need pip install 'bough[textworld]'",
+            f"TextWorld is not installed: got no module {error.name!r}; need {install('textworld')}",
             name=error.name,
         ) from error
 

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any, Protocol, runtime_checkable
 
 from bough.env.retrieval.document import Document
+from bough.version import install
 
 TERM = re.compile(r"\w+")
 STOP_WORDS = frozenset(
@@ -97,7 +98,7 @@ class Fts5Index:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bm25s:
-    """The index of the package bm25s (arXiv 2407.03618), faster on large corpora; `pip install 'bough[search]'`.
+    """The index of the package bm25s (arXiv 2407.03618), faster on large corpora; `pip install 'bough-rl[search]'`.
 
     Attributes:
         title_weight: How often a title counts as part of the text, >= 1.
@@ -126,7 +127,7 @@ class Bm25sIndex:
             import bm25s  # pyright: ignore[reportMissingImports]
         except ImportError as error:
             raise ImportError(
-                "Bm25s: got no package bm25s; install it (pip install 'bough[search]'), or take index=Fts5()"
+                f"Bm25s: got no package bm25s; install it ({install('search')}), or take index=Fts5()"
             ) from error
         texts = [[*settings.title_weight * _words(each.title), *_words(each.text)] for each in documents]
         names = dict.fromkeys(word for text in texts for word in text)

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from bough.nearest import unknown
+from bough.version import install
 
 COUNTERS = re.compile(r"\n?Move number: \d+|,? ?history\.size\(\)=\d+")
 """Counters of moves in the texts of some games (Mancala, Go); keys leave them out."""
@@ -25,7 +26,7 @@ def pyspiel() -> Any:
         return importlib.import_module("pyspiel")
     except ImportError as error:
         raise ImportError(
-            "OpenSpiel is not installed: got no module 'pyspiel'; need pip install 'bough[games]', or without its "
+            f"OpenSpiel is not installed: got no module 'pyspiel'; need {install('games')}, or without its "
             "dependencies pip install --no-deps open_spiel",
             name=error.name,
         ) from error

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from bough.env.text_to_sql.schema import Schema
+from bough.version import install
 
 NODES = 400
 """Maximum number of nodes of a syntax tree. A larger one has no components, and no similarity to another."""
@@ -31,7 +32,7 @@ def sqlglot() -> Any:
     try:
         return importlib.import_module("sqlglot")
     except ImportError as error:
-        raise ImportError("Sql: got no package sqlglot; need it for syntax trees: pip install 'bough[sql]'") from error
+        raise ImportError(f"Sql: got no package sqlglot; need it for syntax trees: {install('sql')}") from error
 
 
 @lru_cache(maxsize=4096)
