@@ -1,6 +1,7 @@
 """Paths as conversations in OpenAI's form, with calls and results, and back to trees."""
 
 import json
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from bough.tree import (
     Outcome,
     Source,
     Ternary,
+    ToolCall,
     Tree,
     calls_in,
     counted,
@@ -216,8 +218,52 @@ def test_long_conversations_are_left_out_and_counted(tmp_path: Path) -> None:
         ({"messages": [{"role": "robot", "content": "x"}]}, "got the role 'robot'; need system, developer"),
         ({"messages": [ASK, {**CALLED, "tool_calls": [{"function": {"name": "f", "arguments": "{"}}]}]}, "no JSON"),
         ({"messages": [ASK, {**CALLED, "tool_calls": [{"function": {}}]}]}, "call without the name"),
-        ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}, says("x")]}, "parts that are no text"),
+        ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}, says("x")]}, "or parts of type 'text'"),
         ({"messages": [ASK, says("x")], "success": "yes"}, "need a number, and true or false"),
+        ({"messages": [ASK, says("x")], "reward": math.nan}, "got reward=nan; need a finite number"),
+        ({"messages": [ASK, says("x")], "functions": [TOOL["function"]]}, "got 'functions', OpenAI's older form"),
+        ({"messages": [ASK, says("x", weight=0.5)]}, "messages[1]: got weight=0.5; need 0 or 1"),
+        ({"messages": [ASK, says("x", weight="0")]}, "messages[1]: got weight='0'; need 0 or 1"),
+        ({"messages": [ASK, says("x", reasoning_content="why")]}, "messages[1]: got the field 'reasoning_content'"),
+        ({"messages": [ASK, says("x", reasoning="why")]}, "messages[1]: got the field 'reasoning' in a message of the"),
+        (
+            {"messages": [ASK, says("x", thinking_blocks=[{"text": "y"}])]},
+            "messages[1]: got the field 'thinking_blocks'",
+        ),
+        ({"messages": [ASK, {"role": "assistant", "refusal": "no"}]}, "messages[1]: got the field 'refusal'"),
+        ({"messages": [ASK, says("x", audio={"id": "a"})]}, "messages[1]: got the field 'audio'"),
+        ({"messages": [ASK, says("x", annotations=[{"url": "u"}])]}, "messages[1]: got the field 'annotations'"),
+        (
+            {"messages": [{**ASK, "name": "Ann"}, says("x")]},
+            "messages[0]: got the field 'name' in a message of the user",
+        ),
+        (
+            {"messages": [ASK, {"role": "assistant", "content": None, "function_call": {"name": "f"}}]},
+            "got the field 'function_call'",
+        ),
+        ({"messages": [ASK, {"role": "function", "name": "f", "content": "5"}, says("x")]}, "got the role 'function'"),
+        ({"messages": [ASK, {"role": "assistant", "text": "x"}]}, "messages[1]: got the field 'text'"),
+        ({"messages": [ASK, {"role": "assistant"}]}, "messages[1]: got a message of the assistant without content"),
+        (
+            {"messages": [ASK, {"role": "assistant", "content": None, "tool_calls": []}]},
+            "without content; need text, or",
+        ),
+        (
+            {"messages": [{"role": "user", "content": None}, says("x")]},
+            "messages[0]: got a message of the user without",
+        ),
+        ({"messages": [ASK, {"role": "assistant", "content": False}]}, "messages[1]: got 'False' as content"),
+        ({"messages": [ASK, {"role": "assistant", "content": 0}]}, "messages[1]: got '0' as content"),
+        ({"messages": [ASK, {"role": "assistant", "content": {}}]}, "messages[1]: got '{}' as content"),
+        ({"messages": [ASK, says("", tool_calls=False)]}, "messages[1]: got tool_calls=False; need a list"),
+        ({"messages": [{**ASK, "tool_calls": [ADD]}, says("x")]}, "messages[0]: got calls in a message of the user"),
+        ({"messages": [ASK, "x"]}, "messages[1]: got 'x'; need an object with role and content"),
+        (
+            {"messages": [ASK, says("", tool_calls=[{"function": {"name": "f", "arguments": "null"}}])]},
+            "got arguments of f that are no JSON object",
+        ),
+        ({"messages": [ASK, CALLED, {**RESULT, "tool_call_id": "c2"}, says("5")]}, "got a result of the call 'c2'"),
+        ({"messages": [ASK, CALLED, says("5")]}, "messages[1]: got 0 results of 1 calls"),
         ({"rows": 1}, "got no message of the assistant"),
         ([1], "got no conversation"),
     ],
@@ -228,6 +274,29 @@ def test_wrong_rows_have_a_line_and_a_reason(row: object, words: str, tmp_path: 
     with pytest.raises(ValueError, match=r"log.jsonl, line 1: .*; a row is such as") as caught:
         read_conversations(path)
     assert words in str(caught.value)
+
+
+def test_empty_fields_names_of_tools_and_parts_of_text_are_fine(tmp_path: Path) -> None:
+    empty = {"refusal": None, "annotations": [], "audio": None, "function_call": None, "reasoning_content": ""}
+    bare = {**CALLED, "content": None, "tool_calls": [{"id": 0, "function": {"name": "f", "arguments": None}}]}
+    parts = [{"type": "text", "text": "2 +"}, {"type": "text", "text": "3?"}]
+    result = {**RESULT, "tool_call_id": 0, "name": "f"}
+    rows = [{"task": 0, "messages": [{"role": "user", "content": parts}, bare | empty, result, says("") | empty]}]
+    (found,) = read_conversations(write(tmp_path / "log.jsonl", rows))
+    asked, called, answered, said = found.messages
+    assert (asked.content, found.task) == ("2 +\n3?", "0")
+    assert called.tool_calls == (ToolCall(name="f", arguments={}, call_id="0"),)
+    assert (answered.call_id, said.content) == ("0", "")
+
+
+def test_results_are_matched_by_the_ids_of_their_calls(tmp_path: Path) -> None:
+    def rows(*order: int) -> list[object]:
+        called = [{**ADD, "id": f"c{number}"} for number in range(2)]
+        results = [{"role": "tool", "tool_call_id": f"c{number}", "content": str(number)} for number in order]
+        return [{"messages": [ASK, {**CALLED, "tool_calls": called}, *results, says("5")], "tools": [TOOL]}]
+
+    one, other = (read(rows(*order), tmp_path / "log.jsonl")[0] for order in ((0, 1), (1, 0)))
+    assert one.token.tolist() == other.token.tolist()
 
 
 def test_what_does_not_fit_the_policy(tmp_path: Path) -> None:

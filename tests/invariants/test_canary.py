@@ -1,7 +1,7 @@
 """Invariant 6: after every weight sync engine and learner agree on the canary tokens, and have moved."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +11,10 @@ from tests.engines import Coarse, Fronted, Other, Unsynced
 from tests.small import run as small
 
 from bough.batch import pack
-from bough.engine import Engine
+from bough.engine import Engine, Local, Replicas
+from bough.engine.decoder import Decoder
+from bough.engine.worker import EngineWorker
+from bough.engine.worker_process import Message
 from bough.reward import reward_trees
 from bough.rollout import Deadlines
 from bough.store import read_metrics
@@ -59,6 +62,53 @@ def test_a_sync_that_does_not(front: Callable[[Engine], Engine], rate: float, to
     run = run.replace(engine=Fronted(front=front), optimizer=replace(run.world.optimizer, learning_rate=rate))
     with pytest.raises(NoLearningSignal, match=told):
         asyncio.run(two_syncs(run, tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("engine", "told"),
+    [
+        (Replicas(engine=Local(slots=4)), "of the engine process 1 differs from the learner's"),
+        (Local(slots=4, processes=2), "of the engine process 1, through its cache differs from the learner's"),
+    ],
+)
+def test_every_process_is_read_and_its_cache(
+    engine: Replicas | Local, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Processes of their own weights lose a load; processes of shared weights keep the cache of the old ones."""
+    send, losing = EngineWorker.send, list[EngineWorker]()
+
+    def sends(worker: EngineWorker, message: Message) -> None:
+        # The second reset of the cache does arrive.
+        if worker not in losing or getattr(message, "policy_version", None) is None:
+            send(worker, message)
+
+    monkeypatch.setattr(EngineWorker, "send", sends)
+
+    async def main() -> None:
+        runtime = Runtime(small().replace(engine=engine), tmp_path, Deadlines())
+        try:
+            await runtime.sync(moved=False)
+            losing.append(runtime.engine._workers[1])
+            with torch.no_grad():
+                for weight in runtime.policy.parameters().values():
+                    weight.mul_(1.05)
+            await runtime.sync(moved=True)
+        finally:
+            losing.clear()
+            await runtime.close()
+
+    with pytest.raises(NoLearningSignal, match=told):
+        asyncio.run(main())
+
+
+def test_a_cache_of_old_weights_in_this_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def keeps(decoder: Decoder, weights: Mapping[str, torch.Tensor], policy_version: int) -> None:
+        decoder._model.load(weights)
+        decoder.policy_version = policy_version
+
+    monkeypatch.setattr(Decoder, "load", keeps)
+    with pytest.raises(NoLearningSignal, match="of the engine, through its cache differs from the learner's"):
+        asyncio.run(two_syncs(small(), tmp_path))
 
 
 def test_rounding_in_bfloat16_is_no_fault_of_the_sync(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import socket
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -61,6 +61,29 @@ def test_a_chat_with_a_tool_goes_round() -> None:
         sampled = ByteChat().write(CALL)
         assert prompts[1][: len(prompts[0]) + len(sampled)] == (*prompts[0], *sampled), "spliced in as sampled"
         assert ByteChat().text(prompts[0]).startswith("add"), "the tools are in the prompt"
+
+    run(main())
+
+
+def called(ids: Sequence[str], answered: Sequence[str]) -> list[dict[str, Any]]:
+    """A message with calls, and the results in an order of their own."""
+    calls = [{"id": each, "type": "function", "function": {"name": "add", "arguments": "{}"}} for each in ids]
+    results = [{"role": "tool", "tool_call_id": each, "content": f"result {each}"} for each in answered]
+    return [{"role": "assistant", "content": None, "tool_calls": calls}, *results]
+
+
+def test_results_are_matched_by_id_and_parts_of_text_are_lines() -> None:
+    async def main() -> None:
+        engine = scripted("yes")
+        async with client(engine) as used:
+            for answered in (["a", "b"], ["b", "a"]):
+                await chat(used, [*HI, *called(["a", "b"], answered)], tools=TOOLS)
+            parts = [{"type": "text", "text": each} for each in ("Say", "hi")]
+            await chat(used, [{"role": "user", "content": parts}])
+        one, other, last = (request.prompt_tokens for request in engine.requests)
+        assert one == other
+        assert ByteChat().text(one).index("result a") < ByteChat().text(one).index("result b")
+        assert "Say\nhi" in ByteChat().text(last)
 
     run(main())
 
@@ -207,6 +230,12 @@ def test_models_and_health() -> None:
         ({"messages": []}, ("messages",)),
         ({"messages": [{"role": "robot", "content": "x"}]}, ("messages.0.role", "robot")),
         ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, ("messages.0.content",)),
+        ({"messages": [*HI, {"role": "assistant", "content": "x", "reasoning_content": "y"}]}, ("reasoning_content",)),
+        ({"messages": [*HI, {"role": "assistant", "function_call": {"name": "f"}}]}, ("function_call",)),
+        ({"messages": [*HI, {"role": "assistant", "refusal": "no"}]}, ("messages.1.refusal",)),
+        ({"messages": [*HI, *called(["a"], ["b"])]}, ("messages[2]: got a result of the call 'b'; need one of each",)),
+        ({"messages": [*HI, *called(["a", "b"], ["b"])]}, ("messages[1]: got no result of the call 'a'",)),
+        ({"messages": [*HI, *called(["a"], []), *HI]}, ("messages[1]: got 0 results of 1 calls",)),
         ({"tool_choice": "required"}, ("tool_choice", "got a forced call", "need auto or none")),
         ({"tool_choice": {"type": "function", "function": {"name": "add"}}, "tools": TOOLS}, ("got a forced call",)),
         ({"top_logprobs": 2}, ("top_logprobs", "logprobs=true")),

@@ -24,13 +24,18 @@ def test_what_is_put_is_got(tmp_path: Path) -> None:
     assert not (tmp_path / "shelf").exists()
 
 
-@pytest.mark.parametrize("harm", ["numbers", "words", "gone"])
+@pytest.mark.parametrize("harm", ["numbers", "words", "gone", "bit of a number", "bit of a word"])
 def test_a_tree_that_is_not_whole_is_grown_again(tmp_path: Path, harm: str) -> None:
     shelf, tree = PartialTrees(directory=tmp_path), random_tree(np.random.default_rng(0), task="a")
     shelf.put(0, tree)
     numbers, words = sorted(tmp_path.iterdir(), key=lambda path: path.suffix, reverse=True)
     if harm == "gone":
         words.unlink()
+    elif harm.startswith("bit"):
+        file = numbers if harm.endswith("number") else words
+        raw = bytearray(file.read_bytes())
+        raw[-5] ^= 4
+        file.write_bytes(raw)
     else:
         file = numbers if harm == "numbers" else words
         file.write_bytes(file.read_bytes()[:-3])

@@ -174,6 +174,48 @@ def test_a_file_cut_off_anywhere_is_refused(tmp_path: Path, suffix: str) -> None
             read_trees(path)
 
 
+@pytest.mark.parametrize("suffix", [".safetensors", ".jsonl"])
+def test_a_flipped_bit_anywhere_is_refused(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / "step_000001.safetensors"
+    write_trees(path, some_trees())
+    file = path.with_suffix(suffix)
+    whole = file.read_bytes()
+    places = [*range(min(len(whole), 64)), *range(64, len(whole), 41)]
+    for place in places:
+        damaged = bytearray(whole)
+        damaged[place] ^= 1 << place % 8
+        file.write_bytes(damaged)
+        with pytest.raises(StoreError, match=f"step_000001.{suffix[1:]}: "):
+            read_trees(path)
+    file.write_bytes(whole + b"\0")
+    with pytest.raises(StoreError, match=f"step_000001.{suffix[1:]}: .*damaged"):
+        read_trees(path)
+    file.write_bytes(whole)
+    assert len(read_trees(path)) == 3
+
+
+@pytest.mark.parametrize("raw", [b"", b"\0" * 8, b"\xff" * 16, b"\2\0\0\0\0\0\0\0[]", b"\2\0\0\0\0\0\0\0{}"])
+def test_a_file_of_something_else_is_refused(tmp_path: Path, raw: bytes) -> None:
+    path = tmp_path / "step_000001.safetensors"
+    write_trees(path, some_trees())
+    path.write_bytes(raw)
+    with pytest.raises(StoreError, match=r"step_000001.safetensors: got .*; need"):
+        read_trees(path)
+
+
+def test_a_file_without_a_checksum_is_refused(tmp_path: Path) -> None:
+    from safetensors.numpy import load_file, save_file
+
+    path = tmp_path / "step_000001.safetensors"
+    write_trees(path, some_trees())
+    for version in ("bough-trees-4", "bough-trees-5"):
+        save_file(load_file(path), path, {"format": version, "stage": "Credited"})
+        with pytest.raises(
+            StoreError, match=f"got format '{version}'; need 'bough-trees-5', a file of trees with a check"
+        ):
+            read_trees(path)
+
+
 def test_files_of_two_writes_are_refused(tmp_path: Path) -> None:
     trees = some_trees()
     write_trees(tmp_path / "a.safetensors", trees)

@@ -29,7 +29,7 @@ class Sampling:
     Attributes:
         max_tokens: Most tokens of one completion, > 0.
         temperature: Divides the logits, >= 0; 0 takes the most likely token (log-probability 0, entropy 0).
-        top_p: Keeps the smallest set of most likely tokens whose probability reaches it, in (0, 1].
+        top_p: Keeps the smallest set of most likely tokens whose probability reaches it, in (0, 1]; 1 in training.
         entropies: Whether completions carry entropies.
         top_probs: Number of most likely tokens that a completion lists at each position, with their probabilities;
             some engines support only 0.
@@ -159,6 +159,17 @@ class Busy(Protocol):
     @property
     def busy_s(self) -> float:
         """Working time in seconds since its creation."""
+        ...
+
+
+@runtime_checkable
+class ScoringEverywhere(Protocol):
+    """An engine of several processes, each with weights or a KV cache of its own."""
+
+    async def score_everywhere(
+        self, prompt_tokens: tuple[int, ...], continuation_tokens: tuple[int, ...]
+    ) -> Mapping[int, tuple[float, ...]]:
+        """`Engine.score` of each process that serves requests, by its number."""
         ...
 
 

@@ -135,16 +135,29 @@ class MultiProcessEngine:
         self, prompt_tokens: tuple[int, ...], continuation_tokens: tuple[int, ...], temperature: float = 1.0
     ) -> tuple[float, ...]:
         """See `Engine.score`."""
-        scoring = Scoring(prompt_tokens=prompt_tokens, continuation_tokens=continuation_tokens, temperature=temperature)
-        logprobs = await self._ask(scoring, Work(prompt=tuple(prompt_tokens), tokens=1))
-        assert not isinstance(logprobs, Completion)
-        return logprobs
+        return await self._score(prompt_tokens, continuation_tokens, temperature)
 
     async def score_each(
         self, prompt_tokens: tuple[int, ...], continuations: Sequence[tuple[int, ...]], temperature: float = 1.0
     ) -> tuple[tuple[float, ...], ...]:
         """See `Engine.score_each`; the continuations are scored concurrently, over all processes."""
         return tuple(await asyncio.gather(*(self.score(prompt_tokens, each, temperature) for each in continuations)))
+
+    async def score_everywhere(
+        self, prompt_tokens: tuple[int, ...], continuation_tokens: tuple[int, ...]
+    ) -> Mapping[int, tuple[float, ...]]:
+        """See `ScoringEverywhere`; leaves out processes that start or are replaced meanwhile."""
+        workers = {index: worker for index, worker in enumerate(self._workers) if index not in self._starting}
+        found = await asyncio.gather(
+            *(self._score(prompt_tokens, continuation_tokens, 1.0, index) for index in workers), return_exceptions=True
+        )
+        scores = dict[int, tuple[float, ...]]()
+        for (index, worker), each in zip(workers.items(), found, strict=True):
+            if not isinstance(each, BaseException):
+                scores[index] = each
+            elif self._workers[index] is worker and index not in self._starting:
+                raise each
+        return scores
 
     def load_weights(self, weights: Mapping[str, Tensor], policy_version: int) -> None:
         """See `Engine.load_weights`.
@@ -191,6 +204,18 @@ class MultiProcessEngine:
     def _settled(self, call: str) -> None:
         if flying := len(self._waiting) + sum(len(worker.jobs) for worker in self._workers):
             raise RuntimeError(f"{call} with {flying} requests in flight; need none; await or cancel them first")
+
+    async def _score(
+        self,
+        prompt_tokens: tuple[int, ...],
+        continuation_tokens: tuple[int, ...],
+        temperature: float,
+        process: int | None = None,
+    ) -> tuple[float, ...]:
+        scoring = Scoring(prompt_tokens=prompt_tokens, continuation_tokens=continuation_tokens, temperature=temperature)
+        logprobs = await self._ask(scoring, Work(prompt=tuple(prompt_tokens), tokens=1, process=process))
+        assert not isinstance(logprobs, Completion)
+        return logprobs
 
     async def _ask(self, request: Request | Scoring, work: Work) -> Completion | tuple[float, ...]:
         if self._closed:

@@ -15,10 +15,12 @@ class Work:
     Attributes:
         prompt: The prompt.
         tokens: Most new tokens.
+        process: The process that must take it; None is any.
     """
 
     prompt: tuple[int, ...]
     tokens: int
+    process: int | None = None
 
 
 class Router:
@@ -57,7 +59,7 @@ class Router:
             work = burst[request]
             chunks = _chunks(work.prompt)
             known = [_leading(read, chunks) for read in self._read]
-            process = self._choose(known, work.tokens, fair)
+            process = self._choose(known, work.tokens, fair) if work.process is None else work.process
             self._note(process, chunks)
             self.load[process] += 1
             processes[request] = process

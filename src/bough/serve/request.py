@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from bough.engine import Sampling
 from bough.serve.errors import ApiError
-from bough.tree import Message, Tool, ToolCall
+from bough.tree import Message, Tool, ToolCall, in_call_order
 
 MOST_CHOICES = 128
 """Most completions of one request."""
@@ -41,12 +41,17 @@ class Part(BaseModel):
 
 
 class ChatMessage(BaseModel):
-    """A message of a chat."""
+    """A message of a chat. The last five fields must be empty, since the prompt would not have them."""
 
     role: Literal["system", "developer", "user", "assistant", "tool"]
     content: str | list[Part] | None = None
     tool_calls: list[Call] | None = None
     tool_call_id: str = ""
+    function_call: None = None
+    audio: None = None
+    refusal: Literal[""] | None = None
+    reasoning: Literal[""] | None = None
+    reasoning_content: Literal[""] | None = None
 
     def message(self, place: int) -> Message:
         """The message as a value.
@@ -58,7 +63,8 @@ class ChatMessage(BaseModel):
             ApiError: when the arguments of a call are no JSON object.
         """
         content = self.content or ""
-        text = content if isinstance(content, str) else "".join(part.text for part in content)
+        # vLLM joins parts so, too.
+        text = content if isinstance(content, str) else "\n".join(part.text for part in content)
         calls = tuple(
             ToolCall(
                 name=call.function.name,
@@ -177,8 +183,15 @@ class ChatRequest(SamplingFields):
 
     @property
     def conversation(self) -> tuple[Message, ...]:
-        """The messages as values."""
-        return tuple(each.message(place) for place, each in enumerate(self.messages))
+        """The messages as values, the results of tools in the order of their calls.
+
+        Raises:
+            ApiError: when calls and results do not match, or the arguments of a call are no JSON object.
+        """
+        try:
+            return in_call_order([each.message(place) for place, each in enumerate(self.messages)])
+        except ValueError as error:
+            raise ApiError(400, str(error), param="messages") from None
 
     @property
     def offered(self) -> tuple[Tool, ...]:

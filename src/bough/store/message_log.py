@@ -1,12 +1,13 @@
 """Conversations in OpenAI's form, from JSON lines."""
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from bough.tree import Message, Tool, read_openai_message, read_tool
+from bough.tree import Message, Tool, in_call_order, read_openai_message, read_tool
 
 EXAMPLE = '{"messages": [{"role": "user", "content": "2 + 3?"}, {"role": "assistant", "content": "5"}]}'
 
@@ -37,7 +38,7 @@ def read_conversations(path: Path) -> list[Conversation]:
 
     A row is `{"messages": [...], "tools": [...], "task": ..., "reward": ..., "success": ...}`, as for fine-tuning at
     OpenAI, or TRL's `{"prompt": [...], "completion": [...]}`, whose prompt is no example. All but the messages are
-    optional.
+    optional. Results of tools are read in the order of their calls, matched by their ids; see `in_call_order`.
 
     Raises:
         FileNotFoundError: when there is no such file.
@@ -59,10 +60,10 @@ def read_conversations(path: Path) -> list[Conversation]:
 def _conversation(row: Mapping[str, Any]) -> Conversation:
     given = cast("list[Mapping[str, Any]]", [*row.get("prompt", ()), *row.get("completion", ())])
     rows = cast("list[Mapping[str, Any]]", row["messages"]) if "messages" in row else given
-    messages = tuple(map(read_openai_message, rows))
+    messages = in_call_order([_message(place, each) for place, each in enumerate(rows)])
     context = 0 if "messages" in row else len(row.get("prompt", ()))
     learned = tuple(
-        each.role == "assistant" and place >= context and rows[place].get("weight") != 0
+        each.role == "assistant" and place >= context and _weight(place, rows[place])
         for place, each in enumerate(messages)
     )
     if not any(each.role == "assistant" for each in messages):
@@ -72,11 +73,32 @@ def _conversation(row: Mapping[str, Any]) -> Conversation:
     reward, success = row.get("reward"), row.get("success")
     if not isinstance(success, bool | None) or not isinstance(reward, int | float | None):
         raise ValueError(f"got reward={reward!r}, success={success!r}; need a number, and true or false")
+    if reward is not None and not math.isfinite(reward):
+        raise ValueError(f"got reward={reward!r}; need a finite number")
+    if row.get("functions"):
+        raise ValueError("got 'functions', OpenAI's older form, which would be dropped; need 'tools'")
     return Conversation(
         messages=messages,
         learned=learned,
         tools=tuple(map(read_tool, row.get("tools") or ())),
-        task=str(row.get("task") or ""),
+        task="" if row.get("task") is None else str(row["task"]),
         reward=None if reward is None else float(reward),
         success=success,
     )
+
+
+def _message(place: int, row: object) -> Message:
+    if not isinstance(row, Mapping):
+        raise ValueError(f"messages[{place}]: got {str(row)[:80]!r}; need an object with role and content")
+    try:
+        return read_openai_message(cast("Mapping[str, Any]", row))
+    except ValueError as error:
+        raise ValueError(f"messages[{place}]: {error}") from error
+
+
+def _weight(place: int, row: Mapping[str, Any]) -> bool:
+    """Whether an assistant's message is an example."""
+    weight = row.get("weight", 1)
+    if weight not in (0, 1, None) or isinstance(weight, bool):
+        raise ValueError(f"messages[{place}]: got weight={weight!r}; need 0 or 1")
+    return weight != 0

@@ -30,9 +30,12 @@ Line k of `step_000012.jsonl` is one object:
 A tree with columns of appraisers has "appraisals": by column and node [value, verdict, votes, questions, tokens]. A
 tree with seats has "seats": name, payoffs and successes by node. The task has "start" if it has one, the counts are
 those of `RolloutCounts`. The header's `__metadata__` contains the format, the stage of the trees ("Tree", "Rewarded",
-"Credited"), and the BLAKE2b checksum of the JSONL file that belongs to it.
+"Credited"), and two BLAKE2b checksums: of the JSONL file, and of the file itself, that is of the header without this
+checksum, as JSON with sorted keys and no blanks, followed by the columns. A file of an earlier format has no checksum
+of itself and is refused.
 """
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -44,7 +47,9 @@ from numpy.typing import NDArray
 from bough.store.atomic import StoreError, digest, write_bytes
 from bough.tree import Credited, Rewarded, Tree, cut_tree, join_column, join_trees, rows_of, tree_record
 
-FORMAT = "bough-trees-4"
+FORMAT = "bough-trees-5"
+CHECKSUM = "blake2b"
+"""The key of the file's own checksum."""
 Columns: TypeAlias = dict[str, NDArray[Any]]
 Stage = TypeVar("Stage", Tree, Rewarded, Credited)
 
@@ -52,8 +57,8 @@ Stage = TypeVar("Stage", Tree, Rewarded, Credited)
 def write_trees(path: Path, trees: Sequence[Tree] | Sequence[Rewarded] | Sequence[Credited]) -> None:
     """Write trees of one stage to `path`, which ends in `.safetensors`, and to the `.jsonl` beside it.
 
-    Each file is written completely or not at all, and the safetensors file has the checksum of the JSONL file. So a
-    killed process leaves a pair that `read_trees` either reads or refuses.
+    Each file is written completely or not at all, and the safetensors file has the checksums of both. So a killed
+    process, or a damaged disk, leaves a pair that `read_trees` either reads or refuses.
 
     Raises:
         ValueError: when the trees are of different stages, or `path` ends in something else.
@@ -70,7 +75,9 @@ def write_trees(path: Path, trees: Sequence[Tree] | Sequence[Rewarded] | Sequenc
     words = path.with_suffix(".jsonl")
     write_bytes(words, "".join(json.dumps(_words(each)) + "\n" for each in trees).encode())
     about = {"format": FORMAT, "stage": stages.pop(), "jsonl_blake2b": digest(words)}
-    write_bytes(path, _sorted_header(save(_columns(trees), about)))
+    # safetensors writes `__metadata__` in a random order.
+    header, data = _parts(save(_columns(trees), about))
+    write_bytes(path, _signed(header, data) + data)
 
 
 @overload
@@ -85,17 +92,15 @@ def read_trees(path: Path, stage: type[Tree] | type[Rewarded] | type[Credited] |
         stage: The required stage; None for any.
 
     Raises:
-        StoreError: when a file is missing, cut off, of another format, or belongs to another pair, or when the trees
-            are of another stage than `stage`.
+        StoreError: when a file is missing, cut off, damaged, of another format, or belongs to another pair, or when
+            the trees are of another stage than `stage`.
     """
     words = path.with_suffix(".jsonl")
     columns, about = _read(path)
-    if about.get("format") != FORMAT:
-        raise StoreError(f"{path}: got format {about.get('format')!r}; need {FORMAT!r}, a file of trees")
     if not words.is_file() or digest(words) != about["jsonl_blake2b"]:
         raise StoreError(
-            f"{words}: it is missing, cut off, or was not written together with {path.name}; need the pair from one "
-            "write. Write the trees again, or copy both files from where they are whole"
+            f"{words}: it is missing, cut off, damaged, or was not written together with {path.name}; need the pair "
+            "from one write. Write the trees again, or copy both files from where they are whole"
         )
     lines = [json.loads(line) for line in words.read_bytes().splitlines()]
     if stage and lines and about["stage"] != stage.__name__:
@@ -146,13 +151,25 @@ def stored_rewarded(place: Path) -> list[Rewarded]:
     return found
 
 
-def _sorted_header(raw: bytes) -> bytes:
-    """A safetensors file with sorted header keys; safetensors writes `__metadata__` in a random order."""
+def _parts(raw: bytes) -> tuple[dict[str, Any], bytes]:
+    """The header of a safetensors file, and its columns."""
     start = 8 + int.from_bytes(raw[:8], "little")
-    header = json.dumps(json.loads(raw[8:start]), sort_keys=True, separators=(",", ":")).encode()
+    return json.loads(raw[8:start]), raw[start:]
+
+
+def _signed(header: Mapping[str, Any], data: bytes) -> bytes:
+    """The beginning of a file with this header and these columns: sorted keys, and the checksum."""
+    about = {name: value for name, value in header["__metadata__"].items() if name != CHECKSUM}
+    checksum = hashlib.blake2b(_json({**header, "__metadata__": about}))
+    checksum.update(data)
+    text = _json({**header, "__metadata__": {**about, CHECKSUM: checksum.hexdigest()}})
     # Columns start at a multiple of 8 bytes, as safetensors requires.
-    header = header.ljust(-(-len(header) // 8) * 8)
-    return len(header).to_bytes(8, "little") + header + raw[start:]
+    text = text.ljust(-(-len(text) // 8) * 8)
+    return len(text).to_bytes(8, "little") + text
+
+
+def _json(value: object) -> bytes:
+    return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
 
 
 def _tree(each: Tree | Rewarded | Credited) -> Tree:
@@ -184,20 +201,30 @@ def _columns(stages: Sequence[Tree | Rewarded | Credited]) -> Columns:
 
 
 def _read(path: Path) -> tuple[Columns, dict[str, str]]:
-    from safetensors import SafetensorError
+    """The columns and the metadata of a file that is as it was written."""
     from safetensors.numpy import load
 
     try:
         raw = path.read_bytes()
-        columns = load(raw)
     except FileNotFoundError:
         raise StoreError(f"{path}: there is no such file of trees") from None
-    except SafetensorError as error:
+    try:
+        header, data = _parts(raw)
+        about: dict[str, str] = header.get("__metadata__", {})
+        begin = raw[: len(raw) - len(data)]
+        whole = CHECKSUM not in about or begin == _signed(header, data)
+    except (ValueError, TypeError, AttributeError):
+        about, whole = {}, False
+    if not whole:
         raise StoreError(
-            f"{path}: got a file that is cut off or no safetensors ({error}); need one that `write_trees` wrote"
-        ) from error
-    header = json.loads(raw[8 : 8 + int.from_bytes(raw[:8], "little")])
-    return columns, header.get("__metadata__", {})
+            f"{path}: got a file that is cut off, damaged, or no safetensors; need one as `write_trees` wrote it. "
+            "Write the trees again, or copy both files from where they are whole"
+        )
+    if about.get("format") != FORMAT or CHECKSUM not in about:
+        raise StoreError(
+            f"{path}: got format {about.get('format')!r}; need {FORMAT!r}, a file of trees with a checksum"
+        )
+    return load(raw), about
 
 
 def _staged(stage: str, columns: Columns, line: Mapping[str, Any], at: int) -> Tree | Rewarded | Credited:

@@ -1,6 +1,6 @@
 """The canary: fixed tokens whose log-probabilities must agree in engine and learner after every weight sync."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
@@ -8,6 +8,7 @@ from torch import Tensor
 
 from bough.batch import ChunkedForward, PackedPrefixTree, chosen_logprobs
 from bough.engine import Engine
+from bough.engine.engine import ScoringEverywhere
 from bough.policy.policy import Policy
 from bough.rollout import Deadlines
 from bough.train.health import NoLearningSignal
@@ -20,7 +21,8 @@ class Canary:
     """Fixed tokens, and their log-probabilities under the engine after the last sync.
 
     A weight sync that silently transfers nothing leaves the engine sampling from an old policy while every metric looks
-    plausible. After a sync the engine's log-probabilities must equal the learner's, and change when the learner's do.
+    plausible. After a sync the log-probabilities of every process of the engine must equal the learner's, and change
+    when the learner's do, with the KV cache that the sync left and with an empty one.
     """
 
     def __init__(self, prompt: Sequence[int], continuation: Sequence[int], *, tolerance: float) -> None:
@@ -35,7 +37,20 @@ class Canary:
         self.prompt = tuple(prompt)
         self.continuation = tuple(continuation)
         self.tolerance = tolerance
-        self._last: tuple[tuple[float, ...], Tensor] | None = None
+        self._last: tuple[frozenset[tuple[float, ...]], Tensor] | None = None
+
+    async def scores(
+        self, engine: Engine, deadlines: Deadlines, *, deadline_s: float
+    ) -> Mapping[int, tuple[float, ...]]:
+        """The log-probabilities of each process of an engine, and the tokens in its cache.
+
+        Called before a sync, so that a cache that outlives the weights is noticed.
+        """
+        if isinstance(engine, ScoringEverywhere):
+            scores = engine.score_everywhere(self.prompt, self.continuation)
+            return await deadlines.until(scores, owner="weight sync", thing="canary scores", deadline_s=deadline_s)
+        score = engine.score(self.prompt, self.continuation)
+        return {0: await deadlines.until(score, owner="weight sync", thing="canary scores", deadline_s=deadline_s)}
 
     async def check(
         self, engine: Engine, policy: Policy, deadlines: Deadlines, *, moved: bool, deadline_s: float
@@ -47,7 +62,7 @@ class Canary:
             policy: The policy of the sync.
             deadlines: The run's register.
             moved: Whether the weights have changed since the last check.
-            deadline_s: Deadline of the engine's reply.
+            deadline_s: Deadline of the engine's replies.
 
         Returns:
             The largest absolute difference between engine and learner, nats.
@@ -56,26 +71,33 @@ class Canary:
             NoLearningSignal: when they disagree, or when the engine's values are the old ones although the weights
                 changed.
         """
-        # An engine that was not synced may have the prompt in its cache, and would round the same scores differently.
+        through_cache = await self.scores(engine, deadlines, deadline_s=deadline_s)
+        # A cached prompt is rounded differently, and may hide that the values are exactly the old ones.
         engine.reset_cache()
-        scored = engine.score(self.prompt, self.continuation)
-        seen = await deadlines.until(scored, owner="weight sync", thing="canary scores", deadline_s=deadline_s)
+        fresh = await self.scores(engine, deadlines, deadline_s=deadline_s)
         true = self._learner(policy)
-        gaps = (torch.tensor(seen) - true).abs()
-        if not (gaps <= (allowed := self.tolerance * (1 + true.abs()))).all():
-            worst = int((gaps / allowed).nan_to_num(torch.inf).argmax())
-            raise NoLearningSignal(
-                f"after a weight sync a log-probability of the engine differs from the learner's by {gaps[worst]:.3g} "
-                f"nats; need at most {allowed[worst]:.3g}. The engine did not load the new weights, or computes "
-                "another model"
-            )
+        gap = max([self._gap(seen, true) for seen in (*_named(fresh), *_named(through_cache, ", through its cache"))])
         # A step with a zero gradient changes neither.
-        if moved and self._last and seen == self._last[0] and (true - self._last[1]).abs().max() > VISIBLE:
+        seen = frozenset(fresh.values())
+        if moved and self._last and seen & self._last[0] and (true - self._last[1]).abs().max() > VISIBLE:
             raise NoLearningSignal(
                 "after a weight sync the engine's log-probabilities are exactly the old ones although the weights "
                 "changed; the sync transferred nothing"
             )
         self._last = seen, true
+        return gap
+
+    def _gap(self, named: tuple[str, tuple[float, ...]], true: Tensor) -> float:
+        """The largest absolute difference of scores from the learner's, nats."""
+        name, seen = named
+        gaps, allowed = (torch.tensor(seen) - true).abs(), self.tolerance * (1 + true.abs())
+        if not (gaps <= allowed).all():
+            worst = int((gaps / allowed).nan_to_num(torch.inf).argmax())
+            raise NoLearningSignal(
+                f"after a weight sync a log-probability of the engine{name} differs from the learner's by "
+                f"{gaps[worst]:.3g} nats; need at most {allowed[worst]:.3g}. The engine did not load the new weights, "
+                "or computes another model"
+            )
         return float(gaps.max())
 
     @torch.no_grad()
@@ -87,3 +109,8 @@ class Canary:
         weight, bias = policy.head()
         target = torch.as_tensor(text[after], device=policy.device)
         return chosen_logprobs(chunk.hidden, weight, target, bias=bias)[0].float().cpu()
+
+
+def _named(scores: Mapping[int, tuple[float, ...]], how: str = "") -> list[tuple[str, tuple[float, ...]]]:
+    """The scores of each process, with its name in messages."""
+    return [(f" process {index}{how}" if len(scores) > 1 else how, each) for index, each in scores.items()]

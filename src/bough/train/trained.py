@@ -259,6 +259,7 @@ class TrainedPolicy:
         """
         deadline_s, version = self.run.world.limits.engine_deadline_s, self.learner.updates
         async with self.gated.loading():
+            await self.canary.scores(self.engine, self.deadlines, deadline_s=deadline_s)
             # Sharded weights are gathered here: collective operations stay in one thread.
             load = partial(self.gated.load_weights, self.gated.weights_of(self.policy), version)
             if self.gated.loads_in_thread:

@@ -5,6 +5,7 @@ from bough.tree.answered_question import AnsweredQuestion, answered_questions_in
 from bough.tree.appraisal import Appraisal, Entry, Verdict
 from bough.tree.appraisal_of import appraisal_of
 from bough.tree.build import TreeNode, build
+from bough.tree.call_order import in_call_order
 from bough.tree.columns import UNKNOWN_VALUES, cut_tree, draft_columns, join_column, join_trees, rows_of, tree_record
 from bough.tree.copied import copied, copied_fields
 from bough.tree.counts import PathCounts, RolloutCounts
@@ -183,6 +184,7 @@ __all__ = [
     "fail_unknown",
     "fault_in",
     "groups",
+    "in_call_order",
     "hint_in",
     "included",
     "instructions_in",

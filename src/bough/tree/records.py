@@ -114,25 +114,57 @@ def openai_conversation(entries: Sequence[Message | AgentAction]) -> list[dict[s
     return openai_messages([*shown, *refused])
 
 
+READ = {"role", "content", "tool_calls", "tool_call_id", "weight"}
+"""Fields of a message in OpenAI's form that are read."""
+
+
 def read_openai_message(row: Mapping[str, Any]) -> Message:
     """Returns a message in OpenAI's form as a value; a developer's message is the system's.
 
+    Parts of text are joined by line breaks, as vLLM joins them. A tool's message may have the tool's `name`.
+
     Raises:
-        ValueError: when it is no such message; has the reason.
+        ValueError: when it is no such message, or has other fields than `READ` that are not empty; has the reason.
     """
     role = "system" if row.get("role") == "developer" else row.get("role")
     if role not in ("system", "user", "assistant", "tool"):
         raise ValueError(f"got the role {row.get('role')!r}; need system, developer, user, assistant or tool")
-    content = row.get("content") or ""
-    if isinstance(content, list):
-        parts = cast("list[Mapping[str, Any]]", content)
-        if not all(part.get("type") == "text" for part in parts):
-            raise ValueError("got content with parts that are no text; need text alone")
-        content = "".join(part["text"] for part in parts)
-    if not isinstance(content, str):
-        raise ValueError(f"got content of type {type(content).__name__}; need text")
-    calls = tuple(map(_read_openai_call, cast("list[Mapping[str, Any]]", row.get("tool_calls") or [])))
-    return Message(role=role, content=content, tool_calls=calls, call_id=str(row.get("tool_call_id") or ""))
+    for name, value in row.items():
+        if name not in READ and value not in (None, "", [], {}) and (role, name) != ("tool", "name"):
+            raise ValueError(
+                f"got the field {name!r} in a message of the {role}, which would be dropped; need it in the content as "
+                "text or calls, or leave it out"
+            )
+    calls = row.get("tool_calls")
+    if not isinstance(calls, list | None):
+        raise ValueError(f"got tool_calls={calls!r}; need a list")
+    if calls and role != "assistant":
+        raise ValueError(f"got calls in a message of the {role}; need them in one of the assistant")
+    content = row.get("content")
+    if content is None and not calls:
+        raise ValueError(f"got a message of the {role} without content; need text, or calls of the assistant")
+    call_id = row.get("tool_call_id")
+    return Message(
+        role=role,
+        content=_read_content(content),
+        tool_calls=tuple(map(_read_openai_call, cast("list[Mapping[str, Any]]", calls or []))),
+        call_id="" if call_id is None else str(call_id),
+    )
+
+
+def _read_content(content: object) -> str:
+    """The text of a content: a text, parts of text, or nothing."""
+    if isinstance(content, str | None):
+        return content or ""
+    parts = cast("list[object]", content if isinstance(content, list) else [content])
+    texts: list[str] = []
+    for part in parts:
+        row = cast("Mapping[str, object]", part if isinstance(part, Mapping) else {})
+        text = row.get("text")
+        if row.get("type") != "text" or not isinstance(text, str):
+            raise ValueError(f"got {str(cast('object', part))[:80]!r} as content; need text, or parts of type 'text'")
+        texts.append(text)
+    return "\n".join(texts)
 
 
 def _read_openai_call(row: Mapping[str, Any]) -> ToolCall:
@@ -146,4 +178,9 @@ def _read_openai_call(row: Mapping[str, Any]) -> ToolCall:
         raise ValueError(f"got arguments of {name} that are no JSON ({error}); need an object") from None
     if not isinstance(arguments, dict):
         raise ValueError(f"got arguments of {name} that are no JSON object; need one")
-    return ToolCall(name=name, arguments=cast("Mapping[str, object]", arguments), call_id=str(row.get("id") or ""))
+    call_id = row.get("id")
+    return ToolCall(
+        name=name,
+        arguments=cast("Mapping[str, object]", arguments),
+        call_id="" if call_id is None else str(call_id),
+    )
