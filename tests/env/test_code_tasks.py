@@ -117,8 +117,26 @@ def test_several_attempts_show_the_visible_tests_and_end_when_they_pass(tmp_path
     assert (second.outcome, second.reward, second.success) == (Outcome.TERMINATED, 0.0, False)
     assert env.plan(second.state) is None
     assert env.step(second.state, "def f(x): return x + 1").outcome is Outcome.TERMINATED
+    assert second.state.observation == "passed: f(1) == 2"
     third = env.step(first.state, "def f(x): return x + 1")
     assert (third.reward, third.success) == (1.0, True)
+
+
+@pytest.mark.parametrize("ends", ["visible", "attempts"])
+@pytest.mark.parametrize("visible", [0, 1])
+def test_the_last_observation_has_the_results_of_the_tests(tmp_path: Path, ends: str, visible: int) -> None:
+    env, (state,) = tasks_of(tmp_path, ROW, visible=visible, ends=ends)
+    for answer, shown, hidden in (
+        ("def f(x): return x", "failed: f(1) == 2, got 1", "fails a hidden one"),
+        ("def f(x): return x + 1", "passed: f(1) == 2", "passes"),
+    ):
+        step = env.step(state, answer)
+        expected = shown if visible else f"There are no visible tests. Your answer {hidden}."
+        assert (step.outcome, step.state.observation) == (Outcome.TERMINATED, expected)
+        assert step.info.get("visible") == (float(step.success) if visible else None)
+    late = env.step(state, "def f(x):\n    while x == 1: pass\n    return x + 1")
+    assert late.reward > 0 or not visible, "a visible test that hangs takes no hidden test along"
+    assert env.step(state, "def f(").state.observation.startswith("error: ")
 
 
 def test_rows_of_mbpp_and_humaneval(tmp_path: Path) -> None:

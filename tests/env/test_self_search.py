@@ -4,7 +4,8 @@ import pytest
 
 from bough.context import SearchBlocks
 from bough.env import Branching, KnowledgeGraph, SearchQa, SelfSearch, State
-from bough.tree import Outcome, Task
+from bough.env.retrieval import read_question
+from bough.tree import Action, Message, Outcome, Task, ToolCall
 
 GRAPH = KnowledgeGraph(entities=100)
 ENV = SelfSearch(source=GRAPH)
@@ -30,6 +31,26 @@ def test_the_oracle_writes_the_form_and_is_right() -> None:
 def test_its_tasks_are_those_of_the_real_engine() -> None:
     assert ENV.tasks("test", 10, 0) == SearchQa(source=GRAPH).tasks("test", 10, 0)
     assert ENV.data_hash == GRAPH.data_hash
+
+
+def test_its_blocks_search_in_the_real_engine() -> None:
+    env = SearchQa(source=GRAPH)
+    (task,) = env.tasks("test", 1, 0)
+    state, queries = env.start(task), [each.query for each in read_question(task).evidence]
+    for number, query in enumerate(queries, 1):
+        step = env.step(state, f"<think>I need it.</think>\n<search> {query} </search>\n<information>made up")
+        called = env.step(state, Action(calls=(ToolCall(name="search", arguments={"query": query}),)))
+        assert (step.outcome, step.valid, step.info["calls"]) == (Outcome.OPEN, True, number)
+        assert step.state.key == called.state.key
+        (message,), (result,) = step.state.observation, called.state.observation
+        assert message == Message(role="user", content=f"<information>{result.content}</information>")
+        state = step.state
+    answer = ", ".join(each[0] for each in read_question(task).answers)
+    step = env.step(state, f"<search>more</search><answer>{answer}</answer>")
+    assert (step.outcome, step.success, step.info["calls"]) == (Outcome.TERMINATED, True, len(queries))
+    for text in (answer, f"<search>{answer}", f"<think>x</think>{answer}", "<search"):
+        assert env.step(env.start(task), text).outcome is Outcome.TERMINATED
+    assert not env.step(env.start(task), Action(text="<search></search>")).success
 
 
 def test_answers() -> None:

@@ -117,15 +117,17 @@ def test_spellings_keep_the_words_of_a_column_apart() -> None:
 
 
 @pytest.mark.parametrize("split_by", ["question", "schema"])
-def test_splits_share_no_schema_with_query(split_by: str) -> None:
+def test_splits_share_no_text_and_no_schema_with_query(split_by: str) -> None:
     questions = GeneratedQuestions(databases=40, split_by=split_by)  # type: ignore[arg-type]
-    contents, schemas = {}, {}
+    contents, schemas, texts = {}, {}, {}
     for split in SPLITS:
         tasks = [task for seed in (0, 1) for task in questions.tasks(split, 60 if split == "train" else 15, seed)]
         contents[split] = {content(questions, task) for task in tasks}
         schemas[split] = {each.partition("\nselect")[0] for each in contents[split]}
+        texts[split] = {str(task.data["question"]) for task in tasks}
     for one, two in (("train", "dev"), ("train", "test"), ("dev", "test")):
         assert not contents[one] & contents[two]
+        assert not texts[one] & texts[two]
         assert bool(schemas[one] & schemas[two]) == (split_by == "question")
 
 

@@ -10,7 +10,7 @@ from bough.cli.find import find_run
 from bough.context import Plain, Tagged
 from bough.engine import Request, Scripted
 from bough.env import InProcessHost
-from bough.explore import Quality, QualitySum, Slate, slate_judge
+from bough.explore import LlmJudge, Quality, QualitySum, Slate, slate_judge
 from bough.rollout import PendingAction, RoleModel, Rollout
 from bough.tree import Kind
 
@@ -44,14 +44,22 @@ def scores(quality: Quality, *texts: str, tagged: bool = True) -> tuple[list[flo
 def test_thought_and_action_are_scored_apart_and_added_by_the_judges_own_engine() -> None:
     texts = [f"{thought} <action>{action}</action>" for thought in ("so", "") for action in "ab"]
     found, own, other = scores(slate_judge("judge"), *texts)
-    assert found == [2.0, 1.0, 0.0, -1.0]
+    assert found == [2.0, 1.0, 1.0, 0.0]
     assert not own.requests
-    assert len(other.requests) == 8
+    assert len(other.requests) == 6, "an action without a thought has one question"
 
 
 def test_without_marks_the_thought_stands_before_the_action() -> None:
     found, *_ = scores(slate_judge("judge"), "a", tagged=False)
-    assert found == [0.0], "no thought, and a good action"
+    assert found == [1.0], "no thought, and a good action"
+
+
+@pytest.mark.parametrize("text", ["<action>a</action>", " \n<action>a</action>"])
+def test_a_thought_that_is_empty_is_not_judged(text: str) -> None:
+    quality = LlmJudge(prompt="It thinks:\n{thought}\n", role="judge", without_thought=-2.0)
+    found, _, other = scores(quality, text, f"so{text}")
+    assert found == [-2.0, 1.0]
+    assert len(other.requests) == 1
 
 
 def test_a_part_without_a_score_leaves_none() -> None:
@@ -76,7 +84,7 @@ def test_the_candidate_with_the_better_sum_is_executed() -> None:
     async def script(rollout: Rollout) -> None:
         await Slate(quality=slate_judge("judge"), candidates=4, temperature=0.01)(rollout)
         nodes = [node for node in rollout.builder.nodes if node.kind is Kind.ACTION]
-        assert [node.rating for node in nodes] == [1.0, 0.0, 2.0, -1.0]
+        assert [node.rating for node in nodes] == [1.0, 1.0, 2.0, 0.0]
         assert [number for number, node in enumerate(nodes) if node.valid is not None] == [2]
 
     play(place, script)

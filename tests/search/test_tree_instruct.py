@@ -63,6 +63,34 @@ def test_three_failed_questions_on_a_level_are_followed_by_a_lesson() -> None:
     assert "teach" not in said(never)
 
 
+@pytest.mark.parametrize("questions", [1, 3])
+@pytest.mark.parametrize("says", ["", "teach"])
+def test_questions_that_the_environment_does_not_count_bring_no_lesson(says: str, questions: int) -> None:
+    """This instructor says nothing, or teaches too early, in every second turn."""
+    turns = 0
+
+    def script(request: Request) -> tuple[int, ...]:
+        nonlocal turns
+        turns += bool(request)
+        return tuple(map(ord, says if turns % 2 else "explain"))
+
+    async def one() -> Tree:
+        env = ScriptedSeats(env=Socratic(max_turns=24), scripts={"student": ScriptedStudent()})
+        place = runner(Scripted(script=script), InProcessHost(env=env))
+        (tree,) = (await place.run(TreeInstruct(questions=questions), [TASK], seed=0)).trees
+        return tree
+
+    tree = asyncio.run(one())
+    taught = (tree.source == Source.FORCED) & (tree.kind == Kind.ACTION)
+    assert taught.sum() == 2
+    assert (tree.valid[taught] == Ternary.YES).all()
+
+
+def test_a_lesson_that_is_refused_is_not_repeated_at_once() -> None:
+    tree, _ = talk(TreeInstruct(teach="  "), listens=False)
+    assert said(tree)[:8] == ["explain"] * 8, "it is not admissible"
+
+
 def test_it_steps_no_state_twice_and_mistakes_are_named() -> None:
     assert FORKS not in needs_of(TreeInstruct())
     with pytest.raises(ValueError, match=r"TreeInstruct\.questions: got 0"):

@@ -14,6 +14,7 @@ from bough.curate import ScoredPaths
 from bough.policy import StepScores
 from bough.reward import EnvReward, Judged
 from bough.train import StartingWeights, start
+from bough.train.health import unsolved_reason
 from bough.train.notices import Notices
 from bough.train.summary import summarize
 from bough.train.unused import refuse_unused_models, unread_columns
@@ -23,6 +24,7 @@ from bough.tree import (
     Entry,
     Kind,
     Rewarded,
+    Ternary,
     Tree,
     Verdict,
     counted,
@@ -78,6 +80,24 @@ def test_a_column_without_any_value_is_reported_once() -> None:
         notices.of_batch([column(tree, Verdict.NONE)], 100)
     (line,) = said
     assert line.startswith("appraisers: the trees of a batch have no value in the column 'gain'")
+
+
+def test_the_first_invalid_action_of_demonstrations_is_the_reason() -> None:
+    (tree,) = trees(n=1)
+    failed = replace(tree, success=np.full(tree.nodes, Ternary.NO, dtype=tree.success.dtype))
+    assert unsolved_reason([failed], 9) == "; check `plan` of the environment"
+    (first, *_) = [int(node) for node in np.flatnonzero(tree.kind == Kind.ACTION)]
+    valid = np.where(np.arange(tree.nodes) == first, Ternary.NO, tree.valid).astype(tree.valid.dtype)
+    info = list(tree.info)
+    info[first] = {"text": "", "said": "", "calls": [{"name": "bye", "arguments": {"n": 1}}]}
+    info[int(np.flatnonzero(tree.parent == first)[0])] = {"text": f"error: got the tool 'bye'; {'x' * 500}"}
+    wrong = replace(failed, valid=valid, info=tuple(info))
+    reason = unsolved_reason([failed, wrong, wrong], 9)
+    assert reason.startswith(
+        "; check `plan` of the environment; 2 have an invalid action, first 'bye({\"n\": 1})', answered"
+    )
+    assert "by \"error: got the tool 'bye'; x" in reason
+    assert len(reason) < 400
 
 
 def test_exceptions_of_tools_are_counted_and_the_first_is_reported_once() -> None:

@@ -60,8 +60,8 @@ class CodeTasks:
     With several attempts the agent reads the results of the visible tests after each wrong one. The episode ends when
     an attempt passes them all, or with the last attempt; with ends="attempts" only then, so that a program that passes
     them all can be replaced. The hidden tests decide the reward; they are the visible ones where a task has no others.
-    `Step.info` has the shares of tests that pass: "passed" of the hidden ones, "visible" of the visible ones if they
-    ran.
+    `Step.info` has the shares of tests that pass: "passed" of the hidden ones, "visible" of the visible ones. The last
+    observation, which judges read, has the results of the visible ones.
 
     A generated task is a family with parameters, and both decide its split. Tasks of a file are split by the "split"
     of the row, else by the prompt. A row has the fields of MBPP (arXiv 2108.07732) or HumanEval (arXiv 2107.03374), or
@@ -172,20 +172,20 @@ class CodeTasks:
             return Step(state=state, outcome=before.outcome, valid=False)
         problem, answer = before.problem, code_of(action)
         last = before.attempts + 1 >= self.attempts
-        shown = () if last and self.ends == "visible" else problem.visible
-        both = self.report(problem, answer, (*shown, *problem.hidden))
-        visible, hidden = (
-            replace(both, results=part) for part in (both.results[: len(shown)], both.results[len(shown) :])
-        )
-        feedback = "" if last else feedback_of(shown, visible)
-        last = last or (self.ends == "visible" and bool(shown) and visible.share == 1)
+        # A test that hangs ends the run: those that decide come first.
+        parts = (problem.hidden, problem.visible) if last else (problem.visible, problem.hidden)
+        both, cut = self.report(problem, answer, (*parts[0], *parts[1])), len(parts[0])
+        one, other = (replace(both, results=part) for part in (both.results[:cut], both.results[cut:]))
+        hidden, visible = (one, other) if last else (other, one)
+        last = last or (self.ends == "visible" and bool(problem.visible) and visible.share == 1)
         over = Outcome.TERMINATED if last else Outcome.OPEN
-        after = replace(before, attempts=before.attempts + 1, feedback=feedback, outcome=over)
         success = (last or self.ends == "attempts") and hidden.share == 1
+        feedback = feedback_of(problem.visible, visible, solved=success)
+        after = replace(before, attempts=before.attempts + 1, feedback=feedback, outcome=over)
         valid = 0 < len(answer.strip()) <= LONGEST and not both.error.startswith(NO_PYTHON)
         reward = (hidden.share if self.reward == "share" else float(success)) if last else 0.0
         info: dict[str, object] = {"passed": hidden.share, "error": both.error}
-        if shown:
+        if problem.visible:
             info["visible"] = visible.share
         return Step(state=_state(after), reward=reward, outcome=over, valid=valid, success=success, info=info)
 
@@ -227,8 +227,8 @@ def code_of(action: str) -> str:
     return blocks[-1] if blocks else action
 
 
-def feedback_of(tests: tuple[ProgramTest, ...], report: TestReport) -> str:
-    """The results of tests, for the agent."""
+def feedback_of(tests: tuple[ProgramTest, ...], report: TestReport, *, solved: bool = False) -> str:
+    """The results of visible tests; without any, whether the answer fails a hidden one."""
     if report.error:
         return f"error: {report.error}"
     lines = [
@@ -236,7 +236,9 @@ def feedback_of(tests: tuple[ProgramTest, ...], report: TestReport) -> str:
         + ("" if result.passed else f", got {result.got or 'a failed assertion'}")
         for test, result in zip(tests, report.results, strict=True)
     ]
-    return "\n".join(lines) or "There are no visible tests. Your answer fails a hidden one."
+    return (
+        "\n".join(lines) or f"There are no visible tests. Your answer {'passes' if solved else 'fails a hidden one'}."
+    )
 
 
 def prompt_of(problem: Problem) -> str:

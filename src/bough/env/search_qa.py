@@ -7,6 +7,7 @@ from bough.checks import check_at_least
 from bough.env.check_call import check_call
 from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
+from bough.env.last_tagged import last_tagged
 from bough.env.retrieval import (
     Collection,
     Evidence,
@@ -85,7 +86,9 @@ class SearchQa:
 
     The tools are `search(query)` and `read(doc)`; a turn without a call is the answer and ends the episode. Its reward
     is its score after SQuAD's normalisation, and success is exact match. Of a longer text the answer is the part
-    between `<answer>` tags, or after `</think>`. The corpus and its index are built once in each process and shared.
+    between `<answer>` tags, or after `</think>`. A text with a `<search>` block and no answer in tags searches, as the
+    policies of `SelfSearch` write it; the results stand in an `<information>` block. The corpus and its index are built
+    once in each process and shared.
 
     The key of a state holds the question, the documents in results, the documents read, and the end of the episode. The
     order and number of calls are not part of it, so a search that lists nothing new returns to the same state.
@@ -179,9 +182,10 @@ class SearchQa:
         before = _search_state(state)
         if before.outcome is not Outcome.OPEN:
             return Step(state=state, outcome=before.outcome, valid=False, success=before.solved)
-        calls = action.calls if isinstance(action, Action) else ()
+        given = action if isinstance(action, Action) else Action(text=action)
+        calls = given.calls or _written_search(given.text)
         if not calls:
-            return self._end(before, action.text if isinstance(action, Action) else action)
+            return self._end(before, given.text)
         left = self.max_calls - before.calls
         after, messages, cost = before, list[Message](), 0.0
         for number, call in enumerate(calls):
@@ -190,7 +194,11 @@ class SearchQa:
                 after, text, paid = self._call(after, call)
                 cost += paid
             call_id = "" if isinstance(call, BadCall) else call.call_id
-            messages.append(Message(role="tool", content=text, call_id=call_id))
+            messages.append(
+                Message(role="tool", content=text, call_id=call_id)
+                if given.calls
+                else Message(role="user", content=f"<information>{text}</information>")
+            )
         over = len(calls) > left or (self.max_errors is not None and after.errors > self.max_errors)
         fresh = len(after.seen) - len(before.seen)
         after = replace(after, outcome=Outcome.TRUNCATED if over else Outcome.OPEN)
@@ -298,6 +306,12 @@ class SearchQa:
         ending = "" if current.outcome is Outcome.OPEN else f" {current.outcome.name.lower()} {current.solved}"
         key = f"{current.task.id} listed {listed} read {opened}{ending}"
         return State(observation=observation, key=key, value=current, tools=self.tools)
+
+
+def _written_search(text: str) -> tuple[ToolCall, ...]:
+    """The search in the last block of a text that has no answer in tags."""
+    query = last_tagged(text, "search") if last_tagged(text, "answer") is None else None
+    return () if query is None else (ToolCall(name="search", arguments={"query": query.strip()}),)
 
 
 def _with(numbers: tuple[int, ...], more: list[int]) -> tuple[int, ...]:

@@ -54,6 +54,7 @@ def draw_instances(
     content: Callable[[Instance], str],
     accept: Callable[[Instance], bool],
     decided: bool = False,
+    split_content: Callable[[Instance], str] | None = None,
     prepare: Callable[[Sequence[Instance]], object] | None = None,
 ) -> list[Instance]:
     """Samples `count` instances of a split with different contents.
@@ -69,6 +70,7 @@ def draw_instances(
         content: An instance's canonical content, see `split_of`.
         accept: Whether an instance may be used (solvable, hard enough); called after the cheaper tests.
         decided: Whether `propose` samples instances of the split alone, so that their content does not decide it.
+        split_content: What decides an instance's split, where several contents must share one; None for the content.
         prepare: Called with up to `BLOCK` samples before `content` is called with each; computes and caches their
             contents together, where that is cheaper.
 
@@ -77,7 +79,7 @@ def draw_instances(
     """
     if count < 0:
         raise ValueError(f"{name}.tasks: got count={count}; need 0 or more")
-    rng = random.Random(f"{name} {seed}")
+    rng, deciding = random.Random(f"{name} {seed}"), split_content or content
     found: dict[str, Instance] = {}
     misses = block = 0
     waiting: deque[Instance] = deque()
@@ -90,7 +92,7 @@ def draw_instances(
             prepare(waiting)
         instance = waiting.popleft() if waiting else propose(rng)
         about = content(instance)
-        if about not in found and (decided or split_of(about) == split) and accept(instance):
+        if about not in found and (decided or split_of(deciding(instance)) == split) and accept(instance):
             found[about] = instance
             misses = 0
             continue

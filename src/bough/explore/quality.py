@@ -79,6 +79,7 @@ class LlmJudge:
     Attributes:
         prompt: The question. It may use the placeholders {instructions}, {turns}, {observation}, {action} and
             {thought}, the text of the turn before the action.
+        without_thought: The score of an action without a thought, if the prompt uses {thought}; it has no question.
         system: The system prompt.
         read: Converts an answer to a score: `LabelParser` of a table, or a `NumberParser` in a range.
         role: The role whose model answers.
@@ -91,6 +92,7 @@ class LlmJudge:
     system: str = "You judge the next step of an agent."
     read: Reader[float] = field(default_factory=lambda: LabelParser(scores={"good": 1.0, "unclear": 0.0, "bad": -1.0}))
     role: str = POLICY
+    without_thought: float = 0.0
 
     def __post_init__(self) -> None:
         check_placeholders("LlmJudge.prompt", self.prompt, "action", "thought")
@@ -106,6 +108,8 @@ class LlmJudge:
         instructions = instructions_in(rollout.builder.nodes[0].info)
         fields = story(instructions, turn_texts(here.past), plain_text(here.state.observation))
         thought = _before_action(rollout.writer(here).agent.renderer.text(draft.tokens), draft.parsed)
+        if not thought and "{thought}" in self.prompt:
+            return self.without_thought
         text = self.prompt.format_map(fields | {"action": draft.parsed.text, "thought": thought})
         return self.read(await rollout.ask(self.system, text, "quality", *draft.branches, role=self.role))
 

@@ -46,7 +46,8 @@ def slate_judge(role: str = POLICY) -> QualitySum:
     """SLATE's judge (arXiv 2602.23440): two questions for each candidate, about its thought and its action.
 
     Each answer is worth 1 (good), 0 (unclear) or -1 (bad). The thought is the text before the action, such as what
-    stands before the tag of `Tagged`. The paper's prompts are for search; these are of Bough.
+    stands before the tag of `Tagged`; an action without one has 0 for it. The paper's prompts are for search; these are
+    of Bough.
 
     Args:
         role: The role whose model answers.

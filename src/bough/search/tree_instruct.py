@@ -8,6 +8,7 @@ from bough.rollout.cursor import Cursor, PendingAction
 from bough.rollout.rollout import Rollout
 from bough.search.node import SearchNode
 from bough.search.tree import SearchTree
+from bough.tree import Source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,7 +18,9 @@ class TreeInstruct:
     It plans one dialogue, in which no state is stepped twice. An action with a reward above `progress` was understood,
     and the next one is on the next level. Any other is followed by another question on the same level, sampled with a
     hint: the questions on this level that failed. After `questions` of them it executes the action `teach` in place of
-    a question. `Socratic` is an environment for it; its state is the list of resolved bugs.
+    a question, where the environment lists it among the admissible actions or lists none. A question that the
+    environment calls invalid is not one that failed, and after an invalid `teach` the count begins again. `Socratic` is
+    an environment for it; its state is the list of resolved bugs.
 
     The levels of an action are in the path alone: its siblings in the question tree are the failed actions before it.
     The paper has a verifier model for the replies, and ends the questions of a bug after seven levels; here the
@@ -63,15 +66,24 @@ class TreeInstruct:
             child = tree.add(node, draft, prior=1.0)
             tree.mark_expanded(node)
             await tree.execute(child)
-            understood = child.reward - node.reward > self.progress
-            failed = [] if understood else [*failed, child.action]
+            done = tree.rollout.builder.nodes[draft.node]
+            refused = not done.valid and done.source is Source.FORCED
+            if child.reward - node.reward > self.progress or refused:
+                failed = []
+            elif done.valid:
+                failed.append(child.action)
             node = child
         if node.ended:
             node.value = node.q = 1.0 if node.success else 0.0
 
     async def _action(self, tree: SearchTree, node: SearchNode, failed: list[str]) -> PendingAction | None:
         """The next question, or the lesson after too many that failed."""
-        if self.teach and len(failed) >= self.questions:
+        if self.teach and len(failed) >= self.questions and _is_admissible(node, self.teach):
             return tree.force_action(node, self.teach)
         actions = "\n".join(f"- {each}" for each in dict.fromkeys(failed))
         return await tree.sample(node, hint=self.text.format_map({"actions": actions}) if failed else "")
+
+
+def _is_admissible(node: SearchNode, action: str) -> bool:
+    admissible = node.at.state.admissible if isinstance(node.at, Cursor) else None
+    return admissible is None or action in admissible

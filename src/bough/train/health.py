@@ -3,9 +3,26 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from bough.curate import NO_SIGNAL
 from bough.train.run import Health
-from bough.tree import UNJUDGED, Ternary, Tree, TruncatedBy, counted, fault_in, leaves
+from bough.tree import (
+    UNJUDGED,
+    Ternary,
+    Tree,
+    TruncatedBy,
+    action_in,
+    action_text,
+    counted,
+    fault_in,
+    leaves,
+    text_in,
+)
+from bough.usercode.origin import shorten
+
+MOST_SHOWN = 200
+"""Maximum number of characters of an action, and of its answer, in a message."""
 
 
 class NoLearningSignal(RuntimeError):
@@ -57,9 +74,18 @@ def count_solved(trees: Sequence[Tree]) -> int:
 
 
 def unsolved_reason(trees: Sequence[Tree], turns: int) -> str:
-    """What to do about demonstrations that fail; "" when some succeed and the limit of turns ended none."""
+    """Why demonstrations fail, where the trees show it, and what to do about it; "" where they do not.
+
+    The reasons are the first action that the environment calls invalid, with its answer, and the limit of turns.
+    """
     cut = sum(bool((tree.truncated_by == TruncatedBy.TURNS).any()) for tree in trees)
     plan = "" if count_solved(trees) else "; check `plan` of the environment"
+    wrong = [(tree, int(node)) for tree in trees for node in np.flatnonzero(tree.valid == Ternary.NO)[:1]]
+    for tree, node in wrong[:1]:
+        after = [text_in(tree.info[each]) or "" for each in np.flatnonzero(tree.parent == node)]
+        action = shorten(action_text(action_in(tree.info[node])), MOST_SHOWN)
+        answer = shorten("".join(after[:1]), MOST_SHOWN)
+        plan += f"; {len(wrong)} have an invalid action, first {action!r}, answered by {answer!r}"
     return f"{plan}; {cut} reached limits.turns={turns}" if cut else plan
 
 

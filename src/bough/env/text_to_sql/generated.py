@@ -57,8 +57,13 @@ class QuestionInstance:
 
     @property
     def content(self) -> str:
-        """Decides the split: the schema and the gold query. The rows and the phrasing do not matter."""
+        """Names the task: the schema and the gold query. The rows and the phrasing do not matter."""
         return f"{self.tables.schema.content}\n{self.question.sql}"
+
+    @property
+    def text(self) -> str:
+        """Decides the split: the text in all phrasings, whatever the schema."""
+        return "\n".join(self.question.phrasings)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +87,7 @@ class GeneratedQuestions:
         phrasings: Different phrasings of a question: 1 or 2.
         variants: Number of further databases with the same schema and other rows, on which an answer must match too.
             They reject an answer that contains the result itself (arXiv 2010.02840).
-        split_by: What no two splits share. "question": a schema with a gold query. "schema": a schema.
+        split_by: What no two splits share. "question": the text of a question. "schema": a schema too.
 
     Raises:
         ValueError: when a field is out of its range.
@@ -138,6 +143,7 @@ class GeneratedQuestions:
             seed=seed,
             propose=lambda rng: self._propose(rng, split),
             content=lambda instance: instance.content,
+            split_content=lambda instance: instance.text,
             accept=self._is_usable,
         )
         return [self._task(instance) for instance in instances]
