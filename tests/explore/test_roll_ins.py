@@ -86,6 +86,24 @@ def test_a_roll_out_of_the_guide_is_the_value_of_an_action() -> None:
     assert not given[teacher].any()
 
 
+def test_a_roll_in_has_no_credit_for_how_long_the_guide_waits() -> None:
+    """The policy's turns before the branching state are shared by its branches; other roll-ins do not compare."""
+    tree = tree_of(RollIns(guide="guide", n=20, width=4, ppo=0.0))
+    rewarded = [Rewarded(tree=tree, channels=Success()([tree])[0])]
+    through = np.zeros(tree.nodes)
+    for leaf in counted(tree).tolist():
+        through[path(tree, leaf)] += 1
+    stems = np.repeat((through > 1) & (tree.source == Source.SAMPLED), np.diff(tree.span))
+    (among,), (within,) = TreeRpo()(rewarded), TreeRpo(within_chains=True)(rewarded)
+    assert (among.positive + among.negative)[stems].any(), "by length of the roll-in"
+    given = within.positive + within.negative
+    assert not given[stems].any()
+    assert given[~stems].any()
+    firsts = tree.chain[tree.parent == 0]
+    assert set(firsts.tolist()) == set(range(20))
+    assert set(np.bincount(firsts).tolist()) == {1, 4}, "a roll-in of no turns branches at the prompt"
+
+
 def test_an_early_end_and_a_guide_without_a_plan() -> None:
     tree = tree_of(RollIns(guide="guide", n=6, width=2, ppo=1.0), length=2)
     assert set(map(len, who(tree))) <= {2}

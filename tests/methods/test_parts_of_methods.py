@@ -169,7 +169,7 @@ PARTS: Mapping[str, Mapping[str, object]] = {
     "rec": {**SPLIT, "credit": credit.rec(), "objective": Rec(keep="one_side")},
     "rlgf(guide=judge,n=3,alpha=0.25)": {
         "explorer": RollIns(guide="judge", n=3, width=4, ppo=0.25),
-        "credit": TreeRpo(),
+        "credit": TreeRpo(within_chains=True),
     },
     "rlgf(kind=aggrevated,width=2)": {"explorer": RollIns(n=2, width=2, ppo=0.0)},
     "rlgf(kind=ppo_pp,mix=0.5)": {"explorer": RollIns(n=2, width=4, ppo=1.0, mix=0.5)},

@@ -15,9 +15,20 @@ from bough.learner.loss_inputs import ObjectiveContext
 from bough.objective import Entropy, Kl, Loss, LossInputs, Need, Normalizer, PpoClip, Sum
 from bough.policy import Tiny
 from bough.train import Health, NoLearningSignal
-from bough.train.health import HealthState, check_gap, check_paths, check_signal, is_flat, is_solved, next_health
+from bough.train.health import (
+    HealthState,
+    check_gap,
+    check_paths,
+    check_signal,
+    is_flat,
+    is_over,
+    is_solved,
+    mostly_cut,
+    next_health,
+)
+from bough.train.notices import Notices
 from bough.train.summary import summarize
-from bough.tree import Outcome, fail_unknown
+from bough.tree import ActionCounts, Outcome, fail_unknown
 
 
 def test_schedules() -> None:
@@ -61,6 +72,36 @@ def test_a_pulse_of_solved_batches() -> None:
     assert not is_solved(next_health(HealthState(flat=1), lively=0, success=1.0), Health(dead_batches=2)), (
         "one was not solved"
     )
+
+
+def test_a_pulse_of_cut_actions() -> None:
+    """A warning at the first batch, a stop where it lasts, whatever the advantages; never where all is solved."""
+    guards, cut = Health(cut_share=0.5, cut_batches=2), ActionCounts(actions=4, cut=2)
+    assert mostly_cut(cut, guards)
+    assert not mostly_cut(ActionCounts(actions=4, cut=1), guards)
+    assert not mostly_cut(ActionCounts(), guards)
+    one = next_health(HealthState(), lively=3, success=0.4, cut=True)
+    assert one == HealthState(cut=1)
+    check_signal(one, guards)
+    assert next_health(one, lively=3, success=0.4) == HealthState(), "in a row"
+    two = next_health(one, lively=0, success=0.4, cut=True)
+    assert is_over(two, guards)
+    with pytest.raises(
+        NoLearningSignal, match=r"in 2 batches in a row 50% of the actions or more.*sampling.max_tokens"
+    ):
+        check_signal(two, guards)
+    for other in (Health(cut_batches=0), Health(cut_batches=3)):
+        assert not is_over(two, other)
+        check_signal(two, other)
+    check_signal(HealthState(flat=10, solved=10, cut=10), guards)
+    said: list[str] = []
+    notices = Notices(notify=said.append)
+    for _ in range(2):
+        notices.cut_actions(cut, guards)
+    assert said == [
+        "2 of 4 actions (50.0%) were cut off at the token limit; raise sampling.max_tokens, or warm up longer; the run "
+        "stops after 2 such batches in a row (health.cut_batches)"
+    ]
 
 
 def test_a_gap() -> None:

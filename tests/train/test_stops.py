@@ -17,7 +17,7 @@ from tests.small import run as small
 from torch import Tensor
 
 from bough.config import ConfigError
-from bough.engine import Completion, Engine, EngineFault, Local, Request
+from bough.engine import Completion, Engine, EngineFault, Local, Request, Sampling
 from bough.engine.model import ServedPolicy
 from bough.env import FrozenLake, State, Step
 from bough.learner import Diverged
@@ -176,6 +176,32 @@ def test_a_dead_run_leaves_a_policy_and_goes_on_when_its_guard_is_raised(tmp_pat
         {name: row.get(name) for name in known} for row in rows(whole)
     ]
     assert equal(weights(directory), weights(whole))
+
+
+def test_a_run_whose_actions_are_cut_off_stops_and_goes_on_where_that_is_normal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cut = brief(sampling=Sampling(max_tokens=1), health=Health(cut_batches=2))
+    with pytest.raises(NoLearningSignal, match="in 2 batches in a row 50% of the actions or more were cut off"):
+        start(cut, tmp_path, terminal=False)
+    assert "the run stops after 2 such batches in a row" in capsys.readouterr().out
+    assert newest(RunDirectory.open(tmp_path / "small")) == EPOCHS + 2
+    with pytest.raises(NoLearningSignal, match="in 2 batches in a row"):
+        resume(tmp_path / "small", terminal=False)
+    assert newest(resume(tmp_path / "small", ["health.cut_batches=0"], terminal=False)) == EPOCHS + STEPS
+
+
+@pytest.mark.parametrize("lost", ["a row", "the file"])
+def test_lost_rows_of_metrics_are_reported(
+    lost: str, undisturbed: RunDirectory, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(undisturbed.path, tmp_path / "run")
+    directory = RunDirectory.open(tmp_path / "run")
+    lines = directory.metrics.read_text().splitlines(keepends=True)
+    directory.metrics.write_text("".join(lines[:3] + lines[4:] if lost == "a row" else []))
+    resume(directory.path, [f"steps={STEPS + 1}"], terminal=False)
+    steps = "steps 4" if lost == "a row" else "steps 1 to 6"
+    assert f"metrics.jsonl has no rows of {steps}" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

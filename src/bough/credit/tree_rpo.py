@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from bough.checks import check_finite
-from bough.credit.branches import mean_of_children, place_of, stem_of
+from bough.credit.branches import mean_of_children, place_of, stem_of, trunk_of
+from bough.credit.keys import group_by
 from bough.credit.normalize import normalize
 from bough.tree import Credited, Rewarded, path_view, spread_turns
 
@@ -33,10 +34,14 @@ class TreeRpo:
     above 1 and -1. They grow a full tree, 8 branches at each of 3 depths.
 
     Attributes:
+        within_chains: Whether branches are compared with those of their own chain only, where several chains begin at
+            the prompt: those of `RollIns` differ in where they fork and in who acts, so their returns do not compare.
+            A chain that does not fork at the prompt has no signal before its first fork.
         ddof: Subtracted from the number of branches in the standard deviation, 0 or 1.
         epsilon: Added to the standard deviation, > 0.
     """
 
+    within_chains: bool = False
     ddof: int = 1
     epsilon: float = 1e-6
 
@@ -51,6 +56,9 @@ class TreeRpo:
         """Credits every tree, in order."""
         view = path_view(rewarded).by_fork
         value, segment = mean_of_children(view, view.returns)
+        place = place_of(view)
+        if self.within_chains:
+            place = group_by(place, trunk_of(view)[view.path])
         fork = np.zeros(len(value), dtype=np.int64)
-        fork[segment] = place_of(view)[stem_of(view)]
+        fork[segment] = place[stem_of(view)]
         return spread_turns(view, normalize(value, fork, std="group", ddof=self.ddof, epsilon=self.epsilon)[segment])

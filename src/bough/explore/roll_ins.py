@@ -31,8 +31,9 @@ class RollIns:
 
     ppo=0 is AggreVaTeD (arXiv 1703.01030): the return of a branch is the guide's value of the policy's action. ppo=1 is
     PPO++, and ppo between them is LOLS (1502.02206). The guide's actions are marked `TEACHER` and have no loss.
-    `TreeRpo` compares the branches of a state. A roll-in that ends early branches at its last state. A branch that
-    fails by a fault is left out.
+    `TreeRpo(within_chains=True)` compares the branches of a state. The policy's own turns of a roll-in have no signal
+    there: their returns depend on how long the guide waited. A roll-in that ends early branches at its last state. A
+    branch that fails by a fault is left out.
 
     The paper's text has one state a path and the tokens of both parts; here states have `width` actions, and turns are
     steps. D2LOLS, AggreVaTeD first and then PPO++, is two runs.
@@ -66,6 +67,9 @@ class RollIns:
         """Grow the tree."""
         root = await rollout.root()
         await together(rollout, [self._roll_in(rollout, root, number) for number in range(self.n)])
+        for node in rollout.builder.nodes:
+            if node.parent == root.node:
+                node.chain = node.branch // self.width
 
     async def _roll_in(self, rollout: Rollout, root: Cursor, number: int) -> None:
         """Roll in, and branch at the state reached; at the root the branches have numbers of their own."""

@@ -41,5 +41,5 @@ def rlgf(
         raise ValueError(f"rlgf.kind: got {kind!r}; need one of {', '.join(kinds)}")
     return world.run(
         explorer=RollIns(guide=guide, n=n, width=width, ppo=kinds[kind], mix=mix),
-        credit=TreeRpo(),
+        credit=TreeRpo(within_chains=True),
     )

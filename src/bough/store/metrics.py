@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import TypeAlias, cast
 
@@ -36,6 +37,13 @@ class Metrics:
     def step(self) -> int:
         """The step of the last line; -1 without lines."""
         return self._step
+
+    def missing(self, last: int) -> str:
+        """The steps from 1 to `last` without a line, as "3, 7 to 9"; "" where none is missing."""
+        rows = _rows(self._path, self._path.read_bytes()) if self._path.exists() else []
+        known = [0, *sorted({cast("int", row["step"]) for _, row in rows} - {0}), last + 1]
+        gaps = [(one + 1, other - 1) for one, other in pairwise(known) if other - one > 1]
+        return ", ".join(str(begin) if begin == end else f"{begin} to {end}" for begin, end in gaps)
 
     def resume_at(self, step: int) -> None:
         """Drop all values after `step`, here and in TensorBoard, because the run continues from there."""

@@ -1,7 +1,7 @@
 """Health checks of a run: they detect a missing learning signal, and stop the run with the likely cause."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -9,6 +9,7 @@ from bough.curate import NO_SIGNAL
 from bough.train.run import Health
 from bough.tree import (
     UNJUDGED,
+    ActionCounts,
     Ternary,
     Tree,
     TruncatedBy,
@@ -31,17 +32,19 @@ class NoLearningSignal(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class HealthState:
-    """Counts consecutive batches without a non-zero advantage.
+    """Counts consecutive batches without a non-zero advantage, and with cut actions.
 
     Attributes:
         flat: Consecutive batches without any advantage.
         solved: Number of these batches in which every path succeeded.
         unsolved: Number of these batches in which no path succeeded.
+        cut: Consecutive batches in which too many actions were cut off, whatever their advantages.
     """
 
     flat: int = 0
     solved: int = 0
     unsolved: int = 0
+    cut: int = 0
 
 
 def check_paths(trees: Sequence[Tree], unstarted: Mapping[str, str]) -> None:
@@ -89,13 +92,30 @@ def unsolved_reason(trees: Sequence[Tree], turns: int) -> str:
     return f"{plan}; {cut} reached limits.turns={turns}" if cut else plan
 
 
-def next_health(pulse: HealthState, *, lively: int, success: float) -> HealthState:
-    """The state after a batch with `lively` trees with an advantage and a fraction `success` of successful paths."""
+def next_health(pulse: HealthState, *, lively: int, success: float, cut: bool = False) -> HealthState:
+    """The state after a batch.
+
+    Args:
+        pulse: The state before it.
+        lively: Number of its trees with an advantage.
+        success: Fraction of its paths that succeeded.
+        cut: Whether too many of its actions were cut off, see `mostly_cut`.
+    """
+    now = HealthState(cut=pulse.cut + 1 if cut else 0)
     if lively:
-        return HealthState()
-    return HealthState(
-        flat=pulse.flat + 1, solved=pulse.solved + (success == 1), unsolved=pulse.unsolved + (success == 0)
-    )
+        return now
+    solved, unsolved = pulse.solved + (success == 1), pulse.unsolved + (success == 0)
+    return replace(now, flat=pulse.flat + 1, solved=solved, unsolved=unsolved)
+
+
+def mostly_cut(counts: ActionCounts, health: Health) -> bool:
+    """Whether `health.cut_share` of the actions or more were cut off at the token limit."""
+    return counts.actions > 0 and counts.cut >= health.cut_share * counts.actions
+
+
+def is_cut(pulse: HealthState, health: Health) -> bool:
+    """Whether the last `health.cut_batches` batches were mostly cut off."""
+    return 0 < health.cut_batches <= pulse.cut
 
 
 def is_flat(pulse: HealthState, health: Health) -> bool:
@@ -108,8 +128,13 @@ def is_solved(pulse: HealthState, health: Health) -> bool:
     return is_flat(pulse, health) and pulse.solved == pulse.flat
 
 
+def is_over(pulse: HealthState, health: Health) -> bool:
+    """Whether the run ends before its last step: solved, or for a reason that `check_signal` raises."""
+    return is_flat(pulse, health) or is_cut(pulse, health)
+
+
 def check_signal(pulse: HealthState, health: Health, dropped: Mapping[str, int] | None = None) -> None:
-    """Raise after too many batches without an advantage, unless the tasks are solved.
+    """Raise after too many batches without an advantage or with cut actions, unless the tasks are solved.
 
     Args:
         pulse: The state after the last batch.
@@ -117,9 +142,17 @@ def check_signal(pulse: HealthState, health: Health, dropped: Mapping[str, int] 
         dropped: Number of groups of the last batch that filters dropped, by reason.
 
     Raises:
-        NoLearningSignal: after `health.dead_batches` batches without an advantage.
+        NoLearningSignal: after `health.dead_batches` batches without an advantage, or `health.cut_batches` cut ones.
     """
-    if not is_flat(pulse, health) or is_solved(pulse, health):
+    if is_solved(pulse, health):
+        return
+    if is_cut(pulse, health):
+        raise NoLearningSignal(
+            f"in {pulse.cut} batches in a row {health.cut_share:.0%} of the actions or more were cut off at the token "
+            "limit, so the policy is paid for beginnings of actions. Raise sampling.max_tokens, warm up longer, or, "
+            "where actions without an end are normal, set health.cut_batches=0"
+        )
+    if not is_flat(pulse, health):
         return
     if pulse.unsolved == pulse.flat:
         why = "no path succeeds. Warm up on more demonstrations (warmup.demonstrations), take easier tasks, reward"

@@ -26,7 +26,7 @@ from bough.train.asker import AppraiseStage, Asker, required_columns
 from bough.train.channels import real_episodes
 from bough.train.evaluation import measure
 from bough.train.growing import GrowingBatch, GrowingBatches
-from bough.train.health import NoLearningSignal, check_gap, check_paths, check_signal, is_flat, next_health
+from bough.train.health import NoLearningSignal, check_gap, check_paths, check_signal, is_over, mostly_cut, next_health
 from bough.train.in_thread import in_thread
 from bough.train.recorder import RunRecorder, TrainState
 from bough.train.replayed_states import ReplayedStates
@@ -37,7 +37,7 @@ from bough.train.summary import summarize
 from bough.train.teacher_paths import teacher_paths
 from bough.train.turn_entropy import add_entropies, mean_turn_entropies
 from bough.train.warmup import warm_up
-from bough.tree import Credited, Tree, Verdict, derive, groups
+from bough.tree import Credited, Tree, Verdict, count_actions, derive, groups
 from bough.tree.needs import CALLS_TAKEN, PATHS, needs_of
 
 STOPS = (NoLearningSignal, Diverged, DeadlineExceeded, EnvFault, EngineFault)
@@ -141,14 +141,17 @@ class _Loop:
                 data.metrics["paths/without_turn"] = float(data.without_turn)
             self.log(data)
         trees = [each.tree for data in parts for each in data.rewarded]
+        actions, health = count_actions(trees), self.settings.health
         runtime.notices.of_batch(trees, runtime.engine.context_tokens)
+        runtime.notices.cut_actions(actions, health)
         ready = [data for data in parts if data.policy.hooks.ready]
         for data in ready:
             data.batch = self.pack(data, demonstrations, watch)
         if ready:
             self.dropped = parts[0].dropped
             lively = sum(not each.is_zero for data in ready if data.batch is not None for each in data.kept)
-            state.health = next_health(state.health, lively=lively, success=parts[0].metrics.get("train/success", 0.0))
+            success, cut = parts[0].metrics.get("train/success", 0.0), mostly_cut(actions, health)
+            state.health = next_health(state.health, lively=lively, success=success, cut=cut)
         await self.update(ready, watch)
         for data in parts:
             data.metrics |= data.policy.hooks.observe(data.divergence)
@@ -157,7 +160,7 @@ class _Loop:
         parts[0].metrics |= runtime.fault_metrics() | watch.metrics(tokens=sampled)
         for data in parts:
             self.log(data)
-            check_gap(data.metrics.get("policy/gap", 0.0), self.settings.health)
+            check_gap(data.metrics.get("policy/gap", 0.0), health)
         self.recorder.log({"phase": "rl"})
         return [each for data in parts for each in data.credited]
 
@@ -388,7 +391,7 @@ class _Loop:
     # --- when
 
     def _is_last(self) -> bool:
-        return self.state.step >= self.last or is_flat(self.state.health, self.settings.health)
+        return self.state.step >= self.last or is_over(self.state.health, self.settings.health)
 
     def _is_due(self, every: int) -> bool:
         return every > 0 and ((self.state.step - self.first) % every == 0 or self._is_last())

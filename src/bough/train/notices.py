@@ -5,9 +5,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from bough.train.health import mostly_cut
+from bough.train.run import Health
 from bough.train.summary import cut_by_context
-from bough.tree import Tree, Verdict, counted, fault_in, refusal_in, replies_in, tool_exceptions_in
-from bough.view import cause
+from bough.tree import ActionCounts, Tree, Verdict, counted, fault_in, refusal_in, replies_in, tool_exceptions_in
+from bough.view import cause, cut_note
 
 
 @dataclass(slots=True, kw_only=True)
@@ -44,6 +46,12 @@ class Notices:
                 f"{context_tokens:,} tokens, up to {max(cuts):,} were to be read. Shorten the observations, take "
                 "context=Window(...), or a longer context; metrics count them as paths/truncated_context",
             )
+
+    def cut_actions(self, counts: ActionCounts, health: Health) -> None:
+        """Report the first batch in which too many actions were cut off at the token limit."""
+        if mostly_cut(counts, health):
+            after = f"the run stops after {health.cut_batches} such batches in a row (health.cut_batches)"
+            self._once("cut actions", f"{cut_note(counts)}; {after}" if health.cut_batches else cut_note(counts))
 
     def faults(self, trees: Sequence[Tree]) -> None:
         """Report the first faults that ended paths of trees, with the most frequent cause."""

@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -93,10 +93,14 @@ class RunRecorder:
             each.restore(checkpoint, state)
         for name, memory in memories.items():
             memory.load_state(checkpoint.tensors(name))
-        flat, solved, unsolved = (int(str(state.get(name, 0))) for name in ("flat", "solved", "unsolved"))
-        progress.step, progress.health = checkpoint.step, HealthState(flat=flat, solved=solved, unsolved=unsolved)
+        counters = {each.name: int(str(state.get(each.name, 0))) for each in fields(HealthState)}
+        progress.step, progress.health = checkpoint.step, HealthState(**counters)
         progress.drawn = int(str(state["drawn"]))
         self._drop_after(checkpoint.step)
+        if missing := self._metrics.missing(checkpoint.step):
+            self._live.say(
+                f"metrics.jsonl has no rows of steps {missing}: they were lost; curves and the report lack them"
+            )
         self._live.say(f"resumed after step {checkpoint.step}")
         return True
 

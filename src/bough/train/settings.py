@@ -334,6 +334,10 @@ class Health:
     Attributes:
         dead_batches: Consecutive batches without a non-zero advantage. If every path of these batches succeeded, the
             run ends with status 0.
+        cut_share: Share of actions cut off at `sampling.max_tokens`, above 0 and up to 1, from which a batch counts as
+            cut. The first one is reported.
+        cut_batches: Consecutive cut batches after which the run stops; 0 for runs in which actions without an end are
+            normal.
         gap: Largest mean difference, in nats, between the engine's log-probabilities and the learner's on the same
             tokens and weights; inf disables the check.
         stuck_s: Seconds between a missed deadline and the end of the process.
@@ -342,6 +346,8 @@ class Health:
     """
 
     dead_batches: int = 10
+    cut_share: float = 0.5
+    cut_batches: int = 20
     gap: float = field(default=0.2, metadata=INFINITE)
     stuck_s: float = 30.0
     reward_window: int = 20
@@ -350,6 +356,11 @@ class Health:
         if self.reward_window and self.reward_window < 4:
             raise ValueError(
                 f"Health.reward_window: got {self.reward_window}; need at least 4 steps, or 0 for no report"
+            )
+        if not 0 < self.cut_share <= 1 or self.cut_batches < 0:
+            raise ValueError(
+                f"Health: got cut_share={self.cut_share}, cut_batches={self.cut_batches}; need a share above 0 and up "
+                "to 1, and 0 or more"
             )
         if self.dead_batches < 1 or not self.gap > 0 or self.stuck_s < 0:
             raise ValueError(
