@@ -63,7 +63,7 @@ def compute_loss(objective: Objective, columns: LossInputs) -> Loss:
     need = "need a Loss whose value is a scalar with a gradient, the sum over tokens of their weighted losses"
     if not isinstance(returned, Loss):
         raise StageError(f"{place}: got {_described(returned)}; {need}")
-    value: object = returned.value
+    value = cast("object", returned.value)
     if not isinstance(value, Tensor) or value.ndim:
         raise StageError(f"{place}: got a Loss with {_described(value)} as value; {need}")
     if columns.carries_gradients and not value.requires_grad:
