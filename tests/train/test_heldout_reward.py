@@ -2,55 +2,17 @@
 
 import json
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
-from tests.small import run as small
-from tests.small import world
+from tests.train.lengths import Lengths, run
 
-from bough.engine import Sampling
-from bough.env import Branching, Split, State, Step
 from bough.evaluate import evaluate, sentence
-from bough.reward import EnvReward, InvalidAction
 from bough.store import RunDirectory, read_metrics
-from bough.train import Evaluation, HeldoutResult, Tasks, Warmup, read_heldout, resume, start
+from bough.train import Evaluation, HeldoutResult, Tasks, read_heldout, resume, start
 from bough.train.evaluation import is_graded
 from bough.train.recorder import read_heldout_results
 from bough.train.result import Result
-from bough.tree import Outcome, Task
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lengths:
-    """Pays a tenth for each character of the only action; no path succeeds."""
-
-    splits: tuple[str, ...] = ("train", "test")
-    branching: Branching = "copy"
-    instructions: str = "Write."
-
-    def tasks(self, split: Split, count: int, seed: int) -> Sequence[Task]:  # noqa: ARG002
-        if split not in self.splits:
-            raise ValueError(f"got {split}")
-        return [Task(id=f"{split}-{i}", seed=i + 1000 * (split == "test")) for i in range(count)]
-
-    def start(self, task: Task) -> State:
-        return State(observation=f"Say {task.seed}.", key="", value=0)
-
-    def step(self, state: State, action: str) -> Step:
-        return Step(state=replace(state, observation=""), reward=len(action) / 10, outcome=Outcome.TERMINATED)
-
-
-def run(**env: object):
-    there = world().replace(
-        env=Lengths(**env),
-        steps=1,
-        warmup=Warmup(),
-        rewards=(EnvReward(), InvalidAction()),
-        sampling=Sampling(max_tokens=4),
-    )
-    return there.run(name="lengths", explorer=small().method.explorer)
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +58,7 @@ def test_the_sentence_of_an_evaluation(finished: RunDirectory) -> None:
 
 def test_a_run_without_an_evaluation(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Held-out tasks are not even drawn: the environment has none."""
-    given = run(splits=("train",)).replace(evaluation=Evaluation(tasks=Tasks(split="test", count=6), every=0))
+    given = run(Lengths(splits=("train",))).replace(evaluation=Evaluation(tasks=Tasks(split="test", count=6), every=0))
     directory = start(given, tmp_path, terminal=False)
     assert not list(directory.path.glob("heldout/*"))
     (row,) = read_metrics(directory.metrics)
