@@ -16,6 +16,7 @@ from tests.talk import ENVIRONMENT, ONE_STEP, SMALL, Bough, alone
 import bough as bough_package
 from bough.cli import main
 from bough.cli.failure import explained
+from bough.methods import SHARED
 from bough.view import Live
 
 
@@ -60,7 +61,9 @@ def test_list(bough: Bough, tmp_path: Path) -> None:
         for name in pieces:
             assert re.search(rf"^  {name} +.*arXiv", out, re.MULTILINE), name
         assert "FrozenLake" not in out
-    assert "arXiv 2402.03300" in bough("list", "grpo", folder=tmp_path).fine()
+    page = bough("list", "grpo", folder=tmp_path).fine()
+    assert "arXiv 2402.03300" in page
+    assert SHARED in page
     assert "ClassVar" not in bough("list", "Gigpo", folder=tmp_path).fine(), "a constant is no setting"
 
 

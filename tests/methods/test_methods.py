@@ -18,6 +18,7 @@ from bough.config import ConfigError
 from bough.context import Turn
 from bough.env import Branching, InProcessHost, ParallelCalls, PlannerExecutor, Sokoban
 from bough.explore import BeforeUpdates
+from bough.methods import SHARED
 from bough.objective import Kl
 from bough.reward import EnvReward
 from bough.rollout import Deadlines, Explorer
@@ -93,6 +94,11 @@ def test_a_method_states_its_paper_and_its_assumptions(method: str) -> None:
     text = inspect.getdoc(function) or ""
     assert "arXiv" in text.partition("\n")[0]
     assert "Assumes" in text
+
+
+def test_the_docs_have_the_differences_that_methods_share() -> None:
+    page = Path(__file__).parents[2] / "docs" / "methods.md"
+    assert " ".join(SHARED.split()) in " ".join(page.read_text(encoding="utf-8").split())
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -16,7 +16,18 @@ from bough.config import ConfigError, override
 from bough.credit import Gae, Grpo, ReinforcePlusPlus
 from bough.curate import FilterResult
 from bough.explore import Chains
-from bough.objective import Loss, LossInputs, Need, PpoClip, Sum, ValueClip
+from bough.objective import (
+    Kl,
+    Loss,
+    LossInputs,
+    Mis,
+    Need,
+    PpoClip,
+    Reinforce,
+    Sum,
+    ValueClip,
+    compute_loss,
+)
 from bough.policy import ValueHead
 from bough.reward import EnvReward, Success
 from bough.rollout import Deadlines, paths_of
@@ -176,20 +187,35 @@ class Loses:
         made = {
             "number": lambda: 1.0,
             "constant": lambda: Loss(value=torch.zeros(()), metrics={}),
+            "tensor": columns.logprob.sum,
+            "each": lambda: _loss(columns.logprob),
+            "metric": lambda: _loss(columns.logprob.sum(), ratio=columns.logprob.detach()),
+            "detached": lambda: Loss(value=(columns.advantage * columns.logprob.detach()).sum(), metrics={}),
+            "zero": lambda: Loss(value=(columns.logprob - columns.rollout_logprob).sum() * 0, metrics={}),
             "nan": lambda: Loss(value=columns.logprob.sum() * torch.nan, metrics={}),
             "slope": lambda: Loss(value=(columns.logprob - columns.logprob.detach()).sqrt().sum(), metrics={}),
         }
         return made[self.returned]()  # type: ignore[return-value]
 
 
+def _loss(value: torch.Tensor, **metrics: torch.Tensor) -> Loss:
+    """A loss of any shapes: those of a user's are checked nowhere but in the run."""
+    loss = object.__new__(Loss)
+    for name, field in (("value", value), ("metrics", metrics)):
+        object.__setattr__(loss, name, field)
+    return loss
+
+
 @pytest.mark.parametrize(
     ("returned", "told"),
     [
         ("number", "objective=Loses: got float; need a Loss"),
-        (
-            "constant",
-            r"objective=Loses: got a value of shape \(\); need a Loss whose value is a scalar with a gradient",
-        ),
+        ("constant", "objective=Loses: got a Loss whose value has no gradient; need a Loss whose value is a scalar"),
+        ("tensor", r"objective=Loses: got a tensor of shape \[\]; need a Loss whose value is a scalar with a gradient"),
+        ("each", r"objective=Loses: got a Loss with a tensor of shape \[\d+\] as value; need a Loss whose value is a"),
+        ("metric", r"objective=Loses: got a tensor of shape \[\d+\] as metric 'ratio'; need one number: a sum"),
+        ("detached", "objective=Loses: got a Loss whose value has no gradient; .* compute it from columns.logprob"),
+        ("zero", "objective=Loses: got a gradient of 0 on a synthetic batch with advantages; need a loss that depends"),
         ("nan", r"objective=Loses: got {.*'loss/total': nan.*} on a synthetic batch; need a finite loss"),
         ("slope", r"objective=Loses: got {'optimizer/gradient_norm': nan} on a synthetic batch; need a finite loss"),
     ],
@@ -197,6 +223,23 @@ class Loses:
 def test_a_loss_that_is_none(returned: str, told: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=told):
         rehearsed(small().replace(objective=Loses(returned=returned)), tmp_path)
+
+
+@pytest.mark.parametrize("returned", ["tensor", "each", "metric", "detached", "zero"])
+def test_a_divergence_hides_no_broken_loss(returned: str, tmp_path: Path) -> None:
+    """Inside a sum and inside a correction the objective is named, not the whole."""
+    broken = Loses(returned=returned)
+    with pytest.raises(ValueError, match="objective=Loses: got "):
+        rehearsed(small().replace(objective=broken, regularizers=(Kl(coefficient=0.1),)), tmp_path)
+    if returned != "zero":
+        with pytest.raises(ValueError, match="objective=Loses: got "):
+            compute_loss(Sum(terms=(Reinforce(), Mis(objective=broken))), example())
+
+
+def example() -> LossInputs:
+    logprob = torch.tensor([[-1.0, -2.0]], requires_grad=True)
+    mask = torch.ones(1, 2, dtype=torch.bool)
+    return LossInputs.from_matrices(logprob=logprob, advantage=torch.ones(1, 2), mask=mask, old=logprob.detach())
 
 
 def test_one_path_a_task_and_a_rule_that_compares_them(tmp_path: Path) -> None:

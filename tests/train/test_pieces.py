@@ -1,4 +1,5 @@
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -41,6 +42,28 @@ def test_schedules() -> None:
         assert 0 < scale(name, 9, 0, 4) < 1e-6
         falls = [scale(name, update, 2, 30) for update in range(2, 31)]
         assert falls == sorted(falls, reverse=True)
+
+
+@pytest.mark.parametrize(("name", "last"), [("linear", 1 / 8), ("cosine", 0.0381), ("constant", 1.0)])
+def test_a_schedule_ends_where_a_run_ends_also_when_batches_were_skipped(
+    name: Literal["linear", "cosine", "constant"], last: float
+) -> None:
+    # Of ten places the updates are at 0, 3 and 9; the rise counts updates, the fall counts places.
+    rates = [scale(name, update, 2, 10, place) for update, place in enumerate((0, 3, 9))]
+    assert rates[:2] == pytest.approx([1 / 3, 2 / 3])
+    assert rates[2] == pytest.approx(last, abs=1e-4)
+
+
+def test_a_batch_has_the_rates_of_its_place_in_the_run() -> None:
+    rng = np.random.default_rng(1)
+    batch = pack([credited(random_tree(rng, task=str(task), vocab=40), rng) for task in range(4)])
+    settings = {"minibatches": 2, "epochs": 2, "schedule": "linear", "learning_rate": 1e-3}
+    late = learner(**settings).learn(batch, PpoClip(), Normalizer(), seed=0, context=ObjectiveContext(place=6))
+    assert late["optimizer/learning_rate"] == pytest.approx(1e-3 * np.mean([0.4, 0.3, 0.2, 0.1]))
+    # One tree makes one minibatch of an epoch; the second epoch begins where it would with two.
+    part = batch.minibatches(4, 0)[0].batch
+    few = learner(**settings).learn(part, PpoClip(), Normalizer(), seed=0, context=ObjectiveContext(place=6))
+    assert few["optimizer/learning_rate"] == pytest.approx(1e-3 * np.mean([0.4, 0.2]))
 
 
 def test_a_pulse() -> None:

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bough.view import paired, wilson
+from bough.view import mean_interval, paired, wilson
+from bough.view.interval import student_quantile
 
 
 @pytest.mark.parametrize(
@@ -100,3 +101,22 @@ def test_wrong_arguments_are_named() -> None:
         wilson(1, 2, 1.0)
     with pytest.raises(ValueError, match="got 1 results before and 2 after"):
         paired([True], [True, False])
+
+
+@pytest.mark.parametrize(
+    ("degrees", "quantile"),
+    [(1, 12.7062), (2, 4.3027), (3, 3.1824), (4, 2.7764), (9, 2.2622), (30, 2.0423), (299, 1.9679)],
+)
+def test_quantiles_of_student_are_those_of_the_tables(degrees: int, quantile: float) -> None:
+    assert student_quantile(0.975, degrees) == pytest.approx(quantile, abs=6e-5)
+    assert student_quantile(0.5, degrees) == pytest.approx(0, abs=1e-9)
+
+
+def test_the_interval_of_a_mean() -> None:
+    # The first ten differences of Student's paper: sleep gained by two drugs, mean 1.58, standard deviation 1.23.
+    gained = [1.2, 2.4, 1.3, 1.3, 0.0, 1.0, 1.8, 0.8, 4.6, 1.4]
+    assert mean_interval(gained) == pytest.approx((0.7001, 2.4599), abs=1e-4)
+    assert mean_interval([0.3]) == (-math.inf, math.inf)
+    assert mean_interval([0.5, 0.5, 0.5]) == (0.5, 0.5)
+    with pytest.raises(ValueError, match="mean_interval: got level 1; need 0 < level < 1"):
+        mean_interval(gained, level=1)

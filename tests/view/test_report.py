@@ -200,6 +200,46 @@ def test_headlines() -> None:
     )
 
 
+def rewarded(label: str, *rewards: float, graded: bool = True) -> Panel:
+    """A panel of failures with these rewards."""
+    names = tuple(f"t{i}" for i in range(len(rewards)))
+    paid = dict(zip(names, rewards, strict=True))
+    return Panel(label=label, task_ids=names, successes=(False,) * len(names), rewards=paid, graded=graded)
+
+
+def test_headlines_of_graded_rewards() -> None:
+    before, after = rewarded("before", 0.1, 0.2, 0.3, 0.4), rewarded("after", 0.4, 0.5, 0.5, 0.8)
+    told = headline((before, after))
+    assert told.startswith(
+        "Held-out reward rose from 0.25 before to 0.55 after: +0.3, 95% interval +0.17 to +0.43, on 4 tasks. "
+        "Held-out success went from 0.0% before to 0.0% after"
+    )
+    assert headline((after, before)).startswith("Held-out reward fell from 0.55 after to 0.25 before: -0.3")
+    assert headline((before,)).startswith(
+        "Held-out reward is 0.25 before, 95% interval 0.0446 to 0.455, on 4 tasks. Held"
+    )
+    assert headline((before, rewarded("after", 1.0, 1.0))).startswith(
+        "Held-out reward went from 0.25 before to 1 after, on different tasks."
+    )
+    # A cost that all paths pay leaves success in front, and a reward that is success is not shown.
+    paid = (rewarded("before", 0.0, -0.1, graded=False), rewarded("after", -0.1, -0.1, graded=False))
+    assert headline(paid).startswith("Held-out success went from 0.0%")
+    assert "Held-out reward went from -0.05 before to -0.1 after" in headline(paid)
+    assert "reward" not in headline((rewarded("before", 0.0, 0.0), rewarded("after", 0.0, 0.0)))
+
+
+def test_graded_rewards_are_the_first_table_and_chart(tmp_path: Path) -> None:
+    panels = (rewarded("before", 0.1, 0.2), rewarded("after", 0.4, 0.6))
+    held = {"heldout/reward": 0.5, "heldout/reward_low": 0.4, "heldout/reward_high": 0.6, "reward/mean": 0.3}
+    rows = [{**row, **(held if "heldout/success" in row else {})} for row in run_rows()]
+    page = written(tmp_path, panels=panels, metrics=rows)
+    assert page.index("<h2>Held-out reward") < page.index("<h2>Held-out success") < page.index("Reward, mean per path")
+    first, second, *_ = curves(rows, graded=True)
+    assert (first.title, first.wide, second.title, second.wide) == ("Reward, mean per path", True, "Success", False)
+    assert first.series[0].band[0] == (0.4, 0.6)
+    assert [chart.title for chart in curves(rows)][:2] == ["Success", "Reward, mean per path"]
+
+
 def test_panels_are_paired_by_task_and_not_by_place() -> None:
     before = Panel(label="before", task_ids=("a", "b", "c"), successes=(True, False, False))
     after = Panel(label="after", task_ids=("c", "b", "a"), successes=(True, False, True))

@@ -26,6 +26,7 @@ from bough.engine import OwnModel
 from bough.env import Env
 from bough.explore import Blame, Quality
 from bough.hooks.hook import HookRecipe
+from bough.methods import SHARED
 from bough.objective import Objective, Pairs
 from bough.policy import Lora, ValueHead
 from bough.reward import Reward
@@ -198,6 +199,7 @@ def show_one(name: str) -> str:
 def _page(entry: Entry) -> str:
     below = "\nFields:\n" + textwrap.indent("\n".join(entry.fields), "    ") if entry.fields else ""
     if entry.room in ("methods", "recipes"):
+        below = f"\n{SHARED}\n{below}" if entry.room == "methods" else below
         below += f"\nSettings:\n{_settings(entry.name)}"
     elif entry.room == "worlds":
         below += f"\nSettings:\n{textwrap.indent(settings(find_world(entry.name)), '    ')}"

@@ -133,14 +133,12 @@ def sentence(evaluation: PolicyResult) -> str:
     cut = f"{outgrown} paths exceeded the context and were truncated" if outgrown else ""
     used = "" if evaluation.usage is None else f"the server: {evaluation.usage}"
     notes = (failed_note(score.failures), cut, cut_note(score.actions), invalid_note(score.actions), used)
-    tasks = f" of {len(score.successes)} held-out tasks{late_note(evaluation.late)}"
-    measured: list[str] = []
-    if score.marks_success:
-        interval = f"{evaluation.low:.1%} to {evaluation.high:.1%}"
-        measured.append(f"success {score.rate:.1%}{tasks} (95 % interval {interval})")
-    if score.rewards and (score.graded or score.rewards != score.successes):
+    measured = [
+        f"success {score.rate:.1%} of {len(score.successes)} held-out tasks{late_note(evaluation.late)} "
+        f"(95 % interval {evaluation.low:.1%} to {evaluation.high:.1%})"
+    ]
+    if score.rewards and score.rewards != score.successes:
         interval = f"{short(evaluation.reward_low)} to {short(evaluation.reward_high)}"
-        named = f"reward {short(score.reward)}{'' if measured else tasks} (95 % interval {interval})"
-        measured.insert(0 if score.graded else 1, named)
+        measured.insert(0 if score.graded else 1, f"reward {short(score.reward)} (95 % interval {interval})")
     result = f"{evaluation.agent}: {', '.join(measured)}, {score.turns:.1f} turns a path"
     return "\n".join([result, *(note for note in notes if note)])

@@ -6,8 +6,7 @@ from torch import Tensor
 
 from bough.batch import Batch
 from bough.learner.token_outputs import TokenOutputs
-from bough.objective import Loss, LossInputs, Objective
-from bough.tree import StageError, describe
+from bough.objective import LossInputs, Objective, compute_loss
 
 
 def sum_of_gaps(outputs: TokenOutputs, batch: Batch, trained: Tensor) -> float:
@@ -18,19 +17,10 @@ def sum_of_gaps(outputs: TokenOutputs, batch: Batch, trained: Tensor) -> float:
 
 def backpropagate(objective: Objective, columns: LossInputs) -> dict[str, float]:
     """Backpropagate the loss of some inputs; returns its metrics."""
-    loss = _checked(objective, objective(columns))
+    loss = compute_loss(objective, columns)
     loss.value.backward()  # pyright: ignore[reportUnknownMemberType]
     named = {f"policy/{name}": float(value) for name, value in loss.metrics.items()}
     return {"loss/total": float(loss.value.detach()), **named}
-
-
-def _checked(objective: Objective, returned: object) -> Loss:
-    if not isinstance(returned, Loss) or returned.value.ndim or not returned.value.requires_grad:
-        got = f"a value of shape {tuple(returned.value.shape)}" if isinstance(returned, Loss) else describe(returned)
-        raise StageError(
-            f"objective={type(objective).__name__}: got {got}; need a Loss whose value is a scalar with a gradient"
-        )
-    return returned
 
 
 def add_metrics(total: dict[str, float], more: Mapping[str, float]) -> None:

@@ -127,10 +127,11 @@ class Learner:
         steps = 0
         old = self.logprobs(batch) if OLD_LOGPROBS in needs_of(objective) else None
         for epoch in range(self.settings.epochs):
-            for part in batch.minibatches(self.settings.minibatches, seed + epoch):
+            for number, part in enumerate(batch.minibatches(self.settings.minibatches, seed + epoch)):
+                place = None if context.place is None else context.place + epoch * self.settings.minibatches + number
                 own = None if old is None else old[part.trained]
                 for turn in turn_order(part.batch, objective):
-                    here = replace(context, turn_number=turn)
+                    here = replace(context, turn_number=turn, place=place)
                     metrics = self.step(part.batch, objective, normalizer, context=here, old=own, last=not turn)
                     if steps == 0:
                         totals["policy/gap"] = metrics.pop("policy/gap")
@@ -176,7 +177,8 @@ class Learner:
                 f"update {self.updates}: got a loss of {metrics['loss/total']} and a gradient norm of {norm}; need "
                 "finite numbers. Lower optimizer.learning_rate or optimizer.clip_norm, or check the range of rewards"
             )
-        rate = scale(self.settings.schedule, self.updates, self.settings.warmup_steps, self._total)
+        settings = self.settings
+        rate = scale(settings.schedule, self.updates, settings.warmup_steps, self._total, context.place)
         self.state.optimizers.step(rate)
         self.state.updates += last
         learning_rate = rate * self.settings.learning_rate

@@ -1,19 +1,26 @@
-"""Learning rates as a function of the number of updates done."""
+"""Learning rates as a function of the updates done and of the place in the run."""
 
 import math
 from typing import Literal
 
 
-def scale(schedule: Literal["constant", "linear", "cosine"], update: int, warmup: int, total: int) -> float:
+def scale(
+    schedule: Literal["constant", "linear", "cosine"], update: int, warmup: int, total: int, place: int | None = None
+) -> float:
     """The factor on the peak learning rate at `update` (0 is the first) of `total`, in (0, 1].
 
-    Rises linearly over `warmup` updates, then stays, or falls so that it would reach zero at update `total`.
+    Rises linearly over `warmup` updates, the first of which has 1 / (warmup + 1), then stays, or falls so that it would
+    reach zero at place `total`.
+
+    Args:
+        schedule: The shape after the rise.
+        update: Number of updates done.
+        warmup: Number of updates of the rise.
+        total: Number of updates of a run that skips none.
+        place: Number of updates that a run that skips none has done here; None for `update`.
     """
-    if update < warmup:
-        return (update + 1) / (warmup + 1)
-    done = min(1.0, (update - warmup) / max(1, total - warmup))
-    if schedule == "linear":
-        return max(1.0 - done, 1e-8)
-    if schedule == "cosine":
-        return max(0.5 * (1.0 + math.cos(math.pi * done)), 1e-8)
-    return 1.0
+    rise = min(1.0, (update + 1) / (warmup + 1))
+    place = update if place is None else place
+    done = min(1.0, max(0, place - warmup) / max(1, total - warmup))
+    fall = {"constant": 1.0, "linear": 1.0 - done, "cosine": 0.5 * (1.0 + math.cos(math.pi * done))}[schedule]
+    return max(min(rise, fall), 1e-8)

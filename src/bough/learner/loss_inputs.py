@@ -21,6 +21,8 @@ class ObjectiveContext:
         reference: The frozen policy.
         mean_turn_entropy: [turns] nats, mean entropy of earlier steps at each turn; nan without earlier steps.
         progress: Fraction of the training that is done, in [0, 1].
+        place: Number of updates that a run that skips none has done here, for the learning rate; None for the number
+            of updates done.
         clipped_norm: See `LossInputs`; None where no objective needs it.
         turn_number: See `LossInputs`.
     """
@@ -28,6 +30,7 @@ class ObjectiveContext:
     reference: Forward | None = None
     mean_turn_entropy: Tensor | None = None
     progress: float = 0.0
+    place: int | None = None
     clipped_norm: float | None = None
     turn_number: int | None = None
 

@@ -9,8 +9,8 @@ def dr_grpo(world: World) -> Run:
     """Dr. GRPO (arXiv 2503.20783): GRPO without division by the standard deviation and by the length.
 
     Assumes several paths of each task. The loss sums over a path and divides by a constant, the most tokens of a path
-    in the world; the paper takes the limit of the length. The paper has no divergence, and much released code has only
-    one half of the change.
+    in the world; the paper takes the limit of the length. The paper has no divergence: set `regularizers=[]` where the
+    world has one. Much released code has only one half of the change.
     """
     horizon = world.limits.turns * world.sampling.max_tokens
     return world.run(credit=credit.dr_grpo(), normalizer=Normalizer(by="constant", horizon_tokens=horizon))

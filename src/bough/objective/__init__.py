@@ -17,7 +17,7 @@ from bough.objective.kl import Kl
 from bough.objective.margin_dpo import MarginDpo
 from bough.objective.mixture_kl import MixtureKl
 from bough.objective.normalizer import Normalizer
-from bough.objective.objective import Loss, Objective, regularises
+from bough.objective.objective import Loss, Objective, compute_loss, regularises
 from bough.objective.off_policy_clip import OffPolicyClip
 from bough.objective.opmd import Opmd
 from bough.objective.orpo import Orpo
@@ -85,6 +85,7 @@ __all__ = [
     "WDpo",
     "add",
     "agent_q_dpo",
+    "compute_loss",
     "gspo",
     "loop_clip",
     "mcts_dpo",

@@ -6,7 +6,7 @@ from typing import Protocol, runtime_checkable
 
 from bough.lazy import torch
 from bough.objective.inputs import LossInputs
-from bough.objective.objective import Loss, Objective
+from bough.objective.objective import Loss, Objective, compute_loss
 from bough.objective.ppo import PpoClip
 from bough.objective.spans import span_log_ratio
 from bough.tree.needs import CLIPPED_NORM, Need
@@ -88,7 +88,7 @@ class ClippingBias:
         norm = columns.clipped_norm
         if norm is None:
             raise ValueError("ClippingBias: got columns without `clipped_norm`; need the norm of the clipped gradient")
-        loss = self.objective(columns)
+        loss = compute_loss(self.objective, columns)
         metrics = {**loss.metrics, "clipped_norm": norm * columns.loss_weight.double().sum()}
         return replace(loss, value=loss.value / max(1.0, norm / self.floor), metrics=metrics)
 

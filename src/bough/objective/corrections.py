@@ -18,7 +18,7 @@ from jaxtyping import Bool, Float
 
 from bough.lazy import Tensor, torch
 from bough.objective.inputs import LossInputs
-from bough.objective.objective import Loss, Objective
+from bough.objective.objective import Loss, Objective, compute_loss
 from bough.objective.ppo import PpoClip
 from bough.objective.spans import Span, path_ids_of, span_means, span_sums, spans
 from bough.objective.take import take
@@ -65,7 +65,8 @@ class Tis:
         """Computes the objective on corrected columns."""
         gap = _gap(columns, "Tis")
         top = math.log(self.cap)
-        inner = self.objective(_anchored(columns, self.objective, columns.loss_weight * gap.clamp(max=top).exp()))
+        anchored = _anchored(columns, self.objective, columns.loss_weight * gap.clamp(max=top).exp())
+        inner = compute_loss(self.objective, anchored)
         return _report(inner, columns, gap, {"gap_truncated": gap > top})
 
 
@@ -109,9 +110,8 @@ class Mis:
         """Computes the objective on corrected columns."""
         gap = _gap(columns, "Mis")
         masked = _outside(gap, self.low, self.high)
-        inner = self.objective(
-            _anchored(columns, self.objective, columns.loss_weight * gap.where(~masked, -math.inf).exp())
-        )
+        anchored = _anchored(columns, self.objective, columns.loss_weight * gap.where(~masked, -math.inf).exp())
+        inner = compute_loss(self.objective, anchored)
         return _report(inner, columns, gap, {"gap_masked": masked})
 
 
@@ -172,7 +172,7 @@ class Reject:
         left = weights.where(~rejected, 0.0).sum()
         scale = torch.where(_sampled(columns), weights.sum() / left.where(left > 0, 1.0), 1.0)
         kept = take(_anchored(columns, self.objective, columns.loss_weight * scale), ~rejected)
-        return _report(self.objective(kept), columns, gap, {"gap_rejected": rejected})
+        return _report(compute_loss(self.objective, kept), columns, gap, {"gap_rejected": rejected})
 
 
 def _gives(objective: Objective) -> frozenset[Need]:

@@ -173,6 +173,12 @@ class LossInputs:
         return replace(self, **some, values=values, path_ids=None)
 
     @property
+    def carries_gradients(self) -> bool:
+        """Whether every output of the model here carries a gradient."""
+        outputs = (self.logprob, self.entropy, *(each.value for each in self.values.values()))
+        return all(each is None or each.requires_grad for each in outputs)
+
+    @property
     def advantage(self) -> Float[Tensor, " M"]:
         """[M]: positive plus negative advantage; the advantage itself in the path view."""
         return self.positive + self.negative

@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Protocol, cast, runtime_checkable
 
 from jaxtyping import Float
 
 from bough.lazy import Tensor
 from bough.objective.inputs import LossInputs
+from bough.tree import StageError, describe
 from bough.tree.needs import Need, pieces
 
 
@@ -49,3 +50,32 @@ class Objective(Protocol):
 def regularises(objective: Objective) -> bool:
     """Whether the objective or one inside it has a gradient at tokens of zero advantage."""
     return any(getattr(piece.value, "regularises", False) for piece in pieces(objective))
+
+
+def compute_loss(objective: Objective, columns: LossInputs) -> Loss:
+    """Computes a loss, of the whole objective or of one inside another, and checks what the objective returns.
+
+    Raises:
+        StageError: when it is no `Loss`, its value no scalar with a gradient, or a metric no single number; names the
+            objective.
+    """
+    place, returned = f"objective={type(objective).__name__}", cast("object", objective(columns))
+    need = "need a Loss whose value is a scalar with a gradient, the sum over tokens of their weighted losses"
+    if not isinstance(returned, Loss):
+        raise StageError(f"{place}: got {_described(returned)}; {need}")
+    value = cast("object", returned.value)
+    if not isinstance(value, Tensor) or value.ndim:
+        raise StageError(f"{place}: got a Loss with {_described(value)} as value; {need}")
+    if columns.carries_gradients and not value.requires_grad:
+        raise StageError(f"{place}: got a Loss whose value has no gradient; {need}: compute it from columns.logprob")
+    for name, metric in cast("Mapping[str, object]", returned.metrics).items():
+        if not isinstance(metric, int | float) and not (isinstance(metric, Tensor) and metric.numel() == 1):
+            raise StageError(
+                f"{place}: got {_described(metric)} as metric {name!r}; need one number: a sum over tokens, weighted "
+                "by columns.loss_weight"
+            )
+    return returned
+
+
+def _described(value: object) -> str:
+    return f"a tensor of shape {list(value.shape)}" if isinstance(value, Tensor) else describe(value)

@@ -6,7 +6,7 @@ from typing import Literal
 
 from bough.lazy import torch
 from bough.objective.inputs import LossInputs
-from bough.objective.objective import Loss, Objective
+from bough.objective.objective import Loss, Objective, compute_loss
 from bough.objective.ppo import PpoClip
 from bough.objective.take import take
 from bough.tree.needs import (
@@ -78,7 +78,7 @@ class OffPolicyClip:
         if columns.expert is None or (columns.old is None and self.denominator == "old"):
             missing = "expert" if columns.expert is None else "old"
             raise ValueError(f"OffPolicyClip: got columns without `{missing}`; need demonstrations in the run")
-        sampled = self.objective(take(columns, ~columns.expert))
+        sampled = compute_loss(self.objective, take(columns, ~columns.expert))
         expert = columns.select(columns.expert)
         old = torch.zeros_like(expert.logprob) if self.denominator == "one" or expert.old is None else expert.old
         ratio = (expert.logprob - old).clamp(max=math.log1p(self.high) + 1.0).exp()

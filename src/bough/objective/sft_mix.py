@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from bough.lazy import Tensor
 from bough.objective.inputs import LossInputs
-from bough.objective.objective import Loss, Objective
+from bough.objective.objective import Loss, Objective, compute_loss
 from bough.objective.ppo import PpoClip
 from bough.objective.take import take
 from bough.tree.needs import DEMONSTRATIONS, REVISED_PATHS, SEPARATE_DEMONSTRATIONS, TEACHER_TURNS, Need
@@ -65,7 +65,7 @@ def mix(columns: LossInputs, objective: Objective, mu: float, weight: Tensor | N
         raise ValueError(
             "got columns without `expert`; need demonstrations: `demonstrations=Demonstrations(...)` in the run"
         )
-    sampled = objective(take(columns, ~columns.expert))
+    sampled = compute_loss(objective, take(columns, ~columns.expert))
     loss_weight = columns.loss_weight.where(columns.expert, 0.0)
     likelihood = columns.logprob if weight is None else weight * columns.logprob
     metrics = {

@@ -6,7 +6,7 @@ from functools import reduce
 
 from bough.lazy import Tensor, torch
 from bough.objective.inputs import LossInputs
-from bough.objective.objective import Loss, Objective
+from bough.objective.objective import Loss, Objective, compute_loss
 from bough.tree.needs import SEPARATE_DEMONSTRATIONS, Need, gives_of
 
 
@@ -44,7 +44,7 @@ class Sum:
         Raises:
             ValueError: when two terms report a metric of the same name.
         """
-        losses = [term(columns) for term in self.terms]
+        losses = [compute_loss(term, columns) for term in self.terms]
         metrics: dict[str, Tensor] = {}
         for loss in losses:
             if clash := metrics.keys() & loss.metrics.keys():

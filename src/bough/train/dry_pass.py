@@ -43,6 +43,7 @@ from bough.tree import (
     spread_paths,
 )
 from bough.tree.needs import (
+    CRITIC,
     DEMONSTRATIONS,
     FINAL_VALUES,
     GREEDY,
@@ -92,7 +93,7 @@ async def dry_pass(runtime: Runtime) -> None:
     Raises:
         StageError: when a piece returns a value that the next stage cannot use.
         ConfigError: when the credit rule compares the paths of a task and the explorer grows one path a task; when the
-            loss or its gradient is not finite; when an appraiser needs another tokenizer.
+            loss or its gradient is not finite, or its gradient is zero; when an appraiser needs another tokenizer.
     """
     for piece in pieces(runtime.run.world.appraisers, "appraisers"):
         if isinstance(piece.value, OfTokenizer):
@@ -269,13 +270,23 @@ def _learn(trained: TrainedPolicy, credited: Sequence[Credited], trees: Sequence
     # Scripted alternatives may have ids beyond the vocabulary.
     batch = replace(batch, tokens=batch.tokens % trained.policy.vocab_tokens).to(trained.policy.device)
     context = ObjectiveContext(reference=trained.policy if REFERENCE in needs else None)
-    metrics = trained.learner.rehearse(batch, run.loss, run.method.normalizer, context=context)
+    learner, objective = trained.learner, run.method.objective
+    metrics = learner.rehearse(batch, run.loss, run.method.normalizer, context=context)
     wrong = {name: value for name, value in metrics.items() if not np.isfinite(value)}
     if wrong:
         raise ConfigError(
-            f"objective={type(run.method.objective).__name__}: got {wrong} on a synthetic batch; need a finite loss "
+            f"objective={type(objective).__name__}: got {wrong} on a synthetic batch; need a finite loss "
             "with a finite gradient: check the objective's settings and the size of the rewards"
         )
+    if not needs_of(objective) & {CRITIC, PATHS}:
+        # At the sampling policy no ratio is clipped. Pairs may be missing here, and a critic may be all that learns.
+        sampled = replace(batch, rollout_logprob=learner.logprobs(batch))
+        metrics = learner.rehearse(sampled, objective, run.method.normalizer, context=context)
+        if metrics["optimizer/gradient_norm"] == 0:
+            raise ConfigError(
+                f"objective={type(objective).__name__}: got a gradient of 0 on a synthetic batch with advantages; "
+                "need a loss that depends on columns.logprob: look for `detach`, or for a factor of 0"
+            )
 
 
 def _taught(tree: Tree) -> Tree:

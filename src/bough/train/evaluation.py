@@ -10,7 +10,6 @@ from bough.rollout import Agent, Evaluates, Explorer, RolloutRunner, TreeStore
 from bough.train.summary import cut_by_context
 from bough.tree import (
     ActionCounts,
-    Outcome,
     Task,
     Ternary,
     Tree,
@@ -40,9 +39,8 @@ class HeldoutResult:
         rewards: Task id to the reward of its path, the sum of its channels; without channels that read the answers of
             appraisers, which held-out paths do not have.
         channels: By reward channel, its mean over the paths.
-        graded: Whether the reward has more values than success: the channels that define the task ("env" and "success",
-            without them all) pay other values than one for success and one for failure, or no task defines success.
-        marks_success: Whether the tasks define success: False when paths ended, and none is marked.
+        graded: Whether the reward is more than success: the channels that define the task ("env" and "success", without
+            these all) pay several values for successes, or several for failures.
     """
 
     successes: dict[str, bool]
@@ -53,7 +51,6 @@ class HeldoutResult:
     rewards: Mapping[str, float] = field(default_factory=dict[str, float])
     channels: Mapping[str, float] = field(default_factory=dict[str, float])
     graded: bool = False
-    marks_success: bool = True
 
     @property
     def truncated_context(self) -> int:
@@ -99,22 +96,18 @@ async def measure(
     grown = await changed.run(single, tasks, seed=seed, store=store)
     successes: dict[str, bool] = {}
     lengths: list[int] = []
-    marks: list[int] = []
     for tree in grown.trees:
         success = tree.success_of(seat)
         for leaf in counted(tree):
             successes[tree.task.id] = bool(success[leaf] == Ternary.YES)
             lengths.append(int(turns(tree)[leaf]))
-            marks += [int(success[leaf])] * bool(successes[tree.task.id] or tree.outcome[leaf] == Outcome.TERMINATED)
-    marks_success = not marks or any(mark != Ternary.UNKNOWN for mark in marks)
     paid = _channels(grown.trees, rewards, seat)
     totals = {task: math.fsum(channels.values()) for task, channels in paid.items()}
     names = dict.fromkeys(name for channels in paid.values() for name in channels)
     return HeldoutResult(
         rewards=totals,
         channels={name: math.fsum(each.get(name, 0.0) for each in paid.values()) / len(paid) for name in names},
-        graded=bool(paid) and (not marks_success or _is_graded(paid, successes)),
-        marks_success=marks_success,
+        graded=is_graded(paid, successes),
         successes=successes,
         failures=grown.failures,
         turns=sum(lengths) / len(lengths) if lengths else float("nan"),
@@ -134,7 +127,7 @@ def _channels(trees: Sequence[Tree], rewards: Sequence[Reward], seat: str) -> di
     }
 
 
-def _is_graded(paid: Mapping[str, Mapping[str, float]], successes: Mapping[str, bool]) -> bool:
+def is_graded(paid: Mapping[str, Mapping[str, float]], successes: Mapping[str, bool]) -> bool:
     """Whether the channels that define the task pay several values for success, or several for failure."""
     values: dict[bool, set[float]] = {True: set(), False: set()}
     for task, channels in paid.items():

@@ -353,10 +353,12 @@ class _Loop:
     def optimize(self, data: StepData) -> dict[str, float]:
         """The optimizer steps of one policy; returns its metrics."""
         policy, step = data.policy, self.state.step
+        done, optimizer = step - 1 - self.first, policy.run.world.optimizer
         context = ObjectiveContext(
             reference=policy.reference.model,
             mean_turn_entropy=mean_turn_entropies(policy.entropies, policy.policy.device),
-            progress=(step - 1 - self.first) / self.world.schedule.steps,
+            progress=done / self.world.schedule.steps,
+            place=done * optimizer.epochs * optimizer.minibatches,
         )
         loss, normalizer = policy.run.loss, policy.run.method.normalizer
         seed = policy.trainee.seed(self._seed(step))

@@ -117,14 +117,12 @@ class RunRecorder:
         path.parent.mkdir(exist_ok=True)
         about = {"step": step, "temperature": self._run.world.evaluation.temperature}
         result = {"tasks": score.successes, "rewards": dict(score.rewards), "failures": dict(score.failures)}
-        write_json(path, {**about, **result, "graded": score.graded, "marks_success": score.marks_success})
+        write_json(path, {**about, **result, "graded": score.graded})
         if not score.successes:
             return
-        results = {"turns": score.turns, **score.actions.shares}
+        low, high = wilson(sum(score.successes.values()), len(score.successes))
+        results = {"success": score.rate, "low": low, "high": high, "turns": score.turns, **score.actions.shares}
         results["truncated_context"] = float(score.truncated_context)
-        if score.marks_success:
-            low, high = wilson(sum(score.successes.values()), len(score.successes))
-            results |= {"success": score.rate, "low": low, "high": high}
         if score.rewards:
             low, high = mean_interval([*score.rewards.values()])
             results |= {"reward": score.reward, "reward_low": low, "reward_high": high}
@@ -272,13 +270,11 @@ class StoredHeldout:
         successes: Success by task id.
         rewards: The reward of the path by task id; empty without rewards.
         graded: See `HeldoutResult`.
-        marks_success: See `HeldoutResult`.
     """
 
     successes: Mapping[str, bool]
     rewards: Mapping[str, float]
     graded: bool
-    marks_success: bool
 
 
 def read_heldout_results(directory: RunDirectory) -> dict[int, StoredHeldout]:
@@ -291,7 +287,6 @@ def read_heldout_results(directory: RunDirectory) -> dict[int, StoredHeldout]:
                 successes=data["tasks"],
                 rewards=data.get("rewards", {}),
                 graded=data.get("graded", False),
-                marks_success=data.get("marks_success", True),
             )
     return found
 

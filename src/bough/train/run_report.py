@@ -65,5 +65,4 @@ def _panel(label: str, result: StoredHeldout) -> Panel:
         successes=tuple(result.successes.values()),
         rewards=result.rewards,
         graded=result.graded,
-        marks_success=result.marks_success,
     )

@@ -20,7 +20,6 @@ class Panel:
         successes: Whether each was solved.
         rewards: By task, the reward of its path; empty when unknown.
         graded: Whether rewards have more values than success, see `HeldoutResult.graded`.
-        marks_success: Whether the tasks define success.
 
     Raises:
         ValueError: when there is no task, the two differ in length, or a task occurs twice.
@@ -31,7 +30,6 @@ class Panel:
     successes: tuple[bool, ...]
     rewards: Mapping[str, float] = field(default_factory=dict[str, float])
     graded: bool = False
-    marks_success: bool = True
 
     def __post_init__(self) -> None:
         if not len(self.successes) == len(self.task_ids) == len(set(self.task_ids)) or not self.task_ids:
@@ -68,15 +66,14 @@ class Panel:
 def headline(panels: Sequence[Panel]) -> str:
     """The result in a sentence or two: the last panel against the one before, graded rewards before success.
 
-    Rewards are left out where each path has 1 for success and 0 otherwise, and success where no task defines it.
+    Rewards are left out where each path has 1 for success and 0 otherwise.
     """
     if not panels:
         return "No held-out tasks were evaluated."
     shown = panels[-2:]
-    sentences = [_success(shown)] if any(each.marks_success for each in shown) else []
-    if _shows_rewards(shown):
-        sentences.insert(0 if _is_graded(shown) else 1, _reward(shown))
-    return " ".join(sentences)
+    if not _shows_rewards(shown):
+        return _success(shown)
+    return " ".join((_reward(shown), _success(shown)) if _is_graded(shown) else (_success(shown), _reward(shown)))
 
 
 def _is_graded(panels: Sequence[Panel]) -> bool:
@@ -142,8 +139,9 @@ def _changed(
 
 def results(panels: Sequence[Panel]) -> str:
     """The tables of panels, with intervals, and the change from each to the next; empty without panels."""
-    success = _success_table(panels) if any(each.marks_success for each in panels) else ""
-    reward = _reward_table(panels) if panels and _shows_rewards(panels) else ""
+    if not panels:
+        return ""
+    success, reward = _success_table(panels), _reward_table(panels) if _shows_rewards(panels) else ""
     return reward + success if _is_graded(panels) else success + reward
 
 
