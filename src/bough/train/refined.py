@@ -41,10 +41,10 @@ class Refined:
 
     An answer is accepted when its own value, the share of positive judgements, is above `accept`; the values of its
     refinements do not count. Without an accepted answer, or when the first was accepted, there is no pair and no
-    example of the refiner. `RevisedPath.gap` is the difference of the two answers' own values. Ties among the judgements of an answer give no example. The texts of
-    judgements are written in the policy's format. Policy, judge and refiner are one model here; the paper trains an
-    actor by the pairs and a refiner, which also judges, by the examples. The refiner here reads all answers of the
-    path, the paper's the last one and its critique.
+    example of the refiner. `RevisedPath.gap` is the difference of the two answers' own values. Ties among the
+    judgements of an answer give no example. The texts of judgements are written in the policy's format. Policy, judge
+    and refiner are one model here; the paper trains an actor by the pairs and a refiner, which also judges, by the
+    examples. The refiner here reads all answers of the path, the paper's the last one and its critique.
 
     Attributes:
         accept: An answer's own value above which it is accepted.
