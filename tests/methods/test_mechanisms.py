@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 from tests.explore.stage import runner
 
 from bough.cli.find import find_run, find_world
@@ -16,6 +17,8 @@ from bough.engine.messages import Messages
 from bough.env import InProcessHost, Screens, call
 from bough.env.retrieval import read_question
 from bough.explore import Chains
+from bough.hooks import AttentionReward
+from bough.hooks.hook import PolicyAccess
 from bough.reward import reward_trees
 from bough.train import Run, World
 from bough.train.check import check
@@ -117,3 +120,36 @@ def test_gui_g1_gives_small_elements_more_weight() -> None:
     ratios = (weighted.path_advantage / plain.path_advantage)[turn]
     assert ratios == pytest.approx([0.2 / size for size in sizes] + [1.0])
     assert ratios[0] > 1.3 > 0.8 > ratios[1], "an icon, and a row"
+
+
+@pytest.mark.parametrize("salient", [True, False])
+def test_eag_rl_pays_for_attention_to_the_evidence(salient: bool) -> None:
+    """The results of a search are lines; the answer's attention is on the line with the fact, or on the task's."""
+    run = find_run("eag_rl(key=evidence)", "search")
+    check(run)
+    (task,) = run.world.env.tasks("train", 1, 0)
+    fact = read_question(task).evidence[0]
+    search = Action(calls=(ToolCall(name="search", arguments={"query": fact.query}),))
+    (tree,) = played(run.world, task, [search, "?"])
+
+    def text(tokens: Sequence[int]) -> str:
+        return "".join(chr(token) if token < 256 else "\n" for token in tokens)
+
+    def attention(texts: Sequence[np.ndarray]) -> list[np.ndarray]:
+        (read,) = texts
+        found = np.zeros((len(read), len(read)))
+        begin = text(read.tolist()).index(fact.text if salient else str(task.data["question"]))
+        found[:, begin : begin + 5] = 1
+        return [found]
+
+    (hook,) = run.method.hooks
+    assert isinstance(hook, AttentionReward)
+    state = hook.build(vocab_tokens=0, device="cpu", seed=0)
+    state.attach(
+        PolicyAccess(
+            reference_states=lambda _: torch.zeros(0), attention=attention, text=text, stored_trees=lambda _: []
+        )
+    )
+    (paid,) = state.transform([tree], 0)
+    assert state.observe(lambda: 0.0)["attention/salient"] == 1
+    assert paid.channels["attention"].sum() == (0.5 if salient else 0)

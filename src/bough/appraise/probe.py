@@ -39,6 +39,11 @@ class AnswerProbe:
         check_finite(self)
 
     @property
+    def data_field(self) -> str:
+        """See `ReadsData`."""
+        return self.field
+
+    @property
     def gives(self) -> frozenset[Need]:
         """Its column."""
         return frozenset({appraised(self.column)})

@@ -27,6 +27,11 @@ class TaskWeight:
     field: str = "difficulty"
 
     @property
+    def data_field(self) -> str:
+        """See `ReadsData`."""
+        return self.field
+
+    @property
     def compares(self) -> Literal["task", "batch", "nothing"]:
         """As the base."""
         return compares_with(self.base)
