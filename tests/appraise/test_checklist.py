@@ -157,6 +157,14 @@ def test_the_worked_example_of_the_card() -> None:
     assert [value for row in found for value in row] == pytest.approx([v for row in expected for v in row])
 
 
+def test_the_deviation_of_a_position_is_an_option() -> None:
+    """The second turns are 1, 1, 0, 0, 1: .4 and -.6 over the root of .3. A tie stays 0."""
+    paths = [(1.0, 1.0), (1.0, 1.0), (1.0, 0.0), (1.0, 0.0), (1.0, 1.0)]
+    found = [each.path_advantage.tolist() for each in TurnPosition(std="group")(scored(*paths))]
+    assert [row[0] for row in found] == [0] * 5
+    assert [row[1] for row in found] == pytest.approx([0.7303, 0.7303, -1.0954, -1.0954, 0.7303], abs=1e-4)
+
+
 def test_groups_of_four_or_fewer_get_nothing() -> None:
     paths = [(1.0, 1.0), (0.0, 0.0), (1.0, 1.0), (0.0, 0.0), (1.0,)]
     found = [each.path_advantage.tolist() for each in TurnPosition()(scored(*paths))]

@@ -6,18 +6,23 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 from tests.explore.stage import runner
 
 from bough.cli.find import find_run, find_world
+from bough.config import override
+from bough.credit import dr_grpo
 from bough.engine import Scripted
 from bough.engine.messages import Messages
-from bough.env import InProcessHost, call
+from bough.env import InProcessHost, Screens, call
 from bough.env.retrieval import read_question
 from bough.explore import Chains
+from bough.hooks import AttentionReward
+from bough.hooks.hook import PolicyAccess
 from bough.reward import reward_trees
 from bough.train import Run, World
 from bough.train.check import check
-from bough.tree import Action, AgentAction, Rewarded, Task, ToolCall, Tree
+from bough.tree import Action, AgentAction, Rewarded, Task, ToolCall, Tree, path_view
 from bough.worlds.ledger import get, pay
 
 
@@ -93,3 +98,58 @@ def test_strata_are_the_numbers_of_search_calls() -> None:
     by_turns = of_paths(find_run("stratified_grpo(blend=1)", world), trees)
     assert by_turns == pytest.approx(of_paths(find_run("grpo", world), trees)), "all have three turns"
     assert np.asarray(by_turns)[[2, 3]].all()
+
+
+def test_gui_g1_gives_small_elements_more_weight() -> None:
+    """The plan clicks an icon and then rows; the other path misses the icon."""
+    settings = ("env.links=false", "env.boxes=true", "env.points=true", "env.click=box")
+    run = override(find_run("gui_g1", "screens"), settings)
+    check(run)
+    env = run.world.env
+    assert isinstance(env, Screens)
+    (task,) = env.tasks("train", 1, 0)
+    start = env.start(task)
+    plan, targets = env.plan(start), env.pointings(start)
+    assert plan
+    assert targets
+    trees = played(run.world, task, plan, ["box 1 1 2 2", "done"])
+    weighted, plain = (rule(trees)[0] for rule in (run.method.credit, dr_grpo()))
+    (turn,) = np.nonzero(np.diff(path_view([weighted.rewarded]).path_tokens.step, prepend=-1))
+    boxes = [each.target_box for each in targets if each.target_box is not None]
+    sizes = [((b[2] - b[0]) * (b[3] - b[1]) / (env.width * env.height)) ** 0.5 for b in boxes]
+    ratios = (weighted.path_advantage / plain.path_advantage)[turn]
+    assert ratios == pytest.approx([0.2 / size for size in sizes] + [1.0])
+    assert ratios[0] > 1.3 > 0.8 > ratios[1], "an icon, and a row"
+
+
+@pytest.mark.parametrize("salient", [True, False])
+def test_eag_rl_pays_for_attention_to_the_evidence(salient: bool) -> None:
+    """The results of a search are lines; the answer's attention is on the line with the fact, or on the task's."""
+    run = find_run("eag_rl(key=evidence)", "search")
+    check(run)
+    (task,) = run.world.env.tasks("train", 1, 0)
+    fact = read_question(task).evidence[0]
+    search = Action(calls=(ToolCall(name="search", arguments={"query": fact.query}),))
+    (tree,) = played(run.world, task, [search, "?"])
+
+    def text(tokens: Sequence[int]) -> str:
+        return "".join(chr(token) if token < 256 else "\n" for token in tokens)
+
+    def attention(texts: Sequence[np.ndarray]) -> list[np.ndarray]:
+        (read,) = texts
+        found = np.zeros((len(read), len(read)))
+        begin = text(read.tolist()).index(fact.text if salient else str(task.data["question"]))
+        found[:, begin : begin + 5] = 1
+        return [found]
+
+    (hook,) = run.method.hooks
+    assert isinstance(hook, AttentionReward)
+    state = hook.build(vocab_tokens=0, device="cpu", seed=0)
+    state.attach(
+        PolicyAccess(
+            reference_states=lambda _: torch.zeros(0), attention=attention, text=text, stored_trees=lambda _: []
+        )
+    )
+    (paid,) = state.transform([tree], 0)
+    assert state.observe(lambda: 0.0)["attention/salient"] == 1
+    assert paid.channels["attention"].sum() == (0.5 if salient else 0)

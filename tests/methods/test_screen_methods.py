@@ -8,7 +8,7 @@ from tests.explore.stage import runner
 
 from bough.cli.find import find_run
 from bough.config import override
-from bough.credit import TaskWeight
+from bough.credit import TargetSize, TaskWeight, dr_grpo
 from bough.engine import Scripted
 from bough.env import InProcessHost, Screens
 from bough.explore import Chains
@@ -87,7 +87,8 @@ def test_the_runs_are_what_the_papers_describe_and_fit_a_phone_with_points() -> 
     found = {name: find_run(name, "screens") for name in ("ui_r1", "gui_g1", "infigui_g1", "hapo", "otc")}
     for run in found.values():
         check(override(run, ["env.boxes=true", "env.points=true"]))
-    assert isinstance(found["gui_g1"].method.credit, TaskWeight)
+    assert found["gui_g1"].method.credit == TargetSize(base=dr_grpo())
+    assert find_run("gui_g1(field=weight)", "screens").method.credit == TaskWeight(base=dr_grpo(), field="weight")
     assert found["gui_g1"].method.normalizer.by == "constant"
     assert found["gui_g1"].world.regularizers == found["infigui_g1"].world.regularizers == ()
     assert found["infigui_g1"].method.objective == PpoClip(high=0.4)

@@ -6,7 +6,7 @@ import pytest
 import torch
 from tests.objective.example import example, run
 
-from bough.objective import Cispo, Objective, Opmd, PpoClip, Rec, Sapo, Sppo, Topr
+from bough.objective import Cispo, Objective, Opmd, PpoClip, Rec, Sapo, Sppo, Topr, gspo
 from bough.tree.needs import PATHS
 
 
@@ -113,7 +113,19 @@ def test_regularisers_of_rec() -> None:
 
 def test_which_weight_needs_paths() -> None:
     assert Rec().needs == Rec(weight="ratio").needs == frozenset()
-    assert Rec(weight="advantage").needs == {PATHS}
+    assert Rec(weight="advantage").needs == Rec(ratio="sequence").needs == {PATHS}
+
+
+def test_rec_with_the_ratio_of_a_path_has_the_gradient_of_gspo_and_the_value_of_reinforce() -> None:
+    """Ratios 1.4, 1.1, .6 of one path: s .974 for all three. The value is the mean of - s * A * log p."""
+    given = example([[0.7, 0.55, 0.3]], advantage=(1.0,))
+    rec = run(Rec(weight="ratio", ratio="sequence"), given)
+    s = (1.4 * 1.1 * 0.6) ** (1 / 3)
+    assert rec[0] == pytest.approx(-s * sum(map(math.log, (0.7, 0.55, 0.3))) / 3, abs=1e-6)
+    assert rec[1] == pytest.approx([-s / 3] * 3, abs=1e-6)
+    assert run(gspo(low=0.2, high=0.2), given)[1] == pytest.approx(rec[1], abs=1e-6)
+    beyond = run(Rec(weight="ratio", ratio="sequence", low=0.01), example([[0.7, 0.55, 0.3]], advantage=(-1.0,)))
+    assert beyond[1] == [0, 0, 0], "s is below 1 - low, for all tokens of the path"
     assert Topr().needs == {PATHS}
     assert Topr(ratio="token").needs == frozenset()
 

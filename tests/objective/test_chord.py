@@ -26,6 +26,16 @@ def test_probability_as_the_weight() -> None:
     assert slope[3:] == pytest.approx([-0.1 * 0.9 / 2, -0.1 * 0.4 / 2])
 
 
+def test_a_token_that_is_likely_enough_has_no_gradient() -> None:
+    """The demonstrated tokens have p .9 and .4: with the release's cutoff of .8 the first is left alone."""
+    plain, cut = (run(Chord(cutoff=cutoff), shown(False, True))[1] for cutoff in (0.9, 0.8))
+    assert cut == pytest.approx([*plain[:3], 0, plain[4]])
+    assert plain[3] != 0
+    assert run(Chord(phi="none", cutoff=0.8), shown(False, True))[1][3:] == pytest.approx([0, -0.05])
+    with pytest.raises(ValueError, match=r"Chord.cutoff: got 0; need a number above 0, at most 1"):
+        Chord(cutoff=0)
+
+
 def test_mu_over_the_training() -> None:
     chord = Chord(peak=0.9, valley=0.05, warm=0.5, decay=0.5)
     assert [chord.mu(step / 20) for step in (0, 5, 10, 15, 20)] == pytest.approx([0, 0.45, 0.9, 0.475, 0.05])

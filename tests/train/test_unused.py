@@ -17,7 +17,7 @@ from bough.train import StartingWeights, start
 from bough.train.health import unsolved_reason
 from bough.train.notices import Notices
 from bough.train.summary import summarize
-from bough.train.unused import refuse_unused_models, unread_columns
+from bough.train.unused import missing_fields, refuse_unused_models, unread_columns
 from bough.tree import (
     TOOL_EXCEPTIONS,
     Appraisal,
@@ -61,6 +61,26 @@ def test_a_column_that_a_filter_reads_is_not_named() -> None:
     assert list(unread_columns(find_run("egpo(judge=judge)", "function_calls"))) == []
     scored = find_run("grpo").replace(appraisers=(StepScores(folder="prm"),), filters=(ScoredPaths(),))
     assert list(unread_columns(scored)) == []
+
+
+@pytest.mark.parametrize(
+    ("method", "world", "missing"),
+    [
+        (
+            "eag_rl",
+            "search",
+            "hooks[0]: none of 3 tasks has the field 'salient' in its data, which AttentionReward reads",
+        ),
+        ("eag_rl(key=evidence)", "search", None),
+        ("igpo(field=answers)", "search", None),
+        ("gui_g1(field=weight)", "frozenlake", "credit: none of 3 tasks has the field 'weight'"),
+    ],
+)
+def test_a_field_that_no_task_has_is_named(method: str, world: str, missing: str | None) -> None:
+    run = find_run(method, world)
+    lines = list(missing_fields(run, run.world.env.tasks("train", 3, 0)))
+    assert len(lines) == (missing is not None)
+    assert not missing or lines[0].startswith(missing)
 
 
 def column(tree: Tree, verdict: Verdict) -> Tree:

@@ -50,6 +50,7 @@ from bough.credit.srgpo import Srgpo
 from bough.credit.step_grpo import StepGrpo
 from bough.credit.stepwise_grpo import StepwiseGrpo
 from bough.credit.stratified import StratifiedGrpo
+from bough.credit.target_size import TargetSize
 from bough.credit.task_weight import TaskWeight
 from bough.credit.tree_grpo import TreeGrpo
 from bough.credit.tree_ps import TreePs
@@ -113,6 +114,7 @@ __all__ = [
     "StepGrpo",
     "StepwiseGrpo",
     "StratifiedGrpo",
+    "TargetSize",
     "TaskWeight",
     "TreeGrpo",
     "TreePo",

@@ -15,7 +15,8 @@ class TaskWeight:
     """GUI-G1's difficulty weight (arXiv 2505.15810): the advantages of `base`, times a number in the task's data.
 
     A task without the field has the weight 1. The weight does not change the sign of an advantage. The
-    targets of value heads stay. GUI-G1 gives small elements more weight.
+    targets of value heads stay. GUI-G1 gives small elements more weight; no world of this library writes the field, and
+    `TargetSize` reads the elements themselves.
 
     Attributes:
         base: The rule for advantages.
@@ -24,6 +25,11 @@ class TaskWeight:
 
     base: Credit = Grpo(std="none")
     field: str = "difficulty"
+
+    @property
+    def data_field(self) -> str:
+        """See `ReadsData`."""
+        return self.field
 
     @property
     def compares(self) -> Literal["task", "batch", "nothing"]:

@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
+from bough.checks import check_choices, check_finite
 from bough.credit.keys import group_by
 from bough.credit.normalize import normalize
 from bough.tree import Credited, Rewarded, path_view, spread_turns
@@ -21,23 +23,35 @@ class TurnPosition:
         turn 1      1    0    1    0    1    0        A   .5  -.5   .5  -.5   .5  -.5
         turn 2      1    1    0    0    1             A   .4   .4  -.6  -.6   .4
 
+    With std="group" it is divided by the standard deviation of r at k (ddof 1) plus `epsilon`, an option of the
+    released code, which is off there too; the second turn is then .730, .730, -1.095, -1.095, .730. There the deviation
+    counts samples whose tools or judge failed unless they are excluded; here such samples are in no group.
+
     Later turns do not count: a turn has the credit of what it did itself. The published training script has the usual
     group advantage over paths, not this one.
 
     Attributes:
         min_turns: Minimum number of turns of a group, >= 2.
+        std: Whether to divide by the standard deviation of the group.
+        epsilon: Added to the standard deviation, > 0.
     """
 
     min_turns: int = 5
+    std: Literal["group", "none"] = "none"
+    epsilon: float = 1e-6
 
     def __post_init__(self) -> None:
         if self.min_turns < 2:
             raise ValueError(f"TurnPosition.min_turns: got {self.min_turns}; need at least 2")
+        if not self.epsilon > 0:
+            raise ValueError(f"TurnPosition.epsilon: got {self.epsilon}; need a number above 0")
+        check_choices(self)
+        check_finite(self)
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credits every tree, in order."""
         view = path_view(rewarded)
         peers = group_by(view.task[view.path], view.turn)
-        advantage = normalize(view.reward, peers, std="none")
+        advantage = normalize(view.reward, peers, std=self.std, epsilon=self.epsilon)
         few = np.bincount(peers, minlength=1)[peers] < self.min_turns
         return spread_turns(view, np.where(few, 0.0, advantage))

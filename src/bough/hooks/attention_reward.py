@@ -20,9 +20,9 @@ class AttentionReward:
 
     The features of a prompt are the matches of `feature` in its text, such as its lines. The salient ones, S, contain a
     text of the list `key` in the task's data: the measurements that a model of the task finds important, the columns of
-    the right query. The policy's attention to a feature is the attention of the tokens of the path's last action to the
-    tokens of the feature, the mean over layers and heads, divided by the feature's tokens. With T the |S| features of
-    most attention:
+    the right query. An entry of the list that is a mapping counts by its "text", such as the evidence of `SearchQa`.
+    The policy's attention to a feature is the attention of the tokens of the path's last action to the tokens of the
+    feature, the mean over layers and heads, divided by the feature's tokens. With T the |S| features of most attention:
 
         reward = weight * |T and S| / |T or S|
 
@@ -38,7 +38,7 @@ class AttentionReward:
     of those paths.
 
     Attributes:
-        key: The name of a list of texts in `Task.data`.
+        key: The name of a list in `Task.data`: texts, or mappings with a "text".
         weight: Reward of a full overlap.
         feature: Regular expression of a feature.
     """
@@ -62,6 +62,11 @@ class AttentionReward:
     def pays(self) -> Mapping[str, PayRange]:
         """`weight` for a full overlap."""
         return {"attention": PayRange.of(0, 1, weight=self.weight, per="path")}
+
+    @property
+    def data_field(self) -> str:
+        """See `ReadsData`."""
+        return self.key
 
     def build(self, *, vocab_tokens: int, device: str, seed: int) -> "AttentionRewardState":
         """Return a state; it keeps nothing across steps."""
@@ -127,7 +132,11 @@ class AttentionRewardState:
     def _salient(self, tree: Tree) -> list[str]:
         """The salient texts of a task; none where its data lack them."""
         listed = tree.task.data.get(self._settings.key)
-        return [str(each) for each in cast("Sequence[object]", listed)] if isinstance(listed, list | tuple) else []
+        entries = cast("Sequence[object]", listed) if isinstance(listed, list | tuple) else ()
+        texts = (
+            cast("Mapping[str, object]", each).get("text") if isinstance(each, Mapping) else each for each in entries
+        )
+        return [str(text) for text in texts if text]
 
     def _overlap(self, prompt: Ints, action: Ints, texts: Sequence[str]) -> float | None:
         """The overlap of an action's attention to its prompt; None without a salient feature."""

@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
+from bough.lazy import torch
 from bough.objective.inputs import LossInputs
 from bough.objective.objective import Loss, Objective
 from bough.objective.ppo import PpoClip
@@ -21,6 +22,10 @@ class Chord:
     smallest near 0 and 1; or p, an importance weight for tokens of another source; or 1. With
     two tokens of p = .9 and .4, phi is .09 and .24.
 
+    A demonstrated token whose probability is above `cutoff` has no gradient: the `cutoff_prob` of the release's loss
+    "sft_phi", 1 there too, with which the constant -phi log cutoff stays in its value. With cutoff .8 the weights of
+    the two tokens are 0 and .24.
+
     mu rises linearly from 0 to its peak over the first `warm` of the training, falls as a half cosine to its valley
     over the following `decay`, and stays there. With warm = decay = .5, peak .9 and valley .05, it is 0, .45, .9, .475,
     .05 at progress 0, .25, .5, .75, 1. The defaults are the release's: .1 throughout, with phi = p (1 - p).
@@ -36,6 +41,7 @@ class Chord:
         warm: Fraction of the training in which mu rises.
         decay: Fraction of the training in which it falls.
         phi: How demonstrated tokens are weighed.
+        cutoff: Probability above which a demonstrated token has no gradient, in (0, 1].
     """
 
     objective: Objective = PpoClip()
@@ -44,12 +50,15 @@ class Chord:
     warm: float = 0.0
     decay: float = 0.0
     phi: Literal["undecided", "probability", "none"] = "undecided"
+    cutoff: float = 1.0
 
     def __post_init__(self) -> None:
         if not 0 <= self.peak <= 1:
             raise ValueError(f"Chord.peak: got {self.peak}; need a number from 0 to 1")
         if not 0 <= self.valley <= self.peak:
             raise ValueError(f"Chord.valley: got {self.valley}; need a number from 0 to peak={self.peak}")
+        if not 0 < self.cutoff <= 1:
+            raise ValueError(f"Chord.cutoff: got {self.cutoff}; need a number above 0, at most 1")
         if self.warm < 0 or self.decay < 0 or not self.warm + self.decay <= 1:
             raise ValueError(
                 f"Chord: got warm={self.warm}, decay={self.decay}; need shares of 0 or more, at most 1 in all"
@@ -74,7 +83,8 @@ class Chord:
             case "probability":
                 weight = likely
             case "none":
-                weight = None
+                weight = torch.ones_like(likely)
+        weight = weight.where(likely <= self.cutoff, 0.0)
         return mix(columns, self.objective, self.mu(columns.progress), weight)
 
     def mu(self, progress: float) -> float:

@@ -36,11 +36,11 @@ class ClippingBias:
         grad ST-PPO = floor * grad PPO / max(floor, |C|)
 
     which is the paper's grad PPO / |C| times a constant where |C| is at least `floor`. Adam's steps do not depend on
-    the constant. Here w is the `loss_weight`, A the advantage, r the ratio, and |.| the norm over the weights. |C|
-    is large where off-policy tokens dominate a batch, so that the update is small there: a norm of .6 divides by 6. The
-    learner computes |C| over the whole optimizer batch by a further forward and backward pass, and holds it fixed. It
-    is S-PPO with the ratio of a token, ST-PPO with that of a turn. As a gradient by log-probabilities, for three tokens
-    with r 1.4, 1.1 and .6, A 1, w 1 / 3, and `high` .2:
+    the constant. Here w is the `loss_weight`, A the advantage, r the ratio, and |.| the norm over the policy's weights.
+    |C| is large where off-policy tokens dominate a batch, so that the update is small there: a norm of .6 divides by 6.
+    The learner computes |C| over the whole optimizer batch by a further forward and backward pass, and holds it fixed.
+    It is S-PPO with the ratio of a token, ST-PPO with that of a turn. As a gradient by log-probabilities, for three
+    tokens with r 1.4, 1.1 and .6, A 1, w 1 / 3, and `high` .2:
 
         without bounds    -.4667    -.3667    -.2
         C                 -.4667     0         0

@@ -7,6 +7,7 @@ from typing import Literal
 from bough.lazy import Tensor, torch
 from bough.objective.inputs import LossInputs
 from bough.objective.objective import Loss
+from bough.objective.spans import Ratio, span_log_ratio
 from bough.tree.needs import PATHS, Need
 
 
@@ -14,7 +15,7 @@ from bough.tree.needs import PATHS, Need
 class Rec:
     """REC (arXiv 2509.24203): off-policy REINFORCE, in a family of masks, weights and regularisers.
 
-    With r the ratio of a token, held fixed in mask and weight:
+    With r the ratio of a token, or of a span (`ratio`), held fixed in mask and weight:
 
         loss = sum loss_weight * (- keep(r, A) * weight(r, A) * A * log p + regulariser)
 
@@ -31,6 +32,10 @@ class Rec:
     the weight hardly does, so the default is one_side without a weight. Ratios 1.4, 1.1, .6 with a positive advantage
     are kept by one_side at .2: no, yes, yes; by two_side: no, yes, no; by ring with low_far .6 also below .4.
 
+    With ratio="sequence", weight="ratio" and `Normalizer(by="paths")` it is the release's keep="gspo-one-side", whose
+    gradient is that of `gspo`, and whose value is the mean of - s * A * log p, with s the geometric mean of the path's
+    ratios. Those of 1.4, 1.1 and .6 have s = .974: bounds of .2 keep all three tokens.
+
     The factor 1/2 of k2 is in the coefficient, as in Trinity's release. The release's default is keep="none". Its
     advantage is the reward minus the mean of the group; there a group of one raises, here credit gives it 0.
 
@@ -40,6 +45,7 @@ class Rec:
     Attributes:
         keep: The tokens with a loss.
         weight: Their weights; "advantage" is not linear in the advantage and needs the path view.
+        ratio: Whose ratio mask and weight read; other spans than a token need the path view.
         regulariser: The pull to the rollout policy.
         coefficient: Factor on the regulariser, >= 0.
         low: In [0, 1).
@@ -51,6 +57,7 @@ class Rec:
 
     keep: Literal["none", "one_side", "two_side", "ring"] = "one_side"
     weight: Literal["none", "ratio", "advantage"] = "none"
+    ratio: Ratio = "token"
     regulariser: Literal["none", "k2", "forward_kl"] = "none"
     coefficient: float = 0.1
     low: float = 0.2
@@ -75,8 +82,8 @@ class Rec:
 
     @property
     def needs(self) -> frozenset[Need]:
-        """Paths, when the weight is by advantage."""
-        return frozenset({PATHS}) if self.weight == "advantage" else frozenset()
+        """Paths, when the weight is by advantage, or the ratio that of a span."""
+        return frozenset({PATHS} if self.weight == "advantage" or self.ratio != "token" else ())
 
     @property
     def regularises(self) -> bool:
@@ -86,7 +93,7 @@ class Rec:
     def __call__(self, columns: LossInputs) -> Loss:
         """Computes the loss."""
         log_ratio = columns.logprob - columns.rollout_logprob
-        ratio = log_ratio.detach().exp()
+        ratio = span_log_ratio(columns, self.ratio, "Rec").detach().exp()
         gaining, losing = self._kept(ratio)
         kept = columns.positive * gaining + columns.negative * losing
         match self.weight:

@@ -6,6 +6,7 @@ import numpy as np
 
 from bough.tree import Floats, Kind, StageError, Tree, describe, is_column
 from bough.tree.pointings import Pointings
+from bough.tree.pointings_of import pointings_of
 from bough.tree.repeats import largest_above
 
 
@@ -22,11 +23,7 @@ def pointing_rewards(tree: Tree, score: Callable[[Pointings], Floats]) -> Floats
     Raises:
         StageError: when a record of a pointing cannot be read, or `score` returns something else than [M] numbers.
     """
-    pointings = tree.pointings
-    if pointings.problem:
-        raise StageError(
-            f"Step.info['pointing'] of task {tree.task.id}: got {pointings.problem}; need `Pointing.record()`"
-        )
+    pointings = pointings_of(tree)
     scores = score(pointings)
     if not is_column(scores, len(pointings.node)):
         raise StageError(

@@ -38,6 +38,7 @@ from bough.train.seat_policy import OwnPolicy
 from bough.train.seats import policy_seats, seat_run
 from bough.train.teacher import way
 from bough.train.trained import TrainedPolicy, Trainee
+from bough.train.unused import missing_fields
 from bough.tree import AgentAction, Task, Tree, derive
 
 CLOSE_S = 60.0
@@ -96,7 +97,8 @@ class Runtime:
         if trains:
             refuse_overlap(self.train_tasks, self.heldout_tasks)
             check_task_fields(run, self.train_tasks)
-        for line in (*begun_lines(run, self.opening), self.opening.line):
+        missing = missing_fields(run, self.train_tasks) if trains else ()
+        for line in (*begun_lines(run, self.opening), self.opening.line, *missing):
             if line:
                 self.notify(line)
         if trains and run.world.execution.ranks > 1:

@@ -1,11 +1,12 @@
-"""Settings of a run that none of its pieces uses."""
+"""Settings of a run that none of its pieces uses, and data that its pieces miss."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Protocol, runtime_checkable
 
 from bough.config.config import ConfigError
 from bough.train.resolve import run_pieces
 from bough.train.run import Run
+from bough.tree import Task
 from bough.tree.needs import Appraised, Need, Role, gives_of, names_of
 
 
@@ -16,6 +17,16 @@ class HasRole(Protocol):
     @property
     def role(self) -> str:
         """The role whose model answers."""
+        ...
+
+
+@runtime_checkable
+class ReadsData(Protocol):
+    """A piece that reads a field of the tasks' data, and does nothing, or something else, for tasks without it."""
+
+    @property
+    def data_field(self) -> str:
+        """The field of `Task.data`."""
         ...
 
 
@@ -51,4 +62,15 @@ def unread_columns(run: Run) -> Iterator[str]:
             yield (
                 f"appraisers.{number}: no piece reads the column {columns[0]!r}; it is measured and pays nothing. To "
                 f"pay it add rewards=[..., Judged(column={columns[0]})]"
+            )
+
+
+def missing_fields(run: Run, tasks: Sequence[Task]) -> Iterator[str]:
+    """A line for each piece that reads a field of the tasks' data which none of the tasks has."""
+    for piece in run_pieces(run):
+        if isinstance(piece.value, ReadsData) and not any(piece.value.data_field in task.data for task in tasks):
+            field, known = piece.value.data_field, sorted(tasks[0].data) if tasks else []
+            yield (
+                f"{piece.place}: none of {len(tasks)} tasks has the field {field!r} in its data, which "
+                f"{type(piece.value).__name__} reads; the first has {', '.join(known) or 'no data'}"
             )
