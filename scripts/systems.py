@@ -44,8 +44,8 @@ TRAINED = (
 SERVER = "http://localhost:11434/v1"
 """The server of a model in commands; `--run` replaces it by one that answers by rule."""
 RUN = re.compile(r"\bruns/(\w+)")
-TRAIN = re.compile(r"bough train (\w+)(?: --on (\w+))?$")
-"""A command without settings: the run is named after the method and the world, or after the recipe."""
+TRAIN = re.compile(r"bough train '?(\w+)(?:\([^']*\)')?(?: --on (\w+))?$")
+"""A command without changes: the run is named after the method and the world, or after the recipe."""
 SEARCHED_SMALL = ("evaluation.tasks.count=2", "limits.tree_tokens=300")
 HEAD = (
     "What Bough has of published systems, from the docstrings; `bough list systems` is the short form. The commands "
