@@ -5,7 +5,7 @@ from dataclasses import asdict, replace
 from typing import TypeVar
 
 from bough.context import Turn
-from bough.engine import Sampling
+from bough.engine import Sampling, text_sampling
 from bough.env import EnvFault, Host
 from bough.rollout.agent import Agent, Limits
 from bough.rollout.automatic import AutomaticSeats
@@ -57,7 +57,7 @@ class Rollout:
         self.builder, self.agent = builder, agent
         self.limits, self.deadlines, self.budget = limits, deadlines, Budget(limits)
         self.answered: dict[int, int] = {}
-        self._host, self._seed = host, seed
+        self._host, self._seed, self._stopped = host, seed, dict[int, TruncatedBy]()
         self._states = States(host=host, task=builder.task, call=self._from_env)
         self._seats = seats or {"": SeatAgent(instructions=instructions, agent=agent)}
         self._writers = make_writers(
@@ -66,7 +66,6 @@ class Rollout:
         self._automatic = AutomaticSeats(seats=self._seats, builder=builder, seed=seed, turn=self._turn)
         self._alone = not self._automatic.some
         self._observer = Observer(builder=builder, writers=self._writers, limits=limits)
-        self._stopped: dict[int, TruncatedBy] = {}
 
     def writer(self, at: Cursor | PendingAction | None = None) -> Writer:
         """The writer of the seat that acts at a position; without one, that of the first seat."""
@@ -261,7 +260,7 @@ class Rollout:
             system: The system prompt.
             text: The user message.
             name: Name of the question, for its seed.
-            sampling: Sampling settings; None for the agent's.
+            sampling: Sampling settings; None for the agent's, with `text_sampling`'s limit.
             role: The role whose model answers.
 
         Raises:
@@ -269,7 +268,8 @@ class Rollout:
             QuestionTooLong: when the prompt fills the model's context.
             EngineFault: when the engine broke.
         """
-        chosen, model = sampling or self.sampling, self.agent.model(role)
+        model = self.agent.model(role)
+        chosen = sampling or text_sampling(self.sampling, model.renderer)
         async with self.budget.reserve(Usage(tokens=chosen.max_tokens, calls=1)) as cost:
             cost.calls = 1
             prompt, owner = model.question(system, text), f"task {self.builder.task.id} question {name}"

@@ -135,15 +135,14 @@ class _Loop:
             self.freeze_references()
         parts = await self.gather()
         for data in parts:
-            real = real_episodes(data.rewarded, data.estimated)
-            data.metrics = summarize(real, unstarted=data.unstarted, dropped=data.dropped)
+            episodes = real_episodes(data.rewarded, data.estimated)
+            data.metrics = summarize(episodes, unstarted=data.unstarted, dropped=data.dropped)
             if data.policy.trainee.seats:
                 data.metrics["paths/without_turn"] = float(data.without_turn)
             self.log(data)
         trees = [each.tree for data in parts for each in data.rewarded]
         actions, health = count_actions(trees), self.settings.health
-        runtime.notices.of_batch(trees, runtime.engine.context_tokens)
-        runtime.notices.cut_actions(actions, health)
+        runtime.notices.of_batch(trees, runtime.engine.context_tokens, health)
         ready = [data for data in parts if data.policy.hooks.ready]
         for data in ready:
             data.batch = self.pack(data, demonstrations, watch)
@@ -374,9 +373,8 @@ class _Loop:
 
     async def evaluate(self) -> None:
         """Measure the held-out tasks. Seeds are those of every evaluation, so that only the policy differs."""
-        watch, runtime = Stopwatch(), self.runtime
+        watch, runtime, evaluation = Stopwatch(), self.runtime, self.world.evaluation
         with watch("evaluate"):
-            evaluation = self.world.evaluation
             result = await measure(
                 runtime.rollouts,
                 self.method.explorer,

@@ -8,7 +8,17 @@ import numpy as np
 from bough.train.health import mostly_cut
 from bough.train.run import Health
 from bough.train.summary import cut_by_context
-from bough.tree import ActionCounts, Tree, Verdict, counted, fault_in, refusal_in, replies_in, tool_exceptions_in
+from bough.tree import (
+    ActionCounts,
+    Tree,
+    Verdict,
+    count_actions,
+    counted,
+    fault_in,
+    refusal_in,
+    replies_in,
+    tool_exceptions_in,
+)
 from bough.view import cause, cut_note
 
 
@@ -24,9 +34,10 @@ class Notices:
     notify: Callable[[str], None]
     given: set[str] = field(default_factory=set[str])
 
-    def of_batch(self, trees: Sequence[Tree], context_tokens: int) -> None:
+    def of_batch(self, trees: Sequence[Tree], context_tokens: int, health: Health) -> None:
         """Report what is wrong with the trees of a step; see the other methods."""
         self.cuts(trees, context_tokens)
+        self.cut_actions(count_actions(trees), health)
         self.faults(trees)
         self.tool_exceptions(trees)
         self.refusals(trees)
