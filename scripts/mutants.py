@@ -15,8 +15,8 @@ A mutation is a table of `scripts/mutants/ROOM.toml`:
     tests = ["tests/learner/test_critic.py::test_weight_decay"]
 
 `file` is a path in `src/bough`, where `old` occurs once. Each mutation is one process of pytest, which stops at its
-first failure; all are forks of one that has imported PyTorch. Every result is written to `ROOM.jsonl` beside the list at
-once: a stopped command continues there.
+first failure; all are forks of one that has imported PyTorch. Every result is written to `ROOM.jsonl` beside the list
+at once: a stopped command continues there.
 """
 
 import argparse
