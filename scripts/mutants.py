@@ -15,14 +15,15 @@ A mutation is a table of `scripts/mutants/ROOM.toml`:
     tests = ["tests/learner/test_critic.py::test_weight_decay"]
 
 `file` is a path in `src/bough`, where `old` occurs once. Each mutation is one process of pytest, which stops at its
-first failure. Every result is written to `ROOM.jsonl` beside the list at once: a stopped command continues there.
+first failure; all are forks of one that has imported PyTorch. Every result is written to `ROOM.jsonl` beside the list
+at once: a stopped command continues there.
 """
 
 import argparse
 import ast
 import hashlib
-import importlib.util
 import json
+import multiprocessing
 import os
 import shutil
 import signal
@@ -36,9 +37,12 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 LISTS = Path("scripts", "mutants")
 NOT_COPIED = (".git", ".venv", "__pycache__", "runs", ".*_cache", ".hypothesis")
+PRELOADED = ("torch", "transformers", "tokenizers", "safetensors", "hypothesis", "beartype", "jaxtyping", "pydantic")
 TIMEOUT_S = 600.0
 OUTCOMES = {0: "survived", 1: "noticed"}
 """By pytest's exit status: its tests passed, or one failed. Any other is an error."""
@@ -141,25 +145,24 @@ class Copy:
         root: The folder.
     """
 
-    def __init__(self, root: Path, folder: Path, timeout_s: float) -> None:
-        """Copy all but the history, environments and caches, and compile `src`."""
+    def __init__(self, root: Path, folder: Path, timeout_s: float, preload: Sequence[str]) -> None:
+        """Copy all but the history, environments and caches."""
+        self._server = multiprocessing.get_context("forkserver")
+        self._server.set_forkserver_preload([*preload])
         self.root, self._timeout_s = folder / "copy", timeout_s
         shutil.copytree(root, self.root, ignore=shutil.ignore_patterns(*NOT_COPIED))
         if (root / ".venv").exists():
             (self.root / ".venv").symlink_to((root / ".venv").resolve())
-        # The processes write no caches, so none of a mutated file is ever read.
-        subprocess.run([sys.executable, "-m", "compileall", "-q", str(self.root / "src")], check=True)
 
     def outcome(self, mutation: Mutation) -> tuple[str, str]:
         """The outcome of a mutation, and the end of pytest's output."""
         file = self.root / "src" / "bough" / mutation.file
         text, mutated = file.read_text(), mutation.mutated(self.root)
-        Path(importlib.util.cache_from_source(str(file))).unlink(missing_ok=True)
-        file.write_text(mutated)
+        replace_source(file, mutated)
         try:
             status, output = self.pytest(mutation.tests)
         finally:
-            file.write_text(text)
+            replace_source(file, text)
         return ("timed out" if status is None else OUTCOMES.get(status, f"error {status}")), output
 
     def passes(self, tests: Sequence[str]) -> bool:
@@ -168,24 +171,35 @@ class Copy:
 
     def pytest(self, tests: Sequence[str]) -> tuple[int | None, str]:
         """Run tests up to the first failure: the exit status, None at the time limit, and the end of the output."""
-        path = os.pathsep.join(filter(None, (str(self.root / "src"), os.environ.get("PYTHONPATH"))))
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
-        environment = os.environ | {"PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
-        with subprocess.Popen(
-            command,
-            cwd=self.root,
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,
-        ) as process:
-            try:
-                output, _ = process.communicate(timeout=self._timeout_s * len(tests))
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
-                return None, ""
-        return process.returncode, output[-400:]
+        output = self.root.with_name("output")
+        process = self._server.Process(target=run_tests, args=(self.root, tests, output))
+        process.start()
+        process.join(self._timeout_s * len(tests))
+        if process.exitcode is None:
+            assert process.pid is not None
+            os.killpg(process.pid, signal.SIGKILL)
+            process.join()
+            return None, ""
+        return process.exitcode, output.read_text()[-400:]
+
+
+def run_tests(root: Path, tests: Sequence[str], output: Path) -> None:
+    """Run pytest in this process, a fork of one that has imported what all tests import, and end."""
+    os.setsid()
+    with output.open("w") as file:
+        for stream in (1, 2):
+            os.dup2(file.fileno(), stream)
+    os.chdir(root)
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(root / "src"), os.environ.get("PYTHONPATH"))))
+    sys.path[:0] = [str(root / "src"), str(root)]
+    sys.exit(int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", *tests])))
+
+
+def replace_source(file: Path, text: str) -> None:
+    """Write a file of source, without its caches: those of a text of the same size and second would be read."""
+    for compiled in file.parent.glob(f"__pycache__/{file.stem}.*"):
+        compiled.unlink()
+    file.write_text(text)
 
 
 def measure(todo: Sequence[Mutation], copy: Copy) -> Iterator[tuple[Mutation, str, str]]:
@@ -227,10 +241,10 @@ def commit(root: Path) -> str:
     return git("rev-parse", "--short", "HEAD") + "+" * bool(git("status", "--porcelain", "src", "tests"))
 
 
-def run(todo: Sequence[Mutation], root: Path, timeout_s: float) -> None:
+def run(todo: Sequence[Mutation], root: Path, timeout_s: float, preload: Sequence[str]) -> None:
     """Run mutations, print and store each result."""
     with tempfile.TemporaryDirectory() as folder:
-        copy, at = Copy(root, Path(folder), timeout_s), commit(root)
+        copy, at = Copy(root, Path(folder), timeout_s, preload), commit(root)
         for each, outcome, output in measure(todo, copy):
             row = {"mutation": each.key, "outcome": outcome, "hash": each.hash(copy.root), "commit": at}
             write_result(results_of(root, each.room), row)
@@ -261,6 +275,7 @@ def main() -> int:
     parser.add_argument("--list", action="store_true", help="print the results, and run nothing")
     parser.add_argument("--again", action="store_true", help="run those with a result too")
     parser.add_argument("--timeout", type=float, default=TIMEOUT_S, metavar="S", help="seconds for one test")
+    parser.add_argument("--preload", nargs="*", default=PRELOADED, help="modules that the tests share")
     parser.add_argument("--root", type=Path, default=ROOT, help="the repository")
     given = parser.parse_args()
     found, asked = mutations(given.root), {*given.only, *given.room}
@@ -274,7 +289,8 @@ def main() -> int:
     if given.list:
         print("\n".join(f"{key}: {outcome}" for key, outcome in known.items()))
     else:
-        run([each for each in some if given.again or known[each.key] == "not run"], given.root, given.timeout)
+        todo = [each for each in some if given.again or known[each.key] == "not run"]
+        run(todo, given.root, given.timeout, given.preload)
         known = outcomes(some, given.root)
     print(", ".join(f"{count} {outcome}" for outcome, count in Counter(known.values()).most_common()))
     return int({*known.values()} != {"noticed"})

@@ -61,7 +61,7 @@ def test_the_command_tells_what_is_noticed_from_what_survives(project: Path, mon
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
 
     def command(*arguments: str) -> tuple[int, list[str]]:
-        script = [sys.executable, ROOT / "scripts" / "mutants.py", "--root", project, *arguments]
+        script = [sys.executable, ROOT / "scripts" / "mutants.py", "--root", project, *arguments, "--preload"]
         ran = subprocess.run(script, check=False, capture_output=True, text=True)
         return ran.returncode, ran.stdout.splitlines()
 
