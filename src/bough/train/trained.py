@@ -111,8 +111,7 @@ class TrainedPolicy:
             deadlines: The run's register of pending awaits.
             ranks: The processes that compute gradients.
         """
-        self.trainee, self.deadlines, self.ranks = trainee, deadlines, ranks
-        run = trainee.run
+        self.trainee, self.deadlines, self.ranks, run = trainee, deadlines, ranks, trainee.run
         with explain_full_disk(assets, None):
             self.policy: Policy = run.world.policy.build(opening.texts, assets)
         self.engine: Engine = run.world.execution.engine.build(self.policy)
