@@ -16,7 +16,6 @@ from safetensors import SafetensorError
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel
 
 from bough.policy.folder import check_names
-
 from bough.version import install
 
 PACKAGE = "package:"
