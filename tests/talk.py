@@ -71,7 +71,7 @@ class Bough:
         self._process.wait(timeout=30)
 
 
-def alone(*arguments: object, folder: Path, timeout_s: float = 120) -> Said:
+def alone(*arguments: object, folder: Path, timeout_s: float = 280) -> Said:
     """A command in a process for itself."""
     command = [sys.executable, "-m", "bough", *map(str, arguments)]
     ran = subprocess.run(
