@@ -29,6 +29,7 @@ async def two_syncs(run: Run, folder: Path) -> tuple[float, float]:
         grown = await runtime.rollouts.run(run.method.explorer, runtime.train_tasks[:2], seed=0)
         batch = pack(run.method.credit(reward_trees(grown.trees, run.world.rewards)))
         runtime.main.learner.step(replace(batch, positive=torch.ones(len(batch.at))), run.loss, run.method.normalizer)
+        runtime.reset_caches()
         after = await runtime.sync(moved=True)
         if run.name == "twice":
             await runtime.sync(moved=True)

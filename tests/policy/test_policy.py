@@ -8,10 +8,14 @@ from peft import PeftModel
 from transformers import (
     AutoModelForCausalLM,
     AutoTokenizer,
+    Cohere2Config,
     CohereConfig,
     Gemma2Config,
+    Gemma3TextConfig,
     GPT2Config,
     GptOssConfig,
+    MistralConfig,
+    Qwen2Config,
     Qwen3NextConfig,
 )
 
@@ -19,6 +23,7 @@ from bough.context import conversation
 from bough.engine.model import Model
 from bough.engine.vllm_adapters import VllmAdapters
 from bough.policy import Lora, Pretrained, Tiny, ValueHead
+from bough.policy.check_architecture import windows
 from bough.policy.model import causal
 from bough.policy.module_state import load_weights, weights_of
 from bough.policy.policy import Policy
@@ -277,6 +282,35 @@ def test_other_architectures_are_refused(message: str) -> None:
     model = AutoModelForCausalLM.from_config(config)
     with pytest.raises(ValueError, match=message):
         Policy.assemble(model, folders.tokenizer(folders.CHATML))
+
+
+WIDE = {**SMALL, "initializer_range": 0.2, "sliding_window": 20}
+WINDOWS = {
+    "gemma3": Gemma3TextConfig(**WIDE, layer_types=["sliding_attention", "full_attention"]),
+    "mistral": MistralConfig(**WIDE),
+    "qwen2": Qwen2Config(**WIDE, use_sliding_window=True, max_window_layers=1),
+    "cohere2": Cohere2Config(**WIDE, logit_scale=1.0),
+}
+
+
+@pytest.mark.parametrize("name", WINDOWS)
+def test_attention_is_compared_beyond_the_window(name: str) -> None:
+    model = AutoModelForCausalLM.from_config(WINDOWS[name])
+    Policy.assemble(copy.deepcopy(model), folders.tokenizer(folders.CHATML))
+    if name == "mistral":
+        return  # its layers read the config
+    # Layers that do not pass their window on differ behind it alone.
+    for layer in model.model.layers:
+        layer.self_attn.sliding_window = None
+    Policy.assemble(copy.deepcopy(model), folders.tokenizer(folders.CHATML), context_tokens=20)
+    with pytest.raises(ValueError, match=r"its hidden states differ by .* beyond its windows, {'sliding_window': 20}"):
+        Policy.assemble(model, folders.tokenizer(folders.CHATML), context_tokens=64)
+
+
+def test_the_windows_of_a_config_are_its_numbers_of_tokens() -> None:
+    inner = {"attention_chunk_size": 8192, "sliding_window": None, "hidden_size": 64}
+    config = {"text_config": inner, "sliding_window": 512, "use_sliding_window": True, "max_window_layers": 28}
+    assert windows(config) == {"attention_chunk_size": 8192, "sliding_window": 512}
 
 
 def test_learned_positions_are_fine() -> None:

@@ -157,7 +157,8 @@ class MultiProcessEngine:
                 scores[index] = each
             elif self._workers[index] is worker and index not in self._starting:
                 raise each
-        return scores
+        # Without any process, the one that starts first.
+        return scores or {0: await self._score(prompt_tokens, continuation_tokens, 1.0)}
 
     def load_weights(self, weights: Mapping[str, Tensor], policy_version: int) -> None:
         """See `Engine.load_weights`.

@@ -66,7 +66,7 @@ class Policy(PolicyModel):
             )
         limit = context_limit(model.config, context_tokens)
         renderer = ChatRenderer(tokenizer, template=template or {}, end_tokens=_end_tokens(model))
-        shape = check_architecture(causal_model)
+        shape = check_architecture(causal_model, limit)
         if lora is not None:
             adapt(model, lora)
         return Policy(model=causal_model, shape=shape, tokenizer=tokenizer, renderer=renderer, context_tokens=limit)
