@@ -118,9 +118,9 @@ def test_a_pulse_of_cut_actions() -> None:
         check_signal(two, other)
     check_signal(HealthState(flat=10, solved=10, cut=10), guards)
     said: list[str] = []
-    notices = Notices(notify=said.append)
+    notices = Notices(notify=said.append, health=guards)
     for _ in range(2):
-        notices.cut_actions(cut, guards)
+        notices.cut_actions(cut)
     assert said == [
         "2 of 4 actions (50.0%) were cut off at the token limit; raise sampling.max_tokens, or warm up longer; the run "
         "stops after 2 such batches in a row (health.cut_batches)"

@@ -265,8 +265,7 @@ class Rollout:
 
         Raises:
             BudgetExceeded: when it does not fit a budget of the tree.
-            QuestionTooLong: when the prompt fills the model's context.
-            EngineFault: when the engine broke.
+            EngineFault: when the engine broke, or the prompt fills the model's context (`QuestionTooLong`).
         """
         model = self.agent.model(role)
         chosen = sampling or text_sampling(self.sampling, model.renderer)
@@ -308,8 +307,7 @@ class Rollout:
 
         Raises:
             BudgetExceeded: when it does not fit the budget of calls.
-            QuestionTooLong: when prompt and answer exceed the model's context.
-            EngineFault: when the engine broke.
+            EngineFault: when the engine broke, or the two exceed the model's context (`QuestionTooLong`).
         """
         writer = self.writer(item if isinstance(item, PendingAction) else None)
         read, tokens, branches = writer.reads(item, role)

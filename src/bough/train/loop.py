@@ -23,7 +23,6 @@ from bough.learner.loss_inputs import ObjectiveContext
 from bough.rollout import Agent, DeadlineExceeded, Rollouts
 from bough.store.answers import Answers
 from bough.train.asker import AppraiseStage, Asker, required_columns
-from bough.train.channels import real_episodes
 from bough.train.evaluation import measure
 from bough.train.growing import GrowingBatch, GrowingBatches
 from bough.train.health import NoLearningSignal, check_gap, check_paths, check_signal, is_over, mostly_cut, next_health
@@ -135,21 +134,20 @@ class _Loop:
             self.freeze_references()
         parts = await self.gather()
         for data in parts:
-            episodes = real_episodes(data.rewarded, data.estimated)
-            data.metrics = summarize(episodes, unstarted=data.unstarted, dropped=data.dropped)
+            data.metrics = summarize(data.episodes, unstarted=data.unstarted, dropped=data.dropped)
             if data.policy.trainee.seats:
                 data.metrics["paths/without_turn"] = float(data.without_turn)
             self.log(data)
         trees = [each.tree for data in parts for each in data.rewarded]
-        actions, health = count_actions(trees), self.settings.health
-        runtime.notices.of_batch(trees, runtime.engine.context_tokens, health)
+        health = self.settings.health
+        runtime.notices.of_batch(trees, runtime.engine.context_tokens)
         ready = [data for data in parts if data.policy.hooks.ready]
         for data in ready:
             data.batch = self.pack(data, demonstrations, watch)
         if ready:
             self.dropped = parts[0].dropped
             lively = sum(not each.is_zero for data in ready if data.batch is not None for each in data.kept)
-            success, cut = parts[0].metrics.get("train/success", 0.0), mostly_cut(actions, health)
+            success, cut = parts[0].metrics.get("train/success", 0.0), mostly_cut(count_actions(trees), health)
             state.health = next_health(state.health, lively=lively, success=success, cut=cut)
         await self.update(ready, watch)
         for data in parts:

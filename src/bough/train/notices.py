@@ -28,16 +28,18 @@ class Notices:
 
     Attributes:
         notify: Shows a line to the user.
+        health: From which share of cut actions a batch is reported.
         given: The kinds that were reported.
     """
 
     notify: Callable[[str], None]
+    health: Health = Health()
     given: set[str] = field(default_factory=set[str])
 
-    def of_batch(self, trees: Sequence[Tree], context_tokens: int, health: Health) -> None:
+    def of_batch(self, trees: Sequence[Tree], context_tokens: int) -> None:
         """Report what is wrong with the trees of a step; see the other methods."""
+        self.cut_actions(count_actions(trees))
         self.cuts(trees, context_tokens)
-        self.cut_actions(count_actions(trees), health)
         self.faults(trees)
         self.tool_exceptions(trees)
         self.refusals(trees)
@@ -58,11 +60,12 @@ class Notices:
                 "context=Window(...), or a longer context; metrics count them as paths/truncated_context",
             )
 
-    def cut_actions(self, counts: ActionCounts, health: Health) -> None:
+    def cut_actions(self, counts: ActionCounts) -> None:
         """Report the first batch in which too many actions were cut off at the token limit."""
-        if mostly_cut(counts, health):
-            after = f"the run stops after {health.cut_batches} such batches in a row (health.cut_batches)"
-            self._once("cut actions", f"{cut_note(counts)}; {after}" if health.cut_batches else cut_note(counts))
+        if mostly_cut(counts, self.health):
+            most = self.health.cut_batches
+            after = f"the run stops after {most} such batches in a row (health.cut_batches)"
+            self._once("cut actions", f"{cut_note(counts)}; {after}" if most else cut_note(counts))
 
     def faults(self, trees: Sequence[Tree]) -> None:
         """Report the first faults that ended paths of trees, with the most frequent cause."""

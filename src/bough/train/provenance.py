@@ -21,6 +21,9 @@ from bough.usercode.sources import source_files
 FOLDERS = ("folder", "path", "corpus", "games", "data", "run")
 """Fields in which a name without a slash may be a folder of data."""
 
+COMMANDS = ("agent", "command")
+"""Fields with a command, whose words may be files."""
+
 MAX_CHARACTERS = 4096
 """Longest text that can be a path."""
 
@@ -148,7 +151,7 @@ def _named(value: object) -> Iterator[tuple[str, Path]]:
     for each in fields(value) if is_dataclass(value) else ():
         folders = each.name in FOLDERS and not each.metadata.get("working_folder")
         for text in _texts(getattr(value, each.name)):
-            for word in (text, *_words(text)):
+            for word in (text, *(_words(text) if each.name in COMMANDS else ())):
                 path = Path(FUNCTION.sub(".py", word)).expanduser()
                 if os.path.isfile(path) or (folders and word == text and os.path.isdir(path)):
                     yield word, path

@@ -72,7 +72,7 @@ class Runtime:
         """
         self.run = run
         self.deadlines = deadlines
-        self.notify, self.notices = notify, Notices(notify=notify)
+        self.notify, self.notices = notify, Notices(notify=notify, health=run.health)
         self.host = make_host(run, notify)
         self.timed = TimedHost(host=self.host, deadlines=deadlines, deadline_s=run.world.limits.env_deadline_s)
         self.ranks: Ranks = SINGLE_RANK

@@ -11,6 +11,7 @@ from bough.credit import compute_credit
 from bough.curate import apply_filters
 from bough.reward import reward_trees
 from bough.rollout import Rollouts
+from bough.train.channels import real_episodes
 from bough.train.trained import TrainedPolicy
 from bough.tree import Credited, Rewarded, Tree, counted, groups
 
@@ -54,6 +55,11 @@ class StepData:
         """The batch of an update."""
         assert self.batch is not None
         return self.batch
+
+    @property
+    def episodes(self) -> list[Rewarded]:
+        """The trees of the step, each once, with the channels of hooks; see `real_episodes`."""
+        return real_episodes(self.rewarded, self.estimated)
 
     def divergence(self) -> float:
         """The divergence of the policy caused by the update, nats; 0 without one."""
