@@ -153,3 +153,15 @@ def test_eag_rl_pays_for_attention_to_the_evidence(salient: bool) -> None:
     (paid,) = state.transform([tree], 0)
     assert state.observe(lambda: 0.0)["attention/salient"] == 1
     assert paid.channels["attention"].sum() == (0.5 if salient else 0)
+
+
+@pytest.mark.parametrize("method", ["dapo", "grpo_tcr"])
+def test_a_soft_limit_acts_where_paths_come_near_it(method: str) -> None:
+    world = find_world("sokoban")
+    task = world.env.tasks("train", 1, 0)[0]
+    (tree,) = (each.tree for each in played(world, task, ["up", "down"] * world.limits.turns))
+    tokens = int(np.isfinite(tree.logprob).sum())
+    for limit, penalty in ((tokens, -1.0), (4 * tokens, 0.0)):
+        run = find_run(f"{method}(limit_tokens={limit})", world)
+        (paid,) = reward_trees([tree], run.world.rewards)
+        assert paid.channels["overlong"].sum() == penalty

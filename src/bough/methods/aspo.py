@@ -10,9 +10,12 @@ def aspo(world: World, *, mark: str | None = None) -> Run:
 
     Assumes turns with a mark, and known success. The paper marks the first run of code. The default mark is the first
     call of a tool in a world of tools, elsewhere the first action that the environment understands. It acts where the
-    position of the mark differs between successful paths of a task: on `ledger` every one begins with a lookup, and the
-    first payment differs. Weights -2 and 0.7 are the paper's. The released code was not found.
+    position of the mark differs between successful paths of a task. In two steps on `sokoban`, 31 of 2,031 advantages
+    changed, of tasks where a path began with an impossible action. On `ledger` none did: after the world's warm-up all
+    right paths of a task pay after the same lookups, and it acts when some look up more than others. Weights -2 and 0.7
+    are the paper's. The released code was not found.
 
+    Try: `bough train aspo --on sokoban`
     Try: `bough train 'aspo(mark=call:pay)' --on ledger`
 
     Args:

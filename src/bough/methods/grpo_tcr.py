@@ -8,7 +8,13 @@ from bough.train import Run, World
 
 
 def grpo_tcr(
-    world: World, *, trajectories: str = "", low: float = 0.2, high: float = 0.28, entropy: float = 0.001
+    world: World,
+    *,
+    trajectories: str = "",
+    low: float = 0.2,
+    high: float = 0.28,
+    entropy: float = 0.001,
+    limit_tokens: int = 0,
 ) -> Run:
     """GRPO-TCR (Demystifying agentic RL, arXiv 2510.11701): token mean, wide upper clip, penalty on long paths.
 
@@ -23,14 +29,18 @@ def grpo_tcr(
         bough export runs/grpo_sokoban good.jsonl --what conversations --trees found/trees
         bough train 'grpo_tcr(trajectories=good.jsonl)' --on sokoban
 
+    Try: `bough train 'grpo_tcr(limit_tokens=10)' --on sokoban`
+
     Args:
         world: The world.
         trajectories: A file of conversations; "" for the world's warm-up.
         low: Distance of the lower bound below 1.
         high: Distance of the upper bound above 1.
         entropy: Coefficient of the bonus on entropy; 0 for none.
+        limit_tokens: Sampled tokens of a path with the full penalty, of which the last fifth is the buffer; 0 for the
+            most of a path in the world, which paths of short actions do not come near.
     """
-    limit = world.limits.turns * world.sampling.max_tokens
+    limit = limit_tokens or world.limits.turns * world.sampling.max_tokens
     warmup = replace(world.warmup, demonstrations=0, file=trajectories) if trajectories else world.warmup
     return world.run(
         warmup=warmup,
