@@ -4,20 +4,27 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.evaluate.chat_server import KEY, Answer, chat_server, keep_accounts, raw, say
+from tests.explore.stage import Letters, grow, runner
 from tests.small import run as small
 from tests.talk import ENVIRONMENT, Bough
 
 import bough
-from bough.engine import EngineFault, OpenAi
-from bough.evaluate import evaluate
+from bough.context import Full, Plain, Tagged, ToolCalls
+from bough.engine import EngineFault, OpenAi, Sampling, Scripted
+from bough.engine.messages import Messages
+from bough.evaluate import evaluate, search
 from bough.policies.server import server
+from bough.rollout import Agent, RoleModel, Rollout
+from bough.search import BestOf
 from bough.store import RunDirectory
-from bough.train import start
+from bough.train import FrozenPolicy, start
+from bough.train.seat_models import model_agent
 from bough.tree import Tree, action_in, calls_in, messages_in
 
 FEW = "evaluation.tasks.count=30"
@@ -185,3 +192,42 @@ def test_the_preset_leaves_room_for_text() -> None:
     tokens = server(world, engine=OpenAi(model="m", base_url="http://x/v1", api="completions"))
     assert tokens.sampling == world.sampling
     assert re.search("OpenAi", repr(tokens.execution.engine))
+
+
+def test_an_engine_in_the_run_alone_leaves_room_for_text_too() -> None:
+    """The world's limit of an action counts tokens of its own policy; those of the chat are bytes."""
+    run = small()
+    assert run.world.sampling.max_tokens < len("a sentence of a model that talks")
+    with chat_server(lambda _: say("a sentence of a model that talks")) as (url, bodies):
+        found = search(run.replace(engine=rule(url), explorer=BestOf(n=1)), [FEW])
+    assert (found.actions.cut, found.actions.actions > 0) == (0, True)
+    assert {body["max_tokens"] for body in bodies} == {4096}
+
+
+def test_a_server_in_a_seat_or_a_role_has_neither_the_form_nor_the_limit_of_the_policy() -> None:
+    agent = Agent(
+        engine=Scripted(script=()),
+        renderer=Letters(),
+        context=Full(),
+        parser=Tagged(),
+        sampling=Sampling(max_tokens=8),
+    )
+    talks = RoleModel(engine=Scripted(script=()), renderer=Messages())
+    frozen = RoleModel(engine=Scripted(script=()), renderer=Letters())
+    served = model_agent(agent, None, talks)
+    assert (served.parser, served.sampling.max_tokens) == (Plain(), 4096)
+    assert model_agent(replace(agent, parser=ToolCalls()), None, talks).parser == ToolCalls()
+    assert model_agent(agent, None, frozen).sampling == agent.sampling
+    own = FrozenPolicy(model=rule("http://x/v1"), parser=Tagged(tag="say"), sampling=Sampling(max_tokens=64))
+    assert model_agent(agent, own, talks).parser == Tagged(tag="say")
+    assert model_agent(agent, own, talks).sampling.max_tokens == 64
+    engine = Scripted(script=lambda _: (65, 258))
+
+    async def asks(rollout: Rollout) -> None:
+        await rollout.root()
+        await rollout.ask("", "how good?", role="judge")
+
+    place = runner(Scripted(script=()))
+    models = {"judge": RoleModel(engine=engine, renderer=Messages())}
+    grow(replace(place, agent=replace(place.agent, models=models)), asks)
+    assert engine.requests[0].sampling.max_tokens == 4096

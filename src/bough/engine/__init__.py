@@ -6,6 +6,7 @@ from bough.engine.openai import OpenAi
 from bough.engine.own_model import OwnModel, Remote
 from bough.engine.replicas import Replicas
 from bough.engine.scripted import InjectedFault, Scripted
+from bough.engine.text_sampling import text_sampling
 from bough.engine.vllm import Vllm
 
 __all__ = [
@@ -24,4 +25,5 @@ __all__ = [
     "Sampling",
     "Scripted",
     "Vllm",
+    "text_sampling",
 ]

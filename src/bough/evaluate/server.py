@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from bough.engine import OwnModel, Remote
+from bough.engine import OwnModel, Remote, text_sampling
 from bough.env import seats_of
 from bough.env.script import Script
 from bough.rollout import Agent, Deadlines, RoleModel, RolloutRunner
@@ -61,7 +61,7 @@ async def server_agent(
         renderer=renderer,
         context=world.context,
         parser=world.parser,
-        sampling=world.sampling,
+        sampling=text_sampling(world.sampling, renderer),
     )
     others = {seat: role_model(source, None, own) for seat, source in seat_sources(run).items()}
     seats = {

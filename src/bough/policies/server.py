@@ -1,12 +1,7 @@
 """The model of a server."""
 
-from dataclasses import replace
-
-from bough.engine import OpenAi
+from bough.engine import OpenAi, text_sampling
 from bough.train import World
-
-TEXT_TOKENS = 4096
-"""Least `sampling.max_tokens` of an agent whose tokens are bytes of text: a short text and several calls."""
 
 
 def server(world: World, *, engine: OpenAi) -> World:
@@ -18,7 +13,4 @@ def server(world: World, *, engine: OpenAi) -> World:
         world: Its environment, context and parser are kept.
         engine: The server and its model.
     """
-    if engine.renderer is None:
-        return world.replace(engine=engine)
-    sampling = replace(world.sampling, max_tokens=max(TEXT_TOKENS, world.sampling.max_tokens))
-    return world.replace(engine=engine, sampling=sampling)
+    return world.replace(engine=engine, sampling=text_sampling(world.sampling, engine.renderer))

@@ -5,7 +5,7 @@ from dataclasses import asdict, replace
 from typing import TypeVar
 
 from bough.context import Turn
-from bough.engine import Sampling
+from bough.engine import Sampling, text_sampling
 from bough.env import EnvFault, Host
 from bough.rollout.agent import Agent, Limits
 from bough.rollout.automatic import AutomaticSeats
@@ -261,7 +261,7 @@ class Rollout:
             system: The system prompt.
             text: The user message.
             name: Name of the question, for its seed.
-            sampling: Sampling settings; None for the agent's.
+            sampling: Sampling settings; None for the agent's, with `text_sampling`'s limit.
             role: The role whose model answers.
 
         Raises:
@@ -269,7 +269,8 @@ class Rollout:
             QuestionTooLong: when the prompt fills the model's context.
             EngineFault: when the engine broke.
         """
-        chosen, model = sampling or self.sampling, self.agent.model(role)
+        model = self.agent.model(role)
+        chosen = sampling or text_sampling(self.sampling, model.renderer)
         async with self.budget.reserve(Usage(tokens=chosen.max_tokens, calls=1)) as cost:
             cost.calls = 1
             prompt, owner = model.question(system, text), f"task {self.builder.task.id} question {name}"

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from bough.appraise.prompts import Choice, Lines, check_placeholders, numbered
 from bough.engine import Sampling
@@ -86,7 +86,7 @@ class TreePlanner:
         plans: Number of plans sampled.
         votes: Number of answers at a fork.
         retries: Maximum number of failures.
-        planning: Sampling settings of the plans; None for the agent's.
+        planning: Sampling settings of the plans; None for the agent's, with room for the actions of a whole path.
         plan: Prompt of a plan, with the placeholders {instructions}, {turns} and {observation}.
         decide: Prompt at a fork; it also needs the placeholders {failures} and {choices}.
         role: The role whose model plans and decides.
@@ -124,7 +124,7 @@ class TreePlanner:
             tree.store_results(anywhere=True)
 
     async def _plan(self, tree: SearchTree, number: int) -> list[str]:
-        text = self.plan.format(**story(tree, tree.root))
+        text, own, turns = self.plan.format(**story(tree, tree.root)), tree.rollout.sampling, tree.rollout.limits.turns
         found = await asked(
             tree,
             tree.root,
@@ -132,8 +132,8 @@ class TreePlanner:
             number,
             system=SYSTEM,
             text=text,
-            read=Lines(max_items=tree.rollout.limits.turns),
-            sampling=self.planning,
+            read=Lines(max_items=turns),
+            sampling=self.planning or replace(own, max_tokens=own.max_tokens * turns),
             role=self.role,
         )
         return list(found or ())

@@ -2,7 +2,9 @@
 
 from dataclasses import replace
 
-from bough.engine import OwnModel
+from bough.context import CallParser, Plain
+from bough.engine import OwnModel, text_sampling
+from bough.engine.messages import Messages
 from bough.env.script import Script
 from bough.rollout import Agent, RoleModel
 from bough.train.models import ModelSource
@@ -22,12 +24,24 @@ def seat_sources(run: Run) -> dict[str, ModelSource | OwnModel]:
 def model_agent(agent: Agent, policy: SeatPolicy | None, model: RoleModel) -> Agent:
     """The agent of a seat with a model that is not trained.
 
+    A server's model has no part in the form that a method teaches the policy, and counts bytes of text: its action is
+    plain text or calls, and its limit is `text_sampling`'s.
+
     Args:
         agent: The agent of the run's `policy`, whose settings the seat has.
         policy: The policy of the seat, which may have settings of its own.
         model: Its model.
     """
-    agent = replace(agent, engine=model.engine, renderer=model.renderer, critic=None, embed=None)
+    plain = isinstance(model.renderer, Messages) and not isinstance(agent.parser, CallParser)
+    agent = replace(
+        agent,
+        engine=model.engine,
+        renderer=model.renderer,
+        parser=Plain() if plain else agent.parser,
+        sampling=text_sampling(agent.sampling, model.renderer),
+        critic=None,
+        embed=None,
+    )
     if not isinstance(policy, FrozenPolicy):
         return agent
     return replace(
