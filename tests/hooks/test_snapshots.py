@@ -3,13 +3,18 @@
 import asyncio
 from collections import Counter
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, strategies
+from tests.small import run as small
 
 from bough.hooks import Snapshots
 from bough.hooks.snapshots import SnapshotsState, part
+from bough.methods.s3rl import s3rl
+from bough.rollout import Deadlines
+from bough.train.runtime import Runtime
 from bough.tree import Task
 
 TASKS = [Task(id=str(number)) for number in range(6)]
@@ -93,6 +98,17 @@ def test_it_is_for_the_first_steps() -> None:
     assert begin(one, TASKS, 0) == TASKS
     one.transform([], 0)
     assert one.observe(lambda: 0.0)["snapshots/used"] == 0.0
+
+
+@pytest.mark.parametrize(("steps", "used"), [(20, 2), (9, 0)])
+def test_without_a_number_it_is_for_a_tenth_of_the_run(tmp_path: Path, steps: int, used: int) -> None:
+    """Of the run as it is, whatever the number of steps of the world that the method saw."""
+    runtime = Runtime(s3rl(small().world, episodes=6).replace(steps=steps), tmp_path, Deadlines())
+    (one,) = runtime.main.hooks.members
+    assert isinstance(one, SnapshotsState)
+    for number in range(used + 1):
+        assert (begin(one, TASKS, 0) != TASKS) == (number < used)
+        one.observe(lambda: 0.0)
 
 
 def test_it_remembers_bit_for_bit() -> None:

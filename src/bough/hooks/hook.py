@@ -154,6 +154,7 @@ class PolicyAccess:
         tokens: The tokens of a text.
         conversation: The tokens of a prompt of a system prompt and a question, and those of an answer to it with its
             stop token; None when both together exceed the model's context.
+        steps: Reinforcement steps of the run.
     """
 
     reference_states: Callable[[Texts], Tensor]
@@ -164,6 +165,7 @@ class PolicyAccess:
     mean_states: Callable[[Texts, Sequence[int]], Floats] = _no_states
     tokens: Callable[[str], Sequence[int]] = _no_tokens
     conversation: Callable[[str, str, str], tuple[Sequence[int], Sequence[int]] | None] = _no_conversation
+    steps: int = 0
 
 
 @runtime_checkable

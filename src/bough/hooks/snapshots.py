@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bough.checks import check_at_least
+from bough.hooks.hook import PolicyAccess
 from bough.tree import AgentAction, Rewarded, Task, action_record, json_column, read_action, read_json_column
 from bough.tree.needs import ORACLE, Need
 
@@ -25,8 +26,9 @@ class Snapshots:
 
         paths of 3 and 1 turns, discount 0.5, 2 clusters:   values 0.125 0.25 | 0.5 0.5
 
-    For `steps` steps, each drawn task is replaced by a snapshot: a random cluster, then a random member of it. No
-    snapshot is used twice in a batch while others are left. After that, tasks start at their initial state.
+    For `steps` steps of reinforcement, each drawn task is replaced by a snapshot: a random cluster, then a random
+    member of it. No snapshot is used twice in a batch while others are left. After that, tasks start at their initial
+    state.
 
     The authors' code (sdpkjc/snapshotrl) takes the values of a trained critic, a snapshot every 10 steps of 10
     episodes, 6 clusters, and the first tenth of the training. It ends episodes 100 steps after the snapshot; here
@@ -38,7 +40,7 @@ class Snapshots:
         episodes: Number of oracle episodes, >= 1.
         every: Actions between snapshots, >= 1.
         clusters: Number of clusters, >= 1.
-        steps: Reinforcement steps in which episodes start from snapshots, >= 0.
+        steps: Reinforcement steps in which episodes start from snapshots, >= 0; None for a tenth of the run's.
         discount: Discount per turn, in (0, 1].
     """
 
@@ -47,11 +49,13 @@ class Snapshots:
     episodes: int = 10
     every: int = 1
     clusters: int = 6
-    steps: int = 10
+    steps: int | None = None
     discount: float = 0.9
 
     def __post_init__(self) -> None:
-        check_at_least(self, episodes=1, every=1, clusters=1, steps=0)
+        check_at_least(self, episodes=1, every=1, clusters=1)
+        if self.steps is not None:
+            check_at_least(self, steps=0)
         if not 0 < self.discount <= 1:
             raise ValueError(f"Snapshots.discount: got {self.discount}; need a number above 0 and up to 1")
 
@@ -70,10 +74,16 @@ class SnapshotsState:
         self.ways: list[tuple[Task, tuple[AgentAction, ...]]] = []
         """The oracle's actions by task."""
         self._settings = settings
+        self._until = settings.steps or 0
         self._steps = 0
         self._used = 0
         # Snapshots in each batch that was drawn but has not arrived: with staleness a step draws the next one.
         self._drawn: deque[int] = deque()
+
+    def attach(self, access: PolicyAccess) -> None:
+        """See `PolicyReader`."""
+        if self._settings.steps is None:
+            self._until = access.steps // 10
 
     def snapshots(self) -> list[tuple[Task, float]]:
         """The tasks that start at states of the oracle's paths, and their values."""
@@ -93,7 +103,7 @@ class SnapshotsState:
             ValueError: when the oracle solves none of the tasks.
         """
         settings = self._settings
-        if self._steps >= settings.steps:
+        if self._steps >= self._until:
             self._drawn.append(0)
             return list(tasks)
         known = {task.id for task, _ in self.ways}

@@ -154,6 +154,7 @@ class TrainedPolicy:
             mean_states=self._mean_states,
             tokens=self._tokens,
             conversation=self._conversation,
+            steps=run.world.schedule.steps,
         )
         self.hooks.attach(access)
         self.canary = self._canary(opening)
