@@ -48,8 +48,8 @@ FILE = RESULTS / "printed_commands.jsonl"
 BASE = "bough train grpo --on sokoban"
 """The training whose metrics belong to no mechanism."""
 MADE = re.compile(r"\bruns/(\w+)")
-TRAIN = re.compile(r"bough train (\w+)(?: --on (\w+))?$")
-"""A command without settings: the run is named after the method and the world, or after the recipe."""
+TRAIN = re.compile(r"bough train '?(\w+)(?:\([^']*\)')?(?: --on (\w+))?$")
+"""A command without changes: the run is named after the method and the world, or after the recipe."""
 SMALL: Mapping[str, Sequence[str]] = {
     "train": (
         "steps=1",

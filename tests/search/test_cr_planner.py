@@ -87,3 +87,8 @@ def test_bad_settings() -> None:
     for kinds in ((), ("a", "a"), ("",)):
         with pytest.raises(ValueError, match=r"SampleKinds: got kinds=\[.*; need at least one text"):
             SampleKinds(kinds=kinds)
+    how = replace(mcts(simulations=1), expand=SampleKinds(kinds=("a", "retrieve: "), width=6))
+    with pytest.raises(
+        ValueError, match=r"SampleKinds\.kinds: got \['retrieve: '\], .*sampling\.max_tokens=\d+ tokens"
+    ):
+        search(how, Game(depth=6), engine=LETTERS)

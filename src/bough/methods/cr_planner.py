@@ -24,6 +24,9 @@ def cr_planner(
     Assumes an environment that can step a state twice. A step of the run is a round: a Monte-Carlo tree search whose
     actions begin with each of the `kinds` (see the search `cr_planner`), then six passes over its values; the policy
     imitates the paths that succeeded. The paper trains its critics on pairs of siblings and keeps the policy as it is.
+    The default kinds are the paper's; a world's own actions need others, as those of Sokoban:
+
+    Try: `bough train 'cr_planner(kinds=[up,down,left,right])' --on sokoban`
     """
     search = mcts(width=1, simulations=simulations, revisit=False)
     return alpha_math(world, rounds=rounds, batch_tasks=batch_tasks).replace(

@@ -22,7 +22,7 @@ def cr_planner(kinds: Sequence[str] = KINDS, samples: int = 3) -> Search:
     critic for the kinds and one for each kind's steps, trained on pairs; here one value head does both, after the
     first text of a step and at its end, and learns the values themselves.
 
-    Try: `bough search runs/alpha_math_sokoban 'cr_planner(kinds=[up,down,left,right])'`
+    Try: `bough search runs/cr_planner_sokoban 'cr_planner(kinds=[up,down,left,right])'`
     """
     return Search(
         select=Level(),

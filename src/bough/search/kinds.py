@@ -18,7 +18,8 @@ class SampleKinds:
     beginning, and the sampled tokens are trained.
 
     Attributes:
-        kinds: The texts, in the form of the world's actions, such as "<think>", "<search>" and "<answer>".
+        kinds: The texts, in the form of the world's actions, such as "<think>", "<search>" and "<answer>"; shorter than
+            an action may be.
         width: Number of samples of each kind.
         best: Whether only the kind of highest value is sampled: the critic's value after the text; one call rates all
             kinds. Needs a critic, as `KindValues` trains it.
@@ -43,8 +44,18 @@ class SampleKinds:
         )
 
     async def __call__(self, tree: SearchTree, node: SearchNode, times: int) -> Sequence[Proposal]:
-        """Sample actions at a node."""
+        """Sample actions at a node.
+
+        Raises:
+            ValueError: when a kind leaves no token to sample.
+        """
         begun = [tree.begin_action(node, kind) for kind in self.kinds]
+        if full := [kind for kind, each in zip(self.kinds, begun, strict=True) if each.complete]:
+            raise ValueError(
+                f"SampleKinds.kinds: got {full}, which fill an action of sampling.max_tokens="
+                f"{tree.rollout.sampling.max_tokens} tokens; need room after a kind: take kinds of this world's "
+                "actions, or raise the limit"
+            )
         if self.best:
             values = await tree.within_budget(tree.rollout.value_each(begun))
             if values is None:
@@ -56,8 +67,6 @@ class SampleKinds:
 
 
 async def _continued(tree: SearchTree, begun: PendingAction, branch: int) -> PendingAction | None:
-    """A sample that continues an action; the action itself where its beginning reached the token limit."""
-    if begun.complete:
-        return begun if branch == 0 else None
+    """A sample that continues an action."""
     draft = await tree.within_budget(tree.rollout.sample(begun, branch=branch))
     return draft if isinstance(draft, PendingAction) else None
