@@ -127,7 +127,7 @@ OVER_GRPO: Mapping[str, Mapping[str, object]] = {
     "lite_ppo": {"credit": lite_ppo(), "regularizers": ()},
     "n_harpg": {"optimizer": replace(IGT, momentum="harpg")},
     "npg_igt": {"optimizer": IGT},
-    "s3rl": {"hooks": (Snapshots(episodes=50, steps=10),)},
+    "s3rl": {"hooks": (Snapshots(episodes=50),)},
     "salt": {"credit": Salt()},
     "scope": {**CORRECTED, "explorer": Correct(blame=FirstOracleMistake(invalid=False))},
     "scope(teacher=t)": {**CORRECTED, "explorer": Correct(blame=FirstInvalid(), teacher="t")},

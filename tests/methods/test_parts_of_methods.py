@@ -63,9 +63,11 @@ ROUND = {"optimizer": replace(OWN, epochs=4, warmup_steps=0), "reference": "step
 WRITTEN = {"credit": Filtered(max_paths=1), "objective": SftMix(mu=1.0), "regularizers": (), "filters": ()}
 
 PARTS: Mapping[str, Mapping[str, object]] = {
-    "aepo(paths=6,balance=0.2,penalty=0.1)": {
+    # With a single update of a batch the ratio is 1 throughout, and nothing is clipped.
+    "aepo(paths=6,balance=0.2,penalty=0.1,epochs=3)": {
         "explorer": EntropyForks(paths=6, balance=0.2, penalty=0.1),
         "objective": Aepo(),
+        "optimizer": replace(OWN, epochs=3),
     },
     "arpo(paths=6,chains=2)": {"explorer": EntropyForks(paths=6, chains=2), "credit": Arpo()},
     "aspo(mark=call:pay)": {"credit": Aspo(mark="call:pay")},
