@@ -23,7 +23,7 @@ from bough.rollout import Limits
 from bough.store import RunDirectory, read_metrics, read_trees
 from bough.train import Demonstrations, HeldoutResult, Tasks, Warmup, loop, resume, start
 from bough.train.evaluation import measure
-from bough.tree import Credited, Kind, Rewarded, Source, groups
+from bough.tree import Credited, Kind, Rewarded, Source
 
 STEPS, WARMUP, UPDATES = 10, 4, 40
 """Updates: two epochs of two mini-batches in each step."""
@@ -150,32 +150,34 @@ def test_a_resumed_run_ends_with_the_same_metrics_and_weights(run: Busy, tmp_pat
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FirstGroup:
-    """Keeps one group, so that the batch is never full."""
+class SecondRound:
+    """Keeps the only group once it has a tree of two rounds."""
 
     def __call__(self, credited: Sequence[Credited]) -> FilterResult:
-        first, *others = groups(credited)
-        return FilterResult(trees=tuple(first), dropped={"other": len(others)} if others else {})
+        full = len(credited) > 1
+        return FilterResult(trees=tuple(credited) if full else (), dropped={} if full else {"first": 1})
 
 
-def test_a_step_of_two_rounds_with_a_teacher(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_step_of_two_rounds_with_a_teacher(tmp_path: Path) -> None:
     run = world().run(
         explorer=Correct(n=2, max_corrected=1),
         limits=Limits(turns=12),
         objective=SftMix(mu=0.5),
         demonstrations=Demonstrations(from_trees=True),
-        filters=(FirstGroup(),),
+        filters=(SecondRound(),),
         max_sampling_rounds=2,
-        warmup=Warmup(demonstrations=3, epochs=1, shortcuts=0.9),
-        tasks=Tasks(split="train", count=3),
+        warmup=Warmup(),
+        tasks=Tasks(split="train", count=1),
+        batch_tasks=1,
         steps=1,
     )
     directory = start(run, tmp_path, terminal=False)
-    assert "of 3 demonstrations solve their task" in capsys.readouterr().out, "most end at once"
-    rounds: dict[str, list[Credited]] = {}
-    for each in read_trees(directory.trees_of(2), Credited):
-        rounds.setdefault(each.tree.task.id, []).append(each)
-    assert [len(each) for each in rounds.values()] == [2, 2, 2]
-    for one, other in rounds.values():
-        assert one.tree.token.tolist() != other.tree.token.tolist(), "each round has a seed of its own"
+    one, other = (each.tree for each in read_trees(directory.trees_of(1), Credited))
+    assert one.task == other.task
+    assert one.token.tolist() != other.token.tolist(), "each round has a seed of its own"
     assert float(read_metrics(directory.metrics)[-1]["policy/expert_nll"]) > 0, "a teacher's turns are imitated"
+
+
+def test_demonstrations_of_the_warm_up_answer_early(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    start(world().run(warmup=Warmup(demonstrations=3, epochs=1, shortcuts=0.9), steps=0), tmp_path, terminal=False)
+    assert "of 3 demonstrations solve their task" in capsys.readouterr().out, "most end at once"
