@@ -37,7 +37,7 @@ def test_one_paper_is_one_system_with_all_that_belongs_to_it() -> None:
     assert {("methods", "agent_q"), ("search", "agent_q"), ("objective", "agent_q_dpo")} <= {
         (entry.room, entry.name) for entry in found.entries
     }
-    assert "bough train agent_q --on sokoban" in found.commands
+    assert "bough train agent_q --on sokoban name=agent_q_sokoban_2" in found.commands, "the recipe's has its name"
     assert by_paper["2510.24697"].name == "WebLeaper's filter", "a world that is like a paper's is not its system"
     assert "Agent Q" in show_systems()
 
@@ -54,6 +54,7 @@ def test_its_commands_make_runs_that_can_start(system: System) -> None:
             changes = [each for each in rest if "=" in each]
             run = override(find_run(target, on), changes)
             check(run)
+            assert run.name not in trained, "each command has a folder of its own"
             trained[run.name] = run
         else:
             assert verb == "search"

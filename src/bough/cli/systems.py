@@ -1,7 +1,7 @@
 """`bough list systems` and docs/systems.md: the published systems, read from the docstrings that name their paper."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -9,6 +9,9 @@ from bough.cli.catalogue import ROOMS, Entry, entries
 
 TITLE = re.compile(r"(?:Experimental: )?(?P<name>[^:]+?),? \(([^()]*arXiv (?P<paper>\d{4}\.\d{5})[^()]*)\)")
 COMMAND = re.compile(r"^Try: `(bough [^`]+)`\.?$", re.MULTILINE)
+
+TRAIN = re.compile(r"bough train '?(?P<name>\w+)(?:\([^']*\)')?(?: --on (?P<world>\w+))?")
+"""A command that trains; without `name=` its run is named after the method and the world, or after the recipe."""
 
 COMMANDS: Mapping[str, str] = {
     "methods": "bough train {name} --on sokoban",
@@ -43,8 +46,8 @@ class System:
 
     @property
     def commands(self) -> tuple[str, ...]:
-        """The commands that run it, each once."""
-        return tuple(dict.fromkeys(command for entry in self.entries for command in commands_of(entry)))
+        """The commands that run it, each once; those that train have runs of different names."""
+        return _named(list(dict.fromkeys(command for entry in self.entries for command in commands_of(entry))))
 
     @property
     def line(self) -> str:
@@ -78,6 +81,21 @@ def commands_of(entry: Entry) -> list[str]:
     run = WITH_CRITIC if "needs a critic" in entry.summary else SEARCHED
     of_room = [COMMANDS[entry.room].format(name=entry.name, run=run)] if entry.room in COMMANDS else []
     return [" ".join(each.split()) for each in COMMAND.findall(entry.text)] or of_room
+
+
+def _named(commands: Sequence[str]) -> tuple[str, ...]:
+    """The commands, with `name=` where a recipe's run or that of a command before has the same folder."""
+    trained = [TRAIN.match(each) for each in commands]
+    taken = {found["name"] for found in trained if found and not found["world"]}
+    named: list[str] = []
+    for command, found in zip(commands, trained, strict=True):
+        own = f"{found['name']}_{found['world']}" if found and found["world"] else ""
+        name, number = own, 2
+        while name and name in taken:
+            name, number = f"{own}_{number}", number + 1
+        taken.add(name)
+        named.append(command if name == own else f"{command} name={name}")
+    return tuple(named)
 
 
 def _title(entry: Entry) -> re.Match[str]:

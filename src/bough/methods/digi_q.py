@@ -23,6 +23,10 @@ def digi_q(
     uniformly, is executed. The rewards of these paths are not used: they only lead to states; the paper takes the
     states of its data.
 
+    Measured on `sokoban` from a warmed policy, 80 updates after 30 steps of data, seed 0, with 300 held-out rooms (2
+    cores of an AMD EPYC, beside other work): 40 % (35 to 46) before, 44 % (38 to 49) after. With features that were
+    not tuned it fell to 7 %.
+
     Args:
         world: The world.
         data: Files of trees of an earlier run.

@@ -267,15 +267,14 @@ class Rollout:
             BudgetExceeded: when it does not fit a budget of the tree.
             EngineFault: when the engine broke, or the prompt fills the model's context (`QuestionTooLong`).
         """
-        model = self.agent.model(role)
-        chosen = sampling or text_sampling(self.sampling, model.renderer)
+        model, owner = self.agent.model(role), f"task {self.builder.task.id} question {name}"
+        chosen, prompt = sampling or text_sampling(self.sampling, model.renderer), model.question(system, text)
         async with self.budget.reserve(Usage(tokens=chosen.max_tokens, calls=1)) as cost:
             cost.calls = 1
-            prompt, owner = model.question(system, text), f"task {self.builder.task.id} question {name}"
             seed = derive(self._seed, "ask", *name)
-            tokens = (await self.writer().complete(prompt, chosen, seed, owner=owner, role=role)).tokens
-            cost.tokens = len(tokens)
-            return model.renderer.text(tokens)
+            said = await self.writer().complete(prompt, chosen, seed, owner=owner, role=role)
+            cost.tokens = len(said.tokens)
+            return model.renderer.text(said.tokens)
 
     async def value(self, at: Cursor | PendingAction) -> float:
         """The critic's value of a state or an action, as in `value_each`."""
