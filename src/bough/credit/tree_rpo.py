@@ -35,8 +35,8 @@ class TreeRpo:
 
     Attributes:
         within_chains: Whether branches are compared with those of their own chain only, where several chains begin at
-            the prompt: those of `RollIns` differ in where they fork and in their policies, so their returns do not compare.
-            A chain that does not fork at the prompt has no signal before its first fork.
+            the prompt: those of `RollIns` differ in where they fork and in their policies, so their returns do not
+            compare. A chain that does not fork at the prompt has no signal before its first fork.
         ddof: Subtracted from the number of branches in the standard deviation, 0 or 1.
         epsilon: Added to the standard deviation, > 0.
     """
