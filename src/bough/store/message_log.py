@@ -99,6 +99,6 @@ def _message(place: int, row: object) -> Message:
 def _weight(place: int, row: Mapping[str, Any]) -> bool:
     """Whether an assistant's message is an example."""
     weight = row.get("weight", 1)
-    if weight not in (0, 1, None) or isinstance(weight, bool):
+    if isinstance(weight, bool) or weight not in (0, 1, None):
         raise ValueError(f"messages[{place}]: got weight={weight!r}; need 0 or 1")
     return weight != 0
