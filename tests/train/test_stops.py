@@ -208,7 +208,7 @@ def test_lost_rows_of_metrics_are_reported(
     ("kind", "stopped_at", "error"),
     [
         ("broken", 1, "none of 36 paths came to a regular end.*The last fault: the cable is out"),
-        ("silent", 1, "waited 1 s for completion"),
+        ("silent", 1, "waited 4 s for completion"),
         ("unsynced", 1, "after a weight sync a log-probability of the engine differs"),
     ],
 )
