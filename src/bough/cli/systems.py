@@ -46,7 +46,7 @@ class System:
 
     @property
     def commands(self) -> tuple[str, ...]:
-        """The commands that run it, each once; those that train have runs of different names."""
+        """The commands that run it, each once; no two runs of training have one name."""
         return _named(list(dict.fromkeys(command for entry in self.entries for command in commands_of(entry))))
 
     @property
