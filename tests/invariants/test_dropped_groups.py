@@ -50,6 +50,15 @@ def test_leaving_out_tied_groups_changes_no_gradient(share: Normalizer, tied: tu
 
 
 @each_share
+def test_metrics_are_means_over_the_tokens_with_a_loss(share: Normalizer) -> None:
+    batch = packed(eight_groups(1, 2, 3), "count")
+    inputs = before_forward(batch, frozenset(), NO_CONTEXT, loss_weight=loss_weights(batch, share))
+    assert float(inputs.loss_weight.sum()) != pytest.approx(1, abs=0.1)
+    metrics = PpoClip()(replace(inputs, logprob=inputs.rollout_logprob + 0.1)).metrics
+    assert float(metrics["ratio"]) == pytest.approx(np.exp(0.1), rel=1e-5)
+
+
+@each_share
 def test_without_them_in_the_mean_it_is_larger(share: Normalizer) -> None:
     groups = eight_groups(3)
     alone, whole = (step(packed(groups, "count", in_mean=each), share) for each in (False, True))

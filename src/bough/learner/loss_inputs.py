@@ -91,6 +91,7 @@ def before_forward(
         positive=batch.positive,
         negative=batch.negative,
         loss_weight=loss_weight,
+        metric_scale=1 / (float(loss_weight[~batch.expert].sum()) or 1.0),
         old=old,
         reference=reference,
         mean_turn_entropy=entropy,

@@ -38,7 +38,7 @@ class Aepo:
     (ARLArena) reverses it, "low": there the gradients are 0, -.2475, -.135, -.288. The entropy is the current
     policy's, held fixed. The paper's other half, the number and place of branches, is up to the explorer.
 
-    Metrics, weighted by `loss_weight`: `ratio`; `clip_high`, `clip_low` and `clip_dual`, where the ratio is
+    Metrics, weighted by `metric_weight`: `ratio`; `clip_high`, `clip_low` and `clip_dual`, where the ratio is
     beyond the bound of its sign; `clip_kept`, where it keeps its gradient; `entropy`, nats.
 
     Attributes:
@@ -93,16 +93,16 @@ class Aepo:
         falls = log_ratio.where(loses, 0.0).clamp(min=bottom, max=ceiling).exp()
         value = -(columns.loss_weight * advantage * torch.where(loses, falls, rises)).sum()
         with torch.no_grad():
-            above, loss_weight = (advantage > 0) & (log_ratio > top), columns.loss_weight
+            above, weight = (advantage > 0) & (log_ratio > top), columns.metric_weight
             metrics = {
-                "ratio": (loss_weight * log_ratio.exp()).sum(),
-                "clip_high": loss_weight[above].sum(),
-                "clip_low": loss_weight[loses & (log_ratio < bottom)].sum(),
-                "clip_kept": loss_weight[above & keeps].sum(),
-                "entropy": (loss_weight * columns.entropy).sum(),
+                "ratio": (weight * log_ratio.exp()).sum(),
+                "clip_high": weight[above].sum(),
+                "clip_low": weight[loses & (log_ratio < bottom)].sum(),
+                "clip_kept": weight[above & keeps].sum(),
+                "entropy": (weight * columns.entropy).sum(),
             }
             if ceiling is not None:
-                metrics["clip_dual"] = loss_weight[loses & (log_ratio > ceiling)].sum()
+                metrics["clip_dual"] = weight[loses & (log_ratio > ceiling)].sum()
         return Loss(value=value, metrics=metrics)
 
 

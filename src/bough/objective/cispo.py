@@ -30,7 +30,7 @@ class Cispo:
     With mask_high = .28, an advantage of 1 weighs 0, 1.1, .6 at the ratios above. CISPO itself has no mask, the
     default; Trinity's release (`enable_mask_clip`) masks the same tokens.
 
-    Metrics, weighted by `loss_weight`: `ratio`; `weight_clipped`, where the weight is not the ratio; `masked`, where
+    Metrics, weighted by `metric_weight`: `ratio`; `weight_clipped`, where the weight is not the ratio; `masked`, where
     the mask is 0.
 
     Attributes:
@@ -71,9 +71,9 @@ class Cispo:
         value = -(columns.loss_weight * advantage * bounded.exp() * columns.logprob).sum()
         with torch.no_grad():
             metrics = {
-                "ratio": (columns.loss_weight * log_ratio.exp()).sum(),
-                "weight_clipped": columns.loss_weight[bounded != log_ratio].sum(),
-                "masked": columns.loss_weight[
+                "ratio": (columns.metric_weight * log_ratio.exp()).sum(),
+                "weight_clipped": columns.metric_weight[bounded != log_ratio].sum(),
+                "masked": columns.metric_weight[
                     (above & (columns.positive > 0)) | (below & (columns.negative < 0))
                 ].sum(),
             }

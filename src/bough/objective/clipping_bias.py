@@ -89,7 +89,7 @@ class ClippingBias:
         if norm is None:
             raise ValueError("ClippingBias: got columns without `clipped_norm`; need the norm of the clipped gradient")
         loss = compute_loss(self.objective, columns)
-        metrics = {**loss.metrics, "clipped_norm": norm * columns.loss_weight.double().sum()}
+        metrics = {**loss.metrics, "clipped_norm": norm * columns.metric_weight.double().sum()}
         return replace(loss, value=loss.value / max(1.0, norm / self.floor), metrics=metrics)
 
 

@@ -33,7 +33,7 @@ class Tis:
     the loss inside is an expectation under the policy before the update, up to the truncation. Weights of
     .5, 1, 4 with a cap of 2 become .5, 1, 2.
 
-    Metrics, weighted by `loss_weight`: those of the objective, under the corrected weights; `gap_kl`, the k3 estimate
+    Metrics, weighted by `metric_weight`: those of the objective, under the corrected weights; `gap_kl`, the k3 estimate
     of the divergence of the rollout policy from old; `gap_weight`, the mean of w; `gap_truncated`, where the cap is
     active.
 
@@ -78,7 +78,7 @@ class Mis:
     and by 0 elsewhere. Weights of .4, .5, 1, 6 become 0, .5, 1, 0. The mean is still over all tokens, as in the paper,
     so every split of a batch gives the same loss.
 
-    Metrics, weighted by `loss_weight`: those of the objective, under the corrected weights; `gap_kl`, the k3 estimate
+    Metrics, weighted by `metric_weight`: those of the objective, under the corrected weights; `gap_kl`, the k3 estimate
     of the divergence of the rollout policy from old; `gap_weight`, the mean of w; `gap_masked`, the masked tokens.
 
     Attributes:
@@ -126,7 +126,7 @@ class Reject:
     Two tokens with w of 1.2 and .9 have the mean 1.0392. `over="turn"` is IPA's mask on chunks, whose
     bound is on one side (low=0). The bounds are this library's: papers tune them per engine.
 
-    Metrics: those of the objective; weighted by `loss_weight`: `gap_kl`, the k3 estimate of the divergence of the
+    Metrics: those of the objective; weighted by `metric_weight`: `gap_kl`, the k3 estimate of the divergence of the
     rollout policy from old; `gap_weight`, the mean of w; `gap_rejected`, the rejected tokens.
 
     Attributes:
@@ -218,9 +218,10 @@ def _report(loss: Loss, columns: LossInputs, gap: Float[Tensor, " M"], where: Ma
     with torch.no_grad():
         weight = gap.exp()
         own = {
-            "gap_kl": (columns.loss_weight * (weight - 1 - gap)).sum(),
-            "gap_weight": (columns.loss_weight * weight).sum(),
+            "gap_kl": (columns.metric_weight * (weight - 1 - gap)).sum(),
+            "gap_weight": (columns.metric_weight * weight).sum(),
         }
         return replace(
-            loss, metrics={**loss.metrics, **own, **{name: columns.loss_weight[at].sum() for name, at in where.items()}}
+            loss,
+            metrics={**loss.metrics, **own, **{name: columns.metric_weight[at].sum() for name, at in where.items()}},
         )

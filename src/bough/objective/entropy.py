@@ -13,7 +13,7 @@ from bough.tree.needs import ENTROPY, Need
 class Entropy:
     """A bonus on the entropy of the policy's predictions (A3C, arXiv 1602.01783).
 
-    Metrics: `entropy`, nats, weighted by `loss_weight`. A coefficient of 0 only reports it.
+    Metrics: `entropy`, nats, weighted by `metric_weight`. A coefficient of 0 only reports it.
 
     Attributes:
         coefficient: Factor on the bonus; a negative one gives a penalty.
@@ -41,4 +41,4 @@ class Entropy:
         if columns.entropy is None:
             raise ValueError("Entropy: got columns without `entropy`; need the entropy of each prediction")
         total = (columns.loss_weight * columns.entropy).sum()
-        return Loss(value=-self.coefficient * total, metrics={"entropy": total.detach()})
+        return Loss(value=-self.coefficient * total, metrics={"entropy": total.detach() * columns.metric_scale})

@@ -36,7 +36,7 @@ class Epo:
     the middle of the longest episode on, with a flag that is off by default, and its script has a band of 0 to 2, the
     paper .8 to 1.2. Its mean entropy of a turn divides by all places of the padded row; here by the turn's tokens.
 
-    Metrics, weighted by `loss_weight`: `entropy`, nats; `entropy_outside`, the tokens outside; `entropy_penalty`.
+    Metrics, weighted by `metric_weight`: `entropy`, nats; `entropy_outside`, the tokens outside; `entropy_penalty`.
 
     Attributes:
         coefficient: Factor on the whole term, >= 0.
@@ -95,9 +95,9 @@ class Epo:
         bonus, hinge = (columns.loss_weight * entropy).sum(), (columns.loss_weight * penalty).sum()
         with torch.no_grad():
             metrics = {
-                "entropy": bonus.detach(),
-                "entropy_outside": columns.loss_weight[penalty > 0].sum(),
-                "entropy_penalty": hinge.detach(),
+                "entropy": bonus.detach() * columns.metric_scale,
+                "entropy_outside": columns.metric_weight[penalty > 0].sum(),
+                "entropy_penalty": hinge.detach() * columns.metric_scale,
             }
         return Loss(value=-self.coefficient * (bonus - self.smoothing * fade * hinge), metrics=metrics)
 

@@ -72,7 +72,9 @@ class LossInputs:
         positive: [M] >= 0, mean positive advantage over the paths through the token (`token_advantages`).
         negative: [M] <= 0, mean negative advantage over the paths through the token.
         loss_weight: [M], the weight of each token in the mean over the whole optimizer batch, not this micro-batch; so
-            losses and metrics of micro-batches add up.
+            losses of micro-batches add up.
+        metric_scale: One over the sum of `loss_weight` of the sampled tokens of the whole optimizer batch. That sum is
+            below 1 where paths without a loss count in the mean, and of any size with a constant divisor.
         entropy: [M] nats, of the distribution of `logprob`; carries a gradient. Need `ENTROPY`.
         reference: [M], log-probability under the frozen reference policy. Need `REFERENCE`.
         old: [M], log-probability that the learner itself computes with the weights before the update; differs from
@@ -97,6 +99,7 @@ class LossInputs:
     positive: Float[Tensor, " M"]
     negative: Float[Tensor, " M"]
     loss_weight: Float[Tensor, " M"]
+    metric_scale: float = 1.0
     entropy: Float[Tensor, " M"] | None = None
     reference: Float[Tensor, " M"] | None = None
     old: Float[Tensor, " M"] | None = None
@@ -182,6 +185,11 @@ class LossInputs:
     def advantage(self) -> Float[Tensor, " M"]:
         """[M]: positive plus negative advantage; the advantage itself in the path view."""
         return self.positive + self.negative
+
+    @property
+    def metric_weight(self) -> Float[Tensor, " M"]:
+        """[M]: the weights of a mean over the sampled tokens of the optimizer batch, for metrics."""
+        return self.loss_weight * self.metric_scale
 
 
 def _check_matrices(logprob: object, matrices: Mapping[str, object], task: object) -> None:

@@ -27,7 +27,7 @@ class Kl:
 
     All on-policy; no correction for tokens sampled by an older policy. GRPO (arXiv 2402.03300) uses k3.
 
-    Metrics: `kl_reference`, the estimate weighted by `loss_weight`, before the coefficient.
+    Metrics: `kl_reference`, the estimate weighted by `metric_weight`, before the coefficient.
 
     Attributes:
         coefficient: Factor on the penalty, >= 0.
@@ -65,4 +65,4 @@ class Kl:
             case "k3":
                 estimate = (-log_ratio).expm1() + log_ratio
         total = (columns.loss_weight * estimate).sum()
-        return Loss(value=self.coefficient * total, metrics={"kl_reference": total.detach()})
+        return Loss(value=self.coefficient * total, metrics={"kl_reference": total.detach() * columns.metric_scale})

@@ -34,4 +34,4 @@ class MixtureKl:
         log_ratio, weight = columns.logprob - columns.rollout_logprob, columns.positive
         total = (columns.loss_weight * (log_ratio.expm1() - weight * log_ratio)).sum()
         at_mixture = (columns.loss_weight * (weight.xlogy(weight) - weight + 1)).sum()
-        return Loss(value=total, metrics={"mixture_kl": (total + at_mixture).detach()})
+        return Loss(value=total, metrics={"mixture_kl": (total + at_mixture).detach() * columns.metric_scale})

@@ -18,7 +18,8 @@ class Loss:
 
     Attributes:
         value: Scalar to minimise.
-        metrics: Scalars without gradient, by name, each a `loss_weight`-weighted sum, so that micro-batches add up.
+        metrics: Scalars without gradient, by name, each a sum weighted by `LossInputs.metric_weight`, so that
+            micro-batches add up to a mean.
     """
 
     value: Float[Tensor, ""]

@@ -40,4 +40,4 @@ class Opmd:
     def __call__(self, columns: LossInputs) -> Loss:
         """Computes the loss."""
         total = (columns.loss_weight * columns.advantage * columns.logprob).sum() / (1 + self.temperature)
-        return Loss(value=-total, metrics={"surrogate": total.detach()})
+        return Loss(value=-total, metrics={"surrogate": total.detach() * columns.metric_scale})

@@ -29,7 +29,7 @@ class PpoClip:
     the exact probability ratio of the whole turn or path, whose variance grows with length. Such a loss needs
     the path view. `gspo()` and `loop_clip()` are named settings.
 
-    Metrics, all weighted by `loss_weight`: `ratio`; `clip_high` and `clip_low`, where a positive, or a negative,
+    Metrics, all weighted by `metric_weight`: `ratio`; `clip_high` and `clip_low`, where a positive, or a negative,
     advantage is clipped (`clip_dual` likewise); `kl_behaviour`, the k3 estimate of the divergence from the rollout
     policy.
 
@@ -86,13 +86,13 @@ class PpoClip:
         with torch.no_grad():
             ratio = log_ratio.exp()
             metrics = {
-                "ratio": (columns.loss_weight * ratio).sum(),
-                "clip_high": columns.loss_weight[gains & (log_ratio > top)].sum(),
-                "clip_low": columns.loss_weight[loses & (log_ratio < bottom)].sum(),
-                "kl_behaviour": (columns.loss_weight * (ratio - 1.0 - log_ratio)).sum(),
+                "ratio": (columns.metric_weight * ratio).sum(),
+                "clip_high": columns.metric_weight[gains & (log_ratio > top)].sum(),
+                "clip_low": columns.metric_weight[loses & (log_ratio < bottom)].sum(),
+                "kl_behaviour": (columns.metric_weight * (ratio - 1.0 - log_ratio)).sum(),
             }
             if ceiling is not None:
-                metrics["clip_dual"] = columns.loss_weight[loses & (log_ratio > ceiling)].sum()
+                metrics["clip_dual"] = columns.metric_weight[loses & (log_ratio > ceiling)].sum()
         return Loss(value=value, metrics=metrics)
 
 

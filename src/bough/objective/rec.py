@@ -39,7 +39,7 @@ class Rec:
     The factor 1/2 of k2 is in the coefficient, as in Trinity's release. The release's default is keep="none". Its
     advantage is the reward minus the mean of the group; there a group of one raises, here credit gives it 0.
 
-    Metrics, weighted by `loss_weight`: `ratio`; `dropped`, tokens with an advantage that are not kept; `regulariser`,
+    Metrics, weighted by `metric_weight`: `ratio`; `dropped`, tokens with an advantage that are not kept; `regulariser`,
     if there is one, before the coefficient.
 
     Attributes:
@@ -106,12 +106,13 @@ class Rec:
         total = -(columns.loss_weight * weighed * columns.logprob).sum()
         with torch.no_grad():
             dropped = (columns.positive > 0) & ~gaining | (columns.negative < 0) & ~losing
-            metrics = {"ratio": (columns.loss_weight * ratio).sum(), "dropped": columns.loss_weight[dropped].sum()}
+            metrics = {"ratio": (columns.metric_weight * ratio).sum(), "dropped": columns.metric_weight[dropped].sum()}
         if self.regulariser == "none":
             return Loss(value=total, metrics=metrics)
         held = log_ratio.square() if self.regulariser == "k2" else -columns.logprob
         holding = (columns.loss_weight * held).sum()
-        return Loss(value=total + self.coefficient * holding, metrics=metrics | {"regulariser": holding.detach()})
+        metrics |= {"regulariser": holding.detach() * columns.metric_scale}
+        return Loss(value=total + self.coefficient * holding, metrics=metrics)
 
     def _kept(self, ratio: Tensor) -> tuple[Tensor, Tensor]:
         """[M] bool each: whether a token is kept with a positive advantage, and with a negative one."""

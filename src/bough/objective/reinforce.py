@@ -20,7 +20,7 @@ class Reinforce:
     correction for tokens of an older policy: use
     `Optimizer(epochs=1, minibatches=1)`, whose only step has the sampling weights.
 
-    Metrics, weighted by `loss_weight`: `kl_behaviour`, the k3 estimate of the divergence from the rollout policy,
+    Metrics, weighted by `metric_weight`: `kl_behaviour`, the k3 estimate of the divergence from the rollout policy,
     which is 0 on-policy.
     """
 
@@ -34,5 +34,5 @@ class Reinforce:
         value = -(columns.loss_weight * columns.advantage * columns.logprob).sum()
         with torch.no_grad():
             log_ratio = columns.logprob - columns.rollout_logprob
-            metrics = {"kl_behaviour": (columns.loss_weight * (log_ratio.expm1() - log_ratio)).sum()}
+            metrics = {"kl_behaviour": (columns.metric_weight * (log_ratio.expm1() - log_ratio)).sum()}
         return Loss(value=value, metrics=metrics)

@@ -23,7 +23,7 @@ class Sapo:
     At r = 1 the gradient of f is 1, as PPO's; it falls off smoothly on both sides: to .9242 at a ratio of 1.4 with
     T = 1, so the gradient of log p is .9242 * 1.4 * .8667 there.
 
-    Metrics, weighted by `loss_weight`: `ratio`; `gate`, the gradient of f, 1 without damping.
+    Metrics, weighted by `metric_weight`: `ratio`; `gate`, the gradient of f, 1 without damping.
 
     Attributes:
         gaining: Temperature for positive advantages, > 0.
@@ -50,5 +50,5 @@ class Sapo:
         gated = columns.positive * up * (4 / self.gaining) + columns.negative * down * (4 / self.losing)
         with torch.no_grad():
             slope = torch.where(columns.advantage >= 0, 4 * up * (1 - up), 4 * down * (1 - down))
-            metrics = {"ratio": (columns.loss_weight * ratio).sum(), "gate": (columns.loss_weight * slope).sum()}
+            metrics = {"ratio": (columns.metric_weight * ratio).sum(), "gate": (columns.metric_weight * slope).sum()}
         return Loss(value=-(columns.loss_weight * gated).sum(), metrics=metrics)

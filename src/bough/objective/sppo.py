@@ -21,7 +21,7 @@ class Sppo:
     is .7692 to 1.3: of ratios 1.4, 1.1, .6 only the second has a gradient. The formula is that of the release; no
     paper was found that derives it.
 
-    Metrics, weighted by `loss_weight`: `ratio`; `dropped`, the tokens outside.
+    Metrics, weighted by `metric_weight`: `ratio`; `dropped`, the tokens outside.
 
     Attributes:
         epsilon: > 0.
@@ -45,7 +45,7 @@ class Sppo:
         value = -(columns.loss_weight * columns.advantage * log_ratio.where(inside, 0.0)).sum()
         with torch.no_grad():
             metrics = {
-                "ratio": (columns.loss_weight * log_ratio.exp()).sum(),
-                "dropped": columns.loss_weight[~inside].sum(),
+                "ratio": (columns.metric_weight * log_ratio.exp()).sum(),
+                "dropped": columns.metric_weight[~inside].sum(),
             }
         return Loss(value=value, metrics=metrics)

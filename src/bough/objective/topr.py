@@ -33,7 +33,7 @@ class Topr:
         threshold .3       1    .8   .8
         threshold -.2      1    1    1
 
-    Metrics, weighted by `loss_weight`: `weight_lose`, the mean weight of negative advantages, over all tokens.
+    Metrics, weighted by `metric_weight`: `weight_lose`, the mean weight of negative advantages, over all tokens.
 
     Attributes:
         ratio: The unit of the ratio.
@@ -69,5 +69,5 @@ class Topr:
         value = -(columns.loss_weight * (positive + negative) * columns.logprob).sum()
         with torch.no_grad():
             weight = weight.masked_fill(columns.negative > self.threshold, 1.0)
-            metrics = {"weight_lose": (columns.loss_weight * weight)[columns.negative < 0].sum()}
+            metrics = {"weight_lose": (columns.metric_weight * weight)[columns.negative < 0].sum()}
         return Loss(value=value, metrics=metrics)
