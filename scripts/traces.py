@@ -25,6 +25,7 @@ PLAIN = {
     "Monte-Carlo tree search": f"bough search runs/{SEARCHED} 'mcts(width=3)'",
     "PUCT": f"bough search runs/{WITH_CRITIC} 'puct()'",
     "A*": f"bough search runs/{WITH_CRITIC} 'a_star()'",
+    "Tree-Planner": f"bough search runs/{SEARCHED} 'TreePlanner()'",
 }
 ELSEWHERE = {
     "AgentSwift": ("agent_design", "agent_swift()"),

@@ -60,3 +60,12 @@ def test_its_commands_make_runs_that_can_start(system: System) -> None:
             assert verb == "search"
             name = target.removeprefix("runs/")
             override(trained.get(name) or find_run(name), [f"explorer={rest[0]}"])
+
+
+@pytest.mark.parametrize("name", ["StarWM", "Tree-Planner"])
+def test_searches_for_simulations_and_plans_have_a_model_that_writes_them(name: str) -> None:
+    """A small policy that was trained on actions alone writes neither."""
+    (system,) = [each for each in systems() if each.name == name]
+    searches = [each for each in system.commands if each.startswith("bough search")]
+    assert searches
+    assert all("OpenAi(" in each or "models." in each for each in searches)

@@ -1,22 +1,27 @@
 """Refined answers at the first prompt, and what judge and refiner learn from."""
 
+import asyncio
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.explore.stage import Letters
+from tests.explore.stage import Letters, runner
 from tests.search.talk import judgements, search, talk
 from tests.search.test_questions import FAR
 from tests.small import world as small
 
 from bough.batch import pack
+from bough.cli.find import find_run
+from bough.config import override
 from bough.context import Full, Plain
 from bough.credit import Searched
 from bough.engine import Scripted
+from bough.env import InProcessHost
 from bough.learner.loss_inputs import NO_CONTEXT, before_forward, by_path, loss_weights
 from bough.methods.spar import spar as method
 from bough.objective import Dpo, Normalizer, Pairs
+from bough.rollout import RoleModel
 from bough.search import Search, SearchNode, SearchTree, spar
 from bough.store import read_metrics
 from bough.train import Reader, Refined, Warmup, start
@@ -79,6 +84,24 @@ def test_an_answer_is_accepted_by_its_own_value() -> None:
 def test_without_an_accepted_refinement_there_is_no_pair(values: dict[str, float]) -> None:
     _, made = refined(talks(values), Refined(judge=False))
     assert made == []
+
+
+@pytest.mark.usefixtures("sandbox")
+def test_a_pair_arises_on_the_world_of_the_printed_command() -> None:
+    """A wrong first answer stays open, so that a refinement that the judge accepts replaces it."""
+    run = override(find_run("spar(judge=judge)", "code"), ["env.attempts=4", "limits.turns=4"])
+    (task,) = run.world.env.tasks("train", 1, 0)
+    (right,) = run.world.env.plan(run.world.env.start(task)) or ()
+    policy = talk(lambda read, _: right if "refine it" in read else "7", lambda _: "?")
+    judge = talk(
+        lambda *_: "?",
+        lambda read: "refine it" if "what is wrong" in read else "yes" if f"\n> {right}\n" in read else "no",
+    )
+    place = runner(policy, InProcessHost(env=run.world.env), limits=run.world.limits, max_tokens=200)
+    place = replace(place, agent=replace(place.agent, models={"judge": RoleModel(engine=judge, renderer=Letters())}))
+    (tree,) = asyncio.run(place.run(run.method.explorer, [task], seed=0)).trees
+    found = Refined(refiner=False, judge=False)([Rewarded(tree=tree, channels={})], READER)
+    assert [reads(each.tree).rpartition("|")[2] for each in found] == [right]
 
 
 def test_a_tie_of_judgements_is_no_example() -> None:

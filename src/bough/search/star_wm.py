@@ -97,7 +97,11 @@ class StarWm:
     method `starwm` trains it. The paper's world model is a separate 8B model that predicts the game five seconds ahead
     from observations in five sections; here it predicts the next observation of any environment of texts.
 
-    Try: `bough search runs/grpo_sokoban 'StarWm()'`
+    The model that acts must use the hint. A small policy that was trained on actions alone never read one, and solves
+    less with it than without.
+
+    Try: `bough search grpo 'StarWm()' --on textworld
+    engine='OpenAi(model=qwen3:8b, base_url=http://localhost:11434/v1)'`
 
     Attributes:
         expand: Proposes the actions.

@@ -82,6 +82,13 @@ class TreePlanner:
     The released code also stops when the data set's goal conditions hold, and reports the best of all states on the
     path; here the environment reports success.
 
+    The model must write plans and choose among actions in words. A small policy that was trained on single actions
+    cannot: with it the search solves less than one path. A plan or a choice that cannot be parsed counts as
+    `RolloutCounts.unanswered`, which the search prints.
+
+    Try: `bough search grpo 'TreePlanner()' --on textworld
+    engine='OpenAi(model=qwen3:8b, base_url=http://localhost:11434/v1)'`
+
     Attributes:
         plans: Number of plans sampled.
         votes: Number of answers at a fork.
