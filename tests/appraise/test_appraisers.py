@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from tests.explore.stage import Letters, grow, runner, scripted
 
-from bough.appraise import AnswerProbe, Appraiser, NumberParser, RoundRobin, RubricJudge, step_critic
+from bough.appraise import AnswerProbe, Appraiser, NumberParser, Question, RoundRobin, RubricJudge, step_critic
+from bough.appraise import Reply as Answer
 from bough.appraise.two_paths import DifferentPaths
 from bough.credit import Grpo
 from bough.engine import InjectedFault, Request, Scripted
@@ -92,6 +93,22 @@ def test_votes_leave_the_mean_one_by_one(tmp_path: Path) -> None:
     assert (column.votes[leaf], column.questions[leaf], column.verdict[leaf]) == (2, 5, Verdict.OK)
     assert column.tokens[leaf] == 2 + 3 + 2 + 3 + 3
     assert len({request.seed for request in engine.requests}) == 5
+
+
+def test_a_question_has_the_settings_of_its_piece() -> None:
+    asked: list[Question] = []
+
+    class Noted:
+        async def __call__(self, question: Question) -> Answer:
+            asked.append(question)
+            return Answer(verdict=Verdict.OK, text="7")
+
+    judge = RubricJudge(
+        prompt="How?", system="S", role="judge", n=2, max_tokens=7, temperature=0.25, deadline_s=9, read=NumberParser()
+    )
+    asyncio.run(judge.appraise(trees(n=1), Noted()))  # type: ignore[arg-type]
+    first = Question(text="How?", system="S", role="judge", max_tokens=7, temperature=0.25, deadline_s=9)
+    assert asked == [first, replace(first, vote=1)]
 
 
 @pytest.mark.parametrize(

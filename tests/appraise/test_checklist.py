@@ -100,6 +100,16 @@ def test_a_model_writes_the_items_once(tmp_path: Path) -> None:
     assert not len(counted(lost))
 
 
+def test_no_more_items_than_the_maximum(tmp_path: Path) -> None:
+    def model(request: Request) -> Reply:
+        text = "".join(map(chr, request.prompt_tokens))
+        return says("writes a\nwrites b\nwrites c\nwrites d") if "Write a checklist" in text else honest(request)
+
+    ask, _ = asker(model, tmp_path)
+    (tree,) = appraised(trees(n=1), ask, Checklist(role="judge", max_items=2))
+    assert tree.appraisals["checklist"].value[turns_of(tree)[0][0]] == 0.5
+
+
 def test_a_path_with_an_unreadable_answer_leaves_the_group(tmp_path: Path) -> None:
     """An answer that names no item and does not say none is no answer, and neither is one with an unknown item."""
     for name, answer in (("hm", "I cannot tell"), ("unknown", "9: a")):

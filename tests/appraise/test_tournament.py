@@ -156,6 +156,13 @@ def test_equal_paths_are_one_path_and_each_question_counts_once(tmp_path: Path) 
     assert one.appraisals["rank"].value[leaves(one)].tolist() == [0.5]
 
 
+def test_a_match_that_is_repeated_asks_nothing(tmp_path: Path) -> None:
+    """The bracket repeats matches of its seeding."""
+    ask, engine = asker(more_a, tmp_path)
+    (tree,) = appraised(trees(n=8), ask, Tournament(role="judge"))
+    assert tree.appraisals["rank"].questions.sum() == len(engine.requests)
+
+
 def test_without_an_answer_in_both_orders_there_is_no_rank(tmp_path: Path) -> None:
     def half(request: Request) -> Reply:
         first, _ = "".join(map(chr, request.prompt_tokens)).rsplit("The second:", 1)

@@ -54,6 +54,15 @@ def test_the_majority_of_the_card(tmp_path: Path) -> None:
     assert tree.appraisals["steps"].questions.sum() == 0
 
 
+def test_a_tie_is_wrong(tmp_path: Path) -> None:
+    answers = iter(["[1, 1, 1] yes", "[1, 0, 1] no"])
+    ask, _ = asker(lambda _: says(next(answers)), tmp_path)
+    (tree,) = appraised(trees(n=1), ask, Verifications(role="judge", n=2))
+    (leaf,) = counted(tree).tolist()
+    assert tree.appraisals["verdict"].value[leaf] == 0
+    assert tree.appraisals["steps"].value[steps_of(tree, leaf)].tolist() == [1, 0, 1]
+
+
 @pytest.mark.parametrize("answer", ["[1, 0] yes", "[1, 1, 1]", "yes", "[1, 2, 1] yes"])
 def test_a_malformed_verification_is_no_vote(answer: str, tmp_path: Path) -> None:
     ask, _ = asker(lambda _: says(answer), tmp_path)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from tests.trees import ACTION, OBSERVATION, PROMPT, N, build
+from tests.trees import ACTION, OBSERVATION, PROMPT, N, as_replayed, build
 
 from bough.cli.find import find_run
 from bough.hooks import ExploRs
@@ -94,10 +94,25 @@ def test_unknown_states_and_earlier_paths_have_no_record() -> None:
     blind = build(N(parent=-1, kind=PROMPT), N(parent=0, kind=ACTION, info={"text": "on"}, outcome=DONE))
     (found,) = state.transform([Rewarded(tree=blind, channels={})], 0)
     assert not found.channels["explors"].any()
+    state.transform([as_replayed(walks([(0, 1, 0.5)]))], 0)
     assert not state.records
     few = begun(ExploRs(max_states=2))
     few.transform([walks([(0, 1, 0.5), (1, 1, 0.5), (2, 1, 0.5)])], 0)
     assert list(few.records) == [2, 3], "the state that was visited longest ago is dropped"
+
+
+def test_a_state_that_is_visited_again_is_kept() -> None:
+    few = begun(ExploRs(max_states=2))
+    few.transform([walks([(0, 1, 0.5), (1, 1, 0.5)])], 0)
+    few.transform([walks([(0, 1, 0.5)])], 0)
+    few.transform([walks([(2, 1, 0.5)])], 0)
+    assert list(few.records) == [1, 3]
+
+
+def test_returns_to_go_are_discounted() -> None:
+    state = begun(ExploRs(discount=0.5))
+    state.transform([walks([(0, 1, 0.5), (1, 1, 0.5), (2, 1, 0.5)], ends=3)], 0)
+    assert [state.records[key].value for key in (1, 2, 3)] == [0.25, 0.5, 1.0]
 
 
 class Walker:

@@ -30,7 +30,8 @@ def begin(taken: SnapshotsState, tasks: list[Task], seed: int) -> list[Task]:
 
 
 def fresh(**settings: float) -> SnapshotsState:
-    return Snapshots(**settings).build(vocab_tokens=10, device="cpu", seed=0)  # type: ignore[arg-type]
+    recipe = Snapshots(**{"steps": 10, **settings})  # type: ignore[arg-type]
+    return recipe.build(vocab_tokens=10, device="cpu", seed=0)
 
 
 def test_the_example_in_words() -> None:

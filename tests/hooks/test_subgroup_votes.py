@@ -16,7 +16,7 @@ def answers(given: Sequence[str | None], probability: Sequence[float], task: str
     """Chains of one turn with these answers, None for a truncated path, each of two tokens with this probability."""
     nodes = [N(parent=-1, kind=PROMPT)]
     for text in given:
-        nodes.append(N(parent=0, kind=ACTION, tokens=(4, 5), info={"text": text or ""}))
+        nodes.append(N(parent=0, kind=ACTION, tokens=(4, 5), info={"text": "b" if text is None else text}))
         ending = Outcome.TRUNCATED if text is None else Outcome.TERMINATED
         nodes.append(N(parent=len(nodes) - 1, kind=OBSERVATION, outcome=ending))
     tree = build(*nodes, task=task)

@@ -4,7 +4,7 @@ from typing import Literal
 
 import numpy as np
 import pytest
-from tests.trees import ACTION, OBSERVATION, PROMPT, N, build, chains, rewarded
+from tests.trees import ACTION, OBSERVATION, PROMPT, N, as_replayed, build, chains, rewarded
 
 from bough.hooks import FewestCalls, LengthHistory
 from bough.hooks.fewest_calls import taken_actions
@@ -106,6 +106,12 @@ def test_a_length_is_compared_with_successes_of_earlier_steps_alone() -> None:
     assert state.records == {"task": 2.0}, "a longer success leaves the record"
     assert paid(state, "length_history", written((4, True), task="other")) == [0], "each task has its own"
     assert state.observe(lambda: 0.0) == {"length_history/tasks": 2.0, "length_history/record": 3.0}
+
+
+def test_replayed_paths_leave_no_record() -> None:
+    state = begun(LengthHistory())
+    state.transform([as_replayed(written((2, True)))], 0)
+    assert state.records == {}
 
 
 def test_the_mean_of_all_successes_is_a_history_too() -> None:

@@ -14,7 +14,7 @@ from tests.serve.wire import END, ByteChat, client, scripted, sessions
 
 from bough.engine import InjectedFault, Local, OpenAi, Request, Sampling, Scripted
 from bough.policy import Tiny
-from bough.serve import Conversations, EngineSession
+from bough.serve import Conversations, EngineSession, app, conversation
 from bough.serve.server import check_address, serve
 from bough.tree import Message
 
@@ -100,6 +100,21 @@ def test_sampled_messages_are_spliced_by_content_and_history() -> None:
     assert ByteChat().text(rendered) == "oneno"
 
 
+def test_the_least_recently_used_messages_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(conversation, "KEEP", 2)
+    chats, hi = Conversations(ByteChat()), Message(role="user", content="hi")
+
+    def kept(text: str) -> bool:
+        """Whether the message is rendered as sampled, without an end mark of its own."""
+        return chats.prompt([hi, Message(role="assistant", content=text)], ()).count(END) == 1
+
+    for text in ("one", "two"):
+        chats.answer([hi], [*text.encode()], 0)
+    assert kept("one")
+    chats.answer([hi], [*b"three"], 0)
+    assert [kept(text) for text in ("one", "two", "three")] == [True, False, True]
+
+
 def test_a_malformed_call_is_text() -> None:
     async def main() -> None:
         async with client(scripted('{"name": broken')) as used:
@@ -147,6 +162,7 @@ def test_completions_take_and_return_token_ids() -> None:
             extra = {"return_token_ids": True}
             answer = await used.completions.create(model="tiny", prompt=[1, 2], n=2, logprobs=1, extra_body=extra)
             assert [choice.text for choice in answer.choices] == ["yes", "yes"]
+            assert answer.usage.prompt_tokens == 2, "one prompt, whatever its choices"  # type: ignore[union-attr]
             assert answer.choices[1].token_ids == [*b"yes", END]  # type: ignore[attr-defined]
             assert answer.choices[0].prompt_token_ids == [1, 2]  # type: ignore[attr-defined]
             assert answer.choices[0].logprobs.tokens == ["y", "e", "s", ""]  # type: ignore[union-attr]
@@ -173,6 +189,19 @@ def test_sampling_settings_and_seeds_reach_the_engine() -> None:
     run(main())
 
 
+def test_the_choices_of_a_request_with_a_seed_differ() -> None:
+    async def main() -> None:
+        engine = scripted("yes")
+        async with client(engine) as used:
+            for _ in range(2):
+                await chat(used, n=2, seed=3)
+        one, other, *again = [each.seed for each in engine.requests]
+        assert one != other
+        assert again == [one, other]
+
+    run(main())
+
+
 @pytest.mark.parametrize(
     ("stop", "text"),
     [("Obs", "I add.\n"), (["never", "add"], "I "), (["\nObs", "3"], "I add."), (["I"], ""), ("never", None)],
@@ -192,6 +221,7 @@ def test_an_answer_ends_before_the_first_stop_string(stop: Any, text: str | None
             await chat(used, back)
         prompt = engine.requests[-1].prompt_tokens
         assert ByteChat().text(prompt) == f"hi{said.message.content}on", "the model reads what the client has"
+        assert prompt.count(END) == 3, "with an end mark, which the cut tokens have not"
 
     run(main())
 
@@ -255,12 +285,25 @@ def test_wrong_requests_get_status_400(fields: dict[str, Any], words: tuple[str,
     run(main())
 
 
-def test_a_prompt_that_is_too_long_has_openais_code() -> None:
+@pytest.mark.parametrize("tokens", [4096, 5000])
+def test_a_prompt_that_is_too_long_has_openais_code(tokens: int) -> None:
     async def main() -> None:
         async with client(scripted("yes")) as used:
             with pytest.raises(openai.BadRequestError) as caught:
-                await used.completions.create(model="tiny", prompt=[1] * 5000)
+                await used.completions.create(model="tiny", prompt=[1] * tokens)
             assert caught.value.code == "context_length_exceeded"
+
+    run(main())
+
+
+def test_a_body_that_is_too_large_gets_status_413(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(app, "MOST_BODY_BYTES", 1000)
+
+    async def main() -> None:
+        async with client(scripted("yes")) as used:
+            assert (await chat(used)).choices
+            with refused(openai.APIStatusError, "413", "more than 1000 bytes"):
+                await chat(used, [{"role": "user", "content": "x" * 1000}])
 
     run(main())
 
