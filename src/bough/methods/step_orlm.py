@@ -18,15 +18,18 @@ def step_orlm(world: World, *, judge: str = "judge", n: int = 1, beta: float = 0
     own: a copy of the policy after the warm-up that imitates those of its verifications whose verdict on the result is
     the solver's, after every batch; the paper trains both in three rounds. With `evolves=false` it is frozen, by
     default the weights before the warm-up; with `judge=policy` the policy is its own judge. The loss has no reference,
-    so the learning rate is a quarter of the world's. A judge that imitates itself must be able to write a verdict from
-    the start, so it needs a language model as the policy. Experimental: not compared with the paper's results.
+    so the learning rate is a quarter of the world's. Experimental: not compared with the paper's results.
+
+    A judge must write verdicts from the first step on; the paper first trains it on written ones. A copy of the policy
+    does so with a language model of some billions of parameters. One with 135 million writes none that can be read, and
+    the run stops at its first step.
 
     Try: `bough train 'step_orlm(evolves=false)' --on linear_programs
     models.judge='OpenAi(model=qwen3:8b, base_url=http://localhost:11434/v1)'`
 
     With a judge that learns, or a frozen one of another run:
 
-        bough train step_orlm --on linear_programs --policy smollm2
+        bough train step_orlm --on linear_programs --policy 'pretrained(path=FOLDER)'
         bough train 'step_orlm(evolves=false)' --on linear_programs models='{judge: FrozenCheckpoint(run=RUN)}'
 
     At inference the judge chooses the best of 4 paths:

@@ -6,7 +6,7 @@ from bough.env.retrieval.files import CorpusFiles
 from bough.env.retrieval.index import Bm25s, Fts5, Index, IndexSettings
 from bough.env.retrieval.knowledge import KnowledgeGraph
 from bough.env.retrieval.question import Evidence, Question, read_question
-from bough.env.retrieval.score import final_answer, normalise, score, token_f1
+from bough.env.retrieval.score import Metric, final_answer, normalise, score, tags_paired, token_f1
 from bough.env.retrieval.source import Collection, QuestionSource, open_collection
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "Index",
     "IndexSettings",
     "KnowledgeGraph",
+    "Metric",
     "Question",
     "QuestionSource",
     "draw_tasks",
@@ -27,5 +28,6 @@ __all__ = [
     "open_collection",
     "read_question",
     "score",
+    "tags_paired",
     "token_f1",
 ]

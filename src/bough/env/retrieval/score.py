@@ -4,8 +4,12 @@ import re
 import string
 from collections import Counter
 from collections.abc import Sequence
+from typing import Literal, TypeAlias
 
 from bough.env.last_tagged import last_tagged
+
+Metric: TypeAlias = Literal["f1", "set_f1", "em"]
+"""The reward of an answer: F1 over its words, or over their set, where a word counts once, or exact match."""
 
 LONGEST = 2000
 """Characters of an answer that are scored."""
@@ -13,6 +17,8 @@ LONGEST = 2000
 ARTICLES = re.compile(r"\b(?:a|an|the)\b")
 PUNCTUATION = str.maketrans("", "", string.punctuation)
 SEPARATORS = re.compile(r"[,;\n]|\band\b")
+PAIRED = ("answer", "code", "think", "tool_call")
+TAGS = {name: re.compile(f"<(/?){name}>") for name in PAIRED}
 
 
 def normalise(text: str) -> str:
@@ -33,21 +39,33 @@ def final_answer(text: str) -> str:
     return answer.strip()[:LONGEST]
 
 
-def token_f1(answer: str, gold: str) -> float:
+def tags_paired(text: str) -> bool:
+    """Whether each opening tag of a name in `PAIRED` is followed by its closing tag, and each closing tag opened."""
+    marks = ([found[1] for found in tag.finditer(text.lower())] for tag in TAGS.values())
+    return all(each == ["", "/"] * (len(each) // 2) for each in marks)
+
+
+def token_f1(answer: str, gold: str, *, once: bool = False) -> float:
     """The F1 of the words of an answer, in [0, 1]; two empty texts give 1.
 
     Example:
         >>> token_f1("Mr Bak Lum", "Bak Lum")
         0.8
+
+    Args:
+        answer: The answer.
+        gold: The required answer.
+        once: Whether a repeated word counts once, as in the release of IGPO (arXiv 2510.14967).
     """
-    given, wanted = normalise(answer).split(), normalise(gold).split()
+    given, wanted = Counter(normalise(answer).split()), Counter(normalise(gold).split())
+    if once:
+        given, wanted = Counter(given.keys()), Counter(wanted.keys())
     if not given or not wanted:
         return float(given == wanted)
-    shared = sum((Counter(given) & Counter(wanted)).values())
-    return 2 * shared / (len(given) + len(wanted))
+    return 2 * (given & wanted).total() / (given.total() + wanted.total())
 
 
-def score(answer: str, answers: Sequence[Sequence[str]]) -> tuple[float, float]:
+def score(answer: str, answers: Sequence[Sequence[str]], *, once: bool = False) -> tuple[float, float]:
     """Exact match and F1 of an answer.
 
     With one required answer these are SQuAD's: the maximum over its spellings. With several, the answer is a list
@@ -57,10 +75,11 @@ def score(answer: str, answers: Sequence[Sequence[str]]) -> tuple[float, float]:
     Args:
         answer: The answer.
         answers: The required answers, each with its accepted spellings.
+        once: See `token_f1`.
     """
     if len(answers) == 1:
         exact = any(normalise(answer) == normalise(each) for each in answers[0])
-        return float(exact), max(token_f1(answer, each) for each in answers[0])
+        return float(exact), max(token_f1(answer, each, once=once) for each in answers[0])
     given = {item for part in SEPARATORS.split(answer) if (item := normalise(part))}
     spellings = [{normalise(each) for each in names} for names in answers]
     hits = sum(bool(names & given) for names in spellings)
