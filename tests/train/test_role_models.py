@@ -14,7 +14,9 @@ from bough.engine.gated import GatedEngine
 from bough.policy import Tiny
 from bough.policy.policy import Policy
 from bough.rollout import Deadlines, RoleModel
-from bough.train import EarlierVersion, Runtime, StartingWeights
+from bough.train import EarlierVersion, NoLearningSignal, Runtime, StartingWeights, TrainedJudge
+from bough.train.canary import Canary
+from bough.train.checked_engine import CheckedEngine
 from bough.train.earlier import EarlierWeights
 from bough.train.models import JudgeWeights, ModelSource
 
@@ -46,7 +48,8 @@ def test_an_earlier_version_has_the_weights_of_every_second_step_and_of_its_stat
     def opened() -> tuple[EarlierWeights, GatedEngine]:
         engine = EarlierVersion(every=2).open_model(policy, NO_MODEL).engine
         assert isinstance(engine, GatedEngine)
-        return EarlierWeights(2, engine, policy), engine
+        checked = CheckedEngine(engine, Canary((5, 6), (7, 8), tolerance=1e-4), Deadlines(), deadline_s=600)
+        return EarlierWeights(2, checked, policy), engine
 
     earlier, engine = opened()
     theirs, own = [], []
@@ -61,6 +64,7 @@ def test_an_earlier_version_has_the_weights_of_every_second_step_and_of_its_stat
     again, other = opened()
     assert scored(other) == own[3]
     again.load_state(earlier.state())
+    asyncio.run(again.load_restored())
     assert scored(other) == own[2]
     assert other.policy_version == 3
     assert scored(GatedEngine(Local().build(policy))) == own[3], "the policy keeps its weights"
@@ -78,3 +82,20 @@ def test_a_run_renews_and_stores_the_earlier_version_of_a_role(tmp_path: Path) -
     assert scored(engine) == before
     asyncio.run(runtime.begin_step(3))
     assert scored(engine) != before
+
+
+@pytest.mark.parametrize("source", [EarlierVersion(every=1), JudgeWeights()], ids=lambda it: type(it).__name__)
+def test_every_load_of_a_role_is_checked(source: ModelSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    judges = isinstance(source, JudgeWeights)
+    run = small().replace(models={"judge": source}, hooks=(TrainedJudge(),) if judges else ())
+    runtime = Runtime(run, tmp_path, Deadlines())
+    asyncio.run(runtime.begin_step(0))
+    update(runtime.policy)
+    asyncio.run(runtime.begin_step(1))
+    # The engine of the role alone loses a load.
+    engine = runtime.models["judge"].engine
+    assert isinstance(engine, GatedEngine)
+    monkeypatch.setattr(engine.engine, "load_weights", lambda *_: None)
+    update(runtime.policy)
+    with pytest.raises(NoLearningSignal, match=r"a log-probability of the model .*judge differs from the learner's"):
+        asyncio.run(runtime.begin_step(2))

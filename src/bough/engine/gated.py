@@ -31,6 +31,11 @@ class GatedEngine:
         self._waiting: list[asyncio.Future[None]] = []
 
     @property
+    def engine(self) -> Engine:
+        """The engine behind, whose requests do not wait; for use in `loading`."""
+        return self._engine
+
+    @property
     def policy_version(self) -> int:
         """The number of weight updates of the engine's weights."""
         return self._engine.policy_version

@@ -25,7 +25,9 @@ class Canary:
     when the learner's do, with the KV cache that the sync left and with an empty one.
     """
 
-    def __init__(self, prompt: Sequence[int], continuation: Sequence[int], *, tolerance: float) -> None:
+    def __init__(
+        self, prompt: Sequence[int], continuation: Sequence[int], *, tolerance: float, name: str = "the engine"
+    ) -> None:
         """Keep the tokens.
 
         Args:
@@ -33,10 +35,12 @@ class Canary:
             continuation: Token ids whose log-probabilities are compared.
             tolerance: Largest difference, in nats, between the log-probabilities of a certain token. It grows in
                 proportion to 1 minus the log-probability, as rounding errors do.
+            name: The engine, for messages.
         """
         self.prompt = tuple(prompt)
         self.continuation = tuple(continuation)
         self.tolerance = tolerance
+        self.name = name
         self._last: tuple[frozenset[tuple[float, ...]], Tensor] | None = None
 
     async def scores(
@@ -53,13 +57,13 @@ class Canary:
         return {0: await deadlines.until(score, owner="weight sync", thing="canary scores", deadline_s=deadline_s)}
 
     async def check(
-        self, engine: Engine, policy: Policy, deadlines: Deadlines, *, moved: bool, deadline_s: float
+        self, engine: Engine, true: Tensor, deadlines: Deadlines, *, moved: bool, deadline_s: float
     ) -> float:
         """Compare after a sync.
 
         Args:
             engine: The newly synced engine, without pending requests.
-            policy: The policy of the sync.
+            true: [continuation] `learner` of the policy of the sync, nats.
             deadlines: The run's register.
             moved: Whether the weights have changed since the last check.
             deadline_s: Deadline of the engine's replies.
@@ -75,14 +79,13 @@ class Canary:
         # A cached prompt is rounded differently, and may hide that the values are exactly the old ones.
         engine.reset_cache()
         fresh = await self.scores(engine, deadlines, deadline_s=deadline_s)
-        true = self._learner(policy)
         gap = max([self._gap(seen, true) for seen in (*_named(fresh), *_named(through_cache, ", through its cache"))])
         # A step with a zero gradient changes neither.
         seen = frozenset(fresh.values())
         if moved and self._last and seen & self._last[0] and (true - self._last[1]).abs().max() > VISIBLE:
             raise NoLearningSignal(
-                "after a weight sync the engine's log-probabilities are exactly the old ones although the weights "
-                "changed; the sync transferred nothing"
+                f"after a weight sync the log-probabilities of {self.name} are exactly the old ones although the "
+                "weights changed; the sync transferred nothing"
             )
         self._last = seen, true
         return gap
@@ -94,14 +97,15 @@ class Canary:
         if not (gaps <= allowed).all():
             worst = int((gaps / allowed).nan_to_num(torch.inf).argmax())
             raise NoLearningSignal(
-                f"after a weight sync a log-probability of the engine{name} differs from the learner's by "
+                f"after a weight sync a log-probability of {self.name}{name} differs from the learner's by "
                 f"{gaps[worst]:.3g} nats; need at most {allowed[worst]:.3g}. The engine did not load the new weights, "
                 "or computes another model"
             )
         return float(gaps.max())
 
     @torch.no_grad()
-    def _learner(self, policy: Policy) -> Tensor:
+    def learner(self, policy: Policy) -> Tensor:
+        """[continuation]: the log-probabilities under a policy, nats."""
         text = np.asarray((*self.prompt, *self.continuation))
         after = np.arange(len(self.prompt), len(text))
         packed = PackedPrefixTree.pack([text], np.zeros_like(after), after, device=str(policy.device))

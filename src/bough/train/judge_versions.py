@@ -1,6 +1,6 @@
 """The weights of a judge that a hook trains, in an engine."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import torch
@@ -11,6 +11,7 @@ from bough.engine.gated import GatedEngine
 from bough.hooks.hook import BatchHook
 from bough.policy.policy import Policy
 from bough.rollout import RoleModel
+from bough.train.checked_engine import CheckedEngine
 from bough.train.judge import TrainedJudgeState, weights_in
 from bough.train.models import JudgeWeights, ModelSource
 
@@ -18,7 +19,7 @@ from bough.train.models import JudgeWeights, ModelSource
 class JudgeVersions:
     """The judge of the hook `TrainedJudge`, in an engine of its own."""
 
-    def __init__(self, engine: GatedEngine, policy: Policy, hooks: Sequence[BatchHook]) -> None:
+    def __init__(self, engine: CheckedEngine, policy: Policy, hooks: Sequence[BatchHook]) -> None:
         """Find the hook.
 
         Args:
@@ -44,13 +45,7 @@ class JudgeVersions:
         del number, version
         state = {name: torch.as_tensor(np.array(value)) for name, value in self._hook.state().items()}
         weights = weights_in(state)
-        now = {name: weight.clone() for name, weight in self._policy.state().items()}
-        async with self._engine.loading():
-            if weights:
-                self._policy.load_state(weights)
-            self._engine.load_policy(self._policy, self._hook.updates)
-            if weights:
-                self._policy.load_state(now)
+        await self._engine.load(self._policy, self._hook.updates, weights=weights or None)
 
 
 def judge_versions(
@@ -58,14 +53,22 @@ def judge_versions(
     models: Mapping[str, RoleModel],
     policy: Policy,
     hooks: Sequence[BatchHook],
+    checked: Callable[[GatedEngine, str], CheckedEngine],
 ) -> list[JudgeVersions]:
     """The trained judges among the models of roles.
+
+    Args:
+        sources: The models of roles.
+        models: The same, opened.
+        policy: The policy.
+        hooks: The hooks of the run.
+        checked: Returns an engine, with its name for messages, whose loads are checked.
 
     Raises:
         ConfigError: when no hook trains a judge.
     """
     return [
-        JudgeVersions(model.engine, policy, hooks)
+        JudgeVersions(checked(model.engine, f"the model of {role}"), policy, hooks)
         for role, model in models.items()
         if isinstance(sources[role], JudgeWeights) and isinstance(model.engine, GatedEngine)
     ]

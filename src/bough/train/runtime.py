@@ -21,6 +21,7 @@ from bough.policy.policy import Policy
 from bough.rollout import Agent, Deadlines, RoleModel, RolloutRunner, SeatAgent
 from bough.store import Checkpoint
 from bough.train.check import refuse_overlap
+from bough.train.checked_engine import CheckedEngine
 from bough.train.checkpointable import Checkpointable
 from bough.train.earlier import EarlierWeights
 from bough.train.event_loop import run_coroutine
@@ -108,7 +109,11 @@ class Runtime:
         self.models = {role: role_model(source, main.policy, own) for role, source in run.models.items()}
         self.seat_models = {seat: role_model(source, main.policy, own) for seat, source in seat_sources(run).items()}
         self.earlier = self._earlier()
-        self.judges = judge_versions(run.models, self.models, self.policy, main.hooks.members)
+        self.judges = judge_versions(run.models, self.models, self.policy, main.hooks.members, self._checked)
+
+    def _checked(self, engine: GatedEngine, name: str) -> CheckedEngine:
+        """An engine of the policy's model, whose loads are checked."""
+        return self.main.checked_engine(engine, self.opening, name)
 
     def _earlier(self) -> dict[str, EarlierWeights]:
         """The earlier versions of the policy among the models, by the name of their state in a checkpoint."""
@@ -116,7 +121,7 @@ class Runtime:
         models = {f"earlier-role-{role}": (source, self.models[role]) for role, source in run.models.items()}
         models |= {f"earlier-seat-{seat}": (each, self.seat_models[seat]) for seat, each in seat_sources(run).items()}
         return {
-            name: EarlierWeights(source.every, model.engine, self.policy)
+            name: EarlierWeights(source.every, self._checked(model.engine, f"the model {name}"), self.policy)
             for name, (source, model) in models.items()
             if isinstance(source, EarlierVersion) and isinstance(model.engine, GatedEngine)
         }
@@ -331,7 +336,12 @@ class Runtime:
         return [self.train_tasks[orders[place // size][place % size]] for place in places]
 
     async def sync(self, *, moved: bool) -> float:
-        """Give the engines their policies' weights and check that they arrived; returns the largest gap, nats."""
+        """Give the engines their policies' weights and check that they arrived; returns the largest gap, nats.
+
+        Engines of earlier versions get those of a checkpoint that was restored.
+        """
+        for each in self.earlier.values():
+            await each.load_restored()
         return max([await each.sync(moved=moved) for each in self.trained])
 
     @contextmanager

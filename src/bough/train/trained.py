@@ -29,8 +29,8 @@ from bough.rollout import Agent, Deadlines, RoleModel
 from bough.store import Checkpoint, stored_rewarded
 from bough.store.atomic import explain_full_disk
 from bough.train.canary import Canary
+from bough.train.checked_engine import CheckedEngine
 from bough.train.checkpointable import Checkpointable
-from bough.train.in_thread import in_thread
 from bough.train.opening import Opening
 from bough.train.revise import Reader
 from bough.train.run import Run
@@ -156,7 +156,7 @@ class TrainedPolicy:
             steps=run.world.schedule.steps,
         )
         self.hooks.attach(access)
-        self.canary = self._canary(opening)
+        self.checked = self.checked_engine(self.gated, opening)
         self.entropies: list[tuple[float, int]] = []
         """By turn, over the steps of reinforcement so far: the sum of the tokens' entropies, nats, and their number."""
 
@@ -253,20 +253,23 @@ class TrainedPolicy:
         )
 
     async def sync(self, *, moved: bool) -> float:
-        """Give the engine the policy's weights and check that they arrived; returns the canary's gap, nats.
+        """Give the engine the policy's weights and check that they arrived; returns the canary's gap, nats."""
+        return await self.checked.load(self.policy, self.learner.updates, moved=moved)
 
-        The event loop goes on meanwhile where the engine allows it.
+    def checked_engine(self, engine: GatedEngine, opening: Opening, name: str = "the engine") -> CheckedEngine:
+        """An engine of this policy's model, with its canary: a real first prompt and a few of its tokens after it.
+
+        Args:
+            engine: The engine.
+            opening: The first task.
+            name: The engine, for messages.
         """
-        deadline_s, version = self.run.world.limits.engine_deadline_s, self.learner.updates
-        async with self.gated.loading():
-            await self.canary.scores(self.engine, self.deadlines, deadline_s=deadline_s)
-            # Sharded weights are gathered here: collective operations stay in one thread.
-            load = partial(self.gated.load_weights, self.gated.weights_of(self.policy), version)
-            if self.gated.loads_in_thread:
-                await in_thread(load, self.deadlines, owner=f"update {version}", thing="the engine's new weights")
-            else:
-                load()
-            return await self.canary.check(self.engine, self.policy, self.deadlines, moved=moved, deadline_s=deadline_s)
+        world, renderer, first = self.run.world, self.policy.renderer, opening.first
+        prompt = renderer.render(conversation(world.env.instructions, (), first.observation), first.tools)
+        room = min(self.policy.context_tokens, engine.context_tokens)
+        tolerance = CANARY_TOLERANCE.get(self.policy.dtype, 0.1)
+        canary = Canary(prompt[: max(1, room - 8)], prompt[: min(8, room - 1)], tolerance=tolerance, name=name)
+        return CheckedEngine(engine, canary, self.deadlines, deadline_s=world.limits.engine_deadline_s)
 
     def _reference_states(self, texts: Sequence[NDArray[np.int32]]) -> torch.Tensor:
         """[n, W]: the reference policy's hidden states after n texts."""
@@ -316,12 +319,3 @@ class TrainedPolicy:
         world = self.run.world
         alone = BATCH_INVARIANCE in gives_of(world.execution.engine)
         return StateValues(self.policy, self.critic, micro_tokens=world.optimizer.micro_tokens, alone=alone)
-
-    def _canary(self, opening: Opening) -> Canary:
-        """A real first prompt and a few tokens of the environment's own language after it."""
-        first = opening.first
-        instructions = self.run.world.env.instructions
-        prompt = self.policy.renderer.render(conversation(instructions, (), first.observation), first.tools)
-        tolerance = CANARY_TOLERANCE.get(self.policy.dtype, 0.1)
-        room = min(self.policy.context_tokens, self.engine.context_tokens)
-        return Canary(prompt[: max(1, room - 8)], prompt[: min(8, room - 1)], tolerance=tolerance)
