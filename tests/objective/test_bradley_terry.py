@@ -10,6 +10,7 @@ import torch
 from tests.objective.preference_pairs import P, T, lay
 from tests.trees import ACTION, OBSERVATION, PROMPT, N, build, rewarded
 
+from bough.cli.find import find_run
 from bough.credit import Process, RestMcts, Searched
 from bough.objective import BradleyTerry, LossInputs, Pairs, process_preference
 from bough.objective.inputs import ValueInputs
@@ -85,6 +86,9 @@ def test_the_target_of_an_action_is_its_own_value_at_its_last_token(
 
 def test_pairs_of_rstar_need_a_gap_and_both_ends() -> None:
     assert process_preference(gap=0.3).pairs == Pairs(unit="turn", choice="top_bottom", gap=0.3 - 1e-6, ends=True)
+    (_, pairs) = find_run("rstar(below=most_visited)", "sokoban").method.objective.terms  # type: ignore[attr-defined]
+    assert pairs == process_preference(below="most_visited")
+    assert pairs.pairs.below == "most_visited"
     assert BradleyTerry(head="step").needs == {PATHS, CRITIC, value_head("step")}
 
 

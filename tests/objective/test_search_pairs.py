@@ -67,6 +67,23 @@ def test_rstar_takes_the_two_best_over_the_two_worst() -> None:
     assert len(rstar(gap=0.0).pairs(view_of(*Searched()([tree_of({"A": 0.5, "B": 0.5})])), "test").gap) == 0
 
 
+def test_pairs_below_the_most_visited_response_with_both_ends() -> None:
+    """C is visited most of all, but leads to one kind of end; B is visited more than A."""
+    values = {"A": 0.5, "Aa": 1.0, "Ab": -1.0, "B": -0.5, "Ba": 0.9, "Baa": 1.0, "Bab": -0.8, "Bb": -1.0, "C": -0.9}
+    visits = {"A": 3, "Aa": 1, "Ab": 1, "B": 4, "Ba": 2, "Baa": 1, "Bab": 1, "Bb": 1, "C": 9}
+    columns = view_of(*Searched(relative=False)([tree_of(values, visits)]))
+    pairs = Pairs(unit="turn", choice="top_bottom", ends=True)
+    below = replace(pairs, below="most_visited")
+    left = told(pairs(columns, "test"))
+    assert told(below(columns, "test")) == {pair: gap for pair, gap in left.items() if pair != (1.0, -1.0)}
+    assert {(0.5, -0.9), (0.9, -1.0), (1.0, -0.8)} <= left.keys()
+    visits |= {"A": 4}
+    first = view_of(*Searched(relative=False)([tree_of(values, visits)]))
+    assert (1.0, -1.0) in told(below(first, "test")), "ties to the first"
+    with pytest.raises(ValueError, match=r"Pairs.below: got 'most_visited' with unit='path'; need unit='turn'"):
+        Pairs(below="most_visited")
+
+
 def test_rstars_better_answer_leads_to_a_correct_end_and_its_worse_to_a_wrong_one() -> None:
     """D is the best and E the worst by value, but neither has come to an end; B leads to no correct one."""
     values = {"A": 0.5, "Aa": 1.0, "Ab": -1.0, "B": -0.5, "C": -0.2, "Ca": 1.0, "D": 0.9, "E": -0.9}

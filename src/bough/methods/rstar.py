@@ -5,12 +5,13 @@ from dataclasses import replace
 from bough.credit import Filtered, Searched
 from bough.methods.alpha_math import alpha_math
 from bough.objective import Imitation, Sum, process_preference
+from bough.objective.pairs import Below
 from bough.policy import ValueHead
 from bough.search import CriticValue, mcts
 from bough.train import Run, World
 
 
-def rstar(world: World, *, simulations: int = 48, rounds: int = 4, batch_tasks: int = 256) -> Run:
+def rstar(world: World, *, simulations: int = 48, rounds: int = 4, batch_tasks: int = 256, below: Below = "all") -> Run:
     """rStar-Math (arXiv 2501.04519): imitates a search's good paths; pairs of actions train a preference model.
 
     Assumes an environment that can step a state twice. A step of the run is a round: a search of `batch_tasks` tasks,
@@ -19,7 +20,15 @@ def rstar(world: World, *, simulations: int = 48, rounds: int = 4, batch_tasks: 
     round. Success is worth 1 and failure -1; 48 simulations and four rounds are the paper's. In the paper's first round
     nodes have no model's value, here that of an untrained head. The paper's model has weights of its own; here the head
     reads the policy's hidden states and does not train them. The environment executes each action, as code checks the
-    paper's steps.
+    paper's steps. Pairs are taken at all contexts, as in the release by default; `below="most_visited"` is its
+    option "vis_count".
+
+    Args:
+        world: The world.
+        simulations: Number of simulations of a search.
+        rounds: Number of rounds.
+        batch_tasks: Tasks of a round.
+        below: The contexts with pairs; see `Pairs`.
     """
     return alpha_math(world, rounds=rounds, batch_tasks=batch_tasks).replace(
         explorer=replace(
@@ -29,5 +38,5 @@ def rstar(world: World, *, simulations: int = 48, rounds: int = 4, batch_tasks: 
         ),
         critic=ValueHead(detach=True),
         credit=Filtered(max_paths=2, value_targets=Searched(head="value", target="action")),
-        objective=Sum(terms=(Imitation(), process_preference())),
+        objective=Sum(terms=(Imitation(), process_preference(below=below))),
     )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from bough.lazy import torch
 from bough.objective.inputs import LossInputs
 from bough.objective.objective import Loss
-from bough.objective.pairs import Pairs, rstar_pairs
+from bough.objective.pairs import Below, Pairs, rstar_pairs
 from bough.objective.spans import span_means
 from bough.tree.needs import CRITIC, PATHS, Need, value_head
 
@@ -80,11 +80,11 @@ class BradleyTerry:
         )
 
 
-def process_preference(gap: float = 0.5) -> BradleyTerry:
+def process_preference(gap: float = 0.5, below: Below = "all") -> BradleyTerry:
     """The process preference model of rStar-Math (arXiv 2501.04519): ranks steps of a search; needs trees that fork.
 
     Values of a pair differ by `gap` or more, in units of values in [-1, 1]; the paper selects steps by their values.
     Its head ends in a tanh, this one is linear. The pairs of all contexts weigh the same; in the paper each context has
     four.
     """
-    return BradleyTerry(pairs=rstar_pairs(gap))
+    return BradleyTerry(pairs=rstar_pairs(gap, below))

@@ -6,8 +6,10 @@ from typing import Literal, TypeAlias
 
 from jaxtyping import Bool, Float, Int
 
+from bough.checks import check_choices
 from bough.lazy import Tensor, torch
 from bough.objective.inputs import LossInputs, PathIds
+from bough.objective.most_visited import most_visited_contexts
 from bough.objective.objective import Loss
 from bough.objective.spans import path_ids_of, span_means, span_sums
 
@@ -16,6 +18,9 @@ Unit: TypeAlias = Literal["path", "turn"]
 
 Choice: TypeAlias = Literal["best_worst", "best_second", "top_bottom", "opposite", "all"]
 """The pairs of a group; each choice is explained at `Pairs`."""
+
+Below: TypeAlias = Literal["all", "most_visited"]
+"""The contexts with pairs; see `Pairs`."""
 
 TIE = 1e-6
 """Advantages within this distance tie: they are the same sum in another order."""
@@ -237,16 +242,23 @@ class Pairs:
         gap: Advantages with a difference up to this tie, >= 0.
         ends: Whether the better one must lead to a success, and the worse one to an end without success. A path
             abandoned by the explorer has no end. With "best_worst" and "best_second" the pair is chosen first.
+        below: The contexts whose responses are compared: "all"; or, as by the option "vis_count" of rStar-Math's
+            release, "most_visited": the first of a task, and each one after the most visited of the responses to one of
+            these that lead to ends of both kinds. With unit="turn".
     """
 
     unit: Unit = "path"
     choice: Choice = "best_worst"
     gap: float = TIE
     ends: bool = False
+    below: Below = "all"
 
     def __post_init__(self) -> None:
         if not 0 <= self.gap < math.inf:
             raise ValueError(f"Pairs.gap: got {self.gap}; need 0 or more")
+        check_choices(self)
+        if self.below != "all" and self.unit != "turn":
+            raise ValueError(f"Pairs.below: got {self.below!r} with unit={self.unit!r}; need unit='turn'")
 
     def __call__(self, columns: LossInputs, who: str, score: Float[Tensor, " M"] | None = None) -> PreferencePairs:
         """Returns the pairs of an optimizer step.
@@ -270,6 +282,10 @@ class Pairs:
             is_pair &= (score[won] > 0) & (score[lost] < 0)
         if self.ends:
             is_pair &= candidates.leads_to(1)[won] & candidates.leads_to(-1)[lost]
+        if self.below == "most_visited":
+            mixed = candidates.leads_to(1) & candidates.leads_to(-1)
+            path_ids, of_turn = candidates.path_ids, candidates.candidate_of_turn
+            is_pair &= most_visited_contexts(path_ids, of_turn, candidates.group, mixed)[candidates.group[won]]
         won, lost = won[is_pair], lost[is_pair]
         shared = _shared(candidates, won, lost)
         differ = (candidates.turns[won] > shared) & (candidates.turns[lost] > shared)
@@ -318,16 +334,17 @@ def candidates_of(columns: LossInputs, unit: Unit, who: str, score: Float[Tensor
     )
 
 
-def rstar_pairs(gap: float) -> Pairs:
+def rstar_pairs(gap: float, below: Below = "all") -> Pairs:
     """Returns the pairs of rStar-Math (arXiv 2501.04519): the two best responses to a context over the two worst.
 
     The better one leads to a correct end and the worse one to a wrong end, among other ends.
 
     Args:
         gap: Least difference of their values.
+        below: See `Pairs`.
     """
     # The tolerance of a tie is subtracted: the values of a pair differ by more than its gap.
-    return Pairs(unit="turn", choice="top_bottom", gap=max(TIE, gap - TIE), ends=True)
+    return Pairs(unit="turn", choice="top_bottom", gap=max(TIE, gap - TIE), ends=True, below=below)
 
 
 def moved_from_reference(columns: LossInputs) -> Float[Tensor, " M"]:
