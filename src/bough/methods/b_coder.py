@@ -32,8 +32,8 @@ def b_coder(
     are also data of the TD loss, Q has an upper bound, and the first value network stays fixed, with a second one on
     top.
 
-    Measured on `code` from a warmed policy, 40 steps, seed 0, with 100 held-out tasks (2 cores of an AMD EPYC, beside
-    other work): 53 % (43 to 62) before, 74 % (65 to 82) after. With `b_coder(imitation=0, advantage=0)`, so without the
+    Measured on `code` from a warmed policy, 40 steps, seed 0, with 100 held-out tasks (2 cores of an AMD EPYC, shared
+    with other jobs): 53 % (43 to 62) before, 74 % (65 to 82) after. With `b_coder(imitation=0, advantage=0)`, so without the
     reference programs, success in training on `sokoban` fell from 40 % to 0 % in 30 steps.
 
     Afterwards the values rank programs, by V before their end; the paper sums a reward that it recovers from Q:

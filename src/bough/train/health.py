@@ -97,7 +97,7 @@ def next_health(pulse: HealthState, *, lively: int, success: float, cut: bool = 
 
     Args:
         pulse: The state before it.
-        lively: Number of its trees with an advantage.
+        lively: Number of its trees with a non-zero advantage.
         success: Fraction of its paths that succeeded.
         cut: Whether too many of its actions were cut off, see `mostly_cut`.
     """
