@@ -310,7 +310,7 @@ class Rollout:
         """
         writer = self.writer(item if isinstance(item, PendingAction) else None)
         read, tokens, branches = writer.reads(item, role)
-        writer.require_room(writer.agent.model(role), len(read), len(tokens))
+        writer.require_context(writer.agent.model(role), len(read), len(tokens))
         async with self.budget.reserve(Usage(calls=1)) as cost:
             cost.calls = 1
             return await self.deadlines.until(
