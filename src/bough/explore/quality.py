@@ -79,7 +79,7 @@ class LlmJudge:
     Attributes:
         prompt: The question. It may use the placeholders {instructions}, {turns}, {observation}, {action} and
             {thought}, the text of the turn before the action.
-        without_thought: The score of an action without a thought, if the prompt uses {thought}; no question is sent.
+        without_thought: The score of an action without a thought, if the prompt uses {thought}; it has no question.
         system: The system prompt.
         read: Converts an answer to a score: `LabelParser` of a table, or a `NumberParser` in a range.
         role: The role whose model answers.
