@@ -279,8 +279,8 @@ def _learn(trained: TrainedPolicy, credited: Sequence[Credited], trees: Sequence
             "with a finite gradient: check the objective's settings and the size of the rewards"
         )
     if not needs_of(objective) & {CRITIC, PATHS}:
-        # With `PATHS` the batch may lack pairs, and with `CRITIC` the critic may be all that learns. A ratio of 1 can be
-        # the minimum of a divergence, and clipping starts far from 1, so ratios are a little off 1.
+        # With `PATHS` the batch may lack pairs, and with `CRITIC` the critic may be all that learns. Ratios are
+        # slightly off 1: a ratio of 1 can be the minimum of a divergence, and one far from 1 is clipped.
         offset = 0.01 * (-1.0) ** torch.arange(len(batch.at), device=batch.at.device)
         sampled = replace(batch, rollout_logprob=learner.logprobs(batch) + offset)
         metrics = learner.rehearse(sampled, objective, run.method.normalizer, context=context)
