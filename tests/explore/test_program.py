@@ -15,7 +15,7 @@ from bough.engine import Engine, Sampling, Scripted
 from bough.env import InProcessHost, ProgramTasks
 from bough.explore import Program
 from bough.explore.process import KEEP_BYTES
-from bough.explore.result import Result, hides_result, last_line, read_result
+from bough.explore.result import Result, json_at_end, may_end_with_result, read_result
 from bough.rollout import Agent, Deadlines, Limits, RolloutRunner
 from bough.tree import Kind, Outcome, Source, Task, Ternary, Tree, TruncatedBy, counted, leaves, path
 
@@ -168,14 +168,14 @@ def test_a_result_is_read_whatever_its_strings_hold(mark: str, indent: int | Non
     result = {"reward": 0.0, "success": False, "note": f"a{mark}b", "parts": [{"reward": 1}, {}]}
     written = json.dumps(result, ensure_ascii=False, indent=indent)
     for out in (written, f'a log\n{{"reward": 1}}\n\n{written}\n\n', f"{{\n{written}\r\n"):
-        assert last_line(out) == result
-        assert read_result(last_line(out)) == Result(reward=0.0, success=False)
+        assert json_at_end(out) == result
+        assert read_result(json_at_end(out)) == Result(reward=0.0, success=False)
 
 
 @pytest.mark.parametrize("out", ["", "\n", "done", "\\boxed{4}", '{"reward": 1}\nthe end', "{\n", "{a: 1}"])
 def test_an_output_without_a_result(out: str) -> None:
-    assert last_line(out) == out
-    assert not hides_result(out)
+    assert json_at_end(out) == out
+    assert not may_end_with_result(out)
 
 
 @pytest.mark.parametrize(
@@ -189,8 +189,8 @@ def test_an_output_without_a_result(out: str) -> None:
     ],
 )
 def test_an_output_that_ends_with_a_result_in_another_form_is_a_fault(out: str) -> None:
-    assert last_line(out) == out
-    assert hides_result(out)
+    assert json_at_end(out) == out
+    assert may_end_with_result(out)
 
 
 def test_a_reward_function_reads_task_and_result() -> None:

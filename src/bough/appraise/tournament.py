@@ -40,9 +40,9 @@ class Tournament:
     without any decided match, have no value.
 
     The first path meets all others, so its own seed is that of a tie; where the number of paths is no power of two, the
-    best seeds have free rounds. If the first of three paths beats the others, and the second the third, they have the
+    best seeds have byes. If the first of three paths beats the others, and the second the third, they have the
     ranks 1, 2, 3. In the released code (Alibaba-NLP/qqr) the first path's seed is the mean of its scores and other
-    seeds have free rounds: ranks 1, 3, 2. There ties are broken by the position in the group, and the players of a
+    seeds have byes: ranks 1, 3, 2. There ties are broken by the position in the group, and the players of a
     Swiss round are not those of its results. The paper's first path is a greedy sample, its judge writes two scores.
 
     Attributes:

@@ -141,8 +141,8 @@ class Batch:
         tree = self.tree.cpu().numpy() if self.path_index is None else self._by_task(self.path_index)
         dealt = np.random.default_rng(seed).permutation(np.unique(tree))
         hands = [hand for hand in np.array_split(dealt, count) if len(hand)]
-        dealing = replace(self, others=self.others.split(count))
-        parts = [dealing.take(torch.as_tensor(np.flatnonzero(np.isin(tree, hand)))) for hand in hands]
+        shared = replace(self, others=self.others.split(count))
+        parts = [shared.take(torch.as_tensor(np.flatnonzero(np.isin(tree, hand)))) for hand in hands]
         if self.path_index is None:
             return parts
         return [

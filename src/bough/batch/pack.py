@@ -17,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 
 from bough.batch.batch import Batch, columns_of
-from bough.batch.packed_tree import PackedTree, count_paths, included_ends, trained_nodes
+from bough.batch.packed_tree import PackedTree, count_paths, trained_nodes
 from bough.batch.path_index import index_paths
 from bough.tree import (
     Credited,
@@ -27,6 +27,7 @@ from bough.tree import (
     Source,
     Tree,
     count_path_tokens,
+    included_leaves,
     path_view,
     token_advantages,
 )
@@ -97,7 +98,7 @@ def _packed_trees(credited: Sequence[Credited], view: PathView, sampled: int) ->
     # A teacher's tokens are not sampled; in a demonstration they have an advantage of 1.
     end = np.cumsum([0, *(len(each.tree.token) for each in credited)]).tolist()
     positive[end[sampled] :] = 1.0
-    ends = [included_ends(each) for each in credited]
+    ends = [included_leaves(each) for each in credited]
     sources = [Source.SAMPLED if i < sampled else Source.TEACHER for i in range(len(credited))]
     trains = [
         trained_nodes(each.tree, leaves, source) for each, leaves, source in zip(credited, ends, sources, strict=True)

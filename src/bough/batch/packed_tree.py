@@ -15,7 +15,7 @@ from bough.tree import (
     PathCounts,
     Source,
     Tree,
-    counted,
+    included_leaves,
     sum_of_subtree,
     sum_to_root,
     temperature_in,
@@ -56,8 +56,8 @@ class PackedTree:
     @cached_property
     def fresh(self) -> Bools:
         """[N] bool: nodes that the newest policy sampled, at the temperature of the run."""
-        own = [temperature_in(info) is not None for info in self.tree.info]
-        return (self.tree.policy_version == self.newest) & ~np.asarray(own) & (not self.is_demonstration)
+        other_temperature = [temperature_in(info) is not None for info in self.tree.info]
+        return (self.tree.policy_version == self.newest) & ~np.asarray(other_temperature) & (not self.is_demonstration)
 
     @cached_property
     def rows(self) -> list[list[int]]:
@@ -143,11 +143,6 @@ def trained_nodes(tree: Tree, ends: Ints, source: Source) -> Bools:
     return written & (sum_of_subtree(tree, _at(tree, ends, np.ones(len(ends)))) > 0)
 
 
-def included_ends(credited: Credited) -> Ints:
-    """The leaves of the included paths, ascending."""
-    return np.setdiff1d(counted(credited.tree), credited.excluded_leaves)
-
-
 def count_paths(credited: Sequence[Credited], trained: Mapping[int, Bools]) -> PathCounts:
     """Counts the included paths of some trees that have tokens of the policy.
 
@@ -157,7 +152,7 @@ def count_paths(credited: Sequence[Credited], trained: Mapping[int, Bools]) -> P
     """
     paths, path_tokens, unique_tokens, known = 0, 0, 0, dict(trained)
     for each in credited:
-        tree, ends = each.tree, included_ends(each)
+        tree, ends = each.tree, included_leaves(each)
         trains = trained_nodes(tree, ends, Source.SAMPLED)
         length = _lengths(tree, trains)[ends]
         seen = known.get(id(tree), np.zeros_like(trains))

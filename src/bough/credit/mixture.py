@@ -27,8 +27,8 @@ class ConservativeMixture:
         Q          1    0    0    .5        eta .3:    1.9   .7   .7   .7        mean 1
 
     Imitation with these weights has its minimum, over all policies, at the mixture with the best of n samples. Actions
-    of a state with equal values, or with one action, have the weight 1: without them the own samples would be those of
-    states where samples differ, and there bad actions are more frequent than in the policy.
+    of a state with equal values, or with one action, have the weight 1: without them the batch would only have states
+    in which samples differ, where bad actions are more frequent than in the policy.
 
     Attributes:
         eta: Share of the greedy policy, in (0, 1].

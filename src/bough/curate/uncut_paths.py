@@ -13,9 +13,9 @@ from bough.tree import (
     Ternary,
     Tree,
     TruncatedBy,
-    counted,
     exclude_leaves,
     groups,
+    included_leaves,
     sum_to_root,
 )
 
@@ -47,7 +47,7 @@ class UncutPaths:
         kept: list[Credited] = []
         masked: list[Credited] = []
         for each in credited:
-            leaves = np.setdiff1d(counted(each.tree), each.excluded_leaves)
+            leaves = included_leaves(each)
             cut = self._is_cut(each.tree)[leaves]
             if not cut.all():
                 kept.append(exclude_leaves(each, leaves[cut]))

@@ -12,8 +12,8 @@ TEXT_TOKENS = 4096
 def text_sampling(sampling: Sampling, renderer: object) -> Sampling:
     """The sampling settings of an agent for a model with this renderer.
 
-    A world's limit counts the tokens of its own policy. Bytes of text are far more, and a server counts its own tokens:
-    with `Messages`, `max_tokens` is at least `TEXT_TOKENS`.
+    A world's `max_tokens` counts tokens of its own policy. With `Messages` each byte of text is a token, so the same
+    action has far more of them: `max_tokens` becomes at least `TEXT_TOKENS`.
     """
     if not isinstance(renderer, Messages):
         return sampling

@@ -92,7 +92,7 @@ class ValidatedEnv:
     def _guard(self, call: str, *, of_task: bool = False) -> Generator[None]:
         """Converts an exception of the environment to `EnvFault`, except for a wrong task or a missing extra.
 
-        Ends the child of a fork that leaves the call too: it would go on with its parent's run.
+        Ends a forked child process that returns from the call, since it would continue its parent's run.
         """
         process = os.getpid()
         try:

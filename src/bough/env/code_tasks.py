@@ -172,7 +172,7 @@ class CodeTasks:
             return Step(state=state, outcome=before.outcome, valid=False)
         problem, answer = before.problem, code_of(action)
         last = before.attempts + 1 >= self.attempts
-        # A test that hangs ends the run: those that decide come first.
+        # A test that hangs ends the program, so the tests that decide come first.
         parts = (problem.hidden, problem.visible) if last else (problem.visible, problem.hidden)
         both, cut = self.report(problem, answer, (*parts[0], *parts[1])), len(parts[0])
         one, other = (replace(both, results=part) for part in (both.results[:cut], both.results[cut:]))

@@ -105,7 +105,7 @@ class SearchQa:
         snippet_words: Number of words of each document in results; 0 for titles alone.
         metric: The reward of an answer: "f1"; "set_f1", where repeated words count once; or "em".
         unpaired: The reward of an empty answer, and of one whose turn has a tag `<answer>`, `<think>`, `<tool_call>` or
-            `<code>` without its other half; None for the score. IGPO's release pays -2 (arXiv 2510.14967), there for
+            `<code>` without its counterpart; None for the score. IGPO's release pays -2 (arXiv 2510.14967), there for
             the tags of all turns, and for an answer without tags.
         search_cost: Subtracted at each search, >= 0.
         read_cost: Subtracted at each read, >= 0.
@@ -298,12 +298,12 @@ class SearchQa:
     def _end(self, current: SearchState, text: str) -> Step:
         answer = final_answer(text)
         exact, f1 = score(answer, read_question(current.task).answers, once=self.metric == "set_f1")
-        paid = exact if self.metric == "em" else f1
+        reward = exact if self.metric == "em" else f1
         if self.unpaired is not None and not (answer and tags_paired(text)):
-            paid = self.unpaired
+            reward = self.unpaired
         return Step(
             state=self._state(replace(current, outcome=Outcome.TERMINATED, solved=exact == 1), ""),
-            reward=paid,
+            reward=reward,
             outcome=Outcome.TERMINATED,
             valid=bool(answer),
             success=exact == 1,

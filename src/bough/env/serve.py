@@ -68,7 +68,7 @@ class WorkerSetup:
 class Request:
     """An environment call: `draw` for tasks, `task` for start, `state` for step and plan, `action` for step.
 
-    Its `number` is that of the reply; a worker numbers its calls.
+    The reply has the same `number`, so a late reply to an earlier call is discarded.
     """
 
     call: Call

@@ -43,7 +43,7 @@ class CallResult:
     Attributes:
         text: For the model.
         valid: Whether the call was executed.
-        raised: The exception of the tool with its place, where it need not be meant for the model.
+        raised: Class, text and place of a LookupError or ArithmeticError, which may be a mistake of the tool; else "".
     """
 
     text: str

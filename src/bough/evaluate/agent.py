@@ -66,7 +66,7 @@ class EvaluationTarget:
         engine = self.run.world.execution.engine
         if isinstance(engine, OwnModel):
             async with server_agent(self.run, engine, deadlines, self.assets) as served:
-                self._check_tasks(served.tasks)
+                check_heldout(self.made, self.run, served.tasks)
                 yield Evaluee(name=engine.model, runner=served.runner, tasks=served.tasks, seat=first_seat(self.run))
             return
         # Imported here because it imports torch; wrong arguments are reported earlier.
@@ -74,7 +74,7 @@ class EvaluationTarget:
 
         runtime = Runtime(self.run, self.assets, deadlines, trains=False)
         try:
-            self._check_tasks(runtime.heldout_tasks)
+            check_heldout(self.made, self.run, runtime.heldout_tasks)
             if self.checkpoint is not None:
                 runtime.load(self.checkpoint)
             await runtime.sync(moved=False)
@@ -84,16 +84,17 @@ class EvaluationTarget:
         finally:
             await runtime.close()
 
-    def _check_tasks(self, heldout: Sequence[Task]) -> None:
-        """Refuse other held-out tasks than the run's, and report what was accepted.
 
-        Raises:
-            ConfigError: when they changed.
-        """
-        if self.made is not None:
-            self.made.check_tasks(self.run, {"heldout": heldout})
-            for line in self.made.lines:
-                to_stderr(line)
+def check_heldout(made: Provenance | None, run: Run, heldout: Sequence[Task]) -> None:
+    """Refuse held-out tasks that differ from those of the run directory, and report the accepted changes.
+
+    Raises:
+        ConfigError: when they differ.
+    """
+    if made is not None:
+        made.check_tasks(run, {"heldout": heldout})
+        for line in made.lines:
+            to_stderr(line)
 
 
 @contextmanager

@@ -11,8 +11,7 @@ import numpy as np
 
 from bough.config import dump, override
 from bough.engine import OwnModel
-from bough.env.workers import to_stderr
-from bough.evaluate.agent import checkpoint_of
+from bough.evaluate.agent import check_heldout, checkpoint_of
 from bough.evaluate.failed import require_some
 from bough.evaluate.progress import CountedTrees, OnProgress
 from bough.evaluate.server import server_agent
@@ -136,9 +135,7 @@ async def _local(
     runtime = Runtime(run, directory.policy, deadlines, trains=False)
     runtime.load(checkpoint)
     try:
-        made.check_tasks(run, {"heldout": runtime.heldout_tasks})
-        for line in made.lines:
-            to_stderr(line)
+        check_heldout(made, run, runtime.heldout_tasks)
         await runtime.sync(moved=False)
         return await _grow(run, runtime.rollouts, runtime.heldout_tasks, folder, tell)
     finally:

@@ -14,7 +14,7 @@ from bough.explore.call_tree import CallTree
 from bough.explore.episode import Ending, Episode
 from bough.explore.process import Exit, run_process
 from bough.explore.program_server import ProgramServer, shared_server
-from bough.explore.result import FORM, Result, hides_result, last_line, read_result
+from bough.explore.result import FORM, Result, json_at_end, may_end_with_result, read_result
 from bough.rollout.rollout import Rollout
 from bough.rollout.together import together
 from bough.tree import Outcome, TruncatedBy, copied
@@ -193,7 +193,7 @@ class Program:
         if not episode.calls:
             fault = "the program ended without a completed call; need at least one, to OPENAI_BASE_URL"
             return Ending(outcome=Outcome.FAILED, info={"fault": _with_output(fault, ended)})
-        value = episode.reports[-1] if episode.reports else last_line(ended.out)
+        value = episode.reports[-1] if episode.reports else json_at_end(ended.out)
         try:
             result = await self._result(rollout, value, ended, reported=bool(episode.reports))
         except Exception as error:
@@ -226,7 +226,7 @@ class Program:
                 return read_result(await asyncio.to_thread(compute, task, copied(value)))
         if reported or isinstance(value, Mapping):
             return read_result(cast("object", value))
-        if isinstance(value, str) and hides_result(value):
+        if isinstance(value, str) and may_end_with_result(value):
             return None
         return Result(reward=float(ended.status == 0), success=ended.status == 0)
 

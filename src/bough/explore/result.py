@@ -49,7 +49,7 @@ def read_result(value: object) -> Result | None:
     return None
 
 
-def last_line(out: str) -> object:
+def json_at_end(out: str) -> object:
     """The JSON in the last line of an output, or an object in its last lines; the whole output where there is none.
 
     An object in several lines begins at the beginning of a line.
@@ -64,7 +64,7 @@ def last_line(out: str) -> object:
     return out
 
 
-def hides_result(out: str) -> bool:
+def may_end_with_result(out: str) -> bool:
     """Whether an output without JSON at its end may end with a result.
 
     It ends with an object that names one, such as a Python dict, or with a line that is longer than what is kept.

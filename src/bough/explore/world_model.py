@@ -85,7 +85,7 @@ class DirectLlmCall:
         """The whole answer; see `Ask`."""
         model = RoleModel(engine=self.engine, renderer=self.renderer)
         prompt = model.question(system, text)
-        model.require_room(len(prompt))
+        model.require_context(len(prompt))
         request = Request(
             prompt_tokens=prompt,
             sampling=sampling or self.sampling,

@@ -106,7 +106,7 @@ class PolicyCopy(Protocol):
 
         Args:
             texts: n texts.
-            loss: From the states [m, W] of some texts and their numbers [m] to their part of the loss, a sum.
+            loss: Called with the states [m, W] and the indices [m] of some texts; returns the sum of their losses.
         """
         ...
 

@@ -9,15 +9,15 @@ def scale(
 ) -> float:
     """The factor on the peak learning rate at `update` (0 is the first) of `total`, in (0, 1].
 
-    Rises linearly over `warmup` updates, the first of which has 1 / (warmup + 1), then stays, or falls so that it would
+    Rises linearly over `warmup` updates, from 1 / (warmup + 1) at the first. Then it stays, or falls so that it would
     reach zero at place `total`.
 
     Args:
         schedule: The shape after the rise.
         update: Number of updates done.
         warmup: Number of updates of the rise.
-        total: Number of updates of a run that skips none.
-        place: Number of updates that a run that skips none has done here; None for `update`.
+        total: Number of updates of the whole run, if no step skips its update.
+        place: Number of updates up to here, if no step had skipped its update; None for `update`.
     """
     rise = min(1.0, (update + 1) / (warmup + 1))
     place = update if place is None else place

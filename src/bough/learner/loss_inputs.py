@@ -21,8 +21,8 @@ class ObjectiveContext:
         reference: The frozen policy.
         mean_turn_entropy: [turns] nats, mean entropy of earlier steps at each turn; nan without earlier steps.
         progress: Fraction of the training that is done, in [0, 1].
-        place: Number of updates that a run that skips none has done here, for the learning rate; None for the number
-            of updates done.
+        place: For the learning rate, the number of updates up to here if no step had skipped its update; None for the
+            number of updates done.
         clipped_norm: See `LossInputs`; None where no objective needs it.
         turn_number: See `LossInputs`.
     """

@@ -26,10 +26,10 @@ class Optimizer:
         betas: Decay of the two moments.
         epsilon: Added to the root of the second moment.
         weight_decay: Decoupled; applies to matrices, not to biases and norms.
-        schedule: The learning rate after its warm-up: constant, or falling to zero over the steps of the run, also over
-            those without an update, whose batch has no group with an advantage.
-        warmup_steps: Optimizer steps over which the learning rate rises: of w steps the first has 1 / (w + 1) of it, as
-            a rate of 0, with which transformers begins, is a step for nothing.
+        schedule: The learning rate after its warm-up: constant, or falling to zero over the steps of the run. A step
+            whose batch has no advantage has no update, and counts too.
+        warmup_steps: Optimizer steps over which the learning rate rises. Of w steps the first has 1 / (w + 1) of it;
+            transformers begins at 0, with which the first update changes nothing.
         clip_norm: Maximum norm of the gradient; larger ones are scaled down. The policy's is not clipped with "harpg".
         epochs: Number of passes over each batch.
         minibatches: Optimizer steps per pass over a batch.

@@ -27,7 +27,7 @@ def cpi(
     squared 1-norms of the policies, is not here.
 
     Measured on `sokoban` from a warmed policy, 40 steps, seed 0, with 300 held-out rooms (2 cores of an AMD EPYC,
-    beside other work): 40 % (35 to 46) before, 45 % (39 to 50) after, where `grpo` has 44 % (39 to 50).
+    shared with other jobs): 40 % (35 to 46) before, 45 % (39 to 50) after, where `grpo` has 44 % (39 to 50).
 
     Args:
         world: One whose states can be stepped twice.

@@ -24,8 +24,8 @@ def digi_q(
     states of its data.
 
     Measured on `sokoban` from a warmed policy, 80 updates after 30 steps of data, seed 0, with 300 held-out rooms (2
-    cores of an AMD EPYC, beside other work): 40 % (35 to 46) before, 44 % (38 to 49) after. With features that were
-    not tuned it fell to 7 %.
+    cores of an AMD EPYC, shared with other jobs): 40 % (35 to 46) before, 44 % (38 to 49) after. With features that
+    were not tuned it fell to 7 %.
 
     Args:
         world: The world.

@@ -11,7 +11,7 @@ def igpo(world: World, *, field: str = "answer", prefix: str = "", gain: float =
 
     Assumes tasks with a true answer, the field `field` of their data. `prefix` begins an answer. The probe costs one
     score for each turn. The world's rewards stay; in the paper the last turn has the F1 of the answer. The release
-    counts a repeated word once and pays -2 for tags without their other half: `env.metric=set_f1 env.unpaired=-2` on
+    counts a repeated word once and pays -2 for tags without their counterpart: `env.metric=set_f1 env.unpaired=-2` on
     the world `search`.
 
     Try: `bough train 'igpo(field=answers)' --on search`

@@ -17,8 +17,8 @@ def spar(world: World, *, rounds: int = 3, batch_tasks: int = 64, judge: str = "
     becomes a better refiner and judge for the next round. DPO with beta 0.1 and imitation with a weight of 0.1 are
     those of the released code, which trains the refiner as a model of its own and mixes in other data.
 
-    A small policy that never learned to judge answers nothing that can be read, so with `judge="policy"` it accepts no
-    answer and there is no pair (`questions/unanswered`, `policy/pairs`): it needs a language model as judge.
+    The judge must be a language model. The judgements of a small policy that never learned to judge cannot be parsed:
+    with `judge="policy"` no answer is accepted, and there is no pair (`questions/unanswered`, `policy/pairs`).
 
     Try: `bough train 'spar(judge=judge)' --on code env.attempts=4 limits.turns=4 policy.context_tokens=1024
     models.judge='OpenAi(model=qwen3:8b, base_url=http://localhost:11434/v1)'`

@@ -21,8 +21,8 @@ def step_orlm(world: World, *, judge: str = "judge", n: int = 1, beta: float = 0
     so the learning rate is a quarter of the world's. Experimental: not compared with the paper's results.
 
     A judge must write verdicts from the first step on; the paper first trains it on written ones. A copy of the policy
-    does so with a language model of some billions of parameters. One with 135 million writes none that can be read, and
-    the run stops at its first step.
+    does so with a language model of some billions of parameters. The verdicts of one with 135 million cannot be parsed,
+    and the run stops at its first step.
 
     Try: `bough train 'step_orlm(evolves=false)' --on linear_programs
     models.judge='OpenAi(model=qwen3:8b, base_url=http://localhost:11434/v1)'`

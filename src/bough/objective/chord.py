@@ -22,9 +22,9 @@ class Chord:
     smallest near 0 and 1; or p, an importance weight for tokens of another source; or 1. With
     two tokens of p = .9 and .4, phi is .09 and .24.
 
-    A demonstrated token whose probability is above `cutoff` has no gradient: the `cutoff_prob` of the release's loss
-    "sft_phi", 1 there too, with which the constant -phi log cutoff stays in its value. With cutoff .8 the weights of
-    the two tokens are 0 and .24.
+    A demonstrated token whose probability is above `cutoff` has no gradient. It is the `cutoff_prob` of the release's
+    loss "sft_phi", also 1 by default; there such a token adds the constant -phi log cutoff to the loss. With cutoff .8
+    the weights of the two tokens are 0 and .24.
 
     mu rises linearly from 0 to its peak over the first `warm` of the training, falls as a half cosine to its valley
     over the following `decay`, and stays there. With warm = decay = .5, peak .9 and valley .05, it is 0, .45, .9, .475,

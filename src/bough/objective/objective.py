@@ -73,7 +73,7 @@ def compute_loss(objective: Objective, columns: LossInputs) -> Loss:
         if not isinstance(metric, int | float) and not (isinstance(metric, Tensor) and metric.numel() == 1):
             raise StageError(
                 f"{place}: got {_described(metric)} as metric {name!r}; need one number: a sum over tokens, weighted "
-                "by columns.loss_weight"
+                "by columns.metric_weight"
             )
     return returned
 

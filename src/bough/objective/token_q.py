@@ -21,7 +21,7 @@ class TokenQ:
     part `value_first` of the run only V learns, so that Q starts at the values of the policy. Advantages have no
     effect, so the loss counts as a regularizer.
 
-    The paper adds a loss on the advantages and one of imitation of reference programs, which hold the policy: `SftMix`.
+    The paper adds a loss on the advantages and one of imitation, both on reference programs (`SftMix`).
 
     Metrics: `q_error`, mean square; `q_bias`, mean of target minus Q; `q`, its mean.
 

@@ -11,7 +11,7 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from bough.policy.module_state import load_moments, load_weights, moments_of, weights_of
+from bough.policy.module_state import entries_below, load_moments, load_weights, moments_of, weights_of
 from bough.policy.replay_buffer import ReplayBuffer, Turn, turns_of
 from bough.policy.seeding import seeded
 from bough.policy.small_transformer import small_transformer
@@ -161,7 +161,7 @@ class UtteranceCriticState:
         load_weights(self.twins, "critic", state)
         load_weights(self.target, "target", state)
         load_moments(self.twins, self._adam, state)
-        self.buffer.load_state({name.removeprefix("turns/"): column for name, column in state.items()})
+        self.buffer.load_state(entries_below(state, "turns/"))
         self._observed = int(state["observed"][0])
 
     def _step(self, old: Sequence[Turn], fresh: Sequence[Turn]) -> Floats:

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 class FrozenCritic:
     """Digi-Q's critic (arXiv 2502.15760): Q and V of turns by offline TD learning, on frozen features.
 
-    f(s) is the last hidden state of the reference policy after a context. Nothing trains that state after an action,
-    and it hardly depends on the action. So a copy of the policy is tuned first: g(s, a), its last hidden state after an
+    f(s) is the last hidden state of the reference policy after a context. After an action this state hardly depends on
+    the action, since no loss trains it. So a copy of the policy is tuned first: g(s, a), its last hidden state after an
     action, predicts by a logistic regression whether the action changes the state (`State.key`), as the paper's model
     learns whether an action changes the screen. Then all features are frozen. Two small networks each learn Q from
     f(s) and g(s, a), and V from f(s); the targets of head i come from a slow copy of it:

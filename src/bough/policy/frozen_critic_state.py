@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from bough.policy.double_critic import head_values, mlp_head, with_values
 from bough.policy.frozen_critic import FrozenCritic
-from bough.policy.module_state import load_weights, weights_of
+from bough.policy.module_state import entries_below, load_weights, weights_of
 from bough.policy.replay_buffer import ReplayBuffer, Turn, turns_of
 from bough.policy.seeding import seeded
 from bough.tree import Floats, Rewarded, TruncatedBy
@@ -115,9 +115,9 @@ class FrozenCriticState:
     def load_state(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Restore what `state` returned, bit for bit."""
         self._observed = int(state["observed"][0])
-        self.data.load_state(_below(state, "data/"))
+        self.data.load_state(entries_below(state, "data/"))
         self.heads = self._tuned = None
-        if tuned := _below(state, "tuned/"):
+        if tuned := entries_below(state, "tuned/"):
             self._tuned = self._copied()
             self._tuned.load_state(tuned)
         if (first := state.get("heads/v.0.0.weight")) is not None:
@@ -162,11 +162,6 @@ class FrozenCriticState:
             if spread:
                 self._metrics["frozen/q_spread"] = float(np.mean(spread))
         return with_values(rewarded, [node for node, _ in turns], values)
-
-
-def _below(state: Mapping[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:
-    """The entries whose names begin with a prefix, without it."""
-    return {name.removeprefix(prefix): each for name, each in state.items() if name.startswith(prefix)}
 
 
 def _executed(rewarded: Sequence[Rewarded]) -> list[Turn]:

@@ -29,6 +29,11 @@ def load_weights(module: nn.Module, name: str, state: Mapping[str, NDArray[Any]]
         weight.copy_(stored[key])
 
 
+def entries_below(state: Mapping[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:
+    """The entries of a state whose names begin with a prefix, by their names without it."""
+    return {name.removeprefix(prefix): each for name, each in state.items() if name.startswith(prefix)}
+
+
 def moments_of(module: nn.Module, adam: torch.optim.Adam) -> dict[str, NDArray[Any]]:
     """Adam's moments of a network's weights, under names that begin with "adam"."""
     return {

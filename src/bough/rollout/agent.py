@@ -37,12 +37,12 @@ class RoleModel:
         """The prompt of a conversation with one user message."""
         return self.renderer.render(conversation(system, (), text))
 
-    def require_room(self, prompt_tokens: int, tokens: int = 1) -> None:
+    def require_context(self, prompt_tokens: int, tokens: int = 1) -> None:
         """Refuse a question that does not fit the model's context.
 
         Args:
             prompt_tokens: Length of the prompt.
-            tokens: Length of what follows at least.
+            tokens: Minimum number of tokens after the prompt.
 
         Raises:
             QuestionTooLong: has both lengths.

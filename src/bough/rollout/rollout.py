@@ -272,9 +272,9 @@ class Rollout:
         async with self.budget.reserve(Usage(tokens=chosen.max_tokens, calls=1)) as cost:
             cost.calls = 1
             seed = derive(self._seed, "ask", *name)
-            said = await self.writer().complete(prompt, chosen, seed, owner=owner, role=role)
-            cost.tokens = len(said.tokens)
-            return model.renderer.text(said.tokens)
+            completion = await self.writer().complete(prompt, chosen, seed, owner=owner, role=role)
+            cost.tokens = len(completion.tokens)
+            return model.renderer.text(completion.tokens)
 
     async def value(self, at: Cursor | PendingAction) -> float:
         """The critic's value of a state or an action, as in `value_each`."""
@@ -310,7 +310,7 @@ class Rollout:
         """
         writer = self.writer(item if isinstance(item, PendingAction) else None)
         read, tokens, branches = writer.reads(item, role)
-        writer.require_room(writer.agent.model(role), len(read), len(tokens))
+        writer.require_context(writer.agent.model(role), len(read), len(tokens))
         async with self.budget.reserve(Usage(calls=1)) as cost:
             cost.calls = 1
             return await self.deadlines.until(
@@ -362,16 +362,16 @@ class Rollout:
             self.writer(draft).record(draft)
         cost.turns = 1
         try:
-            state, again = await self._states.take(cursor, draft.parsed.action)
+            state, replayed = await self._states.take(cursor, draft.parsed.action)
             step = await self._from_env(self._host.step(state, draft.parsed.action), "step", draft.branches)
         except EnvFault as fault:
             node.outcome, node.info["fault"] = Outcome.FAILED, str(fault)
             return Outcome.FAILED
         node.env_reward = step.payoffs.get(cursor.state.seat, 0.0) if step.payoffs else step.reward
         node.payoffs, node.valid = step.payoffs, step.valid
-        again += step.replayed_steps
-        cost.turns += again
-        self.budget.replayed += again
+        replayed += step.replayed_steps
+        cost.turns += replayed
+        self.budget.replayed += replayed
         turn = Turn(
             observation=cursor.state.observation,
             action=draft.parsed.action,

@@ -23,15 +23,15 @@ class FromEnv(Protocol):
 class States:
     """The states of one tree.
 
-    With branching `NONE` a state is stepped once, as the environment changes it in place. The first state after the
-    root is made again for each further path: a new start, and the actions before the agent's first turn.
+    With branching `NONE` a state can be stepped once, because the environment changes it in place. So each further path
+    from the state of the agent's first turn starts the task again, and replays the actions before that turn.
 
     Attributes:
         host: Runs the environment.
         task: The task of the tree.
         call: Awaits a call of the environment.
         root: The node of the agent's first turn; None before it.
-        opening: The actions before the agent's first turn.
+        first_actions: The actions before the agent's first turn.
         stepped: The nodes whose states were stepped.
     """
 
@@ -39,22 +39,22 @@ class States:
     task: Task
     call: FromEnv
     root: int | None = None
-    opening: list[AgentAction] = field(default_factory=list[AgentAction])
+    first_actions: list[AgentAction] = field(default_factory=list[AgentAction])
     stepped: set[int] = field(default_factory=set[int])
 
     def steps(self, cursor: Cursor) -> int:
         """Maximum number of environment steps of a turn."""
-        again = self.host.branching is Branching.REPLAY or self._is_used(cursor)
-        return 1 + (cursor.actions if again else 0)
+        replays = self.host.branching is Branching.REPLAY or self._is_used(cursor)
+        return 1 + (cursor.actions if replays else 0)
 
     async def take(self, cursor: Cursor, action: AgentAction) -> tuple[State, int]:
-        """The state in which an action is executed, and the number of steps that made it again.
+        """The state in which an action is executed, and the number of replayed steps that lead to it.
 
         Raises:
             EnvFault: when the state was changed by another path, or a new start differs from the first one.
         """
         if self.root is None:
-            self.opening.append(action)
+            self.first_actions.append(action)
         if not self._is_used(cursor):
             self.stepped.add(cursor.node)
             return cursor.state, 0
@@ -64,7 +64,7 @@ class States:
                 "which changed that state; need Replay(env=...), or an explorer whose paths part at the start: Chains()"
             )
         state = await self.call(self.host.start(self.task), "start", cursor.branches)
-        for each in self.opening:
+        for each in self.first_actions:
             state = (await self.call(self.host.step(state, each), "step", cursor.branches)).state
         first = cursor.state
         if (state.observation, state.key) != (first.observation, first.key):
@@ -72,7 +72,7 @@ class States:
                 f"a new start of task {self.task.id}: got {state.observation!r} (key {state.key!r}); need "
                 f"{first.observation!r} (key {first.key!r}) as before. Draw from the task's seed alone"
             )
-        return state, len(self.opening)
+        return state, len(self.first_actions)
 
     def _is_used(self, cursor: Cursor) -> bool:
         return self.host.branching is Branching.NONE and cursor.node in self.stepped

@@ -182,7 +182,7 @@ class Writer:
             EngineFault: when the engine broke or aborted the completion.
         """
         model = self.agent.model(role)
-        self.require_room(model, len(prompt))
+        self.require_context(model, len(prompt))
         request = Request(prompt_tokens=prompt, sampling=sampling, stop_tokens=model.renderer.stop_tokens, seed=seed)
         completion = await self.deadlines.until(
             model.engine.generate(request),
@@ -199,10 +199,10 @@ class Writer:
             )
         return completion
 
-    def require_room(self, model: RoleModel, prompt_tokens: int, tokens: int = 1) -> None:
-        """As `RoleModel.require_room`; counts the refused question in the tree."""
+    def require_context(self, model: RoleModel, prompt_tokens: int, tokens: int = 1) -> None:
+        """As `RoleModel.require_context`; counts the refused question in the tree."""
         try:
-            model.require_room(prompt_tokens, tokens)
+            model.require_context(prompt_tokens, tokens)
         except QuestionTooLong as fault:
             counts = self.builder.counts
             self.builder.counts = replace(counts, refused=counts.refused + 1)

@@ -53,8 +53,8 @@ class SampleKinds:
         if full := [kind for kind, each in zip(self.kinds, begun, strict=True) if each.complete]:
             raise ValueError(
                 f"SampleKinds.kinds: got {full}, which fill an action of sampling.max_tokens="
-                f"{tree.rollout.sampling.max_tokens} tokens; need room after a kind: take kinds of this world's "
-                "actions, or raise the limit"
+                f"{tree.rollout.sampling.max_tokens} tokens; a kind must leave tokens to sample: take "
+                "kinds of this world's actions, or raise the limit"
             )
         if self.best:
             values = await tree.within_budget(tree.rollout.value_each(begun))

@@ -97,8 +97,7 @@ class StarWm:
     method `starwm` trains it. The paper's world model is a separate 8B model that predicts the game five seconds ahead
     from observations in five sections; here it predicts the next observation of any environment of texts.
 
-    The model that acts must use the hint. A small policy that was trained on actions alone never read one, and solves
-    less with it than without.
+    The model that acts must use the hint. A small policy whose training had no hints solves fewer tasks with them.
 
     Try: `bough search grpo 'StarWm()' --on textworld
     engine='OpenAi(model=qwen3:8b, base_url=http://localhost:11434/v1)'`

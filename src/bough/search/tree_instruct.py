@@ -18,9 +18,9 @@ class TreeInstruct:
     It plans one dialogue, in which no state is stepped twice. An action with a reward above `progress` was understood,
     and the next one is on the next level. Any other is followed by another question on the same level, sampled with a
     hint: the questions on this level that failed. After `questions` of them it executes the action `teach` in place of
-    a question, where the environment lists it among the admissible actions or lists none. A question that the
-    environment calls invalid is not one that failed, and after an invalid `teach` the count begins again. `Socratic` is
-    an environment for it; its state is the list of resolved bugs.
+    a question, where the environment lists it among the admissible actions or lists none. Questions that the
+    environment calls invalid do not count as failed; an invalid `teach` sets the count to 0. `Socratic` is an
+    environment for it; its state is the list of resolved bugs.
 
     The levels of an action are in the path alone: its siblings in the question tree are the failed actions before it.
     The paper has a verifier model for the replies, and ends the questions of a bug after seven levels; here the

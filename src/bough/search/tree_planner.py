@@ -93,7 +93,8 @@ class TreePlanner:
         plans: Number of plans sampled.
         votes: Number of answers at a fork.
         retries: Maximum number of failures.
-        planning: Sampling settings of the plans; None for the agent's, with room for the actions of a whole path.
+        planning: Sampling settings of the plans; None for the agent's, with `max_tokens` for the actions of a
+            whole path.
         plan: Prompt of a plan, with the placeholders {instructions}, {turns} and {observation}.
         decide: Prompt at a fork; it also needs the placeholders {failures} and {choices}.
         role: The role whose model plans and decides.

@@ -63,7 +63,7 @@ def _conversation(row: Mapping[str, Any]) -> Conversation:
     messages = in_call_order([_message(place, each) for place, each in enumerate(rows)])
     context = 0 if "messages" in row else len(row.get("prompt", ()))
     learned = tuple(
-        each.role == "assistant" and place >= context and _weight(place, rows[place])
+        each.role == "assistant" and place >= context and _is_example(place, rows[place])
         for place, each in enumerate(messages)
     )
     if not any(each.role == "assistant" for each in messages):
@@ -96,8 +96,8 @@ def _message(place: int, row: object) -> Message:
         raise ValueError(f"messages[{place}]: {error}") from error
 
 
-def _weight(place: int, row: Mapping[str, Any]) -> bool:
-    """Whether an assistant's message is an example."""
+def _is_example(place: int, row: Mapping[str, Any]) -> bool:
+    """Whether the weight of an assistant's message makes it an example: 1, or none."""
     weight = row.get("weight", 1)
     if isinstance(weight, bool) or weight not in (0, 1, None):
         raise ValueError(f"messages[{place}]: got weight={weight!r}; need 0 or 1")

@@ -77,7 +77,7 @@ def write_trees(path: Path, trees: Sequence[Tree] | Sequence[Rewarded] | Sequenc
     about = {"format": FORMAT, "stage": stages.pop(), "jsonl_blake2b": digest(words)}
     # safetensors writes `__metadata__` in a random order.
     header, data = _parts(save(_columns(trees), about))
-    write_bytes(path, _signed(header, data) + data)
+    write_bytes(path, _with_checksum(header, data) + data)
 
 
 @overload
@@ -157,8 +157,8 @@ def _parts(raw: bytes) -> tuple[dict[str, Any], bytes]:
     return json.loads(raw[8:start]), raw[start:]
 
 
-def _signed(header: Mapping[str, Any], data: bytes) -> bytes:
-    """The beginning of a file with this header and these columns: sorted keys, and the checksum."""
+def _with_checksum(header: Mapping[str, Any], data: bytes) -> bytes:
+    """The beginning of a file of these columns: the header with sorted keys and the checksum."""
     about = {name: value for name, value in header["__metadata__"].items() if name != CHECKSUM}
     checksum = hashlib.blake2b(_json({**header, "__metadata__": about}))
     checksum.update(data)
@@ -212,7 +212,7 @@ def _read(path: Path) -> tuple[Columns, dict[str, str]]:
         header, data = _parts(raw)
         about: dict[str, str] = header.get("__metadata__", {})
         begin = raw[: len(raw) - len(data)]
-        whole = CHECKSUM not in about or begin == _signed(header, data)
+        whole = CHECKSUM not in about or begin == _with_checksum(header, data)
     except (ValueError, TypeError, AttributeError):
         about, whole = {}, False
     if not whole:

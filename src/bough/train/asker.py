@@ -60,7 +60,7 @@ class Asker:
         key = self._key(model, "answer", asked)
 
         async def generate() -> Reply:
-            model.require_room(len(prompt))
+            model.require_context(len(prompt))
             seed = derive(self.seed, "appraise", key)
             request = Request(
                 prompt_tokens=prompt, sampling=sampling, stop_tokens=model.renderer.stop_tokens, seed=seed

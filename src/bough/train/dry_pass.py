@@ -279,10 +279,10 @@ def _learn(trained: TrainedPolicy, credited: Sequence[Credited], trees: Sequence
             "with a finite gradient: check the objective's settings and the size of the rewards"
         )
     if not needs_of(objective) & {CRITIC, PATHS}:
-        # Pairs may be missing here, and a critic may be all that learns. Ratios near 1 are not clipped, and a ratio of
-        # exactly 1 can be the minimum of a divergence.
-        beside = 0.01 * (-1.0) ** torch.arange(len(batch.at), device=batch.at.device)
-        sampled = replace(batch, rollout_logprob=learner.logprobs(batch) + beside)
+        # With `PATHS` the batch may lack pairs, and with `CRITIC` the critic may be all that learns. Ratios are
+        # slightly off 1: a ratio of 1 can be the minimum of a divergence, and one far from 1 is clipped.
+        offset = 0.01 * (-1.0) ** torch.arange(len(batch.at), device=batch.at.device)
+        sampled = replace(batch, rollout_logprob=learner.logprobs(batch) + offset)
         metrics = learner.rehearse(sampled, objective, run.method.normalizer, context=context)
         if metrics["optimizer/gradient_norm"] == 0:
             raise ConfigError(

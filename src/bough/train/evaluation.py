@@ -39,8 +39,8 @@ class HeldoutResult:
         rewards: Task id to the reward of its path, the sum of its channels; without channels that read the answers of
             appraisers, which held-out paths do not have.
         channels: By reward channel, its mean over the paths.
-        graded: Whether the reward is more than success: the channels that define the task ("env" and "success", without
-            these all) pay several values for successes, or several for failures.
+        graded: Whether the reward is more than success: successes, or failures, have several values, by the channels
+            "env" and "success", or by all channels where a run has neither.
     """
 
     successes: dict[str, bool]

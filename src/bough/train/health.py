@@ -92,20 +92,20 @@ def unsolved_reason(trees: Sequence[Tree], turns: int) -> str:
     return f"{plan}; {cut} reached limits.turns={turns}" if cut else plan
 
 
-def next_health(pulse: HealthState, *, lively: int, success: float, cut: bool = False) -> HealthState:
+def next_health(state: HealthState, *, with_advantage: int, success: float, cut: bool = False) -> HealthState:
     """The state after a batch.
 
     Args:
-        pulse: The state before it.
-        lively: Number of its trees with an advantage.
+        state: The state before it.
+        with_advantage: Number of its trees with a non-zero advantage.
         success: Fraction of its paths that succeeded.
         cut: Whether too many of its actions were cut off, see `mostly_cut`.
     """
-    now = HealthState(cut=pulse.cut + 1 if cut else 0)
-    if lively:
+    now = HealthState(cut=state.cut + 1 if cut else 0)
+    if with_advantage:
         return now
-    solved, unsolved = pulse.solved + (success == 1), pulse.unsolved + (success == 0)
-    return replace(now, flat=pulse.flat + 1, solved=solved, unsolved=unsolved)
+    solved, unsolved = state.solved + (success == 1), state.unsolved + (success == 0)
+    return replace(now, flat=state.flat + 1, solved=solved, unsolved=unsolved)
 
 
 def mostly_cut(counts: ActionCounts, health: Health) -> bool:
@@ -113,48 +113,48 @@ def mostly_cut(counts: ActionCounts, health: Health) -> bool:
     return counts.actions > 0 and counts.cut >= health.cut_share * counts.actions
 
 
-def is_cut(pulse: HealthState, health: Health) -> bool:
+def is_cut(state: HealthState, health: Health) -> bool:
     """Whether the last `health.cut_batches` batches were mostly cut off."""
-    return 0 < health.cut_batches <= pulse.cut
+    return 0 < health.cut_batches <= state.cut
 
 
-def is_flat(pulse: HealthState, health: Health) -> bool:
+def is_flat(state: HealthState, health: Health) -> bool:
     """Whether the last `health.dead_batches` batches had no advantage."""
-    return pulse.flat >= health.dead_batches
+    return state.flat >= health.dead_batches
 
 
-def is_solved(pulse: HealthState, health: Health) -> bool:
+def is_solved(state: HealthState, health: Health) -> bool:
     """Whether the run is flat and every path of these batches succeeded."""
-    return is_flat(pulse, health) and pulse.solved == pulse.flat
+    return is_flat(state, health) and state.solved == state.flat
 
 
-def is_over(pulse: HealthState, health: Health) -> bool:
+def is_over(state: HealthState, health: Health) -> bool:
     """Whether the run ends before its last step: solved, or for a reason that `check_signal` raises."""
-    return is_flat(pulse, health) or is_cut(pulse, health)
+    return is_flat(state, health) or is_cut(state, health)
 
 
-def check_signal(pulse: HealthState, health: Health, dropped: Mapping[str, int] | None = None) -> None:
+def check_signal(state: HealthState, health: Health, dropped: Mapping[str, int] | None = None) -> None:
     """Raise after too many batches without an advantage or with cut actions, unless the tasks are solved.
 
     Args:
-        pulse: The state after the last batch.
+        state: The state after the last batch.
         health: The settings.
         dropped: Number of groups of the last batch that filters dropped, by reason.
 
     Raises:
         NoLearningSignal: after `health.dead_batches` batches without an advantage, or `health.cut_batches` cut ones.
     """
-    if is_solved(pulse, health):
+    if is_solved(state, health):
         return
-    if is_cut(pulse, health):
+    if is_cut(state, health):
         raise NoLearningSignal(
-            f"in {pulse.cut} batches in a row {health.cut_share:.0%} of the actions or more were cut off at the token "
+            f"in {state.cut} batches in a row {health.cut_share:.0%} of the actions or more were cut off at the token "
             "limit, so the policy is paid for beginnings of actions. Raise sampling.max_tokens, warm up longer, or, "
             "where actions without an end are normal, set health.cut_batches=0"
         )
-    if not is_flat(pulse, health):
+    if not is_flat(state, health):
         return
-    if pulse.unsolved == pulse.flat:
+    if state.unsolved == state.flat:
         why = "no path succeeds. Warm up on more demonstrations (warmup.demonstrations), take easier tasks, reward"
         why += " partial progress, or raise sampling.max_tokens if actions are cut off"
     else:
@@ -163,7 +163,7 @@ def check_signal(pulse: HealthState, health: Health, dropped: Mapping[str, int] 
     filtered = [f"{count} as {reason}" for reason, count in (dropped or {}).items() if count and reason != NO_SIGNAL]
     if filtered:
         why += f". Filters dropped groups of the last batch: {', '.join(filtered)}"
-    raise NoLearningSignal(f"{pulse.flat} batches in a row had no advantage: {why}")
+    raise NoLearningSignal(f"{state.flat} batches in a row had no advantage: {why}")
 
 
 def check_gap(gap: float, health: Health) -> None:

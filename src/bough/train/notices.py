@@ -83,7 +83,7 @@ class Notices:
                 "tool exceptions",
                 f"{len(found)} calls of tools in a batch raised a LookupError or an ArithmeticError, which the agent "
                 f"reads as the result (train/tool_exceptions): {found[0]}. Raise ToolError where the agent is meant to "
-                "read it, else mend the tool",
+                "read it, else fix the tool",
             )
 
     def refusals(self, trees: Sequence[Tree]) -> None:

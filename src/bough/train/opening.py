@@ -239,9 +239,9 @@ async def draw_tasks(run: Run, tasks: Tasks, host: TimedHost, field: str, *, see
 
 async def _drawn(tasks: Tasks, host: TimedHost, field: str, seed: int) -> list[Task]:
     if tasks.file is None:
-        drawn = derive(seed, "tasks", tasks.split)
+        draw_seed = derive(seed, "tasks", tasks.split)
         try:
-            return list(await host.retried(lambda: host.tasks(tasks.split, tasks.count, drawn)))
+            return list(await host.retried(lambda: host.tasks(tasks.split, tasks.count, draw_seed)))
         except UserCodeError:
             raise
         except ValueError as error:

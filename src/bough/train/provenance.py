@@ -55,7 +55,7 @@ class Provenance:
     now: dict[str, Parts] = field(default_factory=dict[str, Parts])
 
     def check_files(self, run: Run) -> None:
-        """Refuse files of pieces and of data that are not those of the run; those of other pieces do not count.
+        """Refuse changed files of pieces and of data; a file that only one of the two runs names is not compared.
 
         Args:
             run: The run, or a changed one.
@@ -85,9 +85,12 @@ class Provenance:
         return [f"{name} {was} -> {now.get(name)}" for name, was in before.items() if now.get(name) != was]
 
     def record(self) -> list[str]:
-        """Write what there is now to the manifest, and what changed, with the time; returns lines about changes.
+        """Write the present fingerprints and the accepted changes, with the time, to the manifest.
 
-        The next comparison is with what there is now.
+        The next comparison is with these fingerprints.
+
+        Returns:
+            Lines for the user about the changes.
         """
         before, lines = self.directory.read_manifest(), self.lines
         if not before:

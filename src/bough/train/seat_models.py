@@ -24,8 +24,8 @@ def seat_sources(run: Run) -> dict[str, ModelSource | OwnModel]:
 def model_agent(agent: Agent, policy: SeatPolicy | None, model: RoleModel) -> Agent:
     """The agent of a seat with a model that is not trained.
 
-    A server's model has no part in the form that a method teaches the policy, and counts bytes of text: its action is
-    plain text or calls, and its limit is `text_sampling`'s.
+    A server's model has not learned the form of the policy's actions, so its actions are plain text or calls. Its
+    tokens are bytes of text, so its limit is that of `text_sampling`.
 
     Args:
         agent: The agent of the run's `policy`, whose settings the seat has.

@@ -22,7 +22,7 @@ class HasRole(Protocol):
 
 @runtime_checkable
 class ReadsData(Protocol):
-    """A piece that reads a field of the tasks' data, and does nothing, or something else, for tasks without it."""
+    """A piece that reads an optional field of the tasks' data; a needed one is `task_field`."""
 
     @property
     def data_field(self) -> str:

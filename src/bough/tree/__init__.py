@@ -9,7 +9,7 @@ from bough.tree.call_order import in_call_order
 from bough.tree.columns import UNKNOWN_VALUES, cut_tree, draft_columns, join_column, join_trees, rows_of, tree_record
 from bough.tree.copied import copied, copied_fields
 from bough.tree.counts import PathCounts, RolloutCounts
-from bough.tree.credited import Credited, included, join_advantages, token_advantages
+from bough.tree.credited import Credited, included, included_leaves, join_advantages, token_advantages
 from bough.tree.group import groups
 from bough.tree.iteration import ITERATION, IterationStep, with_iteration, without_iteration
 from bough.tree.json_column import json_column, read_json_column
@@ -187,6 +187,7 @@ __all__ = [
     "in_call_order",
     "hint_in",
     "included",
+    "included_leaves",
     "instructions_in",
     "is_column",
     "join",

@@ -111,6 +111,11 @@ def included(credited: Sequence[Credited], view: PathView) -> Bools:
     return ~np.isin(view.leaf, leaves)[view.path[view.path_tokens.step]]
 
 
+def included_leaves(credited: Credited) -> Ints:
+    """The leaves of the included counted paths, ascending."""
+    return np.setdiff1d(counted(credited.tree), credited.excluded_leaves)
+
+
 def join_advantages(credited: Sequence[Credited]) -> Floats:
     """[E] float64: `Credited.path_advantage` of all trees, end to end."""
     return np.concatenate([np.zeros(0), *(each.path_advantage for each in credited)])

@@ -203,7 +203,7 @@ def channel(name: str) -> Channel:
 
 
 def task_field(name: str, remedy: str = "name one that they have") -> TaskField:
-    """A field of `Task.data`, at least of one training task."""
+    """The need of a field of `Task.data` that at least one training task has."""
     return TaskField(f"tasks with the field {name!r} in their data", remedy, (), name)
 
 

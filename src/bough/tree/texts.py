@@ -71,7 +71,7 @@ def hint_in(info: Info) -> str:
 def temperature_in(info: Info) -> float | None:
     """Returns the temperature at which an action was sampled, where it is not the run's; None elsewhere."""
     temperature = info.get("temperature")
-    return temperature if isinstance(temperature, float) else None
+    return float(temperature) if isinstance(temperature, float | int) else None
 
 
 def needed_tokens_in(info: Info) -> int:

@@ -121,7 +121,7 @@ def _arranged(rows: Rows, order: Sequence[int]) -> Rows:
 
 
 def _rounded(row: Row) -> Row:
-    """The row with its numbers as `_number` gives them, for hashes."""
+    """The row with its numbers rounded by `_number`, for hashes."""
     return tuple(_number(value) if isinstance(value, float | int) else value for value in row)
 
 

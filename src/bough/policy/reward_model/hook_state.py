@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bough.policy.module_state import load_weights, weights_of
+from bough.policy.module_state import entries_below, load_weights, weights_of
 from bough.policy.reward_model.calibration import Calibration
 from bough.policy.reward_model.folder import TrainedRewardModel, load_reward_model
 from bough.policy.reward_model.hook import FrozenRewardModel
@@ -89,7 +89,7 @@ class FrozenRewardModelState:
     def load_state(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Restore what `state` returned, bit for bit."""
         self._observed = int(state["observed"][0])
-        columns = {name.removeprefix("trees/"): each for name, each in state.items() if name.startswith("trees/")}
+        columns = entries_below(state, "trees/")
         records: list[dict[str, Any]] = read_json_column(state["records"]) if columns else []
         self.trees = [cut_tree(columns, at, record) for at, record in enumerate(records)]
         if self._stored is not None:
