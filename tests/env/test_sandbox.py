@@ -210,6 +210,12 @@ def test_endless_programs_end_at_the_limits_of_wall_time_and_processor_time() ->
     assert {result.status for result in results} == {None}
 
 
+def test_wall_time_has_a_limit_of_its_own() -> None:
+    begin = time.monotonic()
+    assert Sandbox(wall_s=1, cpu_s=100).run("import time; time.sleep(1000)").ending is Ending.TIMEOUT
+    assert time.monotonic() - begin < 30
+
+
 def test_processor_time_has_a_limit_of_its_own() -> None:
     # A program that only this limit ends: a test has less than the other.
     assert Sandbox(wall_s=500, cpu_s=1).run("while True: pass").ending is Ending.TIMEOUT

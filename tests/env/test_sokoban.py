@@ -59,6 +59,9 @@ def test_max_steps_truncate() -> None:
     first = env.step(env.start(room(*ROOM)), "down")
     assert first.outcome == Outcome.OPEN
     assert env.step(first.state, "nonsense").outcome == Outcome.TRUNCATED
+    start = env.start(room("######", "#PX_O#", "######"))
+    assert env.plan(start) == ("right", "right")
+    assert Sokoban(max_steps=1).plan(start) is None, "two moves are too many for the one step that is left"
 
 
 @settings(max_examples=15)

@@ -27,6 +27,8 @@ def test_no_seed_brings_an_instance_of_one_split_into_another(env: FrozenLake | 
     assert not drawn[0] & drawn[1]
     assert not drawn[0] & drawn[2]
     assert not drawn[1] & drawn[2]
+    for split, some in zip(SPLITS, drawn, strict=True):
+        assert {*map(split_of, some)} == {split}, "the canonical content decides, so that all images are in one split"
 
 
 @given(rows)

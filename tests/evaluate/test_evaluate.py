@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,8 @@ from bough.view import Live
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
-    return start(small(), tmp_path_factory.mktemp("runs"), terminal=False)
+    warm = replace(small().world.evaluation, temperature=2.0)
+    return start(small().replace(evaluation=warm), tmp_path_factory.mktemp("runs"), terminal=False)
 
 
 def everything(directory: RunDirectory) -> dict[Path, bytes]:
@@ -29,6 +31,9 @@ def test_a_checkpoint_is_measured_as_the_run_measured_it(finished: RunDirectory)
     found = evaluate(finished.path)
     assert found.step == 24
     assert found.score.successes == read_heldout(finished)[24]
+    row = next(row for row in read_metrics(finished.metrics) if row["step"] == 24)
+    assert found.score.turns == row["heldout/turns"]
+    assert found.score.actions.shares == {name: row[f"heldout/{name}"] for name in ("cut_actions", "valid_actions")}
     assert found.low <= found.score.rate <= found.high
     assert not found.score.failures
     assert everything(finished) == before, "nothing in the run is changed"
@@ -48,6 +53,14 @@ def test_another_step_and_other_tasks(finished: RunDirectory) -> None:
     )
     with pytest.raises(ConfigError, match="heldut: unknown name 'heldut'"):
         evaluate(finished.path, changes=["heldut.temperature=0"])
+
+
+def test_the_temperature_of_an_evaluation_is_that_of_its_settings(finished: RunDirectory) -> None:
+    cold, same, hot = (
+        [tree.token.tolist() for tree in evaluate(finished.path, changes=[change]).score.trees]
+        for change in ("evaluation.temperature=0", "evaluation.temperature=0", "evaluation.temperature=2")
+    )
+    assert cold == same != hot
 
 
 def test_the_sentence(finished: RunDirectory) -> None:

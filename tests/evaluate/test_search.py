@@ -50,6 +50,14 @@ def test_a_search_finds_more_than_a_single_try(finished: RunDirectory) -> None:
         assert found.cost[name] == pytest.approx(mean), name
 
 
+def test_the_answer_counts_and_not_every_path(finished: RunDirectory) -> None:
+    """A judge that rates all paths alike takes one of them, where others solve the task."""
+    found = search(finished.path, ["explorer=BestOf(n=8,judge=ConstantValue(),stop_value=null)", *EXACT])
+    answers = {tree.task.id: bool(np.any(tree.success[tree.answer] == Ternary.YES)) for tree in found.trees}
+    solved = {tree.task.id: bool(np.any(tree.success == Ternary.YES)) for tree in found.trees}
+    assert found.successes == answers != solved
+
+
 def _steps(tree: Tree) -> int:
     return np.sum(tree.valid != Ternary.UNKNOWN)
 

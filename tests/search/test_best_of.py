@@ -58,6 +58,16 @@ def test_two_good_paths_outvote_a_better_one(vote: bool, expected: str) -> None:
     assert answer(grown) == [expected]
 
 
+@pytest.mark.parametrize(("stop_value", "turns"), [(1.0, 3), (None, 6)])
+def test_a_success_is_the_last_path(stop_value: float | None, turns: int) -> None:
+    letters = iter("bbabab")
+    place = runner(Scripted(script=lambda _: (ord(next(letters)),)), InProcessHost(env=World(length=1)))
+    how = BestOf(n=6, max_concurrent=1, stop_value=stop_value)
+    (grown,) = asyncio.run(place.run(how, [Task(id="t")], seed=0)).trees
+    assert grown.counts.turns == turns
+    assert answer(grown) == ["a"]
+
+
 def test_equal_values_are_self_consistency() -> None:
     assert answer(tree(BestOf(vote=True), "acbb", {"a": 0.5, "b": 0.5, "c": 0.5})) == ["b"]
 

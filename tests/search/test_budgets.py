@@ -199,7 +199,8 @@ def test_replayed_turns_are_paid_for() -> None:
     count: list[str] = []
     env: Any = Replay(env=Steps(env=Game(depth=4), count=count), keep=0)
     how = Search(select=Best(by=NodeValue()), expand=Admissible(), rounds=1000)
-    _, tree = search(how, env, limits=Limits(turns=4, tree_turns=50))
+    known, tree = search(how, env, limits=Limits(turns=4, tree_turns=50))
+    assert known.spent
     cost = tree.counts
     assert len(count) == cost.turns <= 50
     assert cost.replayed_turns == cost.turns - np.sum(tree.valid != Ternary.UNKNOWN)

@@ -18,6 +18,7 @@ from bough.search import (
     AdvantageBackup,
     AStarCost,
     DedupeStates,
+    DepthFirst,
     Descend,
     Likely,
     MaxBackup,
@@ -281,3 +282,7 @@ def test_a_world_with_early_ends() -> None:
     game = Game(depth=4, pays={"abba": 1.0, "bb": 1.0})
     _, tree = search(replace(a_star(), expand=Admissible(), rounds=100), game)
     assert answer(tree) == ["b", "b"]
+    everything = Search(select=DepthFirst(), expand=Admissible(), stop_value=None)
+    known, tree = search(everything, Game(depth=3, pays={"aaa": 1.0, "bb": 1.0}))
+    assert answer(tree) == ["b", "b"]
+    assert [word(node) for node in known.nodes if node.success] == ["aaa", "bb"], "the longer one was found first"

@@ -87,6 +87,13 @@ def test_own_values_count_once() -> None:
     assert (a.q, a.visits, root.visits) == (near(0.9), 2, 2)
 
 
+def test_the_best_below_is_discounted() -> None:
+    root = node()
+    a, b = node(root, value=0.2), node(root, value=0.5)
+    counted(MaxBackup(gamma=0.9), a, b, node(a, value=1.0))
+    assert (a.q, root.q) == (near(0.9), near(0.81))
+
+
 def test_unvisited_children_as_in_rstar_and_rest_mcts() -> None:
     """0 for rStar-Math, the first of equals; value + 1 for ReST-MCTS*; before all others otherwise."""
     root = node(visits=1)

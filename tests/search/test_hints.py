@@ -103,22 +103,22 @@ def test_reflections_are_on_the_newest_failures_and_asked_for_once() -> None:
     """Each place is told why the last two ends were failures; nobody asks about one end twice."""
 
     def act(read: str, luck: random.Random) -> str:
-        return (
-            "a" if "because b" in read and "because c" in read else next(x for x in "bc" if f"because {x}" not in read)
-        )
+        told = "".join(x for x in "bcd" if f"because {x}" in read)
+        return {"": "b", "b": "c", "bc": "d", "cd": "a"}[told]
 
     engine = talk(act, lambda read: f"because {read.rpartition('> ')[2][0]}")
     hint = Hints(parts=(FixedHint(text="Think."), Reflections(keep=2)))
-    one = Search(select=DepthFirst(), expand=Sample(width=1, hint=hint), widen=4, merge=False)
+    one = Search(select=DepthFirst(), expand=Sample(width=1, hint=hint), widen=5, merge=False)
     tree = search(engine, one, host=SHORT)
     assert read(engine) == [
         ".\nThink.",
         ".\nThink.\nEarlier attempts failed:\n- because b",
         ".\nThink.\nEarlier attempts failed:\n- because b\n- because c",
+        ".\nThink.\nEarlier attempts failed:\n- because c\n- because d",
     ]
     assert answer(tree) == "a"
-    assert len(questions(engine)) == 2
-    assert tree.counts.calls == 5
+    assert len(questions(engine)) == 3
+    assert tree.counts.calls == 7
 
 
 def test_a_reflection_that_nobody_gave_is_counted() -> None:

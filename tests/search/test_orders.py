@@ -46,6 +46,7 @@ from bough.search import (
     Uct,
     UnionOf,
     VisitCount,
+    Vote,
     best_first,
     bfs_prover,
     dfsdt,
@@ -285,6 +286,16 @@ def test_commit_settles_on_the_whole_way_to_the_best_place() -> None:
     assert all(node.pruned for node in beside)
 
 
+def test_copies_of_an_action_vote() -> None:
+    """Three samples of one action are one node with three votes, against one vote for each of two others."""
+    letters = iter("babcb")
+    place = runner(Scripted(script=lambda _: (ord(next(letters)),)), InProcessHost(env=Game(depth=1, letters="abc")))
+    (tree,) = grow(place, Vote(search=Search(select=Level(), expand=Sample(width=5), stop_value=None))).trees
+    votes = {str(info["text"]): float(tree.value[node]) for node, info in enumerate(tree.info) if "copies" in info}
+    assert votes == pytest.approx({"a": 0.2, "b": 0.6, "c": 0.2})
+    assert answer(tree) == ["b"]
+
+
 @pytest.mark.parametrize(
     ("rule", "left"),
     [
@@ -308,6 +319,16 @@ def test_what_is_given_up(rule: Any, left: set[str]) -> None:
     known, _ = search(how, game)
     kept = {word(node) for node in known.nodes[1:] if not node.pruned and isinstance(node.at, Cursor)}
     assert kept == left
+
+
+def test_a_shorter_path_to_a_state_takes_the_place_of_a_longer_one() -> None:
+    """The state after `ab` is that after `b`, which is executed later."""
+    values = {"": 0.5, "a": 0.9, "aa": 0.1, "ab": 0.2, "b": 0.3}
+    game = Game(depth=4, keys=lambda said: "b" if said == "ab" else said)
+    how = Search(select=Best(), expand=Admissible(), evaluate=Known(values=values), prune=(DedupeStates(),), rounds=5)
+    known, _ = search(how, game)
+    assert carried_out(known) == ["a", "aa", "ab", "b"]
+    assert {word(node) for node in known.nodes if node.pruned} == {"ab", "aba", "abb"}
 
 
 @pytest.mark.parametrize(

@@ -166,6 +166,21 @@ def test_keep_keeps_the_best_the_first_of_equals(scores: list[int], width: int) 
     assert kept == sorted(sorted(words, key=lambda each: -table[each])[: max(3, width)])
 
 
+@pytest.mark.parametrize(("shrink", "kept"), [(True, {"b"}), (False, {"b", "c"})])
+def test_ends_make_a_beam_narrower(shrink: bool, kept: set[str]) -> None:
+    """One of three actions ends its path at once."""
+    how = Search(
+        select=Level(),
+        expand=Admissible(),
+        evaluate=Known(values={"": 0.0, "a": 0.0, "b": 0.9, "c": 0.8}),
+        prune=(BeamWidth(width=2, shrink=shrink),),
+        eager=True,
+        rounds=1,
+    )
+    known, _ = search(how, Game(depth=3, letters="abc", pays={"a": 0.5}))
+    assert {word(node) for node in known.live()} == kept
+
+
 def test_samples_are_shared_out_by_the_score() -> None:
     assert isinstance(rebase().expand, Sample)
     assert rebase().merge is False
