@@ -111,7 +111,10 @@ def heads(piece: Any) -> tuple[str, ...]:
 
 
 def random_walk(rng: np.random.Generator) -> PathIds:
-    """Two tasks of three paths, of one to three turns of one to three tokens; first turns of a task share a fork."""
+    """Two tasks of three paths, of one to three turns of one to three tokens; first turns of a task share a fork.
+
+    The visits of a search differ between the turns of a path.
+    """
     turns = rng.integers(1, 4, size=6)
     path_of_turn = torch.as_tensor(np.repeat(np.arange(6), turns))
     lengths = rng.integers(1, 4, size=int(turns.sum()))
@@ -119,7 +122,9 @@ def random_walk(rng: np.random.Generator) -> PathIds:
     task = torch.tensor([0, 0, 0, 1, 1, 1])
     starts = torch.cat([torch.ones(1).bool(), path_of_turn.diff() > 0])
     fork = torch.where(starts, task[path_of_turn], 2 + torch.arange(len(lengths)))
-    return PathIds(path=path_of_turn[turn], turn=turn, task=task, context_id=fork, path_of_turn=path_of_turn)
+    visits = 1.0 + torch.arange(len(lengths)) % 3
+    path = path_of_turn[turn]
+    return PathIds(path=path, turn=turn, task=task, context_id=fork, path_of_turn=path_of_turn, visits=visits)
 
 
 def random_columns(

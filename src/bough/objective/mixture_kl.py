@@ -1,6 +1,7 @@
 """The divergence of the policy from a mixture of itself and of a better one."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from bough.objective.inputs import LossInputs
 from bough.objective.objective import Loss
@@ -23,6 +24,8 @@ class MixtureKl:
 
     Metrics: `mixture_kl`, the loss plus the weighted mean of w log w, so 0 at the mixture.
     """
+
+    regularises: ClassVar[bool] = True
 
     @property
     def needs(self) -> frozenset[Need]:
