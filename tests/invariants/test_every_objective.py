@@ -237,7 +237,8 @@ class Sight:
             clipped_norm=1.5 if CLIPPED_NORM in needs else None,
         )
         columns = with_outputs(before_forward(batch, needs, context, loss_weight=weight, old=old), seen, needs)
-        return replace(columns, reference=self.reference[at] if REFERENCE in needs else None)
+        # The scale of the whole optimizer batch, of which this may be a part.
+        return replace(columns, metric_scale=1.0, reference=self.reference[at] if REFERENCE in needs else None)
 
     def read(self, columns: LossInputs) -> tuple[list[Tensor], dict[str, float]]:
         """Gradients of all that the policy is, and what is reported."""
