@@ -32,7 +32,7 @@ USAGE, FAILED = 2, 1
         ("name.first=x", "name.first: name is 'small', which has no fields; need name=VALUE"),
         ("steps", "got 'steps'; need field=value, as in optimizer.learning_rate=3e-4"),
         ("sampling.temperature=0", "World.sampling.temperature: got 0; need more than 0"),
-        ("evaluation.every=0", "Evaluation: got every=0"),
+        ("evaluation.every=-1", "Evaluation: got every=-1"),
         ("limits.engine_deadline_s=0", "Limits.engine_deadline_s: got 0.0; need more than 0 seconds"),
         ("name=a/b", "Run.name: got 'a/b'; need a name that can be a folder's"),
         ("name=a\nb", "Run.name: got 'a\\nb'; need a name that can be a folder's: without '/', line breaks"),
