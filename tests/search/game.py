@@ -132,7 +132,9 @@ def _one(place, explorer, task):  # type: ignore[no-untyped-def]
 def answer(tree: Tree) -> list[str]:
     """What was done on the way to the answer; fails when there is none or more than one."""
     (node,) = np.flatnonzero(tree.answer).tolist()
-    return [str(tree.info[step]["text"]) for step in path(tree, node) if tree.kind[step] == Kind.ACTION]
+    acts = [step for step in path(tree, node) if tree.kind[step] == Kind.ACTION]
+    # Pieces of an action but its last have no text.
+    return [str(tree.info[step]["text"]) for step in acts if "text" in tree.info[step]]
 
 
 @dataclass(slots=True, kw_only=True)

@@ -46,6 +46,8 @@ def explorers(room: ModuleType, name: str) -> dict[str, Explorer]:
 
 
 SEARCHES, SHAPES = explorers(search_room, "search"), explorers(explore, "explore")
+# The default kinds fill the short actions of this world.
+SEARCHES["cr_planner"] = search_room.cr_planner(kinds=("a", "b"))
 EXPLORERS = SEARCHES | SHAPES | {"Slate": explore.Slate(quality=explore.LlmJudge())}
 
 

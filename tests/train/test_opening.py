@@ -78,7 +78,7 @@ def test_what_hangs_or_fails_for_good_is_left_out(tmp_path: Path) -> None:
     assert opening.left_out == 2
     assert opening.faults == 2 * 2 * 3, "each of two is tried three times, for the first state and for its texts"
     assert len(lines) == 6
-    assert set(lines) == {"World.start (task stuck): no answer within 0.3 s; its worker was replaced"}
+    assert set(lines) == {"World.start (task stuck): no answer within 1.5 s; its worker was replaced"}
 
 
 def test_a_run_ends_when_nothing_can_be_played(tmp_path: Path) -> None:

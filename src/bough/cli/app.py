@@ -163,7 +163,7 @@ def export_trees(
 
     bough export runs/a good.jsonl --what examples --messages credit='Filtered(max_paths=2)'
 
-    bough export runs/a values.jsonl --what values credit='RestMcts(head=value)' --trees found/trees
+    bough export runs/a values.jsonl --what values credit='Searched(head=value)' --trees found/trees
 
     bough export runs/a back.jsonl --what revisions demonstrations.revise='Revise(gap=.5)'
 
