@@ -92,7 +92,7 @@ def test_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     directory = _train(str(EXAMPLES / "program.py"), changes=["tasks.count=4"])
     rows = read_metrics(directory.metrics)
-    assert {row["phase"] for row in rows} == {"rl"}
+    assert {row["phase"] for row in rows} == {"start", "rl"}
     assert directory.report.is_file()
 
 

@@ -32,8 +32,13 @@ from bough.tree.needs import FORKS, needs_of
 METHODS = list(names("methods"))
 WORLDS = list(names("worlds"))
 GRPO = find_run("grpo", "frozenlake")
-ON_SOKOBAN = {"cr_planner": "cr_planner(kinds=[up,down,left,right])"}
-"""Methods with arguments that depend on the world's actions."""
+TRAINED = {
+    "cr_planner": ("cr_planner(kinds=[up,down,left,right])", "sokoban"),
+    "digi_q": ("digi_q(threshold=0)", "frozenlake"),
+    "igpo": ("igpo(field=answers)", "search"),
+    "promed": ("promed", "facts"),
+}
+"""Methods that need a world's actions or fields, or that learn nothing of a small Q-function at the default."""
 UNLABELLED = ("scope_ttrl", "ttrl")
 """Methods for tasks without right answers, hence without the world's rewards."""
 
@@ -65,7 +70,7 @@ def test_a_method_trains(method: str, tmp_path: Path) -> None:
     else:
         # Searches need few moves to an end, which Sokoban has.
         searches = isinstance(run.method.explorer, Search | BeforeUpdates)
-        train_small(find_run(ON_SOKOBAN.get(method, method), "sokoban") if searches else run, tmp_path)
+        train_small(find_run(*TRAINED.get(method, (method, "sokoban" if searches else "frozenlake"))), tmp_path)
 
 
 def _with_the_loss_of(run: Run, other: Run) -> Run:
