@@ -115,7 +115,7 @@ def test_what_a_model_writes_is_read_without_running_it(form: Pythonic | Hermes)
 
 def test_the_thinking_is_annotated() -> None:
     found = ThinkingCalls().read(Action(text="<think>play</think> so", calls=(call("play", song="tea"),)))
-    assert found.spans == {"thought": (7, 11)}
+    assert found.spans["thought"] == (7, 11)
     assert ThinkingCalls().read(Action(text="play</think>")).spans == {"thought": (0, 4)}
     assert not ThinkingCalls().read(Action(text="<think>play")).spans
 
