@@ -28,6 +28,11 @@ SMALLEST = {
 def _execute(file: Path, options: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", [str(file), *options])
     monkeypatch.setattr(sys, "path", [str(file.parent), *sys.path])
+    # Modules of tests may have the names of its neighbours.
+    for neighbour in file.parent.glob("*.py"):
+        loaded = sys.modules.get(neighbour.stem)
+        if loaded is not None and loaded.__file__ != str(neighbour):
+            monkeypatch.delitem(sys.modules, neighbour.stem)
     runpy.run_path(str(file), run_name="__main__")
 
 

@@ -51,7 +51,7 @@ from bough.env import (
         (Screens, {"max_steps": "3"}, "Screens.max_steps: got '3'; need an integer"),
         (SearchQa, {"top": 0}, "SearchQa.top: got 0; need at least 1"),
         (SearchQa, {"top": "5"}, "SearchQa.top: got '5'; need an integer"),
-        (SearchQa, {"metric": "bleu"}, "SearchQa.metric: got 'bleu'; need 'f1' or 'em'"),
+        (SearchQa, {"metric": "bleu"}, "SearchQa.metric: got 'bleu'; need 'f1', 'set_f1' or 'em'"),
         (Shop, {"wanted": 2.5}, "Shop.wanted: got 2.5; need an integer"),
         (Sokoban, {"boxes": None}, "Sokoban.boxes: got None; need an integer"),
         (Sql, {"max_queries": "6"}, "Sql.max_queries: got '6'; need an integer"),
