@@ -115,6 +115,12 @@ def test_weight_decay_shrinks_matrices_alone() -> None:
         torch.testing.assert_close(weight.detach(), shrunk * before[name])
 
 
+def test_the_gradient_is_scaled_down_to_its_largest_norm() -> None:
+    one = learner(clip_norm=1e-3)
+    assert one.step(batch(), PpoClip(), Normalizer())["optimizer/gradient_norm"] > 1e-3
+    assert float(gradient(one).norm()) == pytest.approx(1e-3, rel=1e-3)
+
+
 class Watched(Learner):
     """Notes the trained tokens of each optimizer step."""
 
