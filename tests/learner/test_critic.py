@@ -19,6 +19,7 @@ from bough.credit import Credit, Gae, Hae, Poad, TurnPpo
 from bough.engine import Sampling
 from bough.learner import Learner, Optimizer
 from bough.learner.estimates import add_estimates
+from bough.learner.loss_inputs import NO_CONTEXT, before_forward, loss_weights
 from bough.learner.token_outputs import values_of
 from bough.objective import Normalizer, PpoClip, Sum, ValueClip
 from bough.policy import Tiny, ValueHead
@@ -62,6 +63,15 @@ def test_the_error_falls_on_a_fixed_batch(rule: Credit, detach: bool) -> None:
     mean_square = float((weight * given.value_targets["value"][known].square()).sum() / weight.sum())
     assert errors[0] == pytest.approx(mean_square, rel=1e-5)
     assert errors[-1] < 0.7 * errors[0]
+
+
+def test_a_value_loss_is_a_mean_over_the_tokens_with_a_target() -> None:
+    given = batch(learner(ValueHead()), TurnPpo())
+    known = ~given.value_targets["value"].isnan()
+    assert known.sum() < len(known)
+    inputs = before_forward(given, frozenset(), NO_CONTEXT, loss_weight=loss_weights(given, Normalizer()))
+    weights = inputs.loss_weight * inputs.values["value"].scale
+    assert float(weights[known].sum()) == pytest.approx(1, rel=1e-5)
 
 
 @pytest.mark.parametrize("rule", [Gae(), TurnPpo()], ids=lambda rule: type(rule).__name__)

@@ -45,8 +45,8 @@ class ValueInputs:
         value: [M]; carries a gradient.
         old: [M], the value before the update.
         target: [M], the regression target; nan where there is none.
-        scale: One over the sum of `loss_weight`, over the optimizer batch, of the tokens with a target:
-            `loss_weight * scale` are the weights of a mean over these tokens.
+        scale: The sum of `loss_weight` over the sampled tokens of the optimizer batch, divided by that over those with
+            a target: `loss_weight * scale` are the weights of a mean over the latter.
     """
 
     value: Float[Tensor, " M"]
