@@ -31,7 +31,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 
@@ -147,7 +147,7 @@ def _measure(arguments: argparse.Namespace, world: str, seed: int) -> None:
     grown = arguments.out / f"{world}_trees_{seed}"
     explorer = f"explorer=tree_plv(width={arguments.width},completions={arguments.completions})"
     search(warm.path, [explorer, f"evaluation.tasks=Tasks(split=train,count={arguments.trees})"], out=grown)
-    result: dict[str, dict[str, float | None]] = {"success": {}}
+    result: dict[str, dict[str, Any]] = {"success": {}}
     models: dict[str, TrainedRewardModel] = {}
     for (name, model), epochs in zip(MODELS.items(), arguments.epochs, strict=True):
         settings = replace(model, epochs=epochs)

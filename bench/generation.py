@@ -18,6 +18,7 @@ import statistics
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -215,7 +216,8 @@ def models(size: str) -> tuple[Replica, PreTrainedModel]:
         tie_word_embeddings=True,
     )
     torch.manual_seed(0)
-    plain = Qwen3ForCausalLM(config).eval().to("cuda" if torch.cuda.is_available() else "cpu")
+    made: Any = Qwen3ForCausalLM(config)
+    plain = made.eval().to("cuda" if torch.cuda.is_available() else "cpu")
     # A causal changes the settings of the model it is given.
     causal = CausalModel(copy.deepcopy(plain))
     return Replica(causal, check_architecture(causal), CONTEXT_TOKENS), plain
@@ -268,7 +270,7 @@ async def bough(workload: Workload, engine: Engine, seed: int) -> None:
     await asyncio.gather(*(chain(row) for row in range(workload.rows)))
 
 
-def reread(workload: Workload, model: PreTrainedModel, seed: int) -> None:
+def reread(workload: Workload, model: Any, seed: int) -> None:
     """The plain loop: `generate` on all chains that go on, again from the beginning at every turn."""
     prompts, observations = workload.texts(seed)
     ends, rows = workload.ends, np.arange(workload.rows)

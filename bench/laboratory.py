@@ -24,7 +24,7 @@ from machine import machine
 from page import write
 from rules import rules
 from samples import Design, Sample, sample
-from worlds import WORLDS, Floats, World
+from worlds import WORLDS, Floats, Ints, World
 
 PATHS = 8
 """Episodes of a group."""
@@ -115,7 +115,7 @@ def measure(
 
 def examine(rule: Credit, drawn: Sample) -> Finding:
     """A rule on a sample."""
-    through = np.concatenate([paths_through(tree)[token_node(tree)] for tree in drawn.trees])
+    through = np.concatenate([paths_through(tree)[token_node(tree)] for tree in drawn.trees]).astype(np.float64)
     said = np.concatenate([each.advantage for each in run(rule, drawn)]).astype(np.float64)
     return Finding(advantages=_advantages(drawn, said, through), gradients=_gradients(drawn, said, through))
 
@@ -206,7 +206,7 @@ def _advantages(drawn: Sample, said: Floats, through: Floats) -> Advantages:
     )
 
 
-def _turn(drawn: Sample) -> Floats:
+def _turn(drawn: Sample) -> Ints:
     """[T] number of the node of each token, over all trees."""
     return np.repeat(
         np.arange(sum(tree.nodes for tree in drawn.trees)), np.concatenate([np.diff(tree.span) for tree in drawn.trees])

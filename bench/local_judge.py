@@ -20,6 +20,8 @@ from bough.rollout import Agent, Deadlines, RoleModel
 from bough.store.answers import Answers
 from bough.train import TrainedJudge
 from bough.train.asker import Asker
+from bough.train.canary import Canary
+from bough.train.checked_engine import CheckedEngine
 from bough.train.judge import TrainedJudgeState
 from bough.train.judge_versions import JudgeVersions
 from bough.tree import Kind, Rewarded, Ternary, Tree, counted, path
@@ -43,6 +45,10 @@ class LocalJudge:
         self.hook.attach(_access(policy))
         self._policy = policy
         self._engine = GatedEngine(Local(slots=64).build(policy))
+        tokens = policy.renderer.render(conversation("", (), "a question"))
+        self._checked = CheckedEngine(
+            self._engine, Canary(tokens, tokens[:4], tolerance=1e-3, name="the judge"), Deadlines(), deadline_s=60
+        )
         self._step = 0
 
     def learn_form(self, trees: Sequence[Tree], rounds: int) -> None:
@@ -61,7 +67,7 @@ class LocalJudge:
         self._step += 1
 
         async def ask() -> list[Tree]:
-            await JudgeVersions(self._engine, self._policy, [self.hook]).begin_step(self._step, 0)
+            await JudgeVersions(self._checked, self._policy, [self.hook]).begin_step(self._step, 0)
             with TemporaryDirectory() as folder:
                 asker = self._asker(Path(folder))
                 return list(await asyncio.gather(*(self._one(tree, asker) for tree in trees)))

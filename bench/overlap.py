@@ -67,7 +67,7 @@ def main() -> None:
 
 async def builder(name: str, tiny: Tiny, workers: int, processes: int, trees: int, rounds: int) -> str:
     """A line: medians over some rounds, without the first, in which processes start."""
-    policy = tiny.build([ENV.instructions, *(ENV.start(task).observation for task in ENV.tasks("train", 64, 0))])
+    policy = tiny.build([ENV.instructions, *(str(ENV.start(task).observation) for task in ENV.tasks("train", 64, 0))])
     engine, host = Local(slots=256, processes=processes).build(policy), Workers(env=ENV, count=workers)
     runner = _runner(policy, engine, host, trees)
     seen: list[dict[str, float]] = []

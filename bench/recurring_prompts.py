@@ -12,8 +12,8 @@ import numpy as np
 from torch import Tensor
 
 from bough.engine import Completion, Engine, FinishReason, Local, Request, Sampling
-from bough.engine.model import ServedPolicy
 from bough.engine.sampler import uniforms
+from bough.policy.policy import Policy
 
 Tokens = tuple[int, ...]
 
@@ -28,7 +28,7 @@ class RecurringPrompts:
 
     slots: int = 256
 
-    def build(self, policy: ServedPolicy) -> "RecurringPromptsEngine":
+    def build(self, policy: Policy) -> "RecurringPromptsEngine":
         """An engine over a policy."""
         return RecurringPromptsEngine(Local(slots=self.slots).build(policy), policy.vocab_tokens)
 

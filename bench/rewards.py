@@ -18,7 +18,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import is_dataclass, replace
 from functools import partial
 from inspect import isclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -59,7 +59,7 @@ def rewards() -> dict[str, Reward]:
     for name in reward.__all__:
         piece: Any = getattr(reward, name)
         if isclass(piece) and is_dataclass(piece) and isinstance(made := piece(), DeclaresPay):
-            found[name] = made
+            found[name] = cast("Reward", made)
     return found
 
 

@@ -18,13 +18,14 @@ def rules() -> dict[str, Credit]:
     found: dict[str, Credit] = {}
     for name in sorted(credit.__all__, key=str.lower):
         thing: Any = getattr(credit, name)
-        kind = thing if isclass(thing) else get_type_hints(thing).get("return") if isfunction(thing) else None
+        kind: Any = thing if isclass(thing) else get_type_hints(thing).get("return") if isfunction(thing) else None
         if not _is_rule(kind):
             continue
         asked = [each.name for each in signature(thing).parameters.values() if each.default is Parameter.empty]
         if asked:
             raise TypeError(f"bough.credit.{name}: got no default for {asked}; need one for each")
-        found[name] = thing()
+        made: Any = thing()
+        found[name] = made
     return found
 
 

@@ -4,7 +4,7 @@ from bisect import bisect_right
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -195,7 +195,7 @@ class _Grown:
         written = np.asarray(self.point) >= 0
         chance = self.exact.chance[self.point]
         entropy = -np.sum(chance * np.log(np.where(chance > 0, chance, 1.0)), axis=1)
-        columns = {
+        columns: dict[str, Any] = {
             **{name: np.full(len(kind), unknown) for name, unknown in UNKNOWN_VALUES.items()},
             "parent": parent,
             "kind": kind,
@@ -212,7 +212,7 @@ class _Grown:
             "well_formed": np.where(acts, Ternary.YES, Ternary.UNKNOWN),
             "success": self.success,
         }
-        typed = {name: np.asarray(column).astype(DTYPES[name]) for name, column in columns.items()}
+        typed: dict[str, Any] = {name: np.asarray(column).astype(DTYPES[name]) for name, column in columns.items()}
         return Tree(task=Task(id=task), info=info, **typed)
 
     def _write(self, place: int, episode: Episode, so_far: float, turn: int) -> list[int]:

@@ -20,12 +20,11 @@ def main() -> None:
             before = heap_mib(java)
             games = [java.load(topic, variation, "easy", gold=False) for variation in range(EPISODES)]
             begun = (heap_mib(java) - before) / EPISODES
-            for game in games:
-                for _ in range(STEPS):
-                    java.run(game.step, "look around")
+            for number in range(EPISODES * STEPS):
+                java.run(games[number // STEPS].step, "look around")
             played = (heap_mib(java) - before) / EPISODES
             print(f"{topic:50s} {begun:5.1f} MiB at the start, {played:5.1f} MiB after {STEPS} steps", flush=True)
-            del games, game
+            del games
     finally:
         java.end()
 

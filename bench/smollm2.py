@@ -13,6 +13,7 @@ import copy
 import statistics
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -66,7 +67,7 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="put the table into docs/performance.md")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
-    plain = load(arguments.folder, arguments.layers)
+    plain: Any = load(arguments.folder, arguments.layers)
     tokenizer = small_tokenizer(["hello world"], 300, None)
     policy = Policy.assemble(copy.deepcopy(plain), tokenizer)
     half = Policy.assemble(copy.deepcopy(plain).to(torch.bfloat16), tokenizer)
@@ -89,7 +90,7 @@ def load(folder: Path | None, layers: int) -> PreTrainedModel:
 
 
 def generation(
-    name: str, sizes: tuple[int, int, int], replicas: tuple[Replica, Replica], plain: PreTrainedModel, rounds: int
+    name: str, sizes: tuple[int, int, int], replicas: tuple[Replica, Replica], plain: Any, rounds: int
 ) -> str:
     """One line of the table: the same prompts, as many new tokens. The first round is not timed."""
 
@@ -134,7 +135,7 @@ def draw(vocab_tokens: int, sizes: tuple[int, int, int], seed: int) -> np.ndarra
     return np.random.default_rng(seed).integers(vocab_tokens, size=(prompts, length)).repeat(branches, axis=0)
 
 
-def update(policy: Policy, half: Policy, plain: PreTrainedModel, rounds: int) -> str:
+def update(policy: Policy, half: Policy, plain: Any, rounds: int) -> str:
     """The line of the update. The first step of each side is not timed.
 
     Raises:

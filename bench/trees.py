@@ -50,10 +50,11 @@ def prompt(_: np.random.Generator) -> list[Node]:
     return [Node(-1, 512, trained=False)] + [Node(0, 256, trained=True) for _ in range(8)]
 
 
-def spine(_: np.random.Generator) -> list[Node]:
+def spine(rng: np.random.Generator) -> list[Node]:
     """16 turns, each with a side leaf."""
     nodes = [Node(-1, 256, trained=False)]
     place = 0
+    del rng  # its shape is fixed
     for _ in range(16):
         nodes.append(Node(place, 64, trained=True))
         nodes.append(Node(place, 64, trained=True))

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -105,7 +106,7 @@ def models() -> tuple[Policy, PreTrainedModel]:
     policy = Tiny(layers=2, width=128, heads=4, context_tokens=2048).build(texts)
     with tempfile.TemporaryDirectory() as folder:
         policy.save(Path(folder))
-        plain = AutoModelForCausalLM.from_pretrained(folder, attn_implementation="sdpa", dtype=torch.float32)
+        plain: Any = AutoModelForCausalLM.from_pretrained(folder, attn_implementation="sdpa", dtype=torch.float32)
     return policy, plain.to(policy.device)
 
 

@@ -207,7 +207,7 @@ def _draw_curves(runs: Mapping[tuple[str, int], Measured], rules: Sequence[str],
     for rule in rules:
         own = [runs[rule, seed] for seed in seeds]
         points[rule] = [
-            _point(np.mean([run.tokens[at] for run in own]) / 1000, [run.success[at] for run in own])
+            _point(float(np.mean([run.tokens[at] for run in own])) / 1000, [run.success[at] for run in own])
             for at in range(len(own[0].tokens))
         ]
     ticks = {float(each): f"{each},000" if each else "0" for each in range(0, 61, 10)}

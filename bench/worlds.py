@@ -1,14 +1,14 @@
 """Decision processes small enough to enumerate, with a softmax policy, and what is exactly true of them."""
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-Place: TypeAlias = Hashable
+Place: TypeAlias = tuple[Any, ...]
 """Everything that decides what can happen from here, in the words of a world."""
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 import pytest
@@ -19,9 +19,11 @@ from tests import small
 
 import bough
 from bough.config import ConfigError
+from bough.config.fields import short_names
 from bough.reward import EnvReward
 from bough.store import StoreError
 from bough.train import Run, Warmup, World
+from bough.train.run import RunFields, WorldFields
 from bough.tree import Floats, Tree
 
 ARMED: list[bool] = []
@@ -226,3 +228,8 @@ def test_the_packages_have_the_signatures_of_their_functions() -> None:
         "step",
         "accept_changes",
     ]
+
+
+@pytest.mark.parametrize(("kind", "keywords"), [(Run, RunFields), (World, WorldFields)])
+def test_every_field_is_a_typed_keyword(kind: type, keywords: type) -> None:
+    assert {*get_type_hints(keywords)} == {*short_names(kind)}

@@ -175,6 +175,15 @@ def test_other_seeds_deal_other_hands() -> None:
     assert len(hands) > 3
 
 
+def test_each_optimizer_step_has_sampled_paths_and_demonstrations() -> None:
+    sampled = [spread_paths(rewarded(chains([1.0], task=str(i))), np.ones(1)) for i in range(4)]
+    answer = N(parent=0, kind=ACTION, tokens=(1, 2), source=Source.TEACHER, outcome=DONE)
+    shown = build(N(parent=-1, kind=PROMPT, tokens=(7,)), answer)
+    batch = pack(sampled, experts=[shown] * 4)
+    for seed in range(10):
+        assert [part.batch.expert.unique().tolist() for part in batch.minibatches(4, seed)] == [[False, True]] * 4
+
+
 def test_taking_rows_out_of_order_keeps_them_whole() -> None:
     batch = pack([spread_paths(rewarded(branching()), np.asarray([2.0, -1.0]))])
     part = batch.take(torch.tensor([1, 0]))

@@ -128,8 +128,9 @@ class Batch:
     def minibatches(self, count: int, seed: int) -> "list[MiniBatch]":
         """Returns batches for `count` optimizer steps: trees shuffled, all rows of a tree together.
 
-        In a batch with paths the trees of a task stay together, since their paths may be compared. Fewer when there are
-        fewer trees or tasks than `count`; none when there are no rows. Each gets an equal part of `others`.
+        In a batch with paths the trees of a task stay together, since their paths may be compared. Demonstrations are
+        spread evenly, so that no step is without sampled tokens. Fewer when there are fewer trees or tasks than
+        `count`; none when there are no rows. Each gets an equal part of `others`.
 
         Raises:
             ValueError: when `count` is below 1.
@@ -140,7 +141,10 @@ class Batch:
             return [MiniBatch(batch=self, trained=torch.arange(len(self.at), device=self.at.device))]
         tree = self.tree.cpu().numpy() if self.path_index is None else self._by_task(self.path_index)
         dealt = np.random.default_rng(seed).permutation(np.unique(tree))
-        hands = [hand for hand in np.array_split(dealt, count) if len(hand)]
+        last = np.isin(dealt, self._demonstrations(tree))
+        sampled, shown = (np.array_split(some, count) for some in (dealt[~last], dealt[last]))
+        # The first parts are the larger ones.
+        hands = [hand for pair in zip(sampled, reversed(shown), strict=True) if len(hand := np.concatenate(pair))]
         shared = replace(self, others=self.others.split(count))
         parts = [shared.take(torch.as_tensor(np.flatnonzero(np.isin(tree, hand)))) for hand in hands]
         if self.path_index is None:
@@ -149,6 +153,11 @@ class Batch:
             MiniBatch(batch=replace(part.batch, path_index=self.path_index.take(part.trained)), trained=part.trained)
             for part in parts
         ]
+
+    def _demonstrations(self, tree: Ints) -> Ints:
+        """The trees, or tasks, among those of each row that have no sampled token."""
+        sampled = torch.searchsorted(self.row, self.at[~self.expert], right=True) - 1
+        return np.setdiff1d(tree, tree[sampled.cpu().numpy()])
 
     def _by_task(self, index: PathIndex) -> Ints:
         """[R] int64: the first tree of each row's task."""

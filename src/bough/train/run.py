@@ -15,6 +15,7 @@ from bough.engine import OwnModel, Sampling
 from bough.env import Env
 from bough.explore import Chains
 from bough.hooks.hook import HookRecipe
+from bough.launch import Placement
 from bough.learner.optimizer import Optimizer
 from bough.objective import Normalizer, Objective, PpoClip, add, regularises
 from bough.policy import ValueHead
@@ -63,13 +64,19 @@ class WorldSettings(TypedDict, total=False):
     engine: EngineRecipe
     workers: int
     worker_deadline_s: float
+    worker_placement: Placement
     staleness: int
     threads: int
+    ranks: int
+    rank_placement: Placement
+    shard: bool
+    rank_deadline_s: float
 
 
 class WorldFields(WorldSettings, total=False):
     """The fields of a world and of its groups, by their short names."""
 
+    name: str
     policy: PolicyRecipe
 
 
