@@ -15,7 +15,7 @@ ENGINE := $(if $(shell which cmake),alfworld)
 # Tests and commands start many processes; without kept bytecode each of them compiles every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo demo-llm test test-worlds test-scale check types lint alfworld bench peers format clean
+.PHONY: demo demo-llm test test-worlds test-bench test-scale check types lint alfworld bench peers format clean
 
 demo: $(STAMP)  ## Train an agent on FrozenLake and write a report.
 	rm -rf runs/demo
@@ -36,6 +36,9 @@ test-worlds: $(WORLDS)  ## The worlds that need more than `make test` installs.
 	$(BIN)/pytest --numprocesses logical --maxprocesses 4 --dist worksteal --ignore tests/gates \
 		-k "scienceworld or reasoning or alfworld or miniwob"
 	$(VERIFIERS)/bin/python -m pytest tests/env/test_verifiers_env.py
+
+test-bench: $(STAMP)  ## Every script of bench/ at its smallest settings: twenty minutes.
+	BOUGH_TESTS_SLOW=1 $(BIN)/pytest tests/bench/test_scripts.py -k slow
 
 test-scale: $(SCALE) $(VLLM)/.installed  ## What runs on vLLM and Ray.
 	VLLM_PYTHON=$(VLLM)/bin/python $(BIN)/pytest tests/scale

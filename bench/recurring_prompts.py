@@ -12,6 +12,7 @@ import numpy as np
 from torch import Tensor
 
 from bough.engine import Completion, Engine, FinishReason, Local, Request, Sampling
+from bough.engine.model import ServedPolicy
 from bough.engine.sampler import uniforms
 from bough.policy.policy import Policy
 
@@ -28,8 +29,9 @@ class RecurringPrompts:
 
     slots: int = 256
 
-    def build(self, policy: Policy) -> "RecurringPromptsEngine":
+    def build(self, policy: ServedPolicy) -> "RecurringPromptsEngine":
         """An engine over a policy."""
+        assert isinstance(policy, Policy)  # of which ServedPolicy is a part
         return RecurringPromptsEngine(Local(slots=self.slots).build(policy), policy.vocab_tokens)
 
 

@@ -24,13 +24,19 @@ def _java() -> None:
         raise OSError("found no program java; do: apt-get install default-jre-headless")
 
 
+def _time() -> None:
+    if "BOUGH_TESTS_SLOW" not in os.environ:
+        raise OSError("it takes a minute or more; do: make test-bench")
+
+
 PROGRAMS: Mapping[str, Callable[[], object]] = {
     "sandbox": lambda: Sandbox().check(),
     "compiler": _compiler,
     "java": _java,
     "chromium": lambda: find_chromium(""),
+    "time": _time,
 }
-"""What the system must have: a check that raises where it is missing, with the command for Debian and Ubuntu."""
+"""What the system, or who starts the tests, must have: a check that raises where it is missing, with the command."""
 WORLDS, SCALE = "make test-worlds", "make test-scale"
 PACKAGES: Mapping[str, str] = {
     "alfworld": WORLDS,

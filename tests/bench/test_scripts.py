@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.missing import need
 
 import compare
 import search
@@ -21,8 +22,27 @@ SMALLEST = {
     "rewards": "--groups 2 --rounds 1 --rewards Success",
     "env_table": "shop --tasks 8 --episodes 8 --steps 5 --dry",
     "laboratory": "--groups 4 --rules Grpo --worlds chain",
+    "trees": "--size tiny --rounds 1 --shapes chains",
 }
-"""By script, options with which it is over in a second."""
+"""By script, options with which it is over in seconds."""
+SHORT = "steps=1 batch_tasks=2 warmup.epochs=1 warmup.demonstrations=4 evaluation.tasks.count=2 threads=1"
+SLOW = {
+    "ablation": "--rounds 1 --layers 1",
+    "chaos": "--strikes 1 --steps 2 --every-s .1",
+    "cluster_plans": "--steps 1",
+    "compare": f"credit {SHORT} --seeds 1 --methods GRPO --on frozenlake --recipe grpo",
+    "gains": f"grpo --on frozenlake --seeds 1 {SHORT}",
+    "generation": "--size tiny --rounds 1 --threads 1",
+    "judges": "--tasks 2 --rounds 1",
+    "logprob": "--vocabularies 300 --rounds 1",
+    "overlap": "--only growth --trees 1 --rounds 1",
+    "plan": "--rounds 1 --step-s .001",
+    "search": f"grpo_sokoban {SHORT} --seeds 1 --tasks 2 --budgets 1 --critic-steps 1 --searches beam",
+    "smollm2": "--rounds 1 --layers 1 --threads 1",
+    "stages": f"{SHORT} --recipes grpo_sokoban --steps 1",
+    "update": "--rounds 1 --threads 1",
+}
+"""By script, options with which it is over in a minute or two of one core; `make test-bench` runs them."""
 
 
 def _execute(file: Path, options: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,6 +72,14 @@ def test_a_quick_script_prints_its_table(
 ) -> None:
     _execute(ROOT / "bench" / f"{name}.py", SMALLEST[name].split(), monkeypatch)
     assert any(line.startswith("|") for line in capsys.readouterr().out.splitlines())
+
+
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("name", SLOW)
+def test_a_slow_script_ends_well(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    need("time")
+    monkeypatch.chdir(tmp_path)
+    _execute(ROOT / "bench" / f"{name}.py", SLOW[name].split(), monkeypatch)
 
 
 @pytest.mark.parametrize("rule", where_methods_part.RULES)
