@@ -3,6 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from tests.loads import tokens_of_shares, without_shares
 from tests.trees import credited, random_tree
 
 from bough.batch import Batch, ChunkedForward, pack
@@ -31,7 +32,10 @@ def test_several_readers_learn_what_one_does() -> None:
     given, threads = batch(), torch.get_num_threads()
     for _ in range(3):
         told, same = (each.learn(given, PpoClip(), Normalizer(), seed=0) for each in (one, several))
-        assert same == pytest.approx(told, rel=1e-4, abs=1e-6)
+        assert without_shares(same) == pytest.approx(told, rel=1e-4, abs=1e-6)
+        tokens = tokens_of_shares(same)
+        assert len(tokens) == 3
+        assert min(tokens) > 0.7 * sum(tokens) / 3
     for name, weight in one.policy.parameters().items():
         torch.testing.assert_close(several.policy.parameters()[name], weight, rtol=1e-4, atol=1e-5)
     torch.testing.assert_close(several.logprobs(given), one.logprobs(given), rtol=1e-4, atol=1e-4)
@@ -53,7 +57,8 @@ def test_several_readers_learn_the_same_twice_bit_for_bit() -> None:
 def test_more_readers_than_trees() -> None:
     given = batch(1)
     told = [each.learn(given, PpoClip(), Normalizer(), seed=0) for each in (learner(1), learner(4))]
-    assert told[1] == pytest.approx(told[0], rel=1e-4, abs=1e-6)
+    assert without_shares(told[1]) == pytest.approx(told[0], rel=1e-4, abs=1e-6)
+    assert min(tokens_of_shares(told[1])[:2]) > 0, "the two branches of the tree are divided"
 
 
 def test_each_reader_has_much_the_same_to_do() -> None:
@@ -63,8 +68,9 @@ def test_each_reader_has_much_the_same_to_do() -> None:
         return sum(len(stretch) for chapter in reading.groups for stretch in chapter)
 
     found = workers.read(read, forest, 10**6)
-    assert sum(found) == len(forest)
+    assert len(forest) <= sum(found) < 1.02 * len(forest)
     assert max(found) < 1.1 * len(forest) / 4
+    assert found == [*workers.take_loads().values()][:4]
 
 
 class Picky:

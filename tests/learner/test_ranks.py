@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from tests.trees import chains, random_tree, rewarded
+from tests.loads import tokens_of_shares, without_shares
+from tests.trees import random_tree, rewarded
 
 from bough.batch import Batch, pack
 from bough.credit import TurnPpo
@@ -31,6 +32,8 @@ OBJECTIVES = {
     "critic": Sum(terms=(PpoClip(), ValueClip())),
     "reference": Sum(terms=(PpoClip(), Kl(coefficient=0.1))),
 }
+SMOOTH = Optimizer(learning_rate=1e-2, epsilon=1.0)
+"""Its steps are nearly proportional to gradients: AdamW's are signs of them, which rounding may turn near 0."""
 
 
 @pytest.fixture(scope="module", params=[2, 4])
@@ -54,7 +57,7 @@ class Trained:
         own = policy()
         critic = ValueHead(detach=detach).build(own.head()[0].shape[1]).double()
         learner = Learner(
-            own, replace(Optimizer(), **settings), total_updates=10, temperature=1.0, critic=critic, ranks=ranks
+            own, replace(SMOOTH, **settings), total_updates=10, temperature=1.0, critic=critic, ranks=ranks
         )
         reference = Reference(own, wanted=True, ranks=ranks)
         reference.freeze()
@@ -71,10 +74,10 @@ class Trained:
 
 def batch(kind: str = "trees", count: int = 6) -> Batch:
     rng, one = np.random.default_rng(0), Trained.of()
-    if kind == "chains":
-        trees = [chains([1.0, 0.0, 1.0], turns=[2, 1, 3], task=str(task)) for task in range(count)]
-    else:
-        trees = [random_tree(rng, task=str(task), vocab=40) for task in range(count)]
+    trees = [random_tree(rng, task=str(task), vocab=40) for task in range(count)]
+    if kind == "alike":
+        # As with instructions and chat templates: all texts begin with the same token.
+        trees = [replace(tree, token=np.where(np.arange(len(tree.token)) == 0, 1, tree.token)) for tree in trees]
     seen = add_estimates(
         [rewarded(tree) for tree in trees],
         one.learner.policy,
@@ -87,21 +90,25 @@ def batch(kind: str = "trees", count: int = 6) -> Batch:
 
 
 def same(one: Trained, other: Trained) -> None:
+    """Weights agree to a small part of a step. Norms compute in float32, and ranks round their parts of a sum."""
     for name, weight in one.weights().items():
-        torch.testing.assert_close(other.weights()[name], weight, rtol=0, atol=1e-10, msg=name)
+        torch.testing.assert_close(other.weights()[name], weight, rtol=0, atol=1e-8, msg=name)
 
 
-@pytest.mark.parametrize("kind", ["trees", "chains"])
+@pytest.mark.parametrize("kind", ["trees", "alike"])
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_ranks_take_the_steps_of_one_process(ranks: LeadingRank, objective: str, kind: str) -> None:
     one, several, given = Trained.of(minibatches=2), Trained.of(ranks, minibatches=2), batch(kind)
     single, shared = one.learn(given, OBJECTIVES[objective]), several.learn(given, OBJECTIVES[objective])
     for here, there in zip(single, shared, strict=True):
         # Weights of the loss are float32.
-        assert there == pytest.approx(here, rel=1e-6, abs=1e-7)
+        assert without_shares(there) == pytest.approx(here, rel=1e-6, abs=1e-7)
+        tokens = tokens_of_shares(there)
+        assert len(tokens) == len(ranks.pids) + 1
+        assert min(tokens) > 0.5 * sum(tokens) / len(tokens), "each rank computed its share"
     same(one, several)
-    torch.testing.assert_close(several.learner.logprobs(given), one.learner.logprobs(given), rtol=0, atol=1e-10)
-    assert several.learner.rehearse(given, PpoClip(), Normalizer()) == pytest.approx(
+    torch.testing.assert_close(several.learner.logprobs(given), one.learner.logprobs(given), rtol=0, atol=1e-6)
+    assert without_shares(several.learner.rehearse(given, PpoClip(), Normalizer())) == pytest.approx(
         one.learner.rehearse(given, PpoClip(), Normalizer()), rel=1e-6, abs=1e-7
     )
 

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 import torch
-from tests.learner.test_ranks import OBJECTIVES, Trained, batch, policy, same
+from tests.learner.test_ranks import OBJECTIVES, SMOOTH, Trained, batch, policy, same
+from tests.loads import tokens_of_shares, without_shares
 from torch.distributed.tensor import DTensor
 
-from bough.learner import Learner, Optimizer
+from bough.learner import Learner
 from bough.learner.leading_rank import LeadingRank
 from bough.learner.learner import Diverged
 from bough.learner.rank_processes import LaunchedRanks
@@ -27,7 +28,7 @@ def ranks() -> Iterator[LeadingRank]:
     several.close()
 
 
-@pytest.mark.parametrize("kind", ["trees", "chains"])
+@pytest.mark.parametrize("kind", ["trees", "alike"])
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_shards_take_the_steps_of_one_process(ranks: LeadingRank, objective: str, kind: str) -> None:
     # Trees are cut into chunks, of which the ranks have different numbers.
@@ -37,10 +38,13 @@ def test_shards_take_the_steps_of_one_process(ranks: LeadingRank, objective: str
     for here, there in zip(single, shared, strict=True):
         assert here["optimizer/gradient_norm"] > 1e-3
         # Weights of the loss are float32.
-        assert there == pytest.approx(here, rel=1e-6, abs=1e-7)
+        assert without_shares(there) == pytest.approx(here, rel=1e-6, abs=1e-7)
+        tokens = tokens_of_shares(there)
+        assert len(tokens) == 4
+        assert min(tokens) > 0.5 * sum(tokens) / 4, "each rank computed its share"
     same(one, several)
-    torch.testing.assert_close(several.learner.logprobs(given), one.learner.logprobs(given), rtol=0, atol=1e-10)
-    assert several.learner.rehearse(given, PpoClip(), Normalizer()) == pytest.approx(
+    torch.testing.assert_close(several.learner.logprobs(given), one.learner.logprobs(given), rtol=0, atol=1e-6)
+    assert without_shares(several.learner.rehearse(given, PpoClip(), Normalizer())) == pytest.approx(
         one.learner.rehearse(given, PpoClip(), Normalizer()), rel=1e-6, abs=1e-7
     )
 
@@ -90,10 +94,10 @@ def test_shards_take_over_weights_and_moments_that_rank_0_has_loaded(ranks: Lead
 @pytest.mark.parametrize(
     ("dtype", "lora", "recompute", "tolerance"),
     [
-        ("float64", None, True, 1e-10),
+        ("float64", None, True, 1e-8),
         # Adapters are float32.
         ("float64", Lora(rank=2), True, 1e-6),
-        # A step is 1e-4, and the gradient of a rank is rounded to 8 bits.
+        # A step is below 1e-2, and the gradient of a rank is rounded to 8 bits.
         ("bfloat16", None, False, 2e-3),
     ],
 )
@@ -105,7 +109,7 @@ def test_adapters_dtypes_and_recomputed_activations(
     for group in (SINGLE_RANK, ranks):
         own = Pretrained(path=str(tmp_path), dtype=dtype, lora=lora).build(())
         own.recompute(recompute)
-        settings = Optimizer(micro_tokens=20, recompute=recompute)
+        settings = replace(SMOOTH, micro_tokens=20, recompute=recompute)
         learner = Learner(own, settings, total_updates=10, temperature=1.0, ranks=group)
         for seed in range(2):
             learner.learn(given, PpoClip(), Normalizer(), seed=seed)

@@ -7,6 +7,7 @@ from bough.batch.chunked_forward import FEW, ChunkedForward, ChunkOutput, spared
 from bough.batch.logprob import chosen_logprobs, logits_at_once
 from bough.batch.pack import pack, pack_demonstrations
 from bough.batch.prefix_tree import PackedPrefixTree
+from bough.batch.shares import shares
 
 __all__ = [
     "FEW",
@@ -22,5 +23,6 @@ __all__ = [
     "needs_masks",
     "pack",
     "pack_demonstrations",
+    "shares",
     "spared",
 ]

@@ -62,23 +62,16 @@ class ChunkedForward:
         groups: The chunks, grouped so that no chunk sees tokens of another group.
     """
 
-    def __init__(
-        self,
-        model: Forward,
-        packed: PackedPrefixTree,
-        max_tokens: int,
-        groups: Sequence[Sequence[Chunk]] | None = None,
-    ) -> None:
+    def __init__(self, model: Forward, packed: PackedPrefixTree, max_tokens: int) -> None:
         """Plan the passes; no token is computed yet.
 
         Args:
             model: The forward pass.
             packed: The tokens.
             max_tokens: Most tokens of a chunk.
-            groups: Some of the packed tree's chunk groups; None is all.
         """
         self._model, self._packed, self._max_tokens = model, packed, max_tokens
-        self.groups = packed.chunk_groups(max_tokens) if groups is None else groups
+        self.groups = packed.chunk_groups(max_tokens)
 
     def forward(self) -> Iterator[ChunkOutput]:
         """Every chunk, first to last, without gradients."""
@@ -133,15 +126,16 @@ class ChunkedForward:
             return query[:, :1]
 
         tokens, position = self._packed.tokens[own], self._packed.position[own]
-        trained = np.flatnonzero((at >= chunk.first) & (at < chunk.last))
+        mine = np.flatnonzero((at >= chunk.first) & (at < chunk.last))
         # Several tokens may be predicted after one.
-        once, rows = np.unique(at[trained] - chunk.first, return_inverse=True)
+        once, rows = np.unique(at[mine] - chunk.first, return_inverse=True)
         few = spared(len(chunk), len(once)) > 0
         # Layers need one token at least.
         wanted = torch.as_tensor(once if len(once) else [len(chunk) - 1], device=tokens.device) if few else None
         hidden = self._model(tokens, position, attend, wanted, None if predicts else only_store)
         at_rows = torch.as_tensor(rows if few else once[rows], device=tokens.device)
-        return ChunkOutput(hidden=hidden[at_rows], trained=torch.as_tensor(trained, device=tokens.device))
+        trained = torch.as_tensor(self._packed.number[mine], device=tokens.device)
+        return ChunkOutput(hidden=hidden[at_rows], trained=trained)
 
 
 class _SharedTokens:

@@ -18,6 +18,7 @@ from bough.tree import Ints
 
 ENOUGH_TOKENS = 1536
 """A chunk on a CPU takes no further tree from this size on: more tokens leave its cache and save little."""
+NONE: Ints = np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -35,6 +36,7 @@ class PackedPrefixTree:
         position: [U] int64, the number of tokens before each in its text.
         end: [U] int64, the index after the last descendant of each token; its own index plus one for a leaf.
         at: [M] int64, the tokens after which a token is predicted.
+        number: [M] int64, which predictions these are of those that were packed together.
         path_tokens: The number of tokens of all texts.
         path_pairs: The number of their pairs of a query and a key that it sees.
         effort: Work and memory of a token in `at`, as a multiple of another token's.
@@ -44,6 +46,7 @@ class PackedPrefixTree:
     position: Int[Tensor, " U"]
     end: Ints
     at: Ints
+    number: Ints
     path_tokens: int
     path_pairs: int
     effort: float = 1.0
@@ -75,6 +78,7 @@ class PackedPrefixTree:
             position=torch.as_tensor(position, device=device),
             end=found.end,
             at=found.place[start[text] + after - 1],
+            number=np.arange(len(after)),
             path_tokens=len(found.place),
             path_pairs=int((length * (length + 1) // 2).sum()),
         )
@@ -87,12 +91,12 @@ class PackedPrefixTree:
         """The number of pairs of a query and a key that it sees."""
         return int(self.position.sum()) + len(self)
 
-    def chunks(self, max_tokens: int, workers: int = 1) -> list[Chunk]:
+    def chunks(self, max_tokens: int) -> list[Chunk]:
         """Cut the packed tree into chunks of at most `max_tokens` tokens, between trees where that is possible.
 
         A chunk takes no more `effort` than `max_tokens` tokens of the longest text. On a CPU it takes no further tree
-        once it has `ENOUGH_TOKENS`. With several `workers` there are at least as many chunks, if there are as many
-        trees. Cuts are made from the end, so that the first chunk is the short one: prefixes are computed twice.
+        once it has `ENOUGH_TOKENS`. Cuts are made from the end, so that the first chunk is the short one: prefixes are
+        computed twice.
 
         Raises:
             ValueError: when `max_tokens` is below 1.
@@ -101,9 +105,6 @@ class PackedPrefixTree:
             raise ValueError(f"PackedPrefixTree.chunks: got max_tokens={max_tokens}; need at least 1")
         depth = self.position.cpu().numpy()
         enough = ENOUGH_TOKENS if self.tokens.device.type == "cpu" else max_tokens
-        if workers > 1:
-            # Slightly less than an even share: a tree a few tokens short of it must not draw in the next.
-            enough = max(1, min(enough, 7 * len(self) // (8 * workers)))
         roots = np.flatnonzero(depth == 0)
         since = self._since(depth, max_tokens)
         cuts = [len(self)]
@@ -132,31 +133,33 @@ class PackedPrefixTree:
         most = (1 + 1e-9) * max_tokens * float(longest.mean())
         return np.minimum(np.maximum(since, np.searchsorted(before, before - most)), np.maximum(place - 1, 0))
 
-    def chunk_groups(self, max_tokens: int, workers: int = 1) -> list[list[Chunk]]:
+    def chunk_groups(self, max_tokens: int) -> list[list[Chunk]]:
         """The chunks, grouped so that no chunk sees tokens of another group."""
         found: list[list[Chunk]] = []
-        for each in self.chunks(max_tokens, workers):
+        for each in self.chunks(max_tokens):
             if not len(each.past):
                 found.append([])
             found[-1].append(each)
         return found
 
-    def take(self, place: Ints) -> "PackedPrefixTree":
-        """Some tokens, ascending, which must include all that they see; no token is predicted."""
+    def take(self, place: Ints, predictions: Ints = NONE) -> "PackedPrefixTree":
+        """Some tokens, ascending, which must include all that they see, and some predictions after them."""
         whose = torch.as_tensor(place, device=self.tokens.device)
         return PackedPrefixTree(
             tokens=self.tokens[whose],
             position=self.position[whose],
             end=np.searchsorted(place, self.end[place]),
-            at=np.zeros(0, dtype=np.int64),
+            at=np.searchsorted(place, self.at[predictions]),
+            number=self.number[predictions],
             path_tokens=len(place),
             path_pairs=int(self.position[whose].sum()) + len(place),
+            effort=self.effort,
         )
 
     def shared_tokens(self, chunks: Sequence[Chunk]) -> Ints:
         """[L], ascending: the tokens that a later chunk than their own sees."""
         past = [each.past for each in chunks]
-        return np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *past]))
+        return np.unique(np.concatenate([NONE, *past]))
 
 
 def _cut(depth: Ints, first: int, give: int) -> int:

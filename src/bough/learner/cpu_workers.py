@@ -1,19 +1,21 @@
-"""CPU threads and ranks that compute the gradients of one batch together, each on its own trees.
+"""CPU threads and ranks that compute the gradients of one batch together, each on a share of its tokens.
 
-Two threads with half of the trees each are faster than one thread whose operations use two cores: only large matrix
+Two threads with half of the work each are faster than one thread whose operations use two cores: only large matrix
 products gain from the second core inside one operation.
 """
 
+import time
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
+import numpy as np
 import torch
 from torch import nn
 
-from bough.batch import Chunk, ChunkedForward, PackedPrefixTree
+from bough.batch import ChunkedForward, PackedPrefixTree, shares
 from bough.learner.ranks import SINGLE_RANK, Ranks
 from bough.learner.token_outputs import Forward
 from bough.policy.critic import Critic
@@ -42,7 +44,7 @@ class CpuWorker:
 class CpuWorkers:
     """Threads that each compute a part of a batch; a single worker runs in the calling thread.
 
-    With several ranks each has as many threads, and the batch is dealt to the threads of all.
+    With several ranks each has as many threads, and the batch is divided among the threads of all.
     """
 
     def __init__(self, policy: PolicyModel, critic: Critic | None, count: int, ranks: Ranks = SINGLE_RANK) -> None:
@@ -61,8 +63,15 @@ class CpuWorkers:
         for _ in range(count - 1):
             again = None if critic is None else critic.shadow()
             self._workers.append(CpuWorker(policy=policy.shadow(), critic=again))
+        self._tokens, self._seconds = np.zeros((2, count * ranks.world_size))
         self._weights = [worker.weights() for worker in self._workers]
         self._pool = ThreadPoolExecutor(count, thread_name_prefix="bough-worker") if count > 1 else None
+
+    def shares(self, packed: PackedPrefixTree) -> list[PackedPrefixTree]:
+        """The parts of a packed prefix tree that this rank's workers compute."""
+        count, world_size = len(self._workers), self._ranks.world_size
+        found = shares(packed, count * world_size, self._arithmetic.operations)
+        return found[self._ranks.rank * count :][:count]
 
     def read(
         self,
@@ -79,31 +88,44 @@ class CpuWorkers:
             max_tokens: Maximum tokens of a chunk.
             model: Computes the forward pass, without gradients; None for each worker's policy.
         """
-        models = [model or worker.policy for worker in self._workers]
-        if self._pool is None and self._ranks.world_size == 1:
-            return [work(self._workers[0], ChunkedForward(models[0].hidden, packed, max_tokens))]
-        rank, world_size = self._ranks.rank, self._ranks.world_size
-        everyone = world_size * len(models)
-        shares = self._deal(packed.chunk_groups(max_tokens, everyone), everyone)[rank::world_size]
-        forwards = [
-            ChunkedForward(each.hidden, packed, max_tokens, share) for each, share in zip(models, shares, strict=True)
-        ]
+        models, own = [model or worker.policy for worker in self._workers], self.shares(packed)
+        forwards = [ChunkedForward(each.hidden, part, max_tokens) for each, part in zip(models, own, strict=True)]
         found = self._run(work, forwards)
         if (shards := self._workers[0].policy.shards) is not None:
             shards.end_passes()
-        return self._ranks.all_gather(found, self._device)
+        with_tokens = [(*each, len(part)) for each, part in zip(found, own, strict=True)]
+        every = self._ranks.all_gather(with_tokens, self._device)
+        self._tokens += [tokens for _, _, tokens in every]
+        self._seconds += [seconds for _, seconds, _ in every]
+        return [result for result, _, _ in every]
+
+    def take_loads(self) -> dict[str, float]:
+        """Metrics of the passes since the last call: tokens and seconds of each share, if there are several."""
+        tokens, seconds = self._tokens, self._seconds
+        self._tokens, self._seconds = np.zeros_like(tokens), np.zeros_like(seconds)
+        if len(tokens) == 1:
+            return {}
+        return {f"update/tokens/{i}": float(each) for i, each in enumerate(tokens)} | {
+            f"time/learn/{i}_s": float(each) for i, each in enumerate(seconds)
+        }
 
     def _run(
         self, work: Callable[[CpuWorker, ChunkedForward], Result], forwards: Sequence[ChunkedForward]
-    ) -> list[Result]:
-        """The results of this rank's workers."""
+    ) -> list[tuple[Result, float]]:
+        """The results of this rank's workers, with their seconds."""
+
+        def timed(worker: CpuWorker, forward: ChunkedForward) -> tuple[Result, float]:
+            begin = time.monotonic()
+            result = work(worker, forward)
+            return result, time.monotonic() - begin
+
         if self._pool is None:
-            return [work(self._workers[0], forwards[0])]
+            return [timed(self._workers[0], forwards[0])]
         threads = torch.get_num_threads()
 
-        def run_with_threads(worker: CpuWorker, forward: ChunkedForward) -> Result:
+        def run_with_threads(worker: CpuWorker, forward: ChunkedForward) -> tuple[Result, float]:
             torch.set_num_threads(max(1, threads // len(forwards)))
-            return work(worker, forward)
+            return timed(worker, forward)
 
         found = [self._pool.submit(run_with_threads, *each) for each in zip(self._workers, forwards, strict=True)]
         try:
@@ -130,15 +152,3 @@ class CpuWorkers:
         finally:
             for weight in (weight for other in others for weight in other):
                 weight.grad = None
-
-    def _deal(self, chapters: Sequence[Sequence[Chunk]], everyone: int) -> list[list[Sequence[Chunk]]]:
-        """The chapters of each worker of all ranks, balanced by work: the largest first, to the least loaded worker."""
-        count = self._arithmetic.operations
-        effort = [sum(count(tokens=len(each), trained=0, pairs=each.pairs) for each in some) for some in chapters]
-        shares: list[list[int]] = [[] for _ in range(everyone)]
-        load = [0] * len(shares)
-        for chapter in sorted(range(len(chapters)), key=lambda chapter: -effort[chapter]):
-            least = load.index(min(load))
-            shares[least].append(chapter)
-            load[least] += effort[chapter]
-        return [[chapters[chapter] for chapter in sorted(share)] for share in shares]

@@ -216,13 +216,16 @@ class Learner:
             reference=self._reference(context.reference, batch, packed) if REFERENCE in needs else None,
         )
         if self.settings.memory_gib is not None:
-            self.extent |= Extent.of(packed, self.settings.micro_tokens, self.settings.cpu_workers)
+            for share in self.state.workers.shares(packed):
+                self.extent |= Extent.of(share, self.settings.micro_tokens)
+        self.state.workers.take_loads()
         with self.state.workers.gathered():
             if PATHS in needs:
                 metrics, gap = self._over_paths(packed, batch, inputs, objective, normalizer)
             else:
                 metrics, gap = self._over_tokens(packed, batch, inputs, objective)
         sizes = {"update/tokens": float(len(packed)), "update/saving": self._saving(batch, packed)}
+        sizes |= self.state.workers.take_loads()
         return {**metrics, **sizes, "policy/gap": gap / max(1, int(batch.fresh.sum()))}
 
     def _with_clipped_norm(

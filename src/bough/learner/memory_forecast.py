@@ -57,9 +57,9 @@ class Extent:
     kept: int = 0
 
     @staticmethod
-    def of(packed: PackedPrefixTree, max_tokens: int, cpu_workers: int = 1) -> "Extent":
-        """The extent for chunks of at most `max_tokens` tokens and `cpu_workers` workers."""
-        groups = packed.chunk_groups(max_tokens, cpu_workers)
+    def of(packed: PackedPrefixTree, max_tokens: int) -> "Extent":
+        """The extent for chunks of at most `max_tokens` tokens."""
+        groups = packed.chunk_groups(max_tokens)
         chunks = [each for some in groups for each in some]
         bounds = np.searchsorted(np.sort(packed.at), [each.first for each in chunks] + [len(packed)])
         return Extent(

@@ -1,6 +1,11 @@
 """Counts the floating-point operations of a model update."""
 
 from dataclasses import dataclass
+from typing import TypeVar
+
+from bough.tree import Ints
+
+Number = TypeVar("Number", int, Ints)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,8 +32,8 @@ class Arithmetic:
         """Ratio of the operations of a trained token to those of another token, without attention."""
         return (6 * self.weights + 8 * self.head) / (6 * (self.weights - self.after))
 
-    def operations(self, *, tokens: int, trained: int, pairs: int, spared: int = 0) -> int:
-        """The operations of an update.
+    def operations(self, *, tokens: Number, trained: Number, pairs: Number, spared: int = 0) -> Number:
+        """The operations of an update; of several, for arrays.
 
         Args:
             tokens: Tokens of the forward pass.
