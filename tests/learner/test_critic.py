@@ -90,7 +90,8 @@ def test_the_gradient_does_not_know_how_the_batch_was_split(rule: Credit) -> Non
     for metrics, gradient in results[:2]:
         assert without_shares(metrics) == pytest.approx(results[2][0], rel=1e-6, abs=1e-9)
         for name, value in results[2][1].items():
-            torch.testing.assert_close(gradient[name], value, rtol=1e-6, atol=1e-9)
+            # Norms compute in float32, and workers round their parts of a sum.
+            torch.testing.assert_close(gradient[name], value, rtol=0, atol=1e-6 * float(value.abs().max()))
 
 
 def test_the_critics_gradient_is_clipped_by_itself() -> None:

@@ -143,8 +143,7 @@ class Batch:
         dealt = np.random.default_rng(seed).permutation(np.unique(tree))
         last = np.isin(dealt, self._demonstrations(tree))
         sampled, shown = (np.array_split(some, count) for some in (dealt[~last], dealt[last]))
-        # The first parts are the larger ones.
-        hands = [hand for pair in zip(sampled, reversed(shown), strict=True) if len(hand := np.concatenate(pair))]
+        hands = [hand for pair in zip(sampled, shown, strict=True) if len(hand := np.concatenate(pair))]
         shared = replace(self, others=self.others.split(count))
         parts = [shared.take(torch.as_tensor(np.flatnonzero(np.isin(tree, hand)))) for hand in hands]
         if self.path_index is None:
