@@ -7,7 +7,7 @@ from bough.batch.chunked_forward import FEW, ChunkedForward, ChunkOutput, spared
 from bough.batch.logprob import chosen_logprobs, logits_at_once
 from bough.batch.pack import pack, pack_demonstrations
 from bough.batch.prefix_tree import PackedPrefixTree
-from bough.batch.shares import shares
+from bough.batch.shares import divide, shares
 
 __all__ = [
     "FEW",
@@ -19,6 +19,7 @@ __all__ = [
     "MiniBatch",
     "PackedPrefixTree",
     "chosen_logprobs",
+    "divide",
     "logits_at_once",
     "needs_masks",
     "pack",

@@ -49,8 +49,7 @@ def shares(packed: PackedPrefixTree, count: int, operations: Operations) -> list
         return [packed]
     depth = packed.position.cpu().numpy()
     cuts = np.concatenate([[0], 1 + np.flatnonzero(np.diff(depth) <= 0), [len(packed)]])
-    bounds = [*_cut(*_costs(packed, depth, cuts, operations), count)]
-    bounds += [len(cuts) - 1] * (count + 1 - len(bounds))
+    bounds = divide(*_costs(packed, depth, cuts, operations), count)
     return [_share(packed, *cuts[[first, last]].tolist()) for first, last in pairwise(bounds)]
 
 
@@ -67,8 +66,17 @@ def _costs(packed: PackedPrefixTree, depth: Ints, cuts: Ints, operations: Operat
     )
 
 
-def _cut(before: Ints, path: Ints, count: int) -> list[int]:
-    """The cuts at which shares begin, and the last cut; the largest share is nearly as small as possible."""
+def divide(before: Ints, path: Ints, count: int) -> list[int]:
+    """Choose the cuts between shares so that the largest share has nearly as few operations as possible.
+
+    Args:
+        before: [C], the operations of all tokens before each possible cut, ascending from 0.
+        path: [C], those of the path to each cut, which a share that begins there computes again.
+        count: Number of shares.
+
+    Returns:
+        `count + 1` indices of cuts, ascending: share i begins at cut i, and ends at cut i + 1.
+    """
     whole = int(before[-1])
     low, high, best = whole // count, whole, [0, len(before) - 1]
     while high - low > whole // (TOLERANCE * count):
@@ -78,7 +86,7 @@ def _cut(before: Ints, path: Ints, count: int) -> list[int]:
             low = most + 1
         else:
             best, high = found, most
-    return best
+    return best + [len(before) - 1] * (count + 1 - len(best))
 
 
 def _within(before: Ints, path: Ints, count: int, most: int) -> list[int] | None:

@@ -7,7 +7,7 @@ from bough.plan.forecast import Division, Forecast, divide, forecast
 from bough.plan.measured import MeasuredRun, find_directory, measure_stages, model_folder
 from bough.plan.memory import DeviceMemory, activation_bytes, engine_memory, learner_memory
 from bough.plan.model_size import ModelSize, model_size, read_model
-from bough.plan.rates import DeviceRates, MeasuredRates, largest_share
+from bough.plan.rates import DeviceRates, MeasuredRates, count_tokens, largest_share
 from bough.plan.replica import Cache, EngineRates, Replica, TurnRequest
 from bough.plan.simulate import Deployment, Rates, Simulated, simulate
 from bough.plan.workload import TreeWork, TurnWork, tree_work
@@ -43,6 +43,7 @@ __all__ = [
     "find_directory",
     "fit_loop_s",
     "forecast",
+    "count_tokens",
     "largest_share",
     "learner_memory",
     "measure_stages",

@@ -1,18 +1,21 @@
 """Seconds of passes, updates and publications: of a run as measured, and of devices by their peak rates."""
 
-import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
+from bough.batch.shares import Operations, divide
 from bough.plan.cluster import Devices, Efficiency
 from bough.plan.measured import MeasuredRun
 from bough.plan.model_size import ModelSize
 from bough.plan.workload import TreeWork
+from bough.tree import Ints
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredRates:
-    """The throughputs of the run itself. Ranks divide the trees of an update.
+    """The throughputs of the run itself. Ranks divide the tokens of an update.
 
     Attributes:
         run: The run.
@@ -29,7 +32,8 @@ class MeasuredRates:
 
     def update_s(self, trees: Sequence[TreeWork]) -> float:
         """Seconds of an update: of the rank with the most tokens."""
-        return self.run.learn_s * largest_share([tree.unique_tokens for tree in trees], self.ranks)
+        tokens = sum(tree.unique_tokens for tree in trees)
+        return self.run.learn_s * tokens * largest_share(trees, self.ranks, count_tokens)
 
     def publish_s(self, trees: Sequence[TreeWork]) -> float:
         """Seconds of a publication and of all further work of a step, which is proportional to its trees."""
@@ -80,7 +84,8 @@ class DeviceRates:
 
     def update_s(self, trees: Sequence[TreeWork]) -> float:
         """Seconds of an update."""
-        most = largest_share([self._operations(tree) for tree in trees], self.ranks)
+        share = largest_share(trees, self.ranks, self.model.arithmetic.operations)
+        most = share * sum(map(self._operations, trees))
         computed_s = most / (self._peak() * self.efficiency.learner)
         moved = 2 * self.model.weight_bytes * (3 / 2 if self.sharded else 1)
         exchanged_s = moved * (self.ranks - 1) / self.ranks / self._link()
@@ -113,9 +118,28 @@ class DeviceRates:
         return self.devices.link_gbs * 1e9 * self.efficiency.link
 
 
-def largest_share(costs: Sequence[float], ranks: int) -> float:
-    """The largest sum of costs of a rank, when each cost goes to the rank with the least, largest costs first."""
-    loads = [0.0] * min(ranks, max(len(costs), 1))
-    for cost in sorted(costs, reverse=True):
-        heapq.heapreplace(loads, loads[0] + cost)
-    return max(loads)
+def largest_share(trees: Sequence[TreeWork], ranks: int, operations: Operations) -> float:
+    """The operations of the rank with the most, over those of all trees without repeated prefixes.
+
+    Args:
+        trees: The batch of an optimizer step.
+        ranks: Number of ranks, which divide it as `bough.batch.shares` does.
+        operations: The cost of a share.
+    """
+    spans = [span for tree in trees for span in tree.spans()]
+    if ranks == 1 or not spans:
+        return 1.0
+    depth, tokens, trained = np.asarray(spans, dtype=np.int64).T
+    pairs = tokens * depth + tokens * (tokens + 1) // 2
+    before = np.append(0, operations(tokens=tokens, trained=trained, pairs=pairs).cumsum())
+    path = np.append(operations(tokens=depth, trained=0 * depth, pairs=depth * (depth + 1) // 2), 0)
+    # A share begins where a branch does, not where a turn goes on.
+    cuts = np.append(np.flatnonzero(np.append(True, depth[1:] < (depth + tokens)[:-1])), len(spans))
+    bounds = cuts[divide(before[cuts], path[cuts], ranks)]
+    return float((before[bounds[1:]] - before[bounds[:-1]] + path[bounds[:-1]]).max() / max(1, before[-1]))
+
+
+def count_tokens(*, tokens: Ints, trained: Ints, pairs: Ints) -> Ints:
+    """A cost: tokens alone."""
+    del trained, pairs
+    return tokens

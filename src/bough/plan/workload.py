@@ -52,6 +52,26 @@ class TreeWork:
     trained_tokens: int
     pairs: int
 
+    def spans(self) -> list[tuple[int, int, int]]:
+        """The tokens of an update depth first, the prompt and then turns: tokens before each, its own, those trained.
+
+        What the turns do not account for counts as the prompt's.
+        """
+        of_turns = sum(turn.new_tokens + turn.sampled_tokens for turn in self.turns)
+        prompt = max(self.unique_tokens - of_turns, self.prompt_tokens)
+        found = [(0, prompt, 0 if self.turns else self.trained_tokens)]
+        after: dict[int, list[int]] = {}
+        for number, turn in enumerate(self.turns):
+            after.setdefault(turn.parent, []).append(number)
+        pending = after.get(-1, [])[::-1]
+        while pending:
+            number = pending.pop()
+            turn = self.turns[number]
+            depth = max(0, turn.context_tokens - turn.new_tokens)
+            found.append((depth, turn.new_tokens + turn.sampled_tokens, turn.sampled_tokens))
+            pending += after.get(number, [])[::-1]
+        return found
+
     @property
     def steps(self) -> int:
         """Number of environment steps."""
