@@ -71,6 +71,7 @@ def test_a_rank_that_dies_or_hangs_is_started_again_and_the_update_repeated(kind
         learn_under_strike(several, lambda: os.kill(pid, kind))
         assert "all ranks start again" in notes[0]
         assert several.pids != (pid,)
+        assert several.replaced == 1
     finally:
         several.close()
     assert not any(_alive(pid) for pid in several.pids)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.loads import tokens_of_shares, without_shares
 from tests.small import MEASURED
 from tests.small import run as small
 
@@ -27,16 +28,22 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, float]]:
 
 def rows(folder: Path, ranks: int, *resumed_with: str, **fields: object) -> list[dict[str, float]]:
     """The metrics of a run that begins with some ranks, and is resumed with others."""
-    run = small().replace(policy=replace(small().world.policy, dtype="float64"))
+    # AdamW's steps are signs of small gradients, which ranks round in parts: with `epsilon` they are proportional.
+    optimizer = replace(small().world.optimizer, epsilon=1e-3)
+    run = small().replace(policy=replace(small().world.policy, dtype="float64"), optimizer=optimizer)
     directory = start(run.replace(ranks=ranks, steps=2, **fields), folder)
     resumed = resume(directory.path, ["steps=4", *resumed_with])
     return [_seen(row) for row in read_metrics(resumed.metrics)]
 
 
 def same(one: list[dict[str, float]], other: list[dict[str, float]]) -> None:
+    """The metrics agree, and where there were several ranks, each computed."""
     assert len(one) == len(other)
     for here, there in zip(one, other, strict=True):
-        assert there == pytest.approx(here, rel=1e-5, abs=1e-8, nan_ok=True)
+        assert without_shares(there) == pytest.approx(here, rel=1e-5, abs=1e-7, nan_ok=True)
+    computed = [tokens for row in other if (tokens := tokens_of_shares(row))]
+    assert computed
+    assert all(min(tokens) > 0.2 * sum(tokens) / len(tokens) for tokens in computed)
 
 
 def test_a_run_with_ranks_is_that_of_one_process_and_resumes_with_another_number(

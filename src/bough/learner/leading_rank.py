@@ -132,7 +132,8 @@ class LeadingRank(RankGroup):
         """See `Ranks.restart`."""
         if self._processes.remedy:
             raise RankFault(f"{fault}; {self._processes.remedy}") from fault
-        self._notify(f"{fault}; all ranks start again")
+        self._notify(f"{fault}; all ranks start again (rank/replaced)")
+        self.replaced += self.world_size - 1
         retried(self._start_again, RankFault)
 
     def _start_again(self) -> None:

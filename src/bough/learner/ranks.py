@@ -57,6 +57,11 @@ class Ranks(Protocol):
         """Number of ranks."""
         ...
 
+    @property
+    def replaced(self) -> int:
+        """How many ranks were started again so far."""
+        ...
+
     def all_gather(self, found: list[Found], device: torch.device) -> list[Found]:
         """What all ranks have found, in their order, with tensors on `device`."""
         ...
@@ -109,6 +114,8 @@ class Ranks(Protocol):
 
 class Following:
     """A rank that gives no commands."""
+
+    replaced = 0
 
     def model_of(self, policy: PolicyModel) -> PolicyModel:
         """The policy."""

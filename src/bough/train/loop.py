@@ -323,6 +323,7 @@ class _Loop:
                 # The sampling weights are overwritten: this is drift, not the engine gap; the canary checks the engine.
                 data.metrics["policy/drift"] = data.metrics.pop("policy/gap")
             self.log(data)
+            self.runtime.notices.shares(data.metrics)
             with watch("sync"):
                 moved = data.metrics["optimizer/gradient_norm"] > 0
                 data.metrics["policy/canary_gap"] = await policy.sync(moved=moved)

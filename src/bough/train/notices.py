@@ -1,6 +1,6 @@
 """Notices that a run shows once: truncated and failed paths, and appraisers without anything to appraise."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -66,6 +66,22 @@ class Notices:
             most = self.health.cut_batches
             after = f"the run stops after {most} such batches in a row (health.cut_batches)"
             self._once("cut actions", f"{cut_note(counts)}; {after}" if most else cut_note(counts))
+
+    def shares(self, metrics: Mapping[str, float]) -> None:
+        """Report the first update in which a rank or a thread computed less than half of the mean of all.
+
+        Args:
+            metrics: Of the update.
+        """
+        tokens = [value for name, value in metrics.items() if name.startswith("update/tokens/")]
+        if tokens and min(tokens) < 0.5 * sum(tokens) / len(tokens):
+            least, most = min(tokens), max(tokens)
+            self._once(
+                "shares",
+                f"ranks or threads have unequal shares of an update, {least:,.0f} to {most:,.0f} tokens "
+                "(update/tokens/RANK): a batch is cut where paths part. Take more tasks or paths a batch, or fewer "
+                "ranks or optimizer.cpu_workers",
+            )
 
     def faults(self, trees: Sequence[Tree]) -> None:
         """Report the first faults that ended paths of trees, with the most frequent cause."""

@@ -77,7 +77,7 @@ class Runtime:
         self.host = make_host(run, notify)
         self.timed = TimedHost(host=self.host, deadlines=deadlines, deadline_s=run.world.limits.env_deadline_s)
         self.ranks: Ranks = SINGLE_RANK
-        self._counted = {"env/faults": 0, "env/replaced": 0, "engine/replaced": 0}
+        self._counted = {"env/faults": 0, "env/replaced": 0, "engine/replaced": 0, "rank/replaced": 0}
         try:
             self._build(assets, trains=trains)
         except BaseException:
@@ -304,16 +304,18 @@ class Runtime:
             return ()
 
     def fault_metrics(self) -> dict[str, float]:
-        """The faults of the environment and the engines since the last call; empty without any.
+        """The faults of the environment, the engines and the ranks since the last call; empty without any.
 
         Returns:
-            "env/replaced" and "engine/replaced", the workers and engine processes that hung or died, and "env/faults",
-            the faults outside of trees: before the first step, and in the oracle's demonstrations for hooks.
+            "env/replaced", "engine/replaced" and "rank/replaced", the workers, engine processes and ranks that were
+            started again, and "env/faults", the faults outside of trees: before the first step, and in the oracle's
+            demonstrations for hooks.
         """
         now = {
             "env/faults": len(self.timed.faults),
             "env/replaced": self.host.replaced,
             "engine/replaced": sum(each.replaced for each in self._engines.values() if isinstance(each, Replacing)),
+            "rank/replaced": self.ranks.replaced,
         }
         new = {name: float(count - self._counted[name]) for name, count in now.items()}
         self._counted = now
