@@ -124,8 +124,8 @@ def test_a_corpus_of_json_lines(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ({"answer": "x"}, r"line 1: got \{'answer': 'x'\}; need a text under \"question\""),
-        ({"question": "Who?"}, r"need a text under \"question\", and \"answers\""),
+        ({"answer": "x"}, r"line 1: got \{'answer': 'x'\}; need a JSON object with a text under \"question\""),
+        ({"question": "Who?"}, r"need a JSON object with a text under \"question\", and \"answers\""),
         ({"question": "Who?", "answer": "x", "evidence": ["none"]}, "line 1: got the evidence 'none'; need titles"),
         (
             {"question": "Who?", "answer": "x", "evidence": ["people/ann"], "queries": ["a", "b"]},
@@ -149,7 +149,7 @@ def test_files_that_are_none(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"bad.jsonl, line 1: got .* need a JSON object"):
         CorpusFiles(corpus=str(tmp_path / "bad.jsonl"), tasks=source.tasks).documents()
     (tmp_path / "bad.jsonl").write_text("no json\n")
-    with pytest.raises(ValueError, match=r"bad.jsonl, line 1: got .* need a JSON object \(Expecting value"):
+    with pytest.raises(ValueError, match=r"bad.jsonl, line 1: got .*no JSON: Expecting value.* need a JSON object"):
         CorpusFiles(corpus=str(tmp_path / "bad.jsonl"), tasks=source.tasks).documents()
     (tmp_path / "bad.jsonl").write_text('{"name": 1}\n')
     with pytest.raises(ValueError, match=r"got the keys \['name'\]; need a text under \"text\""):
