@@ -1,10 +1,10 @@
 """Finds the folder of a pretrained model and checks that it is complete, without PyTorch."""
 
-import json
 from collections.abc import Collection
 from pathlib import Path
 
 from bough.nearest import close, suggest
+from bough.usercode.json_file import read_object
 
 WEIGHTS = ("*.safetensors", "*.bin")
 TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt")
@@ -84,7 +84,7 @@ def _check_shards(folder: Path, path: str) -> None:
     if not index.exists():
         return
     try:
-        listed = set(json.loads(index.read_text())["weight_map"].values())
+        listed = set(read_object(index)["weight_map"].values())
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise OSError(f"Pretrained.path: can't read {INDEX} in {path!r}: {error}; need a complete folder") from error
     found = {file.name for file in folder.glob("model*.safetensors")}

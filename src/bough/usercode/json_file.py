@@ -93,17 +93,17 @@ def read_object(file: Path, need: str = "a JSON object") -> Object:
     return cast("Object", value)
 
 
-def json_text(value: object, indent: int | None = None) -> str:
+def json_text(value: object, *, indent: int | None = None, ascii_only: bool = True) -> str:
     """A value as JSON; a number that is not finite is written as null.
 
     Raises:
         TypeError: when it holds a value that JSON cannot write.
     """
     try:
-        return json.dumps(value, indent=indent, allow_nan=False)
+        return json.dumps(value, indent=indent, ensure_ascii=ascii_only, allow_nan=False)
     except ValueError:
         plain = json.loads(json.dumps(value), parse_constant=lambda _: None)
-        return json.dumps(plain, indent=indent, allow_nan=False)
+        return json.dumps(plain, indent=indent, ensure_ascii=ascii_only, allow_nan=False)
 
 
 def shown(text: str) -> str:
