@@ -120,7 +120,7 @@ def read_model(path: Path) -> ModelSize:
     """
     file = path / "config.json" if path.is_dir() else path
     try:
-        config = read_object(file, "a config.json of Hugging Face")
+        config = read_object(file, "a config.json of Hugging Face", infinite=True)
     except OSError as error:
         raise ConfigError(f"--model: got {path}; need a config.json of Hugging Face, or a folder with one") from error
     except ValueError as error:
@@ -211,7 +211,7 @@ def _built(config: Mapping[str, Any], name: str) -> ModelSize:
     try:
         settings = library.AutoConfig.for_model(kind, **{key: config[key] for key in config if key != "model_type"})
         with torch.device("meta"):
-            model = library.AutoModelForCausalLM.from_config(settings)
+            model = library.AutoModelForCausalLM.from_config(settings, trust_remote_code=False)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ConfigError(
             f"config.json, model_type: got {kind!r}, which Transformers builds no decoder of ({error}); need a decoder"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from bough.policy.calls import thinking_end
 from bough.policy.literal import LiteralEncoder, Tokens
-from bough.policy.template import ChatTemplate, Entry
+from bough.policy.template import ChatTemplate, Entry, RefusedByTemplate
 from bough.tree import (
     Action,
     AgentAction,
@@ -185,7 +185,7 @@ class ChatRenderer:
             return None
         try:
             return [self._template.text(entries, tools) for entries in conversations]
-        except ValueError:
+        except RefusedByTemplate:
             return None
 
     def _tools(self, tools: Sequence[Tool]) -> str:

@@ -18,15 +18,19 @@ SHOWN = 80
 Object: TypeAlias = dict[str, Any]
 
 
-def parse_json(text: str) -> object:
+def parse_json(text: str, *, infinite: bool = False) -> object:
     r"""The value of a JSON text.
+
+    Args:
+        text: The text.
+        infinite: Whether it may have the numbers NaN and Infinity, as Python writes them.
 
     Raises:
         ValueError: with the reason: no JSON (which has no NaN and no infinite number), more than `MOST_DEPTH` levels,
             or half of a surrogate pair ("\ud83d"), which no file can hold.
     """
     try:
-        value: object = DECODER.decode(text)
+        value: object = json.loads(text) if infinite else DECODER.decode(text)
         if text.count("[") + text.count("{") > MOST_DEPTH:
             _check_depth(value)
     except RecursionError:
@@ -71,7 +75,7 @@ def read_objects(file: Path, need: str) -> Iterator[tuple[str, Object]]:
     return ((where, parse_object(line, where, need)) for where, line in read_lines(file))
 
 
-def read_json(file: Path, need: str = "JSON") -> object:
+def read_json(file: Path, need: str = "JSON", *, infinite: bool = False) -> object:
     """The value of a JSON file.
 
     Raises:
@@ -79,15 +83,15 @@ def read_json(file: Path, need: str = "JSON") -> object:
         ValueError: when it is no JSON; names the file.
     """
     try:
-        return parse_json(read_text(file))
+        return parse_json(read_text(file), infinite=infinite)
     except ValueError as error:
         text = str(error)
         raise ValueError(text if text.startswith(str(file)) else f"{file}: got {text}; need {need}") from error
 
 
-def read_object(file: Path, need: str = "a JSON object") -> Object:
+def read_object(file: Path, need: str = "a JSON object", *, infinite: bool = False) -> Object:
     """The object of a JSON file; raises as `read_json`, also for another value."""
-    value = read_json(file, need)
+    value = read_json(file, need, infinite=infinite)
     if not isinstance(value, dict):
         raise ValueError(f"{file}: got a {type(value).__name__}; need {need}")
     return cast("Object", value)
