@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import cast
 
 from bough.nearest import close, suggest
-from bough.usercode.json_file import parse_json, read_object
+from bough.usercode.json_file import parse_object, read_object
 
 WEIGHTS = ("*.safetensors", "*.bin")
 TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt")
@@ -134,9 +134,7 @@ def _tensors(file: Path) -> int:
     with file.open("rb") as data:
         size = int.from_bytes(data.read(8), "little")
         try:
-            return (
-                len(stored) if isinstance(stored := parse_json(data.read(min(size, MOST_BYTES)).decode()), dict) else 0
-            )
+            return len(parse_object(data.read(min(size, MOST_BYTES)).decode(), str(file), "a header"))
         except ValueError:
             return 0
 

@@ -95,7 +95,7 @@ class LiteralEncoder:
 
 
 def encode(tokenizer: Any, text: str, **options: bool) -> Tokens:
-    """The tokens of a text, without those that a tokenizer adds at its ends.
+    """The tokens of a text, without any added at its ends.
 
     Raises:
         ValueError: when the tokenizer fails; the rules of a file may need too many steps on a text.
