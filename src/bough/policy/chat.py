@@ -151,6 +151,10 @@ class ChatRenderer:
         """The text of tokens, with stop tokens and special tokens."""
         return self._tokenizer.decode([*tokens], skip_special_tokens=False, clean_up_tokenization_spaces=False)
 
+    def piece(self, token: int) -> str:
+        """The text of a token in the vocabulary, in which bytes may be written as letters."""
+        return self._tokenizer.convert_ids_to_tokens(token)
+
     def messages(self, messages: Sequence[Message]) -> list[dict[str, Any]]:
         """The messages as the template gets them, sampled ones as text."""
         return self._template.entries([self._entry(message) for message in messages], "")[0]
