@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
@@ -47,7 +48,12 @@ class ChatRenderer:
     """
 
     def __init__(
-        self, tokenizer: "PreTrainedTokenizerBase", *, template: Mapping[str, object], end_tokens: Sequence[int] = ()
+        self,
+        tokenizer: "PreTrainedTokenizerBase",
+        *,
+        template: Mapping[str, object],
+        end_tokens: Sequence[int] = (),
+        date: datetime | None = None,
     ) -> None:
         """Derive the stop tokens and the special tokens from the template.
 
@@ -55,6 +61,7 @@ class ChatRenderer:
             tokenizer: With a chat template.
             template: Arguments of the template besides the messages, such as {"enable_thinking": False}.
             end_tokens: End tokens that the model's own configuration names.
+            date: The date that the template writes, if it writes one; None for the present one.
 
         Raises:
             ValueError: when there is no template, it fails, or it omits the assistant's messages or the special token
@@ -65,7 +72,7 @@ class ChatRenderer:
             raise ValueError(
                 "got a tokenizer without a chat template; need one: put chat_template.jinja next to tokenizer.json"
             )
-        self._template = ChatTemplate(tokenizer, template)
+        self._template = ChatTemplate(tokenizer, template, date)
         self._spoken = lru_cache(maxsize=65536)(self._decode)
         between = self._between()
         self.stop_tokens: Tokens = self._ends(between, end_tokens)

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from datetime import datetime
 from functools import lru_cache
 from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from jinja2 import TemplateError
 
 from bough.policy.calls import CallFormat, find_format
+from bough.policy.template_date import CLOCK, date_of, with_date
 from bough.policy.tool_text import TextCalls, result_as_text, tools_as_text
 from bough.tree import Action, Tool, ToolCall, read_call, tool_record
 from bough.usercode.trial import TrialError, try_in_child
@@ -72,25 +74,31 @@ class ChatTemplate:
         call_tail: What it writes between the name of a call without arguments and the end of the message.
     """
 
-    def __init__(self, tokenizer: "PreTrainedTokenizerBase", arguments: Mapping[str, object]) -> None:
+    def __init__(
+        self, tokenizer: "PreTrainedTokenizerBase", arguments: Mapping[str, object], date: datetime | None = None
+    ) -> None:
         """Try the template on short conversations.
 
         Args:
             tokenizer: With a chat template.
             arguments: Arguments of the template besides messages and tools.
+            date: The date that the template writes, if it writes one; None for the present one.
 
         Raises:
             ValueError: when the template fails on one user message, does not end, fills memory, or writes too much.
         """
         self._tokenizer: Any = tokenizer
         self._arguments = dict(arguments)
+        written: object = self._tokenizer.chat_template
+        if isinstance(written, str) and CLOCK in written:
+            self._arguments["chat_template"] = written = with_date(written, date or date_of(None))
         self.format: CallFormat = TextCalls()
         self.takes_tools, self._takes_system, self._joins_users = False, True, False
         self.lead = self.call_lead = self.call_tail = ""
         # A conversation is also rendered without its last turn, which is cached: thousands grow at once.
         self.text = lru_cache(maxsize=8192)(self._text)
         try:
-            _try(self._tokenizer.chat_template, lambda: (self._probe(), self._probe_long()))
+            _try(written, lambda: (self._probe(), self._probe_long()))
         except TrialError as error:
             raise ValueError(f"got a chat template that fails: {error}; need one for user and assistant") from error
         self._probe()

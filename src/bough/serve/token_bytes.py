@@ -62,7 +62,7 @@ def _groups(renderer: Renderer, tokens: Sequence[int]) -> Iterator[tuple[int, in
 
 
 def _byte_letters() -> dict[str, int]:
-    """The byte of each letter of a byte-level vocabulary, which writes blanks and controls as letters from U+0100 on."""
+    """The byte of each letter of a byte-level vocabulary, which has blanks and controls as letters from U+0100 on."""
     shown = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
     hidden = [byte for byte in range(256) if byte not in shown]
     return {chr(byte): byte for byte in shown} | {chr(0x100 + place): byte for place, byte in enumerate(hidden)}
