@@ -67,4 +67,4 @@ def _task(where: str, row: Mapping[str, object]) -> Task:
     try:
         return Task.parse(row)
     except ValueError as error:
-        raise ValueError(f"{where}: got {str(row)[:80]!r} ({error}); need {NEED}") from error
+        raise ValueError(f"{where}: got {str(row)[:80]!r} ({error!s:.300}); need {NEED}") from error

@@ -65,7 +65,7 @@ class RowTasks:
             content = json.dumps({key: row[key] for key in row if key not in ("id", "split")}, sort_keys=True)
             split = cast("Split", row.get("split") or split_of(content))
             if split not in SPLITS:
-                raise ValueError(f"{where}: got the split {split!r}; need one of {', '.join(SPLITS)}")
+                raise ValueError(f"{where}: got the split {split!r:.80}; need one of {', '.join(SPLITS)}")
             if splits.setdefault(content, split) != split:
                 raise ValueError(
                     f"{where}: got equal tasks in the splits {splits[content]} and {split}; need one split"
@@ -76,7 +76,7 @@ class RowTasks:
             if task.id not in contents:
                 self.by_split[split].append(task)
             elif contents[task.id] != content:
-                raise ValueError(f"{where}: got a second task with the id {task.id!r}; need different ids")
+                raise ValueError(f"{where}: got a second task with the id {task.id!r:.80}; need different ids")
             contents[task.id] = content
         self.first = next((task for tasks in self.by_split.values() for task in tasks), None)
 

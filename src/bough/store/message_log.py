@@ -8,9 +8,13 @@ from typing import Any, cast
 
 from bough.tree import Message, Tool, call_record, in_call_order, read_openai_message, read_tool
 from bough.usercode.json_file import parse_json, read_objects, shown
+from bough.usercode.origin import shorten
 
 EXAMPLE = '{"messages": [{"role": "user", "content": "2 + 3?"}, {"role": "assistant", "content": "5"}]}'
 
+
+MOST_SHOWN = 400
+"""Characters of a row's problem."""
 
 MOST_REWARD = 1e15
 """Largest reward of a row, by size; sums and squares of larger ones overflow."""
@@ -53,7 +57,7 @@ def read_conversations(path: Path) -> list[Conversation]:
         try:
             found.append(_conversation(row))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            why = str(error) if isinstance(error, ValueError) else "got no conversation"
+            why = shorten(str(error), MOST_SHOWN) if isinstance(error, ValueError) else "got no conversation"
             raise ValueError(f"{where}: {why}; need a row such as {EXAMPLE}") from error
     if not found:
         raise ValueError(f"{path}: got no conversation; need one a line, such as {EXAMPLE}")

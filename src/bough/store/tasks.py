@@ -41,10 +41,10 @@ def read_tasks(path: Path) -> list[Task]:
             task = Task.parse(row)
         except ValueError as error:
             row_text = shown(json.dumps(row, ensure_ascii=False))
-            raise ValueError(f"{where}: got {error}, in {row_text}; need one task, such as {EXAMPLE}") from error
+            raise ValueError(f"{where}: got {error!s:.300}, in {row_text}; need one task, such as {EXAMPLE}") from error
         if task.id in place_of:
             raise ValueError(
-                f"{where}: got id {task.id!r}, which {place_of[task.id]} has too; need another for each task"
+                f"{where}: got id {task.id!r:.80}, which {place_of[task.id]} has too; need another for each task"
             )
         place_of[task.id] = where
         tasks.append(task)

@@ -213,6 +213,7 @@ def _columns(stages: Sequence[Tree | Rewarded | Credited]) -> Columns:
 
 def _read(path: Path) -> tuple[Columns, dict[str, str]]:
     """The columns and the metadata of a file that is as it was written."""
+    from safetensors import SafetensorError
     from safetensors.numpy import load
 
     try:
@@ -235,7 +236,12 @@ def _read(path: Path) -> tuple[Columns, dict[str, str]]:
         raise StoreError(
             f"{path}: got format {about.get('format')!r}; need {FORMAT!r}, a file of trees with a checksum"
         )
-    return load(raw), about
+    try:
+        return load(raw), about
+    except SafetensorError as error:
+        raise StoreError(
+            f"{path}: got columns that are no safetensors ({error}); need one as `write_trees` wrote it"
+        ) from error
 
 
 def _staged(stage: str, columns: Columns, line: Mapping[str, Any], at: int) -> Tree | Rewarded | Credited:

@@ -38,8 +38,10 @@ def _line(row: Mapping[str, Any], where: str, visible: int) -> str:
     try:
         return json.dumps(_row(row, visible))
     # Python's parser of tests fails in several ways.
-    except (ValueError, TypeError, LookupError, AttributeError, RecursionError, MemoryError) as error:
-        raise ValueError(f"{where}: got {shown(json.dumps(row, ensure_ascii=False))} ({error}); need {NEED}") from error
+    except (ValueError, TypeError, LookupError, AttributeError, SyntaxError, RecursionError, MemoryError) as error:
+        raise ValueError(
+            f"{where}: got {shown(json.dumps(row, ensure_ascii=False))} ({error!s:.300}); need {NEED}"
+        ) from error
 
 
 def _row(row: Mapping[str, Any], visible: int) -> Mapping[str, object]:

@@ -156,7 +156,7 @@ def _rows(file: Path) -> Iterator[Document]:
     for where, row in read_objects(file, DOCUMENT):
         text = next((row[key] for key in TEXT_KEYS if isinstance(row.get(key), str)), None)
         if text is None:
-            raise ValueError(f'{where}: got the keys {sorted(row)}; need a text under "text"')
+            raise ValueError(f'{where}: got the keys {sorted(row)!s:.200}; need a text under "text"')
         title = row.get("title", "")
         first, _, rest = text.partition("\n")
         # Dumps for retrieval often have the title as first line of the text.
@@ -174,13 +174,13 @@ def _read_questions(corpus: str, tasks: str, stamps: tuple[str, str]) -> Mapping
         question = _question(where, row, numbers)
         split = cast("Split", row.get("split") or split_of(question.content))
         if split not in SPLITS:
-            raise ValueError(f"{where}: got the split {split!r}; need one of {', '.join(SPLITS)}")
+            raise ValueError(f"{where}: got the split {split!r:.80}; need one of {', '.join(SPLITS)}")
         if question.content not in splits:
             found[split].append(question)
         if splits.setdefault(question.content, split) != split:
             raise ValueError(
-                f"{where}: got the question {question.text!r} in the splits {splits[question.content]} and {split}; "
-                "need one split for equal questions"
+                f"{where}: got the question {question.text!r:.60} in the splits {splits[question.content]} and "
+                f"{split}; need one split for equal questions"
             )
     return found
 
@@ -190,14 +190,16 @@ def _question(where: str, row: Mapping[str, Any], numbers: Mapping[str, Sequence
     answers = _answers(row)
     if not isinstance(text, str) or not text.strip() or not answers:
         raise ValueError(f"{where}: got {str(dict(row))[:80]}; need {QUESTION}")
+    if wrong := [name for name in ("evidence", "queries") if not isinstance(row.get(name), list | None)]:
+        raise ValueError(f"{where}: got {str(row[wrong[0]])[:80]} as {wrong[0]}; need a list of texts")
     titles = [str(title) for title in row.get("evidence") or ()]
     queries = [str(query) for query in row.get("queries") or titles]
     if unknown := [title for title in titles if title not in numbers]:
-        raise ValueError(f"{where}: got the evidence {unknown[0]!r}; need titles of documents of the corpus")
+        raise ValueError(f"{where}: got the evidence {unknown[0]!r:.80}; need titles of documents of the corpus")
     if several := [title for title in titles if len(numbers[title]) > 1]:
         raise ValueError(
-            f"{where}: got the evidence {several[0]!r}, the title of {len(numbers[several[0]])} documents; need titles "
-            "of one, or no evidence"
+            f"{where}: got the evidence {several[0]!r:.80}, the title of {len(numbers[several[0]])} documents; need "
+            "titles of one, or no evidence"
         )
     if len(queries) != len(titles):
         raise ValueError(f"{where}: got {len(queries)} queries for {len(titles)} documents of evidence; need as many")
