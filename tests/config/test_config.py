@@ -58,6 +58,12 @@ def test_infinity_is_written_as_json_has_it() -> None:
     assert load(json.loads(json.dumps(dump(revise), allow_nan=False))) == revise
 
 
+@pytest.mark.parametrize("text", ["[" * 100, "[" * 100_000, "{" * 100_000, "-" * 100_000 + "1", '{"a":' * 5000])
+def test_a_value_that_is_nested_too_deeply_is_no_number(text: str) -> None:
+    with pytest.raises(ConfigError, match=r"steps"):
+        override(small(), [f"steps={text}"])
+
+
 def test_a_piece_from_a_file_comes_back_by_its_file(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text(

@@ -193,7 +193,7 @@ class ChatTemplate:
         except Exception as error:
             reason = str(error) if isinstance(error, TemplateError) else f"{type(error).__name__}: {error}"
             raise RefusedByTemplate(
-                f"got a chat template that fails: {reason}; need one for user and assistant"
+                f"got a chat template that fails: {reason:.300}; need one for user and assistant"
             ) from error
         most = MOST_CHARACTERS + MOST_COPIES * (len(tools) + sum(len(each) for entry in entries for each in entry[:4]))
         if len(text) > most:
