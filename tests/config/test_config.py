@@ -1,6 +1,7 @@
 import importlib
 import itertools
 import json
+import math
 import pkgutil
 import sys
 from collections.abc import Iterator, Sequence
@@ -22,6 +23,7 @@ from bough.objective import Kl, PpoClip, Sum, gspo
 from bough.policy import Lora, Pretrained
 from bough.reward import EnvReward, InvalidAction, Success
 from bough.train import Run
+from bough.train.revise import Revise
 from bough.usercode import load_module
 
 RECIPES = [module.name for module in pkgutil.iter_modules(bough.recipes.__path__)]
@@ -49,6 +51,17 @@ def test_everything_nested_comes_back() -> None:
         filters=(),
     )
     assert again(run) == run
+
+
+def test_infinity_is_written_as_json_has_it() -> None:
+    revise = Revise(min_return=-math.inf, below=math.inf)
+    assert load(json.loads(json.dumps(dump(revise), allow_nan=False))) == revise
+
+
+@pytest.mark.parametrize("text", ["[" * 100, "[" * 100_000, "{" * 100_000, "-" * 100_000 + "1", '{"a":' * 5000])
+def test_a_value_that_is_nested_too_deeply_is_no_number(text: str) -> None:
+    with pytest.raises(ConfigError, match=r"steps"):
+        override(small(), [f"steps={text}"])
 
 
 def test_a_piece_from_a_file_comes_back_by_its_file(tmp_path: Path) -> None:

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from bough.env import Branching, CorpusFiles, SearchQa
-from bough.env.retrieval import read_question
+from bough.env.retrieval import Bm25s, Fts5, IndexSettings, read_question
+from bough.env.retrieval.document import Document
 from bough.tree import Action, Outcome, Task, ToolCall
 
 NOTES = {
@@ -52,6 +53,60 @@ def test_a_folder_is_searched_read_and_answered(tmp_path: Path) -> None:
             state = step.state
         solved += bool(plan) and step.success and step.outcome is Outcome.TERMINATED
     assert solved == 2
+
+
+UNSPACED = {
+    "tokyo": "東京都の人口は約1400万人である。",
+    "kyoto": "京都市は古い都で、寺が多い。",
+    "chinese": "北京是中国的首都。港口在天津。",
+    "thai": "กรุงเทพเป็นเมืองหลวงของประเทศไทย",
+    "latin": "The port of Bak is old. \u00e9t\u00e9",
+}
+
+
+@pytest.mark.parametrize("index", [Fts5(), Bm25s()], ids=["fts5", "bm25s"])
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("人口", ["tokyo"]),
+        ("東京都の人口はどのくらいですか", ["tokyo", "kyoto"]),
+        ("寺が多い", ["kyoto"]),
+        ("中国首都", ["chinese"]),
+        ("港", ["chinese"]),
+        ("เมืองหลวง", ["thai"]),
+        ("Bak 港口", ["chinese", "latin"]),
+        ("été", ["latin"]),
+    ],
+)
+def test_languages_without_blanks_are_searched(query: str, found: list[str], index: IndexSettings) -> None:
+    documents = [Document(title=title, text=text) for title, text in UNSPACED.items()]
+    numbers = index.build(documents).search(query, 2)
+    assert {documents[number].title for number in numbers} == {*found}
+    assert len(found) < 2 or "Bak" in query or documents[numbers[0]].title == found[0]
+
+
+def test_a_long_document_is_read_page_by_page(tmp_path: Path) -> None:
+    source = files(tmp_path)
+    (tmp_path / "notes" / "long.md").write_text("本" * 250 + " end")
+    env = SearchQa(source=source, document_characters=100)
+    (task,) = env.tasks("dev", 1, 0)
+    assert env.tools[1].schema["properties"] == {"doc": {"type": "integer"}, "page": {"type": "integer"}}
+    number = [each.title for each in source.documents()].index("long")
+    state, text, keys = env.start(task), "", set[str]()
+    for page in (None, 2, 3):
+        arguments = {"doc": number} | ({"page": page} if page else {})
+        step = env.step(state, Action(calls=(ToolCall(name="read", arguments=arguments),)))
+        shown = step.state.observation[0].content
+        assert shown.endswith(f"(page {page or 1} of 3)")
+        text, state = text + shown.rpartition("\n(page")[0], step.state
+        keys.add(state.key)
+    assert text == "long\n" + "本" * 250 + " end"
+    assert len(keys) == 3
+    wrong = env.step(state, Action(calls=(ToolCall(name="read", arguments={"doc": number, "page": 4}),)))
+    assert wrong.state.observation[0].content == "error: got page 4; need a page from 1 to 3"
+    listed = env.step(state, Action(calls=(ToolCall(name="search", arguments={"query": "本"}),)))
+    assert len(listed.state.observation[0].content) < 300
+    assert "page" not in SearchQa(source=source).tools[1].schema["properties"]
 
 
 def test_a_set_and_spellings(tmp_path: Path) -> None:
@@ -124,8 +179,8 @@ def test_a_corpus_of_json_lines(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ({"answer": "x"}, r"line 1: got \{'answer': 'x'\}; need a text under \"question\""),
-        ({"question": "Who?"}, r"need a text under \"question\", and \"answers\""),
+        ({"answer": "x"}, r"line 1: got \{'answer': 'x'\}; need a JSON object with a text under \"question\""),
+        ({"question": "Who?"}, r"need a JSON object with a text under \"question\", and \"answers\""),
         ({"question": "Who?", "answer": "x", "evidence": ["none"]}, "line 1: got the evidence 'none'; need titles"),
         (
             {"question": "Who?", "answer": "x", "evidence": ["people/ann"], "queries": ["a", "b"]},
@@ -149,7 +204,7 @@ def test_files_that_are_none(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"bad.jsonl, line 1: got .* need a JSON object"):
         CorpusFiles(corpus=str(tmp_path / "bad.jsonl"), tasks=source.tasks).documents()
     (tmp_path / "bad.jsonl").write_text("no json\n")
-    with pytest.raises(ValueError, match=r"bad.jsonl, line 1: got .* need a JSON object \(Expecting value"):
+    with pytest.raises(ValueError, match=r"bad.jsonl, line 1: got .*no JSON: Expecting value.* need a JSON object"):
         CorpusFiles(corpus=str(tmp_path / "bad.jsonl"), tasks=source.tasks).documents()
     (tmp_path / "bad.jsonl").write_text('{"name": 1}\n')
     with pytest.raises(ValueError, match=r"got the keys \['name'\]; need a text under \"text\""):

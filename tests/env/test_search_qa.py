@@ -99,7 +99,7 @@ def test_a_search_lists_documents_and_a_read_shows_one() -> None:
     assert opened.info["seen"] == [0]
     assert texts(env.step(state, do(search("zzzz")))) == ["no results"]
     cut = replace(env, document_characters=10).step(listed.state, do(read(fact.document)))
-    assert texts(cut)[0].endswith("characters)")
+    assert texts(cut)[0].startswith(f"{document.title}\n{document.text}"[:10] + "\n(page 1 of ")
 
 
 def test_calls_of_one_action_are_answered_in_order_with_their_ids() -> None:

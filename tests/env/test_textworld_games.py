@@ -1,9 +1,13 @@
+import io
+import json
 import re
 import shutil
+import tarfile
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from types import ModuleType
 
@@ -145,3 +149,80 @@ def test_what_cannot_be_unpacked_is_named(tmp_path: Path, monkeypatch: pytest.Mo
     with pytest.raises(ValueError, match=r"got a damaged archive, .*dev-1\.tar\.xz .*; restore the pack"):
         TextWorld(games=str(tmp_path)).start(one_task(1))
     assert not list(tmp_path.glob("cache/bough/textworld/*/*"))
+
+
+def pack_of(folder: Path, archive: str, files: dict[str, bytes], name: str = "g") -> Path:
+    """A pack with one game, whose index has the hash of the files g.z8 and g.json."""
+    folder.mkdir(exist_ok=True)
+    with tarfile.open(folder / Path(archive).name, "w:xz") as tar:
+        for file, data in files.items():
+            member = tarfile.TarInfo(file)
+            member.size = len(data)
+            tar.addfile(member, io.BytesIO(data))
+    known = sha256(files.get("g.z8", b"") + files.get("g.json", b"")).hexdigest()
+    entry = {"split": "train", "level": 1, "rooms": 1, "steps": 1, "archive": archive, "sha256": known}
+    (folder / "index.json").write_text(json.dumps({"rules": "", "games": {name: entry}}))
+    return folder
+
+
+@pytest.mark.parametrize("archive", ["../a.tar.xz", "sub/a.tar.xz", "/a.tar.xz", "..", "a\0.tar.xz", "a.zip"])
+def test_an_archive_with_the_name_of_another_place_is_refused(archive: str, tmp_path: Path) -> None:
+    pack = pack_of(tmp_path / "pack", "a.tar.xz", {"g.z8": b"a", "g.json": b"b"})
+    index = pack / "index.json"
+    index.write_text(index.read_text().replace("a.tar.xz", json.dumps(archive)[1:-1]))
+    with pytest.raises(ValueError, match=r"got an index that cannot be read, .*index\.json \(game 'g' has the"):
+        TextWorld(games=str(pack))
+
+
+def test_a_game_with_the_name_of_another_place_is_refused(tmp_path: Path) -> None:
+    pack = pack_of(tmp_path / "pack", "a.tar.xz", {"g.z8": b"a", "g.json": b"b"}, name="../../g")
+    with pytest.raises(ValueError, match=r"game '../../g' has the file '../../g'; need a name without a directory"):
+        TextWorld(games=str(pack))
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 50_000, "[]", "{}", '{"rules": "", "games": []}', '{"rules": "", "games": {"a": 1}}']
+)
+def test_an_index_of_something_else_is_named(text: str, tmp_path: Path) -> None:
+    (tmp_path / "index.json").write_text(text)
+    with pytest.raises(ValueError, match=r"got an index that cannot be read, .*index\.json"):
+        TextWorld(games=str(tmp_path))
+
+
+def test_only_games_with_their_hash_are_written_and_only_below_the_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    files = {
+        "../../g.z8": b"x",
+        "g.z8": b"a",
+        "g.json": b"b",
+        "../../../evil": b"c",
+        "/tmp/evil": b"d",
+        "other.z8": b"e",
+    }
+    story = open_pack(pack_of(tmp_path / "pack", "a.tar.xz", files)).story("g")
+    assert sorted(each.name for each in story.parent.iterdir()) == ["g.json", "g.z8"]
+    assert story.read_bytes() == b"a"
+    index = tmp_path / "pack" / "index.json"
+    index.write_text(index.read_text().replace('"sha256": "', '"sha256": "0'))
+    open_pack.cache_clear()
+    with pytest.raises(ValueError, match=r"a\.tar\.xz: the files of game g are missing or have SHA-256"):
+        open_pack(tmp_path / "pack").story("g")
+    assert [each for each in tmp_path.rglob("*") if each.is_file() and "evil" in each.name] == []
+    assert len(list((tmp_path / "cache" / "bough" / "textworld").rglob("g.z8"))) == 1
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [("cut", "the process died"), ("zeros", "its own plan does not win it"), ("description", "KeyError")],
+)
+def test_a_story_that_crashes_its_interpreter_is_refused(damage: str, reason: str, tmp_path: Path) -> None:
+    name = str(one_task(1).data["game"])
+    story = open_pack(SHIPPED).story(name)
+    raw, text = story.read_bytes(), story.with_suffix(".json").read_bytes()
+    damaged = {"cut": raw[:9000], "zeros": raw[:2000] + bytes(len(raw) - 2000)}.get(damage, raw)
+    (tmp_path / f"{name}.z8").write_bytes(damaged)
+    (tmp_path / f"{name}.json").write_bytes(b"{}" if damage == "description" else text)
+    with pytest.raises(ValueError, match=rf"the game .*{name}\.z8, which cannot be played \(.*{reason}.*\); remove it"):
+        load(tmp_path, name)

@@ -220,7 +220,17 @@ def test_long_conversations_are_left_out_and_counted(tmp_path: Path) -> None:
         ({"messages": [ASK, {**CALLED, "tool_calls": [{"function": {}}]}]}, "call without the name"),
         ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}, says("x")]}, "or parts of type 'text'"),
         ({"messages": [ASK, says("x")], "success": "yes"}, "need a number, and true or false"),
-        ({"messages": [ASK, says("x")], "reward": math.nan}, "got reward=nan; need a finite number"),
+        ({"messages": [ASK, says("x")], "reward": math.nan}, "NaN is no number"),
+        ({"messages": [ASK, says("x")], "reward": 10**400}, "need at most 1e+15"),
+        *[
+            ({"messages": [ASK, says("", tool_calls=[{"function": {"name": "f", "arguments": arguments}}])]}, words)
+            for arguments, words in (
+                (r'{"a": "\ud83d"}', "messages[1]: half of a surrogate pair"),
+                ('{"a": 1e999}', "messages[1]: no JSON: Infinity is no number"),
+                ('{"a": ' + "[" * 200 + "]" * 200 + "}", "messages[1]: JSON of more than 100 levels"),
+                ('{"a": ' + "[" * 50_000, "messages[1]: got arguments that are nested too deeply"),
+            )
+        ],
         ({"messages": [ASK, says("x")], "functions": [TOOL["function"]]}, "got 'functions', OpenAI's older form"),
         ({"messages": [ASK, says("x", weight=0.5)]}, "messages[1]: got weight=0.5; need 0 or 1"),
         ({"messages": [ASK, says("x", weight="0")]}, "messages[1]: got weight='0'; need 0 or 1"),
@@ -265,13 +275,13 @@ def test_long_conversations_are_left_out_and_counted(tmp_path: Path) -> None:
         ({"messages": [ASK, CALLED, {**RESULT, "tool_call_id": "c2"}, says("5")]}, "got a result of the call 'c2'"),
         ({"messages": [ASK, CALLED, says("5")]}, "messages[1]: got 0 results of 1 calls"),
         ({"rows": 1}, "got no message of the assistant"),
-        ([1], "got no conversation"),
+        ([1], "no object"),
     ],
 )
 def test_wrong_rows_have_a_line_and_a_reason(row: object, words: str, tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
     path.write_text(row if isinstance(row, str) else json.dumps(row))
-    with pytest.raises(ValueError, match=r"log.jsonl, line 1: .*; a row is such as") as caught:
+    with pytest.raises(ValueError, match=r"log.jsonl, line 1: .*; need a row such as") as caught:
         read_conversations(path)
     assert words in str(caught.value)
 

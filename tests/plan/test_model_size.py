@@ -110,7 +110,8 @@ def test_a_token_s_keys_and_values() -> None:
     ("text", "message"),
     [
         ("{", "got no JSON"),
-        ("[]", "got no model_type; need a config.json"),
+        ("[]", "got a list; need a config.json"),
+        ("{}", "got no model_type; need a config.json"),
         ('{"model_type": "llama"}', "hidden_size: got None; need a whole number above 0"),
         ('{"model_type": "none"}', "got 'none', which Transformers builds no decoder of"),
         (json.dumps({"model_type": "llama", **COMMON, "dtype": "int4"}), "dtype: got 'int4'; need one of float64"),

@@ -66,7 +66,7 @@ def test_a_missing_file(file: str, message: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("file", "what"),
-    [("config.json", "tokenizer|model"), ("model.safetensors", "model"), ("tokenizer.json", "tokenizer")],
+    [("config.json", "config"), ("model.safetensors", "model"), ("tokenizer.json", "tokenizer")],
 )
 def test_a_truncated_file(file: str, what: str, tmp_path: Path) -> None:
     broken = folders.folder(tmp_path) / file
@@ -190,6 +190,46 @@ def test_a_vocabulary_that_loses_text(kept: Callable[[str], bool], lost: int, tm
         build(tmp_path)
 
 
+def test_a_tokenizer_whose_rules_take_too_many_steps(tmp_path: Path) -> None:
+    file = folders.folder(tmp_path) / "tokenizer.json"
+    tokenizer = json.loads(file.read_text())
+    split = {"type": "Split", "pattern": {"Regex": r"(?=(\w+)*\d{12})"}, "behavior": "Isolated", "invert": False}
+    tokenizer["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": [split, tokenizer["pre_tokenizer"]]}
+    file.write_text(json.dumps(tokenizer))
+    with pytest.raises(ValueError, match=r"got a tokenizer that fails on 'abc.*need the complete tokenizer\.json"):
+        build(tmp_path)
+
+
+@pytest.mark.parametrize("file", ["config.json", "tokenizer_config.json"])
+def test_code_in_the_folder_never_runs(file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("builtins.input", lambda *_: pytest.fail("asked"))
+    place = folders.folder(tmp_path) / file
+    fields = json.loads(place.read_text())
+    own = {"AutoConfig": "own.C", "AutoModelForCausalLM": "own.M", "AutoTokenizer": ["own.T", None]}
+    place.write_text(json.dumps({**fields, "auto_map": own, "model_type": "own", "tokenizer_class": "T"}))
+    (tmp_path / "own.py").write_text(
+        f"open({str(tmp_path / 'ran')!r}, 'w')\nclass C: ...\nclass M: ...\nclass T: ...\n"
+    )
+    with pytest.raises(OSError, match="needs code of its own folder, which Bough does not run; need one of an archi"):
+        build(tmp_path)
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_config_with_more_layers_than_there_are_tensors(tmp_path: Path) -> None:
+    config = folders.folder(tmp_path) / "config.json"
+    config.write_text(json.dumps({**json.loads(config.read_text()), "num_hidden_layers": 10**7, "limit": math.inf}))
+    with pytest.raises(OSError, match=r"got 10,000,000 layers in .* with \d+ tensors; need its own config"):
+        build(tmp_path)
+
+
+def test_embeddings_of_zeros(tmp_path: Path) -> None:
+    file = folders.folder(tmp_path) / "model.safetensors"
+    weights = load_file(file)
+    save_file({name: torch.zeros_like(weight) for name, weight in weights.items()}, file, {"format": "pt"})
+    with pytest.raises(ValueError, match="got embeddings that are all 0; need the weights of a trained model"):
+        build(tmp_path)
+
+
 def test_a_tokenizer_without_a_template(tmp_path: Path) -> None:
     folders.folder(tmp_path, template=None)
     with pytest.raises(ValueError, match=f"Pretrained '{tmp_path}': got a tokenizer without a chat template"):
@@ -218,11 +258,30 @@ def test_a_tokenizer_of_a_bigger_model(tmp_path: Path) -> None:
         ("{{ raise_exception('no') }}", "got a chat template that fails: no"),
         ("{{ messages[-1].content }}<|im_end|>", "got a chat template that leaves out the assistant's messages"),
         ("{% for m in messages %}{{ nothing.here }}{% endfor %}", "got a chat template that fails"),
+        ("{{ 1 // 0 }}", "got a chat template that fails: ZeroDivisionError: "),
+        ("{{ 2.0 ** 99999 }}", "got a chat template that fails: OverflowError: "),
+        ("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "got a chat template that fails: RecursionError: "),
+        ("{{ '%999999999d' % 1 }}", "got a chat template that fills the memory"),
+        (
+            "{% if messages | length > 9 %}{{ '%999999999d' % 1 }}{% endif %}",
+            "got a chat template that fills the memory",
+        ),
+        ("{{ 'a' * 200000 }}", "got a chat template that writes 200,000 characters; need at most 100,"),
     ],
 )
 def test_a_template_of_no_use(template: str, message: str, tmp_path: Path) -> None:
     folders.folder(tmp_path, template=template)
     with pytest.raises(ValueError, match=message):
+        build(tmp_path)
+
+
+def test_a_template_that_does_not_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bough.policy.template.DEADLINE_S", 1.0)
+    numbers = "range(99999)"
+    folders.folder(
+        tmp_path, template=f"{{% for a in {numbers} %}}{{% for b in {numbers} %}}{{% endfor %}}{{% endfor %}}"
+    )
+    with pytest.raises(ValueError, match=r"got a chat template that fails: it did not end within 1 s"):
         build(tmp_path)
 
 

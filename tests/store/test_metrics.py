@@ -74,9 +74,10 @@ def test_steps_ascend(tmp_path: Path) -> None:
 
 def test_a_line_that_is_no_json_is_named(tmp_path: Path) -> None:
     path = tmp_path / "metrics.jsonl"
-    path.write_text('{"step": 1}\nhello\n{"step": 3}\n')
-    with pytest.raises(StoreError, match=r"metrics\.jsonl, line 2: got b'hello'"):
-        read_metrics(path)
+    for line in ("hello", "[" * 50_000, '{"step": "2"}', '{"step": 2, "a": [1]}'):
+        path.write_text(f'{{"step": 1}}\n{line}\n{{"step": 3}}\n')
+        with pytest.raises(StoreError, match=r"metrics\.jsonl, line 2: got b'"):
+            read_metrics(path)
 
 
 def test_texts_stay_out_of_tensorboard_and_torch_stays_out_of_the_store(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from bough.store import Checkpoints, RunDirectory, StoreError, describe
+from bough.train import read_heldout
 
 
 def test_a_new_run_is_made_and_found_again(tmp_path: Path) -> None:
@@ -53,7 +54,7 @@ def test_a_broken_config_is_named(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match=r"config\.json: got no JSON"):
         run.read_config()
     run.config.write_text("[]")
-    with pytest.raises(StoreError, match=r"config\.json: got a JSON list; need an object"):
+    with pytest.raises(StoreError, match=r"config\.json: got a JSON list, not an object"):
         run.read_config()
 
 
@@ -68,3 +69,13 @@ def test_the_manifest_says_what_a_run_was_made_from(tmp_path: Path, monkeypatch:
     assert manifest["data"] == {"train": "abc"}
     assert manifest["git"] is None
     assert manifest["processor"]
+
+
+@pytest.mark.parametrize(
+    "text", ["{", "[]", "[" * 50_000, "{}", '{"step": 1}', '{"step": 1, "tasks": {"a": 1}}', '{"step": 1, "tasks": []}']
+)
+def test_a_damaged_heldout_result_is_named(text: str, tmp_path: Path) -> None:
+    (tmp_path / "heldout").mkdir()
+    (tmp_path / "heldout" / "step_000001.json").write_text(text)
+    with pytest.raises(StoreError, match=r"heldout/step_000001\.json: got .*need the file as the run wrote it"):
+        read_heldout(RunDirectory(path=tmp_path))

@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bough.store import StoreError, read_trees, write_trees
+from bough.store import StoreError, digest, read_trees, write_trees
+from bough.store.trees import _parts, _with_checksum
 from bough.tree import DTYPES, Credited, Kind, Outcome, Rewarded, RolloutCounts, Seat, Source, Task, Tree, spread_nodes
 
 WORDS = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(), inner, max_size=2),
     max_leaves=4,
 )
@@ -200,6 +201,28 @@ def test_a_file_of_something_else_is_refused(tmp_path: Path, raw: bytes) -> None
     write_trees(path, some_trees())
     path.write_bytes(raw)
     with pytest.raises(StoreError, match=r"step_000001.safetensors: got .*; need"):
+        read_trees(path)
+
+
+def test_numbers_that_are_not_finite_are_written_as_null(tmp_path: Path) -> None:
+    path = tmp_path / "step_000001.safetensors"
+    tree = random_tree(np.random.default_rng(0), 2, "a", [{"result": {"score": float("nan")}}, {}])
+    write_trees(path, [tree])
+    json.loads(path.with_suffix(".jsonl").read_text(), parse_constant=pytest.fail)
+    assert read_trees(path, Tree)[0].info[0] == {"result": {"score": None}}
+
+
+@pytest.mark.parametrize("line", ["{}", "[1]", "{", "[" * 50_000, '{"task": {"id": 1}, "info": [], "counts": {}}'])
+def test_texts_of_no_tree_are_refused_with_their_line(line: str, tmp_path: Path) -> None:
+    path = tmp_path / "step_000001.safetensors"
+    write_trees(path, [random_tree(np.random.default_rng(0), 2, "a", [{}, {}])])
+    words = path.with_suffix(".jsonl")
+    words.write_text(f"{line}\n")
+    raw = path.read_bytes()
+    header, data = _parts(raw)
+    header["__metadata__"]["jsonl_blake2b"] = digest(words)
+    path.write_bytes(_with_checksum(header, data) + data)
+    with pytest.raises(StoreError, match=r"jsonl, line 1: got columns and texts that are no tree"):
         read_trees(path)
 
 

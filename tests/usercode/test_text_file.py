@@ -4,7 +4,7 @@ import json
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
-from itertools import count
+from itertools import count, product
 from pathlib import Path
 
 import pytest
@@ -36,7 +36,7 @@ def spider(file: Path) -> int:
     place.parent.mkdir(parents=True)
     with closing(sqlite3.connect(place)) as database:
         database.execute("create table t (a)")
-    head, rows = file.read_bytes()[:3], read_text(file).strip().split("\n")
+    head, rows = file.read_bytes()[:3], [*filter(None, read_text(file).split("\n"))]
     (file.parent / "dev.json").write_bytes((BOM if head == BOM else b"") + f"[{','.join(rows)}]".encode())
     source = SpiderFolder(folder=str(file.parent), test=("dev.json",), dev=("dev.json",))
     return len(Sql(questions=source, single_turn=True).tasks("test", len(rows), 0))
@@ -94,10 +94,45 @@ def test_json_lines_are_read(name: str, form: str, tmp_path: Path) -> None:
     assert read(file) == 3
 
 
+BROKEN = {
+    "cut": (b'{"prompt": "a', "no JSON"),
+    "list": (b"[1]", "no object"),
+    "deep": (b'{"data": ' + b"[" * 101 + b"]" * 101 + b"}", "more than 100 levels"),
+    "very deep": (b'{"data": ' + b"[" * 50_000, "more than 100 levels"),
+    "NaN": (b'{"reward": NaN}', "NaN is no number"),
+    "infinite": (b'{"reward": 1e999}', "1e999' is no finite number"),
+    "digits": (b'{"reward": ' + b"9" * 5000 + b"}", "no JSON"),
+    "surrogate": (rb'{"prompt": "half \uD83d of it"}', "half of a surrogate pair"),
+    "latin": (b'{"prompt": "\xfc"}', "no UTF-8"),
+}
+
+
+LISTS = {("spider", "list"), ("spider", "latin")}
+"""Spider's file is a list, read as one text."""
+
+
+@pytest.mark.parametrize(("name", "kind"), [each for each in product(READERS, BROKEN) if each not in LISTS])
+def test_a_broken_line_is_named(name: str, kind: str, tmp_path: Path) -> None:
+    made, read = READERS[name]
+    broken, reason = BROKEN[kind]
+    file = tmp_path / "rows.jsonl"
+    file.write_bytes(json.dumps(made("a")).encode() + b"\n\n" + broken + b"\n" + json.dumps(made("b")).encode())
+    place = "dev.json" if name == "spider" else "rows.jsonl, line 3"
+    with pytest.raises(ValueError, match=f"{place}: .*{reason}.*need "):
+        read(file)
+
+
+def test_a_file_with_a_colon_is_no_address(tmp_path: Path) -> None:
+    file = tmp_path / "a:b.jsonl"
+    file.write_text('{"prompt": "a", "split": "train", "id": 0}\n')
+    (task,) = tools_env(tools=[look], tasks=str(file), reward=reward).tasks("train", 1, 0)
+    assert task.id == "0"
+
+
 def test_lines_end_at_line_feeds_alone(tmp_path: Path) -> None:
     file = tmp_path / "rows.jsonl"
     file.write_bytes(BOM + f"a{SEPARATORS}b\r\n\nc".encode())
-    assert [*read_lines(file)] == [f"a{SEPARATORS}b", "", "c"]
+    assert [*read_lines(file)] == [(f"{file}, line 1", f"a{SEPARATORS}b"), (f"{file}, line 3", "c")]
     assert read_text(file) == f"a{SEPARATORS}b\n\nc"
 
 
@@ -105,5 +140,5 @@ def test_lines_end_at_line_feeds_alone(tmp_path: Path) -> None:
 def test_another_encoding_is_named(read: Callable[[Path], object], tmp_path: Path) -> None:
     file = tmp_path / "rows.jsonl"
     file.write_bytes("Zürich".encode("latin-1"))
-    with pytest.raises(ValueError, match=r"rows\.jsonl: got no UTF-8 \(.* 0xfc\); need text in UTF-8"):
+    with pytest.raises(ValueError, match=r"rows\.jsonl.*: got no UTF-8 \(.* 0xfc\); need text in UTF-8"):
         read(file)

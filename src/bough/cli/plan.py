@@ -1,7 +1,6 @@
 """`bough plan`: reads a run, a cluster and a model, and prints the forecasts as tables or JSON."""
 
 import dataclasses
-import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,6 +21,7 @@ from bough.plan import (
     read_model,
 )
 from bough.units import GIB
+from bough.usercode.json_file import json_text
 from bough.view.numbers import percent, short
 
 STAGES = ("engine", "environment", "loop", "learner", "publication")
@@ -65,7 +65,7 @@ def print_plan(
     measured = measure_stages(directory)
     found = forecast(measured, machines, size, counts, batches=batches, seed=seed)
     if as_json:
-        print(json.dumps([record(each) for each in found], indent=2))
+        print(json_text([record(each) for each in found], indent=2))
         return
     model_name = size.name if model else f"the model of {measured.name}"
     title = f"{model_name}, {size.parameters / 1e6:,.1f}M parameters, on {machines.devices.kind}"

@@ -33,7 +33,7 @@ class ConfigError(ValueError):
 
 
 def dump(value: object) -> Any:
-    """`value` as JSON values. Dataclasses become objects with their `piece` and all fields."""
+    """`value` as JSON values. Dataclasses become objects with their `piece` and all fields; infinity becomes "inf"."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = {field.name: dump(getattr(value, field.name)) for field in dataclasses.fields(value) if field.init}
         return {**_address(type(value)), **fields}
@@ -45,6 +45,8 @@ def dump(value: object) -> Any:
         return {str(key): dump(item) for key, item in cast("Mapping[object, object]", value).items()}
     if isinstance(value, (list, tuple)):
         return [dump(item) for item in cast("Sequence[object]", value)]
+    if isinstance(value, float) and math.isinf(value):
+        return str(value)
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, type):

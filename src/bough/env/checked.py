@@ -214,7 +214,7 @@ def _as_json(task: Task, call: str) -> Task:
     if not _is_unicode(task.id):
         raise ValueError(f"{call}: got the task id {task.id!r}; need one without lone surrogates")
     try:
-        data = json.loads(json.dumps(dict(task.data), default=_python_value))
+        data = json.loads(json.dumps(dict(task.data), default=_python_value, allow_nan=False))
     except (TypeError, ValueError, RecursionError) as error:
         raise ValueError(
             f"{call}: task {task.id!r}: got data that JSON cannot write ({error}); need numbers, texts, lists, mappings"

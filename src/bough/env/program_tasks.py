@@ -1,6 +1,7 @@
 """Tasks of an agent program, from a file."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -10,7 +11,9 @@ from bough.env.env import Branching, Split, State, Step
 from bough.env.splits import split_of
 from bough.tree import Outcome, Task
 from bough.tree.needs import PROGRAM, Need
-from bough.usercode.text_file import read_lines
+from bough.usercode.json_file import read_objects
+
+NEED = 'one task, such as {"id": "sum-1", "data": {"question": "2 + 3?"}}'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,8 +44,7 @@ class ProgramTasks:
             raise ValueError(
                 f"ProgramTasks.file: got {self.file!r}; need a file of tasks, or tasks.file and evaluation.tasks.file"
             )
-        rows = read_lines(Path(self.file))
-        found = [self._task(number, row) for number, row in enumerate(rows, start=1) if row.strip()]
+        found = [_task(where, row) for where, row in read_objects(Path(self.file), NEED)]
         own = [task for task in found if split_of(task.id) == split]
         if len(own) < count:
             raise ValueError(
@@ -60,11 +62,9 @@ class ProgramTasks:
         del action
         return Step(state=state, outcome=Outcome.TERMINATED, valid=False)
 
-    def _task(self, number: int, row: str) -> Task:
-        try:
-            return Task.read(json.loads(row))
-        except (TypeError, ValueError, AttributeError) as error:
-            raise ValueError(
-                f"{self.file}, line {number}: got {row[:80]!r} ({error}); need one task, such as "
-                '{"id": "sum-1", "data": {"question": "2 + 3?"}}'
-            ) from error
+
+def _task(where: str, row: Mapping[str, object]) -> Task:
+    try:
+        return Task.parse(row)
+    except ValueError as error:
+        raise ValueError(f"{where}: got {str(row)[:80]!r} ({error!s:.300}); need {NEED}") from error

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from bough.env.retrieval import Evidence, QuestionSource
-from bough.env.search_qa import TOOLS, SearchQa
+from bough.env.search_qa import SearchQa
 from bough.tree import Task, Tool, ToolCall
 
 DEEPER = 8
@@ -69,7 +69,7 @@ class RoutedSearch(SearchQa):
                 "additionalProperties": False,
             },
         )
-        return (search, *TOOLS[1:])
+        return (search, self.read_tool)
 
     def search_call(self, fact: Evidence) -> ToolCall:
         """The oracle's search for a fact, in the base of its document."""

@@ -11,6 +11,7 @@ from bough.env.env import Split
 from bough.env.splits import instance_task, split_of
 from bough.tree import Task
 from bough.usercode.address import address_of, find_function
+from bough.usercode.json_file import parse_object
 from bough.usercode.text_file import read_lines
 
 Row: TypeAlias = Mapping[str, Any]
@@ -18,6 +19,8 @@ Row: TypeAlias = Mapping[str, Any]
 
 RowSource: TypeAlias = str | Path | Sequence[Row | str] | Callable[[], Iterable[Row | str]]
 """Rows, a file of JSON lines, or a function that returns rows. A string among the rows is a prompt."""
+
+NEED = 'a JSON object with a text under "prompt"'
 
 SPLITS: tuple[Split, ...] = get_args(Split)
 
@@ -51,29 +54,29 @@ class RowTasks:
     """
 
     def __init__(self, name: str, place: str | tuple[str, ...]) -> None:
-        lines = _lines(place)
+        lines = _lines(name, place)
         self.name = name
-        self.digest = sha256("\n".join(lines).encode()).hexdigest()
+        self.digest = sha256("\n".join(line for _, line in lines).encode()).hexdigest()
         self.by_split: dict[Split, list[Task]] = {split: [] for split in SPLITS}
         splits: dict[str, Split] = {}
         contents: dict[str, str] = {}
-        for number, line in enumerate(lines, 1):
-            row, where = _row(line, f"{name}: task {number}"), f"{name}: task {number}"
+        for where, line in lines:
+            row = _row(line, where)
             content = json.dumps({key: row[key] for key in row if key not in ("id", "split")}, sort_keys=True)
             split = cast("Split", row.get("split") or split_of(content))
             if split not in SPLITS:
-                raise ValueError(f"{where}: got the split {split!r}; need one of {', '.join(SPLITS)}")
+                raise ValueError(f"{where}: got the split {split!r:.80}; need one of {', '.join(SPLITS)}")
             if splits.setdefault(content, split) != split:
                 raise ValueError(
                     f"{where}: got equal tasks in the splits {splits[content]} and {split}; need one split"
                 )
             task = instance_task(name=name, content=content, data=row)
-            if row.get("id"):
+            if row.get("id") not in (None, ""):
                 task = Task(id=str(row["id"]), seed=task.seed, data=row)
             if task.id not in contents:
                 self.by_split[split].append(task)
             elif contents[task.id] != content:
-                raise ValueError(f"{where}: got a second task with the id {task.id!r}; need different ids")
+                raise ValueError(f"{where}: got a second task with the id {task.id!r:.80}; need different ids")
             contents[task.id] = content
         self.first = next((task for tasks in self.by_split.values() for task in tasks), None)
 
@@ -93,26 +96,23 @@ class RowTasks:
         return Random(f"{self.name} {seed} {split}").sample(tasks, len(tasks))[:count]
 
 
-def _lines(place: str | tuple[str, ...]) -> Sequence[str]:
-    if isinstance(place, tuple):
-        return place
-    if ":" in Path(place).name:
-        return [_line(row) for row in cast("Iterable[Row | str]", find_function(place)())]
-    return [line for line in read_lines(Path(place)) if line.strip()]
+def _lines(name: str, place: str | tuple[str, ...]) -> Sequence[tuple[str, str]]:
+    """The rows as lines of JSON, each after its place."""
+    if isinstance(place, str) and (":" not in Path(place).name or Path(place).is_file()):
+        return [*read_lines(Path(place))]
+    lines = place if isinstance(place, tuple) else map(_line, cast("Iterable[Row | str]", find_function(place)()))
+    return [(f"{name}: task {number}", line) for number, line in enumerate(lines, 1)]
 
 
 def _line(row: Row | str) -> str:
     try:
         return json.dumps({"prompt": row} if isinstance(row, str) else dict(row), ensure_ascii=False)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"tasks: got the row {row!r}; need a mapping that JSON can write ({error})") from error
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ValueError(f"tasks: got the row {str(row)[:80]}; need a mapping that JSON can write ({error})") from error
 
 
 def _row(line: str, where: str) -> dict[str, Any]:
-    try:
-        row = json.loads(line)
-    except ValueError as error:
-        raise ValueError(f"{where}: got {line[:80]!r}; need a JSON object ({error})") from error
-    if not isinstance(row, dict) or not isinstance(cast("Row", row).get("prompt"), str):
-        raise ValueError(f'{where}: got {line[:80]}; need a JSON object with a text under "prompt"')
-    return cast("dict[str, Any]", row)
+    row = parse_object(line, where, NEED)
+    if not isinstance(row.get("prompt"), str):
+        raise ValueError(f"{where}: got {line[:80]}; need {NEED}")
+    return row

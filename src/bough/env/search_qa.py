@@ -31,27 +31,38 @@ from bough.usercode.origin import shorten
 LONGEST_ERROR = 500
 """Characters of the message about a call that does not fit."""
 
-TOOLS = (
-    Tool(
-        name="search",
-        description="Lists documents that match words.",
-        schema={
-            "type": "object",
-            "properties": {"query": {"type": "string"}},
-            "required": ["query"],
-            "additionalProperties": False,
-        },
-    ),
-    Tool(
-        name="read",
-        description="Shows a document by its number.",
-        schema={
-            "type": "object",
-            "properties": {"doc": {"type": "integer"}},
-            "required": ["doc"],
-            "additionalProperties": False,
-        },
-    ),
+SNIPPET_LETTERS = 20
+"""Most characters of a snippet for each of its words; some languages write no blanks."""
+
+SEARCH = Tool(
+    name="search",
+    description="Lists documents that match words.",
+    schema={
+        "type": "object",
+        "properties": {"query": {"type": "string"}},
+        "required": ["query"],
+        "additionalProperties": False,
+    },
+)
+READ = Tool(
+    name="read",
+    description="Shows a document by its number.",
+    schema={
+        "type": "object",
+        "properties": {"doc": {"type": "integer"}},
+        "required": ["doc"],
+        "additionalProperties": False,
+    },
+)
+READ_PAGES = Tool(
+    name="read",
+    description="Shows a document by its number. A long one has pages; the first is page 1.",
+    schema={
+        "type": "object",
+        "properties": {"doc": {"type": "integer"}, "page": {"type": "integer"}},
+        "required": ["doc"],
+        "additionalProperties": False,
+    },
 )
 
 
@@ -64,6 +75,7 @@ class SearchState:
         evidence: The evidence of its question.
         listed: Numbers of the documents in search results so far, ascending.
         opened: Numbers of the documents that were read, ascending.
+        pages: Document and page, of pages after the first that were read, ascending.
         seen: Indices of the evidence that was shown, ascending.
         calls: Number of executed calls.
         errors: Number of calls that were not executed.
@@ -75,6 +87,7 @@ class SearchState:
     evidence: tuple[Evidence, ...] = field(repr=False)
     listed: tuple[int, ...] = ()
     opened: tuple[int, ...] = ()
+    pages: tuple[tuple[int, int], ...] = ()
     seen: tuple[int, ...] = ()
     calls: int = 0
     errors: int = 0
@@ -86,11 +99,11 @@ class SearchState:
 class SearchQa:
     """Questions that need several documents of a corpus, as in Search-R1 (arXiv 2503.09516).
 
-    The tools are `search(query)` and `read(doc)`; a turn without a call is the answer and ends the episode. Its reward
-    is its score after SQuAD's normalisation, and success is exact match. Of a longer text the answer is the part
-    between `<answer>` tags, or after `</think>`. A text with a `<search>` block and no answer in tags searches, as the
-    policies of `SelfSearch` write it; the results stand in an `<information>` block. The corpus and its index are built
-    once in each process and shared.
+    The tools are `search(query)` and `read(doc)`, or `read(doc, page)` where a document has several pages; a turn
+    without a call is the answer and ends the episode. Its reward is its score after SQuAD's normalisation, and success
+    is exact match. Of a longer text the answer is the part between `<answer>` tags, or after `</think>`. A text with a
+    `<search>` block and no answer in tags searches, as the policies of `SelfSearch` write it; the results stand in an
+    `<information>` block. The corpus and its index are built once in each process and shared.
 
     The key of a state holds the question, the documents in results, the documents read, and the end of the episode. The
     order and number of calls are not part of it, so a search that lists nothing new returns to the same state.
@@ -114,7 +127,7 @@ class SearchQa:
         max_errors: Maximum number of calls that are not executed; one more truncates it. None sets no limit.
         noise: Probability that a search returns documents without the facts, in [0, 1]; see `degraded_search`. A task's
             "noise", which `SearchNoise` sets, overrides it.
-        document_characters: Maximum length of a document in an observation; longer ones are cut, with a note.
+        document_characters: Maximum length of a document in an observation; a longer one has pages of this length.
 
     Raises:
         ValueError: when a field is out of its range.
@@ -158,7 +171,12 @@ class SearchQa:
     @property
     def tools(self) -> tuple[Tool, ...]:
         """The tools."""
-        return TOOLS
+        return SEARCH, self.read_tool
+
+    @property
+    def read_tool(self) -> Tool:
+        """The tool that reads; with pages where a document is longer than one."""
+        return READ_PAGES if self._collection.longest > self.document_characters else READ
 
     @property
     def data_hash(self) -> str:
@@ -280,8 +298,14 @@ class SearchQa:
         number = int(cast("float", call.arguments["doc"]))
         if not 0 <= number < len(documents):
             return self._refused(current, "got no document of this number; need one in the results of a search")
-        text = shorten(f"{documents[number].title}\n{documents[number].text}", self.document_characters)
-        after = replace(current, calls=current.calls + 1, opened=_with(current.opened, [number]))
+        whole = f"{documents[number].title}\n{documents[number].text}"
+        page, pages = int(cast("float", call.arguments.get("page", 1))), -(-len(whole) // self.document_characters)
+        if not 1 <= page <= pages:
+            return self._refused(current, f"got page {page}; need a page from 1 to {pages}")
+        text = whole[(page - 1) * self.document_characters :][: self.document_characters]
+        text += f"\n(page {page} of {pages})" if pages > 1 else ""
+        read = current.pages if page == 1 else tuple(sorted({*current.pages, (number, page)}))
+        after = replace(current, calls=current.calls + 1, opened=_with(current.opened, [number]), pages=read)
         return _shown(after, {number: text}, whole=True), text, self.read_cost
 
     def _refused(self, current: SearchState, problem: str) -> tuple[SearchState, str, float]:
@@ -292,8 +316,10 @@ class SearchQa:
     def _snippet(self, number: int) -> str:
         """The beginning of a document's text."""
         words = self._collection.documents[number].text.split()
-        shown = " ".join(words[: self.snippet_words])
-        return f": {shown}{' ...' if len(words) > self.snippet_words else ''}" if shown else ""
+        begin = " ".join(words[: self.snippet_words])
+        shown = begin[: SNIPPET_LETTERS * self.snippet_words]
+        cut = len(words) > self.snippet_words or shown != begin
+        return f": {shown}{' ...' if cut else ''}" if shown else ""
 
     def _end(self, current: SearchState, text: str) -> Step:
         answer = final_answer(text)
@@ -313,7 +339,8 @@ class SearchQa:
     def _state(self, current: SearchState, observation: Observation) -> State:
         listed, opened = (",".join(map(str, each)) for each in (current.listed, current.opened))
         ending = "" if current.outcome is Outcome.OPEN else f" {current.outcome.name.lower()} {current.solved}"
-        key = f"{current.task.id} listed {listed} read {opened}{ending}"
+        pages = f" pages {','.join(f'{each}.{page}' for each, page in current.pages)}" if current.pages else ""
+        key = f"{current.task.id} listed {listed} read {opened}{pages}{ending}"
         return State(observation=observation, key=key, value=current, tools=self.tools)
 
 

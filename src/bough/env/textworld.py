@@ -11,9 +11,14 @@ from bough.env.env import Branching, Split, State, Step
 from bough.env.games import SHIPPED, Pack, open_pack
 from bough.env.games.story import Fact, Memory, Story, module
 from bough.tree import Outcome, Task
+from bough.usercode.trial import TrialError, try_in_child
 
 ENGINE = threading.RLock()
 """Held during engine calls: a game has one interpreter, and TextWorld's parser is not thread-safe."""
+
+
+DEADLINE_S, MEMORY_BYTES = 60.0, 1 << 30
+"""Limits of the first play of a game of others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,8 +195,23 @@ class TextWorld:
 
 @lru_cache(maxsize=64)
 def load(folder: Path, game: str) -> Story:
-    """Returns a game of the pack in `folder`, in this process's interpreter."""
-    return Story(open_pack(folder).story(game))
+    """Returns a game of the pack in `folder`, in this process's interpreter.
+
+    A game of others is played in a child process first: a damaged story crashes its interpreter.
+
+    Raises:
+        ValueError: when it cannot be played.
+    """
+    path = open_pack(folder).story(game)
+    if folder != SHIPPED:
+        try:
+            try_in_child(lambda: Story(path).rehearse(), deadline_s=DEADLINE_S, memory_bytes=MEMORY_BYTES)
+        except ImportError:
+            raise
+        except Exception as error:
+            reason = error if isinstance(error, TrialError) else f"{type(error).__name__}: {error}"
+            raise ValueError(f"TextWorld: got the game {path}, which cannot be played ({reason}); remove it") from error
+    return Story(path)
 
 
 def _execute(story: Story, moment: Moment, command: str) -> tuple[Moment, str]:

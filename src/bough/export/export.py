@@ -1,6 +1,5 @@
 """Exports trees as data sets: preference pairs, examples, values, step labels, revised mistakes."""
 
-import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -29,6 +28,7 @@ from bough.train.seats import policy_seats, seat_run
 from bough.train.start import load_run
 from bough.tree import Credited, Ints, Rewarded, Source, Tree, path_view, text_start, token_node, turn_start
 from bough.tree.needs import pieces
+from bough.usercode.json_file import json_text
 from bough.usercode.origin import place
 
 if TYPE_CHECKING:
@@ -140,8 +140,13 @@ def _exported(target: Path, what: str, collector: _Collector, out: Path | None) 
         remedy = "another credit, other pairs, or other trees" if what == "pairs" else "another credit, or other trees"
         raise ValueError(f"{target}: got no {what} ({reasons or 'no trees'}); need {remedy}")
     if out is not None:
-        write_bytes(out, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in collector.rows).encode())
+        write_bytes(out, _lines(collector.rows))
     return Exported(rows=tuple(collector.rows), left_out=dict(collector.left_out))
+
+
+def _lines(rows: Sequence[Mapping[str, object]]) -> bytes:
+    """JSON lines in UTF-8, which has no half of a surrogate pair: it becomes "?"."""
+    return "".join(json_text(row, ascii_only=False) + "\n" for row in rows).encode(errors="replace")
 
 
 def _collect(collector: _Collector, what: str, run: Run, file: Path) -> None:

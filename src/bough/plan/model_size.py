@@ -4,14 +4,14 @@ The parameters of the families in `FAMILIES` are computed from the configuration
 on the meta device, without weights, which takes seconds.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from bough.config.config import ConfigError
 from bough.policy.arithmetic import Arithmetic
+from bough.usercode.json_file import read_object
 
 BYTES = {"float64": 8, "float32": 4, "bfloat16": 2, "float16": 2}
 
@@ -120,14 +120,14 @@ def read_model(path: Path) -> ModelSize:
     """
     file = path / "config.json" if path.is_dir() else path
     try:
-        config: object = json.loads(file.read_text(encoding="utf-8"))
+        config = read_object(file, "a config.json of Hugging Face", infinite=True)
     except OSError as error:
         raise ConfigError(f"--model: got {path}; need a config.json of Hugging Face, or a folder with one") from error
     except ValueError as error:
-        raise ConfigError(f"{file}: got no JSON ({error}); need a config.json of Hugging Face") from error
-    if not isinstance(config, dict) or "model_type" not in config:
+        raise ConfigError(str(error)) from error
+    if "model_type" not in config:
         raise ConfigError(f"{file}: got no model_type; need a config.json of Hugging Face; name the model's own file")
-    return model_size(cast("dict[str, Any]", config), name=file.parent.name or file.stem)
+    return model_size(config, name=file.parent.name or file.stem)
 
 
 def model_size(config: Mapping[str, Any], *, name: str) -> ModelSize:
@@ -211,7 +211,7 @@ def _built(config: Mapping[str, Any], name: str) -> ModelSize:
     try:
         settings = library.AutoConfig.for_model(kind, **{key: config[key] for key in config if key != "model_type"})
         with torch.device("meta"):
-            model = library.AutoModelForCausalLM.from_config(settings)
+            model = library.AutoModelForCausalLM.from_config(settings, trust_remote_code=False)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ConfigError(
             f"config.json, model_type: got {kind!r}, which Transformers builds no decoder of ({error}); need a decoder"

@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
 from bough.policy.calls import thinking_end
 from bough.policy.literal import LiteralEncoder, Tokens
-from bough.policy.template import ChatTemplate, Entry
+from bough.policy.template import ChatTemplate, Entry, RefusedByTemplate
 from bough.tree import (
     Action,
     AgentAction,
@@ -47,7 +48,12 @@ class ChatRenderer:
     """
 
     def __init__(
-        self, tokenizer: "PreTrainedTokenizerBase", *, template: Mapping[str, object], end_tokens: Sequence[int] = ()
+        self,
+        tokenizer: "PreTrainedTokenizerBase",
+        *,
+        template: Mapping[str, object],
+        end_tokens: Sequence[int] = (),
+        date: datetime | None = None,
     ) -> None:
         """Derive the stop tokens and the special tokens from the template.
 
@@ -55,6 +61,7 @@ class ChatRenderer:
             tokenizer: With a chat template.
             template: Arguments of the template besides the messages, such as {"enable_thinking": False}.
             end_tokens: End tokens that the model's own configuration names.
+            date: The date that the template writes, if it writes one; None for the present one.
 
         Raises:
             ValueError: when there is no template, it fails, or it omits the assistant's messages or the special token
@@ -65,7 +72,7 @@ class ChatRenderer:
             raise ValueError(
                 "got a tokenizer without a chat template; need one: put chat_template.jinja next to tokenizer.json"
             )
-        self._template = ChatTemplate(tokenizer, template)
+        self._template = ChatTemplate(tokenizer, template, date)
         self._spoken = lru_cache(maxsize=65536)(self._decode)
         between = self._between()
         self.stop_tokens: Tokens = self._ends(between, end_tokens)
@@ -151,6 +158,10 @@ class ChatRenderer:
         """The text of tokens, with stop tokens and special tokens."""
         return self._tokenizer.decode([*tokens], skip_special_tokens=False, clean_up_tokenization_spaces=False)
 
+    def piece(self, token: int) -> str:
+        """The text of a token in the vocabulary, in which bytes may be written as letters."""
+        return self._tokenizer.convert_ids_to_tokens(token)
+
     def messages(self, messages: Sequence[Message]) -> list[dict[str, Any]]:
         """The messages as the template gets them, sampled ones as text."""
         return self._template.entries([self._entry(message) for message in messages], "")[0]
@@ -185,7 +196,7 @@ class ChatRenderer:
             return None
         try:
             return [self._template.text(entries, tools) for entries in conversations]
-        except ValueError:
+        except RefusedByTemplate:
             return None
 
     def _tools(self, tools: Sequence[Tool]) -> str:

@@ -12,6 +12,7 @@ from transformers.utils import logging
 
 from bough.policy.folder import check_complete, check_names, locate
 from bough.policy.gguf import PACKAGE, package_folder, unpacked
+from bough.policy.literal import encode
 
 
 def load_tokenizer(path: str) -> PreTrainedTokenizerBase:
@@ -23,7 +24,7 @@ def load_tokenizer(path: str) -> PreTrainedTokenizerBase:
     """
     tokenizer = _load("tokenizer", _find(path), AutoTokenizer)
     text = f"{ascii_letters} {digits}"
-    tokens = tokenizer.encode(text, add_special_tokens=False)
+    tokens = encode(tokenizer, text)
     kept = tokenizer.decode(tokens).lower()
     lost = [each for each in dict.fromkeys(text.lower()) if each not in kept]
     # A vocabulary of words marks what it does not know.
@@ -82,6 +83,8 @@ def _load_weights(path: str, folder: str, kind: Any, dtype: str, leftover: str |
             f"model at {path!r}: got weights that are nan or infinite in {dtype} in {len(broken)} tensors, first "
             f"{broken[0]!r}; need a checkpoint of finite weights"
         )
+    if not model.get_input_embeddings().weight.any():
+        raise ValueError(f"model at {path!r}: got embeddings that are all 0; need the weights of a trained model")
     return model
 
 
@@ -97,10 +100,15 @@ def _find(path: str) -> str:
 def _load(what: str, path: str, kind: Any, **options: object) -> Any:
     try:
         with quiet():
-            return kind.from_pretrained(path, **options)
+            return kind.from_pretrained(path, trust_remote_code=False, **options)
     # Parsers of broken files raise errors of many types.
     except Exception as error:
         lines = str(error).strip().splitlines() or [type(error).__name__]
+        if "trust_remote_code" in str(error):
+            raise OSError(
+                f"Pretrained.path: got a {what} at {path!r} that needs code of its own folder, which Bough does not "
+                "run; need one of an architecture that transformers has"
+            ) from error
         raise OSError(
             f"Pretrained.path: can't read the {what} at {path!r}: {lines[0]}; need a complete folder"
         ) from error

@@ -1,14 +1,22 @@
 """Finds the folder of a pretrained model and checks that it is complete, without PyTorch."""
 
-import json
-from collections.abc import Collection
+import re
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
+from typing import cast
 
 from bough.nearest import close, suggest
+from bough.usercode.json_file import parse_object, read_object
 
 WEIGHTS = ("*.safetensors", "*.bin")
 TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt")
 INDEX = "model.safetensors.index.json"
+LAYERS = re.compile(r"(^|_)(n|num)_.*layers?$")
+"""The names of a config's numbers of layers."""
+
+MOST_BYTES = 100_000_000
+"""The largest header of a safetensors file, as its readers have it."""
+
 ADAPTERS = "adapter_config.json"
 FINAL = "final"
 """The folder of the trained policy in a run's directory."""
@@ -53,6 +61,7 @@ def check_complete(folder: Path, path: str) -> None:
                 f"{hint}"
             )
     _check_shards(folder, path)
+    _check_layers(folder, path)
 
 
 def check_names(path: str, missing: Collection[str], unused: Collection[str]) -> None:
@@ -84,7 +93,7 @@ def _check_shards(folder: Path, path: str) -> None:
     if not index.exists():
         return
     try:
-        listed = set(json.loads(index.read_text())["weight_map"].values())
+        listed = set(read_object(index)["weight_map"].values())
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise OSError(f"Pretrained.path: can't read {INDEX} in {path!r}: {error}; need a complete folder") from error
     found = {file.name for file in folder.glob("model*.safetensors")}
@@ -95,6 +104,39 @@ def _check_shards(folder: Path, path: str) -> None:
             f"Pretrained.path: got {min(found - listed)} in {path!r}, which {INDEX} does not list; need one set of "
             "weights: remove the older files"
         )
+
+
+def _check_layers(folder: Path, path: str) -> None:
+    """Check that a config has no more layers than its files have tensors, since building millions takes hours."""
+    files = [*folder.glob("*.safetensors")]
+    tensors = sum(map(_tensors, files))
+    try:
+        most = max(_layers(read_object(folder / "config.json", infinite=True)), default=0)
+    except ValueError as error:
+        raise OSError(f"Pretrained.path: can't read the config at {path!r}: {error}; need a complete folder") from error
+    if files and most > tensors:
+        raise OSError(
+            f"Pretrained.path: got {most:,} layers in {path!r}, with {tensors:,} tensors; need its own config"
+        )
+
+
+def _layers(config: Mapping[str, object]) -> Iterator[int]:
+    """The numbers of layers of a config, nested configs included."""
+    for name, value in config.items():
+        if isinstance(value, Mapping):
+            yield from _layers(cast("Mapping[str, object]", value))
+        elif isinstance(value, int) and LAYERS.search(name):
+            yield value
+
+
+def _tensors(file: Path) -> int:
+    """The number of tensors in the header of a safetensors file; 0 for another file."""
+    with file.open("rb") as data:
+        size = int.from_bytes(data.read(8), "little")
+        try:
+            return len(parse_object(data.read(min(size, MOST_BYTES)).decode(), str(file), "a header"))
+        except ValueError:
+            return 0
 
 
 def similar_folder(path: str) -> str:

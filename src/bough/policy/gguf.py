@@ -141,7 +141,8 @@ def _read(file: Path) -> tuple[PreTrainedModel, Any, list[str], list[str]]:
     reader = cast("Any", import_module("gguf")).GGUFReader(file)
     if (parts := reader.get_field("split.count")) is not None and parts.contents() > 1:
         raise ValueError(f"it is one of {parts.contents()} parts; join them by llama-gguf-split --merge")
-    options: dict[str, object] = {"gguf_file": file.name, "dtype": torch.float32, "output_loading_info": True}
+    named: dict[str, object] = {"gguf_file": file.name, "trust_remote_code": False}
+    options = named | {"dtype": torch.float32, "output_loading_info": True}
     # Without it, some versions of transformers keep quantised blocks.
     with suppress(ImportError):
         from transformers import GgufConfig
@@ -157,7 +158,7 @@ def _read(file: Path) -> tuple[PreTrainedModel, Any, list[str], list[str]]:
         dense = type(source)(config)
     dense.load_state_dict(source.state_dict(), assign=True)
     dense.tie_weights()
-    tokenizer = cast("Any", AutoTokenizer).from_pretrained(str(file.parent), gguf_file=file.name)
+    tokenizer = cast("Any", AutoTokenizer).from_pretrained(str(file.parent), **named)
     return dense, tokenizer, sorted(report["missing_keys"]), _unused(reader, dense)
 
 

@@ -14,6 +14,9 @@ Tokens: TypeAlias = tuple[int, ...]
 OPEN = "[[#"
 """Begins a placeholder; an occurrence in a content is replaced too, like a special token's text."""
 
+PANIC = "PanicException"
+"""The class of errors of tokenizers' compiled code, which is no `Exception` and has no public name."""
+
 PLACEHOLDER = re.compile(r"\[\[#(\d+)\]\]")
 
 
@@ -59,7 +62,7 @@ class LiteralEncoder:
         """The tokens of a single content, as plain text."""
         if not self._split.search(content):
             return self._plain(content)
-        tokens: Tokens = tuple(self._tokenizer.encode(content, add_special_tokens=False, split_special_tokens=True))
+        tokens = encode(self._tokenizer, content, split_special_tokens=True)
         if self._numbers.isdisjoint(tokens):
             return tokens
         # This tokenizer still finds the special token; encode its text character by character.
@@ -88,4 +91,20 @@ class LiteralEncoder:
         yield self._plain(together)
 
     def _plain(self, text: str) -> Tokens:
-        return tuple(self._tokenizer.encode(text, add_special_tokens=False)) if text else ()
+        return encode(self._tokenizer, text) if text else ()
+
+
+def encode(tokenizer: Any, text: str, **options: bool) -> Tokens:
+    """The tokens of a text, without any added at its ends.
+
+    Raises:
+        ValueError: when the tokenizer fails; the rules of a file may need too many steps on a text.
+    """
+    try:
+        return tuple(tokenizer.encode(text, add_special_tokens=False, **options))
+    except BaseException as error:
+        if type(error).__name__ != PANIC:
+            raise
+        raise ValueError(
+            f"got a tokenizer that fails on {text[:80]!r} ({error}); need the complete tokenizer.json of the model"
+        ) from error

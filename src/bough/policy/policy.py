@@ -1,6 +1,7 @@
 """The policy: a model with gradients, its tokenizer, and its chat renderer."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
 
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -44,6 +45,7 @@ class Policy(PolicyModel):
         context_tokens: int | None = None,
         template: Mapping[str, object] | None = None,
         lora: Lora | None = None,
+        date: datetime | None = None,
     ) -> "Policy":
         """Make a policy of a transformers model and its tokenizer. The policy owns the model.
 
@@ -53,6 +55,7 @@ class Policy(PolicyModel):
             context_tokens: Most positions of a sequence; None is the model's limit.
             template: Arguments of the chat template besides the messages.
             lora: Adapters to train; None trains every weight.
+            date: The date that the template writes, if it writes one; None for the present one.
 
         Raises:
             ValueError: when Bough can't train the architecture, the tokenizer does not fit the model or has no usable
@@ -65,7 +68,7 @@ class Policy(PolicyModel):
                 "model's own"
             )
         limit = context_limit(model.config, context_tokens)
-        renderer = ChatRenderer(tokenizer, template=template or {}, end_tokens=_end_tokens(model))
+        renderer = ChatRenderer(tokenizer, template=template or {}, end_tokens=_end_tokens(model), date=date)
         shape = check_architecture(causal_model, limit)
         if lora is not None:
             adapt(model, lora)

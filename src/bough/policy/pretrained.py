@@ -2,14 +2,17 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from bough.policy.folder import check_complete, locate
 from bough.policy.lora import Lora
 from bough.policy.placement import Dtype, pick_device
 
 if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
     import bough.policy.chat
     import bough.policy.policy
 
@@ -55,24 +58,24 @@ class Pretrained:
             check_complete(folder, self.path)
 
     def renderer(self, assets: Path) -> "bough.policy.chat.ChatRenderer":
-        """The chat renderer, without the model; `assets` is not used.
+        """The chat renderer, without the model; `assets` keeps the date that the template writes.
 
         Raises:
             OSError: when there is no tokenizer at `path`.
             ValueError: when it has no usable chat template.
         """
-        del assets
         from bough.policy.chat import ChatRenderer
         from bough.policy.checkpoint import load_tokenizer
 
-        return ChatRenderer(load_tokenizer(self.path), template=self.template)
+        tokenizer = load_tokenizer(self.path)
+        return ChatRenderer(tokenizer, template=self.template, date=_date(tokenizer, assets))
 
     def build(self, texts: Iterable[str] = (), assets: Path | None = None) -> "bough.policy.policy.Policy":
         """Load the model.
 
         Args:
             texts: Not used: the model has its tokenizer. `Tiny.build` has the same arguments.
-            assets: Not used.
+            assets: The folder that keeps the date of the run's start, where the chat template writes a date.
 
         Raises:
             OSError: when the model at `path` is missing, incomplete or can't be read; the message has the missing part.
@@ -80,7 +83,7 @@ class Pretrained:
                 architecture; see `Policy.assemble`.
             ImportError: when `lora` is given and peft is not installed.
         """
-        del texts, assets
+        del texts
         from bough.policy.checkpoint import load_model, load_tokenizer
         from bough.policy.policy import Policy
 
@@ -88,7 +91,19 @@ class Pretrained:
         model = load_model(self.path, self.dtype, pick_device(self.device))
         try:
             return Policy.assemble(
-                model, tokenizer, context_tokens=self.context_tokens, template=self.template, lora=self.lora
+                model,
+                tokenizer,
+                context_tokens=self.context_tokens,
+                template=self.template,
+                lora=self.lora,
+                date=_date(tokenizer, assets),
             )
         except ValueError as error:
             raise ValueError(f"Pretrained {self.path!r}: {error}") from error
+
+
+def _date(tokenizer: "PreTrainedTokenizerBase", assets: Path | None) -> datetime | None:
+    """The date of a run, for a chat template that writes one."""
+    from bough.policy.template_date import CLOCK, date_of
+
+    return date_of(assets) if CLOCK in str(cast("Any", tokenizer).chat_template) else None

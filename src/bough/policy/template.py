@@ -1,7 +1,9 @@
 """Applies a tokenizer's chat template to messages and tools."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime
 from functools import lru_cache
 from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -9,8 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from jinja2 import TemplateError
 
 from bough.policy.calls import CallFormat, find_format
+from bough.policy.template_date import CLOCK, date_of, with_date
 from bough.policy.tool_text import TextCalls, result_as_text, tools_as_text
 from bough.tree import Action, Tool, ToolCall, read_call, tool_record
+from bough.usercode.trial import TrialError, try_in_child
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -21,6 +25,13 @@ PROBE_TOOL = Tool(
     description="[[tool]]",
     schema={"type": "object", "properties": {"probe": {"type": "string", "description": "[[probe]]"}}},
 )
+
+
+DEADLINE_S, MEMORY_BYTES = 10.0, 1 << 29
+"""Limits of the first renderings of a template."""
+
+MOST_CHARACTERS, MOST_COPIES = 100_000, 16
+"""A template writes at most so many characters of its own, and so many copies of what it is given."""
 
 
 class Entry(NamedTuple):
@@ -41,6 +52,10 @@ class Entry(NamedTuple):
     sampled: bool = False
 
 
+class RefusedByTemplate(ValueError):
+    """The template raised an error on a conversation."""
+
+
 class ChatTemplate:
     """A chat template, with the parts that it lacks written by Bough.
 
@@ -59,23 +74,37 @@ class ChatTemplate:
         call_tail: What it writes between the name of a call without arguments and the end of the message.
     """
 
-    def __init__(self, tokenizer: "PreTrainedTokenizerBase", arguments: Mapping[str, object]) -> None:
+    def __init__(
+        self, tokenizer: "PreTrainedTokenizerBase", arguments: Mapping[str, object], date: datetime | None = None
+    ) -> None:
         """Try the template on short conversations.
 
         Args:
             tokenizer: With a chat template.
             arguments: Arguments of the template besides messages and tools.
+            date: The date that the template writes, if it writes one; None for the present one.
 
         Raises:
-            ValueError: when the template fails on one user message.
+            ValueError: when the template fails on one user message, does not end, fills memory, or writes too much.
         """
         self._tokenizer: Any = tokenizer
         self._arguments = dict(arguments)
+        written: object = self._tokenizer.chat_template
+        if isinstance(written, str) and CLOCK in written:
+            self._arguments["chat_template"] = written = with_date(written, date or date_of(None))
         self.format: CallFormat = TextCalls()
         self.takes_tools, self._takes_system, self._joins_users = False, True, False
         self.lead = self.call_lead = self.call_tail = ""
         # A conversation is also rendered without its last turn, which is cached: thousands grow at once.
         self.text = lru_cache(maxsize=8192)(self._text)
+        try:
+            _try(written, lambda: (self._probe(), self._probe_long()))
+        except TrialError as error:
+            raise ValueError(f"got a chat template that fails: {error}; need one for user and assistant") from error
+        self._probe()
+
+    def _probe(self) -> None:
+        """Find out on short conversations what the template takes."""
         user, said = Entry("user", "[[user]]"), Entry("assistant", "[[said]]")
         self.opens_thinking = self._text((user,)).rstrip().endswith("<think>")
         self._takes_system = "[[system]]" in self._tried(Entry("system", "[[system]]"), user)
@@ -85,6 +114,12 @@ class ChatTemplate:
         self._find_tools(user)
         result = Entry("tool", "[[result]]", call_id=PROBE.call_id)
         self.takes_raw_calls = not self.takes_tools or bool(self._tried(user, said, result, said, result))
+
+    def _probe_long(self) -> None:
+        """Render conversations of many and of long messages."""
+        turn = (Entry("user", "[[user]]"), Entry("assistant", "[[said]]"))
+        for turns, text in ((64, ""), (1, "a b " * 4096)):
+            self._text(tuple(entry._replace(content=entry.content + text) for _ in range(turns) for entry in turn))
 
     def entries(self, entries: Sequence[Entry], tools: str) -> tuple[list[dict[str, Any]], list[Any] | None]:
         """The messages and tools as the template gets them; `tools` is the JSON of a list, "" without any."""
@@ -149,17 +184,27 @@ class ChatTemplate:
         messages, shown = self.entries(entries, tools)
         given = self._arguments if shown is None else {**self._arguments, "tools": shown}
         try:
-            return self._tokenizer.apply_chat_template(
+            text: str = self._tokenizer.apply_chat_template(
                 messages, tokenize=False, add_generation_prompt=generates, **given
             )
-        except (TemplateError, TypeError) as error:
-            raise ValueError(f"got a chat template that fails: {error}; need one for user and assistant") from error
+        except MemoryError as error:
+            raise ValueError("got a chat template that fills the memory; need one for user and assistant") from error
+        # A template is a program, which may raise anything.
+        except Exception as error:
+            reason = str(error) if isinstance(error, TemplateError) else f"{type(error).__name__}: {error}"
+            raise RefusedByTemplate(
+                f"got a chat template that fails: {reason:.300}; need one for user and assistant"
+            ) from error
+        most = MOST_CHARACTERS + MOST_COPIES * (len(tools) + sum(len(each) for entry in entries for each in entry[:4]))
+        if len(text) > most:
+            raise ValueError(f"got a chat template that writes {len(text):,} characters; need at most {most:,}")
+        return text
 
     def _tried(self, *entries: Entry) -> str:
         """The text of messages; "" when the template refuses them."""
         try:
             return self._text(entries)
-        except ValueError:
+        except RefusedByTemplate:
             return ""
 
     def _begin(self, mark: str, *entries: Entry) -> str:
@@ -175,7 +220,7 @@ class ChatTemplate:
             begin = self._text((user,), tools)
             whole = self._text((user, _called(PROBE.name, PROBE.arguments)), tools, False)
             shown = self._text((user, _called(PROBE.name, PROBE.arguments), result), tools)
-        except ValueError:
+        except RefusedByTemplate:
             begin = whole = shown = ""
         call = whole.removeprefix(begin) if begin and whole.startswith(begin) else ""
         found = find_format(self._before_end(call), PROBE) if "[[tool]]" in begin and "[[result]]" in shown else None
@@ -190,6 +235,27 @@ class ChatTemplate:
         """The text of a message without what ends it: the template's text after a message without calls."""
         whole = self._text((Entry("user", "a"), Entry("assistant", "[[said]]")), "", False)
         return said.removesuffix(whole.partition("[[said]]")[2])
+
+
+_PASSED: set[str] = set()
+"""The templates that passed their trial in this process."""
+
+
+def _try(template: object, render: Callable[[], object]) -> None:
+    """Render in a child first, once for each template.
+
+    Raises:
+        TrialError: when the template crashes, hangs or fills memory there. One that refuses its conversation passes.
+    """
+    name = str(template)
+
+    def refuses() -> None:
+        with suppress(RefusedByTemplate):
+            render()
+
+    if name not in _PASSED:
+        try_in_child(refuses, deadline_s=DEADLINE_S, memory_bytes=MEMORY_BYTES)
+        _PASSED.add(name)
 
 
 def _called(name: str, arguments: Mapping[str, object] | None = None) -> Entry:

@@ -10,6 +10,7 @@ from uuid import uuid4
 
 from bough.context import Renderer
 from bough.engine import Completion, FinishReason
+from bough.serve.token_bytes import piece_bytes, token_bytes
 from bough.tree import Message
 
 
@@ -117,9 +118,8 @@ def _finish(choice: Choice) -> str:
     return str(choice.completion.finish)
 
 
-def _shown(renderer: Renderer, token: int) -> dict[str, Any]:
-    text = renderer.text([token])
-    return {"token": text, "bytes": list(text.encode("utf-8", "replace"))}
+def _shown(renderer: Renderer, token: int, own: bytes) -> dict[str, Any]:
+    return {"token": renderer.text([token]), "bytes": list(own)}
 
 
 def _top(completion: Completion, place: int) -> list[tuple[int, float]]:
@@ -131,12 +131,17 @@ def _top(completion: Completion, place: int) -> list[tuple[int, float]]:
 def _chat_logprobs(renderer: Renderer, completion: Completion) -> dict[str, Any]:
     known = completion.logprobs or (0.0,) * len(completion.tokens)
     content = [
-        _shown(renderer, token)
+        _shown(renderer, token, own)
         | {
             "logprob": logprob,
-            "top_logprobs": [_shown(renderer, other) | {"logprob": value} for other, value in _top(completion, place)],
+            "top_logprobs": [
+                _shown(renderer, other, piece_bytes(renderer, other)) | {"logprob": value}
+                for other, value in _top(completion, place)
+            ],
         }
-        for place, (token, logprob) in enumerate(zip(completion.tokens, known, strict=True))
+        for place, (token, logprob, own) in enumerate(
+            zip(completion.tokens, known, token_bytes(renderer, completion.tokens), strict=True)
+        )
     ]
     return {"content": content, "refusal": None}
 

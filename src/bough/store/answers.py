@@ -5,18 +5,23 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from bough.store.atomic import explain_full_disk, explain_unwritable
+from bough.store.atomic import StoreError, append_bytes, stored_object
+from bough.usercode.json_file import json_text
 
 
 class Answers:
     """Answers by the hash of their question, in a file of one JSON object a line.
 
-    Each answer is written as it arrives, in one call, so that a killed process leaves at most one line incomplete. It
-    is removed when the file is opened again. The index holds the place of each line; texts stay on disk.
+    Each answer is on disk before `put` returns, and a killed process leaves at most the last line incomplete. It is
+    removed when the file is opened again. The index holds the place of each line; texts stay on disk.
     """
 
     def __init__(self, path: Path) -> None:
-        """Open the file, which is created with the first answer."""
+        """Open the file, which is created with the first answer.
+
+        Raises:
+            StoreError: when a line is no answer; names it.
+        """
         self._path = path
         self._places: dict[str, tuple[int, int]] = {}
         self._end = 0
@@ -39,23 +44,30 @@ class Answers:
         """Write an answer.
 
         Raises:
-            StoreError: when the disk is full or the file can't be written.
+            StoreError: when the disk is full or the file can't be written; earlier answers are intact.
         """
-        line = (json.dumps({"key": key, **answer}) + "\n").encode()
-        with (
-            explain_unwritable(self._path),
-            explain_full_disk(self._path, needed_bytes=len(line)),
-            self._path.open("ab", buffering=0) as file,
-        ):
-            file.write(line)
+        line = (json_text({"key": key, **answer}) + "\n").encode()
+        append_bytes(self._path, line)
         self._places[key] = (self._end, self._end + len(line))
         self._end += len(line)
 
     def _read(self) -> None:
         with self._path.open("rb+") as file:
-            for line in file:
+            for number, line in enumerate(file, start=1):
                 if not line.endswith(b"\n"):
                     break
-                self._places[str(json.loads(line)["key"])] = (self._end, self._end + len(line))
+                self._places[self._key(number, line)] = (self._end, self._end + len(line))
                 self._end += len(line)
             file.truncate(self._end)
+
+    def _key(self, number: int, line: bytes) -> str:
+        try:
+            key: object = stored_object(line).get("key")
+            if not isinstance(key, str):
+                raise ValueError("no key")
+        except ValueError as error:
+            raise StoreError(
+                f"{self._path}, line {number}: got {line[:80]!r} ({error}); need an answer as the run wrote it; remove "
+                "the line, and the model is asked again"
+            ) from error
+        return key

@@ -9,6 +9,9 @@ import shutil
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, cast
+
+from bough.usercode.json_file import json_text
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """Error numbers of a full disk, an exceeded quota, and an exceeded file size limit."""
@@ -38,8 +41,38 @@ def write_bytes(path: Path, data: bytes) -> None:
 
 
 def write_json(path: Path, value: object) -> None:
-    """Write `value` to `path` as indented JSON, completely or not at all; raises as `write_bytes` does."""
-    write_bytes(path, (json.dumps(value, indent=2) + "\n").encode())
+    """Write `value` to `path` as indented JSON, completely or not at all; raises as `write_bytes` does.
+
+    A number that is not finite is written as null.
+    """
+    write_bytes(path, (json_text(value, indent=2) + "\n").encode())
+
+
+def read_stored(path: Path) -> dict[str, Any]:
+    """The object of `write_json`.
+
+    Raises:
+        StoreError: when the file is no JSON object.
+    """
+    try:
+        return stored_object(path.read_bytes())
+    except ValueError as error:
+        raise StoreError(f"{path}: got {error}; need the file as the run wrote it") from error
+
+
+def stored_object(data: bytes) -> dict[str, Any]:
+    """The object of a JSON text that Bough wrote.
+
+    Raises:
+        ValueError: when it is none; has the reason.
+    """
+    try:
+        found: object = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"no JSON ({error})") from error
+    if not isinstance(found, dict):
+        raise ValueError(f"a JSON {type(found).__name__}, not an object")
+    return cast("dict[str, Any]", found)
 
 
 def append_bytes(path: Path, data: bytes) -> None:

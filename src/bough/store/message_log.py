@@ -1,15 +1,23 @@
 """Conversations in OpenAI's form, from JSON lines."""
 
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from bough.tree import Message, Tool, in_call_order, read_openai_message, read_tool
+from bough.tree import Message, Tool, call_record, in_call_order, read_openai_message, read_tool
+from bough.usercode.json_file import parse_json, read_objects, shown
+from bough.usercode.origin import shorten
 
 EXAMPLE = '{"messages": [{"role": "user", "content": "2 + 3?"}, {"role": "assistant", "content": "5"}]}'
+
+
+MOST_SHOWN = 400
+"""Characters of a row's problem."""
+
+MOST_REWARD = 1e15
+"""Largest reward of a row, by size; sums and squares of larger ones overflow."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,13 +53,12 @@ def read_conversations(path: Path) -> list[Conversation]:
         ValueError: when a line is no conversation, or there is none at all; names the line.
     """
     found: list[Conversation] = []
-    for number, line in enumerate(path.read_bytes().split(b"\n"), start=1):
-        if line.strip():
-            try:
-                found.append(_conversation(json.loads(line)))
-            except (ValueError, KeyError, TypeError, AttributeError) as error:
-                why = str(error) if isinstance(error, ValueError) else "got no conversation"
-                raise ValueError(f"{path}, line {number}: {why}; a row is such as {EXAMPLE}") from error
+    for where, row in read_objects(path, f"a row such as {EXAMPLE}"):
+        try:
+            found.append(_conversation(row))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            why = shorten(str(error), MOST_SHOWN) if isinstance(error, ValueError) else "got no conversation"
+            raise ValueError(f"{where}: {why}; need a row such as {EXAMPLE}") from error
     if not found:
         raise ValueError(f"{path}: got no conversation; need one a line, such as {EXAMPLE}")
     return found
@@ -73,8 +80,8 @@ def _conversation(row: Mapping[str, Any]) -> Conversation:
     reward, success = row.get("reward"), row.get("success")
     if not isinstance(success, bool | None) or not isinstance(reward, int | float | None):
         raise ValueError(f"got reward={reward!r}, success={success!r}; need a number, and true or false")
-    if reward is not None and not math.isfinite(reward):
-        raise ValueError(f"got reward={reward!r}; need a finite number")
+    if reward is not None and abs(reward) > MOST_REWARD:
+        raise ValueError(f"got a reward of {shown(str(reward))}; need at most {MOST_REWARD:g}")
     if row.get("functions"):
         raise ValueError("got 'functions', OpenAI's older form, which would be dropped; need 'tools'")
     return Conversation(
@@ -91,9 +98,14 @@ def _message(place: int, row: object) -> Message:
     if not isinstance(row, Mapping):
         raise ValueError(f"messages[{place}]: got {str(row)[:80]!r}; need an object with role and content")
     try:
-        return read_openai_message(cast("Mapping[str, Any]", row))
+        message = read_openai_message(cast("Mapping[str, Any]", row))
+        # Arguments are JSON within JSON.
+        parse_json(json.dumps([call_record(call) for call in message.tool_calls]))
+    except RecursionError as error:
+        raise ValueError(f"messages[{place}]: got arguments that are nested too deeply") from error
     except ValueError as error:
         raise ValueError(f"messages[{place}]: {error}") from error
+    return message
 
 
 def _is_example(place: int, row: Mapping[str, Any]) -> bool:

@@ -7,10 +7,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TypeAlias, cast
 
-from bough.store.atomic import StoreError, append_bytes, write_bytes
+from bough.store.atomic import StoreError, append_bytes, stored_object, write_bytes
 from bough.store.events import Events
 
 Value: TypeAlias = int | float | str
+Plain = int | float | str | None
 
 
 class Metrics:
@@ -125,12 +126,13 @@ def _rows(path: Path, data: bytes) -> list[tuple[bytes, dict[str, object]]]:
     rows: list[tuple[bytes, dict[str, object]]] = []
     for number, line in enumerate(data.split(b"\n")[:-1], start=1):
         try:
-            row: object = json.loads(line)
+            row = stored_object(line)
         except ValueError:
-            row = None
-        if not isinstance(row, dict) or not isinstance(cast("dict[str, object]", row).get("step"), int):
+            row = dict[str, object]()
+        if not isinstance(row.get("step"), int) or not all(isinstance(each, Plain) for each in row.values()):
             raise StoreError(
-                f"{path}, line {number}: got {line[:80]!r}; need a JSON object with a step; remove the line"
+                f"{path}, line {number}: got {line[:80]!r}; need a JSON object of numbers and texts with a step; "
+                "remove the line"
             )
-        rows.append((line, cast("dict[str, object]", row)))
+        rows.append((line, row))
     return rows

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from bough.store.atomic import StoreError, explain_unwritable, write_json
+from bough.store.atomic import StoreError, explain_unwritable, read_stored, write_json
 from bough.store.checkpoint import Checkpoints
 from bough.store.lock import holder
 
@@ -154,7 +154,7 @@ class RunDirectory:
         manifest = self.read_manifest()
         if manifest:
             # The process may end between the two writes, so the manifest first holds both checksums.
-            before = _checksums(_read_object(self.config))
+            before = _checksums(read_stored(self.config))
             write_json(self.manifest, {**manifest, CONFIG: [before, _checksums(config)]})
         write_json(self.config, config)
         if manifest:
@@ -166,7 +166,7 @@ class RunDirectory:
         Raises:
             StoreError: when it is no JSON object, or was edited; names the edited fields.
         """
-        config = _read_object(self.config)
+        config = read_stored(self.config)
         now, known = _checksums(config), cast("list[dict[str, str]]", self.read_manifest().get(CONFIG, []))
         if known and now not in known:
             wrote = known[-1]
@@ -179,7 +179,7 @@ class RunDirectory:
 
     def write_manifest(self, manifest: Mapping[str, object]) -> None:
         """Write manifest.json with the checksums of config.json, atomically."""
-        write_json(self.manifest, {**manifest, CONFIG: [_checksums(_read_object(self.config))]})
+        write_json(self.manifest, {**manifest, CONFIG: [_checksums(read_stored(self.config))]})
 
     def read_manifest(self) -> dict[str, object]:
         """The content of manifest.json, see `describe`; {} without a manifest.
@@ -187,7 +187,7 @@ class RunDirectory:
         Raises:
             StoreError: when it is no JSON object.
         """
-        return _read_object(self.manifest) if self.manifest.is_file() else {}
+        return read_stored(self.manifest) if self.manifest.is_file() else {}
 
     @contextlib.contextmanager
     def in_its_folder(self) -> Generator["RunDirectory"]:
@@ -230,13 +230,3 @@ def _checksums(config: Mapping[str, object]) -> dict[str, str]:
         name: hashlib.blake2b(json.dumps(value, sort_keys=True).encode(), digest_size=8).hexdigest()
         for name, value in config.items()
     }
-
-
-def _read_object(path: Path) -> dict[str, object]:
-    try:
-        found: object = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise StoreError(f"{path}: got no JSON ({error}); need the file as the run wrote it") from error
-    if not isinstance(found, dict):
-        raise StoreError(f"{path}: got a JSON {type(found).__name__}; need an object")
-    return cast("dict[str, object]", found)

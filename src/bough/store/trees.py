@@ -29,10 +29,10 @@ Line k of `step_000012.jsonl` is one object:
 
 A tree with columns of appraisers has "appraisals": by column and node [value, verdict, votes, questions, tokens]. A
 tree with seats has "seats": name, payoffs and successes by node. The task has "start" if it has one, the counts are
-those of `RolloutCounts`. The header's `__metadata__` contains the format, the stage of the trees ("Tree", "Rewarded",
-"Credited"), and two BLAKE2b checksums: of the JSONL file, and of the file itself, that is of the header without this
-checksum, as JSON with sorted keys and no blanks, followed by the columns. A file of an earlier format has no checksum
-of itself and is refused.
+those of `RolloutCounts`; numbers that are not finite are null. The header's `__metadata__` contains the format, the
+stage of the trees ("Tree", "Rewarded", "Credited"), and two BLAKE2b checksums: of the JSONL file, and of the file
+itself, that is of the header without this checksum, as JSON with sorted keys and no blanks, followed by the columns. A
+file of an earlier format has no checksum of itself and is refused.
 """
 
 import hashlib
@@ -44,8 +44,9 @@ from typing import Any, TypeAlias, TypeVar, cast, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from bough.store.atomic import StoreError, digest, write_bytes
+from bough.store.atomic import StoreError, digest, stored_object, write_bytes
 from bough.tree import Credited, Rewarded, Tree, cut_tree, join_column, join_trees, rows_of, tree_record
+from bough.usercode.json_file import json_text
 
 FORMAT = "bough-trees-5"
 CHECKSUM = "blake2b"
@@ -73,7 +74,7 @@ def write_trees(path: Path, trees: Sequence[Tree] | Sequence[Rewarded] | Sequenc
     if len(stages) > 1:
         raise ValueError(f"write_trees: got trees of stages {sorted(stages)}; need one stage a file")
     words = path.with_suffix(".jsonl")
-    write_bytes(words, "".join(json.dumps(_words(each)) + "\n" for each in trees).encode())
+    write_bytes(words, "".join(json_text(_words(each)) + "\n" for each in trees).encode())
     about = {"format": FORMAT, "stage": stages.pop(), "jsonl_blake2b": digest(words)}
     # safetensors writes `__metadata__` in a random order.
     header, data = _parts(save(_columns(trees), about))
@@ -102,10 +103,20 @@ def read_trees(path: Path, stage: type[Tree] | type[Rewarded] | type[Credited] |
             f"{words}: it is missing, cut off, damaged, or was not written together with {path.name}; need the pair "
             "from one write. Write the trees again, or copy both files from where they are whole"
         )
-    lines = [json.loads(line) for line in words.read_bytes().splitlines()]
+    lines = words.read_bytes().split(b"\n")[:-1]
     if stage and lines and about["stage"] != stage.__name__:
         raise StoreError(f"{path}: got trees of stage {about['stage']}; need {stage.__name__}")
-    return [_staged(about["stage"], columns, line, at) for at, line in enumerate(lines)]
+    found: list[Tree | Rewarded | Credited] = []
+    for at, line in enumerate(lines):
+        try:
+            found.append(_staged(about["stage"], columns, stored_object(line), at))
+        # A pair that another program wrote may lack anything.
+        except Exception as error:
+            raise StoreError(
+                f"{words}, line {at + 1}: got columns and texts that are no tree ({type(error).__name__}: {error}); "
+                "need a pair as `write_trees` wrote it"
+            ) from error
+    return found
 
 
 def tree_files(place: Path) -> list[Path]:
@@ -202,6 +213,7 @@ def _columns(stages: Sequence[Tree | Rewarded | Credited]) -> Columns:
 
 def _read(path: Path) -> tuple[Columns, dict[str, str]]:
     """The columns and the metadata of a file that is as it was written."""
+    from safetensors import SafetensorError
     from safetensors.numpy import load
 
     try:
@@ -213,7 +225,7 @@ def _read(path: Path) -> tuple[Columns, dict[str, str]]:
         about: dict[str, str] = header.get("__metadata__", {})
         begin = raw[: len(raw) - len(data)]
         whole = CHECKSUM not in about or begin == _with_checksum(header, data)
-    except (ValueError, TypeError, AttributeError):
+    except (ValueError, TypeError, AttributeError, RecursionError):
         about, whole = {}, False
     if not whole:
         raise StoreError(
@@ -224,7 +236,12 @@ def _read(path: Path) -> tuple[Columns, dict[str, str]]:
         raise StoreError(
             f"{path}: got format {about.get('format')!r}; need {FORMAT!r}, a file of trees with a checksum"
         )
-    return load(raw), about
+    try:
+        return load(raw), about
+    except SafetensorError as error:
+        raise StoreError(
+            f"{path}: got columns that are no safetensors ({error}); need one as `write_trees` wrote it"
+        ) from error
 
 
 def _staged(stage: str, columns: Columns, line: Mapping[str, Any], at: int) -> Tree | Rewarded | Credited:

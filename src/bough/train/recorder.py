@@ -1,6 +1,5 @@
 """Records a run: metrics, trees, held-out results, checkpoints, and the final report."""
 
-import json
 import math
 import os
 import re
@@ -8,7 +7,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from bough.learner.process_memory import process_bytes
 from bough.store import (
@@ -21,7 +20,7 @@ from bough.store import (
     write_json,
     write_trees,
 )
-from bough.store.atomic import explain_full_disk
+from bough.store.atomic import explain_full_disk, read_stored
 from bough.train.checkpointable import Checkpointable
 from bough.train.evaluation import HeldoutResult
 from bough.train.health import HealthState
@@ -278,17 +277,29 @@ class StoredHeldout:
 
 
 def read_heldout_results(directory: RunDirectory) -> dict[int, StoredHeldout]:
-    """The held-out results by step; evaluations in which every task failed are missing."""
+    """The held-out results by step; evaluations in which every task failed are missing.
+
+    Raises:
+        StoreError: when a file is damaged; names it.
+    """
     found: dict[int, StoredHeldout] = {}
     for path in sorted((directory.path / "heldout").glob("step_*.json")):
-        data = json.loads(path.read_text())
-        if data["tasks"]:
-            found[int(data["step"])] = StoredHeldout(
-                successes=data["tasks"],
-                rewards=data.get("rewards", {}),
-                graded=data.get("graded", False),
+        data = read_stored(path)
+        step, tasks, rewards = data.get("step"), data.get("tasks"), data.get("rewards", {})
+        if not (isinstance(step, int) and _by_name(tasks, bool) and _by_name(rewards, float, int)):
+            raise StoreError(
+                f"{path}: got no result of held-out tasks; need the file as the run wrote it, or remove it"
             )
+        if tasks:
+            found[step] = StoredHeldout(successes=tasks, rewards=rewards, graded=bool(data.get("graded", False)))
     return found
+
+
+def _by_name(value: object, *kinds: type) -> bool:
+    """Whether a value is an object whose values are of some types."""
+    return isinstance(value, Mapping) and all(
+        isinstance(each, kinds) for each in cast("Mapping[str, object]", value).values()
+    )
 
 
 def read_heldout(directory: RunDirectory) -> dict[int, dict[str, bool]]:

@@ -69,3 +69,28 @@ class Task:
         start = tuple(map(read_action, cast("list[object]", row.get("start", []))))
         fields = {**row, "start": start}
         return cls(**fields)  # pyright: ignore[reportArgumentType]
+
+    @classmethod
+    def parse(cls, row: Mapping[str, object]) -> "Task":
+        """Returns the task of a row that a user wrote: all fields but `id` are optional, and an id may be a number.
+
+        Raises:
+            ValueError: when it is none; has the problem.
+        """
+        if unknown := row.keys() - {"id", "seed", "data", "start"}:
+            raise ValueError(f"unknown field {sorted(unknown)}")
+        name, seed, data = row.get("id"), row.get("seed", 0), row.get("data", {})
+        start = row.get("start", [])
+        if isinstance(name, int) and not isinstance(name, bool):
+            name = str(name)
+        if not isinstance(name, str) or not name:
+            raise ValueError("no 'id' that is a text of at least one letter")
+        if not isinstance(seed, int) or isinstance(seed, bool) or not -(2**63) <= seed < 2**63:
+            raise ValueError("a 'seed' that is no whole number of 64 bits")
+        if not isinstance(data, Mapping):
+            raise ValueError("a 'data' that is no object")
+        try:
+            actions = tuple(map(read_action, cast("list[object]", start if isinstance(start, list) else [None])))
+        except (KeyError, TypeError) as error:
+            raise ValueError("a 'start' that is no list of actions, each a text or a text with calls") from error
+        return cls(id=name, seed=seed, data=cast("Mapping[str, object]", data), start=actions)

@@ -9,10 +9,14 @@ from typing import Any, cast
 from bough.env.coding.problem import Problem
 from bough.env.coding.program_test import ProgramTest, assert_test, call_test, input_test
 from bough.env.splits import split_of
-from bough.usercode.text_file import read_lines
+from bough.usercode.json_file import read_objects, shown
 
 PROMPTS = ("prompt", "text", "question")
 ANSWERS = ("reference", "code", "solution", "canonical_solution")
+NEED = (
+    '{"prompt": ..., "tests": [...], "reference": ...}, where a test is an assert statement, '
+    '{"call": ..., "value": ...} or {"input": ..., "output": ...}'
+)
 TESTS = ("tests", "test_list", "test")
 
 
@@ -27,20 +31,16 @@ def read_rows(file: str, visible: int) -> tuple[str, ...]:
         ValueError: when a row has no task or no tests.
         OSError: when the file cannot be read.
     """
-    lines = read_lines(Path(file).expanduser())
-    return tuple(_line(line, f"{file}, line {n}", visible) for n, line in enumerate(lines, 1) if line.strip())
+    return tuple(_line(row, where, visible) for where, row in read_objects(Path(file).expanduser(), NEED))
 
 
-def _line(line: str, where: str, visible: int) -> str:
+def _line(row: Mapping[str, Any], where: str, visible: int) -> str:
     try:
-        row: object = json.loads(line)
-        if not isinstance(row, dict):
-            raise TypeError("no JSON object")
-        return json.dumps(_row(cast("dict[str, Any]", row), visible))
-    except (ValueError, TypeError, LookupError, RecursionError) as error:
+        return json.dumps(_row(row, visible))
+    # Python's parser of tests fails in several ways.
+    except (ValueError, TypeError, LookupError, AttributeError, SyntaxError, RecursionError, MemoryError) as error:
         raise ValueError(
-            f'{where}: got {line[:80]!r} ({error}); need {{"prompt": ..., "tests": [...], "reference": ...}}, where a '
-            'test is an assert statement, {"call": ..., "value": ...} or {"input": ..., "output": ...}'
+            f"{where}: got {shown(json.dumps(row, ensure_ascii=False))} ({error!s:.300}); need {NEED}"
         ) from error
 
 

@@ -2,11 +2,7 @@
 
 import hashlib
 import json
-import lzma
 import os
-import shutil
-import tarfile
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -14,13 +10,14 @@ from pathlib import Path
 from typing import TypedDict, cast
 
 from bough.env.env import Split
-from bough.env.splits import split_of
+from bough.env.games.archive import SUFFIXES, game_hash, unpack
+from bough.env.splits import SHARES, split_of
+from bough.usercode.json_file import read_object
 
 SHIPPED = Path(__file__).parent
 """The pack shipped with Bough, made by `scripts/make_textworld_games.py`."""
 
-SUFFIXES = (".z8", ".json")
-"""The files of a game: the compiled story, and TextWorld's description of its world."""
+ARCHIVE = ".tar.xz"
 
 
 class Entry(TypedDict):
@@ -84,9 +81,22 @@ class Pack:
     def _unpacked(self, archive: str) -> Path:
         home = os.environ.get("XDG_CACHE_HOME")
         cache = (Path(home) if home else Path.home() / ".cache") / "bough" / "textworld" / self.data_hash[:16]
-        folder = cache / archive.removesuffix(".tar.xz")
-        if not folder.exists():
-            _unpack(self.folder / archive, folder)
+        folder, source = cache / archive.removesuffix(ARCHIVE), self.folder / archive
+        if folder.exists():
+            return folder
+        try:
+            unpack(
+                source,
+                folder,
+                {name: each["sha256"] for name, each in self.games.items() if each["archive"] == archive},
+            )
+        except OSError as error:
+            # Another process may have unpacked the same files first.
+            if not folder.exists():
+                raise OSError(
+                    f"TextWorld: cannot unpack {source} into {folder} ({error}); need 40 MB there, or XDG_CACHE_HOME "
+                    "set to a folder that can be written"
+                ) from error
         return folder
 
 
@@ -103,17 +113,22 @@ def open_pack(folder: Path) -> Pack:
     index = folder / "index.json"
     if not index.exists():
         return _loose(folder)
-    text = index.read_bytes()
     try:
-        about = json.loads(text)
-        return Pack(
-            folder=folder,
-            rules=cast("str", about["rules"]),
-            games=cast("Mapping[str, Entry]", about["games"]),
-            data_hash=hashlib.sha256(text).hexdigest(),
-        )
-    except (KeyError, TypeError, ValueError) as error:
+        about = read_object(index)
+        rules: object = about.get("rules")
+        if not isinstance(rules, str) or not isinstance(about.get("games"), dict):
+            raise ValueError("it has no rules or no games")
+        games = cast("dict[str, Entry]", about["games"])
+        for name, entry in games.items():
+            _check(name, entry)
+    except ValueError as error:
         raise ValueError(f"TextWorld: got an index that cannot be read, {index} ({error}); restore the pack") from error
+    return Pack(
+        folder=folder,
+        rules=rules,
+        games=games,
+        data_hash=hashlib.sha256(index.read_bytes()).hexdigest(),
+    )
 
 
 def _loose(folder: Path) -> Pack:
@@ -131,28 +146,22 @@ def _loose(folder: Path) -> Pack:
     return Pack(folder=folder, rules="", games=games, data_hash=whole)
 
 
-def _unpack(archive: Path, folder: Path) -> None:
-    """Unpacks beside, then renames, so other processes see a complete folder or none."""
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        scratch = Path(tempfile.mkdtemp(dir=folder.parent))
-        try:
-            with tarfile.open(archive) as tar:
-                tar.extractall(scratch, filter="data")
-            scratch.rename(folder)
-        finally:
-            shutil.rmtree(scratch, ignore_errors=True)
-    except (tarfile.TarError, lzma.LZMAError, EOFError) as error:
-        raise ValueError(f"TextWorld: got a damaged archive, {archive} ({error}); restore the pack") from error
-    except OSError as error:
-        # Another process may have unpacked the same files first.
-        if not folder.exists():
-            raise OSError(
-                f"TextWorld: cannot unpack {archive} into {folder} ({error}); need 40 MB there, or XDG_CACHE_HOME set "
-                "to a folder that can be written"
-            ) from error
+def _check(name: str, entry: object) -> None:
+    """Check an entry of an index, whose names become those of files."""
+    row: dict[str, object] = cast("dict[str, object]", entry) if isinstance(entry, dict) else {}
+    for file in (name, row.get("archive")):
+        if not isinstance(file, str) or (file and Path(file).name != file) or "\0" in file:
+            raise ValueError(f"game {name[:80]!r} has the file {str(file)[:80]!r}; need a name without a directory")
+    if row.get("split") not in SHARES or not all(
+        isinstance(row.get(each), int) for each in ("level", "rooms", "steps")
+    ):
+        raise ValueError(f"game {name!r} has {str(row)[:80]}; need a split, and whole numbers level, rooms and steps")
+    if row["archive"] and not str(row["archive"]).endswith(ARCHIVE):
+        raise ValueError(f"game {name!r} has the archive {row['archive']!r}; need a name that ends in {ARCHIVE}")
+    if not isinstance(row.get("sha256"), str) or not name:
+        raise ValueError(f"game {name!r} has no hash, or no name")
 
 
 def _sha256(story: Path) -> str:
     """Hashes both files of a game."""
-    return hashlib.sha256(b"".join(story.with_suffix(suffix).read_bytes() for suffix in SUFFIXES)).hexdigest()
+    return game_hash(tuple(story.with_suffix(suffix).read_bytes() for suffix in SUFFIXES))

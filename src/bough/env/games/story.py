@@ -137,6 +137,19 @@ class Story:
         policy = progress.winning_policy
         return None if policy is None else tuple(self._wording.gen_commands_from_actions(policy))
 
+    def rehearse(self) -> None:
+        """Plays the expert's plan once.
+
+        Raises:
+            ValueError: when it does not win.
+        """
+        memory, facts, won = self.memory, self.facts, True
+        for command in self.expert(()) or ():
+            answer = self.command(memory, facts, command)
+            memory, facts, won = answer.memory, answer.facts, answer.won
+        if not won:
+            raise ValueError("its own plan does not win it")
+
     def _scene(self, facts: tuple[Fact, ...]) -> Scene:
         kb = self._game.kb
         actions = list(self._world(facts).all_applicable_actions(kb.rules.values(), kb.types.constants_mapping))

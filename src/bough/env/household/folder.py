@@ -1,14 +1,15 @@
 """A folder of ALFWorld's own games, as `alfworld-download` makes it."""
 
-import json
 from collections.abc import Collection, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, cast
 
 from bough.env.env import Split
+from bough.usercode.json_file import read_object
 
 FOLDERS: Mapping[Split, str] = {"train": "train", "dev": "valid_seen", "test": "valid_unseen"}
+GAME = "one of ALFWorld's games, a JSON object"
+
 EXCLUDED = ("movable", "Sliced")
 """Parts of the paths of games that ALFWorld excludes; its splits have 3,553, 140 and 134 games without them."""
 
@@ -34,7 +35,7 @@ def read_game(folder: Path, name: str) -> tuple[str, str, str]:
     path = _inside(folder, name)
     if path is None:
         raise ValueError(f"AlfWorld: got the game {name[:200]!r}; need a .tw-pddl file in {folder}")
-    game = _read(path)
+    game = read_object(path, GAME)
     for part in ("pddl_domain", "pddl_problem", "grammar"):
         if not isinstance(game.get(part), str):
             raise ValueError(f"{path}: got {game.get(part)!r:.200} as {part}; need a text")
@@ -61,19 +62,13 @@ def _games(folder: Path, split: Split) -> tuple[tuple[str, str], ...]:
     found: list[tuple[str, str]] = []
     for path in paths:
         name, beside = path.relative_to(folder).as_posix(), path.with_name("traj_data.json")
-        if not any(each in name for each in EXCLUDED) and _read(path).get("solvable") is True:
-            kind = _read(beside).get("task_type") if beside.is_file() else path.parent.parent.name.partition("-")[0]
+        if not any(each in name for each in EXCLUDED) and read_object(path, GAME).get("solvable") is True:
+            kind = (
+                read_object(beside, GAME).get("task_type")
+                if beside.is_file()
+                else path.parent.parent.name.partition("-")[0]
+            )
             found.append((name, str(kind)))
     if not found:
         raise ValueError(f'{inside}: got {len(paths)} games, none with "solvable": true; need games that can be solved')
     return tuple(found)
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        read: object = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as broken:
-        raise ValueError(f"{path}: got no JSON ({broken}); need one of ALFWorld's games") from broken
-    if not isinstance(read, dict):
-        raise ValueError(f"{path}: got a {type(read).__name__}; need one of ALFWorld's games, a JSON object")
-    return cast("dict[str, Any]", read)

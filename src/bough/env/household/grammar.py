@@ -1,14 +1,14 @@
 """The grammar of an ALFWorld game (TWL2): the commands of actions, and the responses to them."""
 
-import json
 import re
 from collections import ChainMap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import cast
+from typing import Any, cast
 
 from bough.env.household.pddl import Facts
+from bough.usercode.json_file import parse_json
 
 GRAMMAR = re.compile(r'grammar\s*::\s*"""(.*?)"""', re.DOTALL)
 ACTION = re.compile(
@@ -101,7 +101,7 @@ def read_grammar(text: str) -> Grammar:
     rules: dict[str, tuple[Production, ...]] = {}
     for block in GRAMMAR.findall(text):
         lines = [line for line in str(block).split("\n") if not line.lstrip().startswith("#")]
-        for name, options in json.loads("\n".join(lines)).items():
+        for name, options in cast("dict[str, Any]", parse_json("\n".join(lines))).items():
             rules[name] = tuple(
                 Production(text=each["rhs"].replace("\\n", "\n"), condition=each.get("condition", ""))
                 for each in options

@@ -9,7 +9,7 @@ from typing import Any
 from bough.env.env import Split
 from bough.env.multiturn.package import data_file
 from bough.env.splits import split_of
-from bough.usercode.text_file import read_lines
+from bough.usercode.json_file import read_objects
 
 CATEGORIES = ("base", "miss_func", "miss_param", "long_context")
 """The categories of episodes, as in the ids `multi_turn_CATEGORY_NUMBER`."""
@@ -80,4 +80,4 @@ def entries() -> Mapping[str, Entry]:
 
 
 def _rows(name: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in read_lines(data_file(name)) if line.strip()]
+    return [row for _, row in read_objects(data_file(name), "an episode of BFCL")]

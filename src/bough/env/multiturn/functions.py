@@ -1,7 +1,6 @@
 """The documented functions of BFCL's API classes, as tools with JSON schemas."""
 
 import inspect
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -9,7 +8,7 @@ from typing import Any, cast
 
 from bough.env.multiturn.package import BACKEND, data_file, module
 from bough.tree import Tool
-from bough.usercode.text_file import read_lines
+from bough.usercode.json_file import read_objects
 
 CLASSES = (
     "GorillaFileSystem",
@@ -68,8 +67,7 @@ def functions() -> Mapping[str, ApiFunction]:
     found: dict[str, ApiFunction] = {}
     for owner in CLASSES:
         path = data_file(f"multi_turn_func_doc/{module(BACKEND).MULTI_TURN_FUNC_DOC_FILE_MAPPING[owner]}")
-        for line in filter(None, read_lines(path)):
-            doc = json.loads(line)
+        for _, doc in read_objects(path, "a function of BFCL"):
             parameters = [*inspect.signature(getattr(api_class(owner), doc["name"])).parameters.values()][1:]
             schema = json_schema(doc["parameters"])
             text = " ".join(doc["description"].split())

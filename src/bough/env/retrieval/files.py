@@ -1,6 +1,5 @@
 """A corpus and questions of the user's own, from files."""
 
-import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,9 +17,13 @@ from bough.env.retrieval.question import Evidence, Question
 from bough.env.retrieval.score import normalise
 from bough.env.rows import SPLITS
 from bough.env.splits import split_of
-from bough.usercode.text_file import read_lines, read_text
+from bough.usercode.json_file import read_objects
+from bough.usercode.text_file import read_text
 
 SUFFIXES = (".txt", ".md", ".markdown")
+
+DOCUMENT = 'a JSON object with a text under "text"'
+QUESTION = 'a JSON object with a text under "question", and "answers"'
 
 REFRESH_S = 1.0
 """Seconds for which searches reuse the last check whether files have changed."""
@@ -75,9 +78,7 @@ class CorpusFiles:
     def data_hash(self) -> str:
         """See `QuestionSource`."""
         parts = [f"{each.title}\n{each.text}" for each in self.documents()]
-        return sha256(
-            "\n".join([*parts, Path(self.tasks).expanduser().read_text(encoding="utf-8")]).encode()
-        ).hexdigest()
+        return sha256("\n".join([*parts, read_text(Path(self.tasks).expanduser())]).encode()).hexdigest()
 
     def documents(self) -> Sequence[Document]:
         """See `QuestionSource`.
@@ -152,10 +153,10 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def _rows(file: Path) -> Iterator[Document]:
-    for where, row in _lines(file):
+    for where, row in read_objects(file, DOCUMENT):
         text = next((row[key] for key in TEXT_KEYS if isinstance(row.get(key), str)), None)
         if text is None:
-            raise ValueError(f'{where}: got the keys {sorted(row)}; need a text under "text"')
+            raise ValueError(f'{where}: got the keys {sorted(row)!s:.200}; need a text under "text"')
         title = row.get("title", "")
         first, _, rest = text.partition("\n")
         # Dumps for retrieval often have the title as first line of the text.
@@ -169,17 +170,17 @@ def _read_questions(corpus: str, tasks: str, stamps: tuple[str, str]) -> Mapping
         numbers.setdefault(document.title, []).append(number)
     found: dict[Split, list[Question]] = {split: [] for split in SPLITS}
     splits: dict[str, Split] = {}
-    for where, row in _lines(Path(tasks).expanduser()):
+    for where, row in read_objects(Path(tasks).expanduser(), QUESTION):
         question = _question(where, row, numbers)
         split = cast("Split", row.get("split") or split_of(question.content))
         if split not in SPLITS:
-            raise ValueError(f"{where}: got the split {split!r}; need one of {', '.join(SPLITS)}")
+            raise ValueError(f"{where}: got the split {split!r:.80}; need one of {', '.join(SPLITS)}")
         if question.content not in splits:
             found[split].append(question)
         if splits.setdefault(question.content, split) != split:
             raise ValueError(
-                f"{where}: got the question {question.text!r} in the splits {splits[question.content]} and {split}; "
-                "need one split for equal questions"
+                f"{where}: got the question {question.text!r:.60} in the splits {splits[question.content]} and "
+                f"{split}; need one split for equal questions"
             )
     return found
 
@@ -188,15 +189,17 @@ def _question(where: str, row: Mapping[str, Any], numbers: Mapping[str, Sequence
     text = row.get("question")
     answers = _answers(row)
     if not isinstance(text, str) or not text.strip() or not answers:
-        raise ValueError(f'{where}: got {str(dict(row))[:80]}; need a text under "question", and "answers"')
+        raise ValueError(f"{where}: got {str(dict(row))[:80]}; need {QUESTION}")
+    if wrong := [name for name in ("evidence", "queries") if not isinstance(row.get(name), list | None)]:
+        raise ValueError(f"{where}: got {str(row[wrong[0]])[:80]} as {wrong[0]}; need a list of texts")
     titles = [str(title) for title in row.get("evidence") or ()]
     queries = [str(query) for query in row.get("queries") or titles]
     if unknown := [title for title in titles if title not in numbers]:
-        raise ValueError(f"{where}: got the evidence {unknown[0]!r}; need titles of documents of the corpus")
+        raise ValueError(f"{where}: got the evidence {unknown[0]!r:.80}; need titles of documents of the corpus")
     if several := [title for title in titles if len(numbers[title]) > 1]:
         raise ValueError(
-            f"{where}: got the evidence {several[0]!r}, the title of {len(numbers[several[0]])} documents; need titles "
-            "of one, or no evidence"
+            f"{where}: got the evidence {several[0]!r:.80}, the title of {len(numbers[several[0]])} documents; need "
+            "titles of one, or no evidence"
         )
     if len(queries) != len(titles):
         raise ValueError(f"{where}: got {len(queries)} queries for {len(titles)} documents of evidence; need as many")
@@ -215,18 +218,3 @@ def _answers(row: Mapping[str, Any]) -> tuple[tuple[str, ...], ...]:
     if all(isinstance(each, str | int | float) for each in listed):
         return (tuple(map(str, listed)),) if listed else ()
     return tuple(tuple(map(str, cast("list[object]", each))) for each in listed if isinstance(each, list))
-
-
-def _lines(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The objects of a file of JSON lines, each with its place."""
-    for number, line in enumerate(read_lines(file), 1):
-        if not line.strip():
-            continue
-        where = f"{file}, line {number}"
-        try:
-            row = json.loads(line)
-        except ValueError as error:
-            raise ValueError(f"{where}: got {line[:80]!r}; need a JSON object ({error})") from error
-        if not isinstance(row, dict):
-            raise ValueError(f"{where}: got {line[:80]!r}; need a JSON object")
-        yield where, cast("dict[str, Any]", row)

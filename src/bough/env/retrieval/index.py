@@ -6,12 +6,18 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any, Protocol, runtime_checkable
 
 from bough.env.retrieval.document import Document
 from bough.version import install
 
 TERM = re.compile(r"\w+")
+UNSPACED = re.compile(
+    "[\u0e00-\u0eff\u0f00-\u0fff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30fa\u30fc-\u30ff\u31f0-\u31ff"
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]+"
+)
+"""Runs of letters of scripts without blanks between words: Thai, Lao, Tibetan, Burmese, Khmer, kana and Chinese."""
 STOP_WORDS = frozenset(
     {"a", "an", "and", "as", "at", "by", "for", "has", "in", "is", "of", "on", "or", "the", "to", "was"}
 )
@@ -43,7 +49,7 @@ class IndexSettings(Protocol):
 
 def terms(query: str) -> list[str]:
     """The different words of a query without stop words, in order, in lower case; any text gives a list."""
-    plain = query.encode(errors="ignore").decode().lower()
+    plain = _clean(query, alone=False).lower()
     found = dict.fromkeys(match[0][:LONGEST_TERM] for match in TERM.finditer(plain))
     return [*([each for each in found if each not in STOP_WORDS] or found)][:MOST_TERMS]
 
@@ -51,6 +57,9 @@ def terms(query: str) -> list[str]:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fts5:
     """SQLite's full-text index, which is part of Python. A document matches when it has any word of the query.
+
+    In scripts without blanks between words, such as Chinese and Thai, pairs of letters that follow each other count as
+    words, as in Lucene's CJKBigramFilter.
 
     Attributes:
         title_weight: Weight of a word in the title, relative to one in the text.
@@ -151,6 +160,18 @@ def _words(text: str) -> list[str]:
     return [match[0][:LONGEST_TERM] for match in TERM.finditer(_clean(text).lower())]
 
 
-def _clean(text: str) -> str:
-    """The text without lone surrogates, which no index can hold."""
-    return text.encode(errors="ignore").decode()
+def _clean(text: str, *, alone: bool = True) -> str:
+    """The text as an index holds it: without lone surrogates, and with pairs of letters for words without blanks.
+
+    Args:
+        text: The text.
+        alone: Whether runs of letters without blanks have their single letters too, beside the pairs.
+    """
+    plain = text.encode(errors="ignore").decode()
+    return UNSPACED.sub(lambda run: f" {' '.join(_pairs(run[0], alone))} ", plain)
+
+
+def _pairs(run: str, alone: bool) -> list[str]:
+    """The pairs of letters of a run that follow each other, each spelled as one word in ASCII."""
+    letters = [f"u{ord(letter):x}" for letter in run]
+    return [*(map("".join, pairwise(letters))), *(letters if alone or len(letters) == 1 else ())]

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Protocol, cast, runtime_checkable
 
 from bough.env.env import Split
@@ -49,12 +49,17 @@ class ChangingSource(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Collection:
     """A corpus with its index, shared by all states of a process and never changed."""
 
     documents: Sequence[Document]
     index: Index
+
+    @cached_property
+    def longest(self) -> int:
+        """Characters of the longest document, with its title."""
+        return max((len(each.title) + 1 + len(each.text) for each in self.documents), default=0)
 
 
 def open_collection(source: QuestionSource, index: IndexSettings) -> Collection:

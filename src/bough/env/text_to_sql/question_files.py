@@ -15,7 +15,7 @@ from bough.env.splits import content_hash, instance_task
 from bough.env.text_to_sql.read_only import connect_file
 from bough.env.text_to_sql.schema import Column, Schema, Table
 from bough.tree import Task
-from bough.usercode.text_file import read_text
+from bough.usercode.json_file import read_json
 
 LISTED = 20
 """Maximum number of databases that a message lists."""
@@ -189,11 +189,7 @@ def _divided(questions: Mapping[Split, list[Task]]) -> dict[Split, list[Task]]:
 
 def _entries(file: Path, keys: Sequence[str]) -> list[Mapping[str, Any]]:
     """The entries of a JSON file, which is a list of objects with some keys."""
-    text = read_text(file)
-    try:
-        entries = json.loads(text)
-    except ValueError as error:
-        raise ValueError(f"{file}: got no JSON ({error}); need a list of objects") from error
+    entries = read_json(file, "a list of objects")
     listed = cast("list[object]", entries) if isinstance(entries, list) else [entries]
     for number, entry in enumerate(listed):
         missing = [key for key in keys if not isinstance(entry, dict) or key not in entry]

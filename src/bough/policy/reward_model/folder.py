@@ -7,12 +7,11 @@ head.safetensors     the scalar head
 """
 
 import hashlib
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from bough.policy.placement import pick_device
 from bough.policy.reward_model.calibration import Calibration
 from bough.policy.reward_model.settings import RewardModel
 from bough.tree import Floats, Ints, sigmoid
+from bough.usercode.json_file import json_text, read_object
 
 if TYPE_CHECKING:
     from bough.policy.reward_model.network import RewardNetwork
@@ -88,8 +88,8 @@ class TrainedRewardModel:
         numbers: dict[str, object] = {"scale": self.scale, "shift": self.shift, **about}
         content = {"format": FORMAT, "settings": asdict(self.settings), "tokenizer": self.tokenizer, **numbers}
         if self.report is not None:
-            (folder / REPORT).write_text(json.dumps(self.report.record(), indent=2) + "\n", encoding="utf-8")
-        (folder / ABOUT).write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+            (folder / REPORT).write_text(json_text(self.report.record(), indent=2) + "\n", encoding="utf-8")
+        (folder / ABOUT).write_text(json_text(content, indent=2) + "\n", encoding="utf-8")
 
 
 def check_vacant(folder: Path) -> None:
@@ -142,16 +142,22 @@ def _load(folder: Path, written: int, device: str) -> TrainedRewardModel:
     from bough.policy.reward_model.network import load_network
 
     del written  # A folder that was written again is loaded again.
-    about: dict[str, Any] = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
+    about = read_object(folder / ABOUT, "the file of a reward model")
     if about.get("format") != FORMAT:
         raise ValueError(f"{folder / ABOUT}: got format {about.get('format')!r}; need {FORMAT!r}: train it again")
-    settings = RewardModel(**about["settings"])
+    try:
+        settings, tokenizer = RewardModel(**about["settings"]), str(about["tokenizer"])
+        scale, shift = float(about["scale"]), float(about["shift"])
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        raise ValueError(
+            f"{folder / ABOUT}: got other fields ({error}); need those of {FORMAT!r}: train it again"
+        ) from error
     return TrainedRewardModel(
         settings=settings,
         network=load_network(folder, settings, pick_device(device)),
-        tokenizer=about["tokenizer"],
-        scale=about["scale"],
-        shift=about["shift"],
+        tokenizer=tokenizer,
+        scale=scale,
+        shift=shift,
         name=str(folder),
     )
 

@@ -1,0 +1,51 @@
+import os
+import threading
+import time
+
+import pytest
+
+from bough.usercode.trial import TrialError, try_in_child
+
+
+class Odd(Exception):
+    def __init__(self, one: int, other: int) -> None:
+        super().__init__(f"odd {one + other}")
+
+
+def odd() -> None:
+    raise Odd(1, 2)
+
+
+def try_it(function, deadline_s: float = 60) -> None:
+    try_in_child(function, deadline_s=deadline_s, memory_bytes=1 << 28)
+
+
+def test_a_trial_changes_nothing_here() -> None:
+    found: list[int] = []
+    try_it(lambda: found.append(1))
+    assert found == []
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+
+
+def test_errors_come_back() -> None:
+    with pytest.raises(ZeroDivisionError, match="division by zero"):
+        try_it(lambda: 1 / 0)
+    with pytest.raises(MemoryError):
+        try_it(lambda: b"a" * (1 << 30))
+    with pytest.raises(TrialError, match="Odd: odd 3"):
+        try_it(odd)
+
+
+def test_a_crash_is_named() -> None:
+    with pytest.raises(TrialError, match="the process died: Aborted"):
+        try_it(os.abort)
+    with pytest.raises(TrialError, match="the process died"):
+        try_it(lambda: os._exit(0))
+
+
+def test_a_hang_ends_at_its_deadline() -> None:
+    began = time.monotonic()
+    with pytest.raises(TrialError, match=r"it did not end within 0\.2 s"):
+        try_it(threading.Event().wait, deadline_s=0.2)
+    assert time.monotonic() - began < 30
