@@ -79,7 +79,7 @@ def test_what_is_refused() -> None:
     for temperature in (-1.0, 1e-310, float("nan"), float("inf")):
         with pytest.raises(ValueError, match=r"Evaluation.temperature: got .*; need 0 \(greedy\), or a finite number"):
             Evaluation(temperature=temperature)
-        with pytest.raises(ValueError, match="Sampling.temperature"):
+        with pytest.raises(ValueError, match=r"Sampling\.temperature"):
             Sampling(temperature=temperature)
 
 
