@@ -58,4 +58,4 @@ def test_a_missing_extra(bough: Bough, tmp_path: Path) -> None:
 def test_the_key_of_the_environment_counts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("BOUGH_SERVE_KEY", "secret")
     with pytest.raises(ConfigError, match="run directory"):
-        serve_policy(tmp_path / "none", host="0.0.0.0", port=0, key=None, step=None, ready=print)
+        serve_policy(tmp_path / "none", host="0.0.0.0", port=0, key=None, step=None, ready=print, max_body_mib=1)

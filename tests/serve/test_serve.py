@@ -14,8 +14,9 @@ from tests.serve.wire import END, ByteChat, client, scripted, sessions
 
 from bough.engine import InjectedFault, Local, OpenAi, Request, Sampling, Scripted
 from bough.policy import Tiny
-from bough.serve import Conversations, EngineSession, app, conversation
-from bough.serve.server import check_address, serve
+from bough.serve import Conversations, EngineSession, conversation
+from bough.serve.address import check_address
+from bough.serve.server import serve
 from bough.tree import Message
 
 Result = TypeVar("Result")
@@ -296,11 +297,9 @@ def test_a_prompt_that_is_too_long_has_openais_code(tokens: int) -> None:
     run(main())
 
 
-def test_a_body_that_is_too_large_gets_status_413(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(app, "MOST_BODY_BYTES", 1000)
-
+def test_a_body_that_is_too_large_gets_status_413() -> None:
     async def main() -> None:
-        async with client(scripted("yes")) as used:
+        async with client(scripted("yes"), body_bytes=1000) as used:
             assert (await chat(used)).choices
             with refused(openai.APIStatusError, "413", "more than 1000 bytes"):
                 await chat(used, [{"role": "user", "content": "x" * 1000}])
