@@ -198,6 +198,7 @@ def test_pages_of_other_sites_are_refused() -> None:
     def act(url: str) -> None:
         assert post(url, CHAT, Content_Type="text/plain")[0] == 415
         assert post(url, CHAT, Content_Type="application/json; charset=utf-8")[0] == 200
+        assert post(url, CHAT, Content_Type="", Authorization="Bearer any")[0] == 200, "needs the server's permission"
         for name in ("evil.example", "evil.example:80", "127.0.0.1.evil.example", "", "[::1"):
             assert post(url, CHAT, Host=name)[0] == 403, name
         for name in ("localhost", "localhost:80", "127.0.0.1:1", "[::1]:99", "LOCALHOST"):

@@ -43,11 +43,13 @@ class Bodies:
         """A body as `parse` returns it, which runs in a thread when the body is large.
 
         Raises:
-            ApiError: 415 for a body that is not named JSON, 413 for one that is too large, and what `parse` raises.
+            ApiError: 415 for a body that is not named JSON, without a key; 413 for one that is too large; and what
+                `parse` raises.
         """
-        # A page of another site may send text/plain without permission, but no JSON.
-        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != JSON:
-            raise ApiError(415, f"got a body without the header Content-Type: {JSON}; need JSON, and this header")
+        # Without the server's permission a browser lets a page of another site send text/plain, but no JSON and no key.
+        named = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if named != JSON and "authorization" not in request.headers:
+            raise ApiError(415, f"got a body of the type {named[:80]!r} without a key; need Content-Type: {JSON}")
         if int(request.headers.get("content-length", 0)) > self.most_bytes:
             raise self._too_large()
         raw, parts = bytearray(), request.stream()
