@@ -66,6 +66,10 @@ def test_a_chat_with_a_tool_goes_round() -> None:
     run(main())
 
 
+def tool_of(schema: dict[str, Any]) -> list[Any]:
+    return [{"type": "function", "function": {"name": "f", "parameters": schema}}]
+
+
 def called(ids: Sequence[str], answered: Sequence[str]) -> list[dict[str, Any]]:
     """A message with calls, and the results in an order of their own."""
     calls = [{"id": each, "type": "function", "function": {"name": "add", "arguments": "{}"}} for each in ids]
@@ -269,6 +273,9 @@ def test_models_and_health() -> None:
         ({"messages": [*HI, *called(["a"], []), *HI]}, ("messages[1]: got 0 results of 1 calls",)),
         ({"tool_choice": "required"}, ("tool_choice", "got a forced call", "need auto or none")),
         ({"tool_choice": {"type": "function", "function": {"name": "add"}}, "tools": TOOLS}, ("got a forced call",)),
+        ({"tools": tool_of({"properties": "auto"})}, ("tools.0.function.parameters", "properties that are no schemas")),
+        ({"tools": tool_of({"properties": {"a": 1}})}, ("properties that are no schemas",)),
+        ({"tools": tool_of({"required": "a"})}, ("required that is no list",)),
         ({"top_logprobs": 2}, ("top_logprobs", "logprobs=true")),
         ({"extra_body": {"top_k": 2}}, ("top_k",)),
         ({"extra_body": {"unheard_of": 2}}, ("unheard_of",)),

@@ -100,6 +100,20 @@ class FunctionSpec(BaseModel):
     parameters: dict[str, Any] = Field(default_factory=lambda: {"type": "object", "properties": {}})
     strict: bool | None = None
 
+    @field_validator("parameters")
+    @classmethod
+    def _is_schema(cls, given: dict[str, Any]) -> dict[str, Any]:
+        """Chat templates read these two fields without a check."""
+        properties: object = given.get("properties", {})
+        if not isinstance(properties, dict) or not all(
+            isinstance(each, dict | bool) for each in cast("dict[str, object]", properties).values()
+        ):
+            raise ValueError("got properties that are no schemas by name; need an object of schemas")
+        required: object = given.get("required", [])
+        if not isinstance(required, list) or not all(isinstance(each, str) for each in cast("list[object]", required)):
+            raise ValueError("got required that is no list of names; need a list of texts")
+        return given
+
 
 class ToolSpec(BaseModel):
     """A tool of a chat."""
