@@ -63,13 +63,14 @@ class _Api:
 
     def __init__(self, sessions: Sessions, bodies: Bodies, *, local: bool) -> None:
         self._sessions, self._bodies, self._local = sessions, bodies, local
+        self._turn = asyncio.Lock()
 
     async def chat(self, request: Request) -> Response:
         """`POST /v1/chat/completions`."""
         session = self._session(request)
         body, messages, tools = await self._bodies.read(request, read_chat)
         model = _model(session, body.model)
-        await check_texts(session, written(messages, tools))
+        await check_texts(session, written(messages, tools), self._turn)
         try:
             tokens = session.conversations.prompt(messages, tools)
         except ValueError as error:
@@ -106,7 +107,7 @@ class _Api:
         prompts: list[tuple[int, ...]] = []
         for prompt in body.prompts:
             if isinstance(prompt, str):
-                await check_texts(session, [prompt])
+                await check_texts(session, [prompt], self._turn)
             prompts.append(conversations.plain(prompt) if isinstance(prompt, str) else tuple(prompt))
         sampling = body.sampling(session.sampling, top_probs=body.logprobs or 0, max_tokens=body.max_tokens)
         stops = (*conversations.renderer.stop_tokens, *(body.stop_token_ids or ()))

@@ -1,6 +1,7 @@
 """Reads the bodies of requests; their type, size and nesting are checked before they are parsed."""
 
 import asyncio
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
@@ -18,6 +19,9 @@ NESTED = 50_000
 
 LARGE_BYTES = 2**16
 """Larger bodies are parsed in a thread."""
+
+REST = 4
+"""Parsing a large body stops all other work; a rest of so many times its duration follows."""
 
 AT_ONCE = 32
 """Large bodies that are held at once; further clients wait."""
@@ -38,6 +42,7 @@ class Bodies:
         self.most_bytes = most_bytes
         self._threads = ThreadPoolExecutor(1, thread_name_prefix="bough-serve")
         self._large = asyncio.Semaphore(AT_ONCE)
+        self._rested = 0.0
 
     async def read(self, request: Request, parse: Callable[[bytes], Result]) -> Result:
         """A body as `parse` returns it, which runs in a thread when the body is large.
@@ -65,7 +70,16 @@ class Bodies:
                 if len(raw) > self.most_bytes:
                     raise self._too_large()
             loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(self._threads, _parsed, bytes(raw), parse)
+            return await loop.run_in_executor(self._threads, self._parsed_in_turn, bytes(raw), parse)
+
+    def _parsed_in_turn(self, raw: bytes, parse: Callable[[bytes], Result]) -> Result:
+        time.sleep(max(self._rested - time.monotonic(), 0))
+        began = time.monotonic()
+        try:
+            return _parsed(raw, parse)
+        finally:
+            ended = time.monotonic()
+            self._rested = ended + REST * (ended - began)
 
     def _too_large(self) -> ApiError:
         return ApiError(413, f"got a body of more than {self.most_bytes} bytes; send less")

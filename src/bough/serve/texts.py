@@ -2,8 +2,10 @@
 
 import asyncio
 import json
+import time
 from collections.abc import Sequence
 
+from bough.serve.body import REST
 from bough.serve.session import Session
 from bough.tree import Message, Tool, call_record, tool_record
 
@@ -20,10 +22,15 @@ def written(messages: Sequence[Message], tools: Sequence[Tool]) -> list[str]:
     return [*(message.content for message in messages), *(json.dumps(row, ensure_ascii=False) for row in rows)]
 
 
-async def check_texts(session: Session, texts: Sequence[str]) -> None:
+async def check_texts(session: Session, texts: Sequence[str], turn: asyncio.Lock) -> None:
     """Refuse texts of more than `CONTEXTS` contexts, in pieces of as many characters; other requests go on in between.
 
     Texts of few tokens a character are tokenised to their end, and the prompt's length decides.
+
+    Args:
+        session: The session.
+        texts: The texts of a prompt.
+        turn: Held while long texts are tokenised, so that those of many clients are no more work at a time.
 
     Raises:
         ApiError: 400, code "context_length_exceeded".
@@ -31,9 +38,11 @@ async def check_texts(session: Session, texts: Sequence[str]) -> None:
     most, tokens = CONTEXTS * session.context_tokens, 0
     if sum(map(len, texts)) <= CHARACTERS * most:
         return
-    for text in texts:
-        for begin in range(0, len(text), most):
-            tokens += len(session.conversations.renderer.write(text[begin : begin + most])) - 1
-            if tokens > most:
-                session.check(tokens)
-            await asyncio.sleep(0)
+    async with turn:
+        for text in texts:
+            for begin in range(0, len(text), most):
+                began = time.monotonic()
+                tokens += len(session.conversations.renderer.write(text[begin : begin + most])) - 1
+                await asyncio.sleep(REST * (time.monotonic() - began))
+                if tokens > most:
+                    session.check(tokens)
