@@ -17,7 +17,7 @@ from tests.serve.wire import END, ByteChat, scripted, sessions
 
 from bough.engine import InjectedFault, Local, Request, Sampling, Scripted
 from bough.policy import Tiny
-from bough.serve import ApiError, Conversations, EngineSession, Session, connection, conversation
+from bough.serve import ApiError, Conversations, EngineSession, Session, connection, conversation, server
 from bough.serve.address import check_address, listen
 from bough.serve.answer import WINDOW, offsets
 from bough.serve.body import LARGE_BYTES, NESTED, Bodies
@@ -270,6 +270,31 @@ def test_a_client_that_is_late_is_cut_off(text: bytes, monkeypatch: pytest.Monke
                 assert await asyncio.wait_for(reader.read(), 20) == b""
 
     run(main())
+
+
+def test_a_client_that_does_not_take_its_answer_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    cut = asyncio.Event()
+
+    class Noted(connection.Connection):
+        def abort(self) -> None:
+            super().abort()
+            cut.set()
+
+    monkeypatch.setattr(connection, "CLIENT_S", 0.05)
+    monkeypatch.setattr(server, "Connection", Noted)
+    name = "m" * 8_000_000
+    chats = Conversations(ByteChat())
+    session = EngineSession(scripted("yes"), chats, models=(name,), sampling=Sampling(), key="")
+
+    async def main() -> int:
+        text = b"GET /v1/models HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+        async with serve(session) as url, opened(url, text) as reader:
+            await asyncio.wait_for(cut.wait(), 20)
+            with contextlib.suppress(ConnectionResetError):
+                return len(await reader.read())
+            return 0
+
+    assert run(main()) < len(name)
 
 
 def test_a_client_that_waits_for_an_answer_is_not_late(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -63,11 +63,14 @@ class Connection(H11Protocol):
         self.transport.abort()
 
     def _watch(self) -> None:
-        """Begin the deadline, unless it runs; end it while the client awaits an answer."""
+        """Begin the deadline, unless it runs; end it while the client awaits an answer.
+
+        It also runs for a connection that closes, which stays until its answer is taken.
+        """
         asked = self.cycle and not self.cycle.more_body and not self.cycle.response_complete
         if asked and not self.flow.write_paused:
             self._stop_watching()
-        elif not self._late and not self.transport.is_closing():
+        elif not self._late:
             self._late = self.loop.call_later(CLIENT_S, self.abort)
 
     def _stop_watching(self) -> None:
