@@ -1,9 +1,14 @@
 """`bough serve`: from a run directory or a model to an address."""
 
+import json
 import signal
+import socket
 import subprocess
 import sys
+from collections.abc import Callable
+from http.client import HTTPConnection
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from openai import OpenAI
@@ -20,8 +25,8 @@ def trained(bough: Bough, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "runs" / "small"
 
 
-@pytest.mark.parametrize("part", ["", "final"])
-def test_a_run_and_its_model_are_served(trained: Path, part: str) -> None:
+@pytest.mark.parametrize(("part", "end", "status"), [("", signal.SIGINT, 130), ("final", signal.SIGTERM, 0)])
+def test_a_run_and_its_model_are_served(trained: Path, part: str, end: signal.Signals, status: int) -> None:
     command = [sys.executable, "-m", "bough", "serve", str(trained / part), "--port", "0", "--key", "secret"]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT
@@ -36,10 +41,49 @@ def test_a_run_and_its_model_are_served(trained: Path, part: str) -> None:
                     model=name, messages=[{"role": "user", "content": "hi"}], max_tokens=3
                 )
             assert 1 <= answer.usage.completion_tokens <= 3  # type: ignore[union-attr]
-        finally:
-            server.send_signal(signal.SIGINT)
-        assert server.wait(timeout=30) == 130
+            assert _answer_while_ending(url, name, lambda: server.send_signal(end)) == 200
+        except BaseException:
+            server.kill()
+            raise
+        assert server.wait(timeout=30) == status
         assert "Traceback" not in server.stderr.read()
+
+
+def _answer_while_ending(url: str, name: str, end: Callable[[], None]) -> int:
+    """The status of a request that the server is told to end in the middle of."""
+    address = urlsplit(url)
+    body = json.dumps({"model": name, "prompt": "hi", "max_tokens": 3}).encode()
+    used = HTTPConnection(str(address.hostname), address.port, timeout=30)
+    used.putrequest("POST", "/v1/completions")
+    for header, text in {
+        "Authorization": "Bearer secret",
+        "Content-Type": "application/json",
+        "Expect": "100-continue",
+    }.items():
+        used.putheader(header, text)
+    used.putheader("Content-Length", str(len(body)))
+    used.endheaders()
+    assert b" 100 " in used.sock.recv(2**16), "the request is running"
+    end()
+    # The server takes no connection any more.
+    while True:
+        try:
+            socket.create_connection((str(address.hostname), address.port or 0)).close()
+        except ConnectionRefusedError:
+            break
+    used.send(body)
+    status = used.getresponse().status
+    used.close()
+    return status
+
+
+def test_a_taken_or_impossible_port_is_named_before_the_model_loads(bough: Bough, tmp_path: Path) -> None:
+    assert "got the port 99999" in bough("serve", "runs/x", "--port", "99999", folder=tmp_path).error(2)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        assert f"port {port}: Address already in use" in bough(
+            "serve", "runs/x", "--port", port, folder=tmp_path
+        ).error(2)
 
 
 def test_another_address_needs_a_key(bough: Bough, tmp_path: Path) -> None:
@@ -58,4 +102,4 @@ def test_a_missing_extra(bough: Bough, tmp_path: Path) -> None:
 def test_the_key_of_the_environment_counts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("BOUGH_SERVE_KEY", "secret")
     with pytest.raises(ConfigError, match="run directory"):
-        serve_policy(tmp_path / "none", host="0.0.0.0", port=0, key=None, step=None, ready=print)
+        serve_policy(tmp_path / "none", host="0.0.0.0", port=0, key=None, step=None, ready=print, max_body_mib=1)

@@ -8,13 +8,14 @@ from torch import Tensor
 from toys import Toy, ask, engine, run, together
 
 from bough.engine import EngineFault, Local
+from bough.engine.attention import TorchAttention
 from bough.engine.model import Attend
 
 
 class Breaking(Toy):
     """Breaks in the given pass, once."""
 
-    def __init__(self, at: int, error: BaseException | None) -> None:
+    def __init__(self, at: int, error: BaseException) -> None:
         super().__init__()
         self.at, self.error = at, error
 
@@ -28,8 +29,6 @@ class Breaking(Toy):
     ) -> Tensor:
         hidden = super().hidden(tokens, positions, attend, rows, attend_last)
         if len(self.passes) == self.at:
-            if self.error is None:
-                return hidden * torch.nan
             raise self.error
         return hidden
 
@@ -39,10 +38,9 @@ class Breaking(Toy):
     [
         (RuntimeError("kaboom"), "broke with 2 requests decoding and 1 waiting: RuntimeError: kaboom"),
         (torch.OutOfMemoryError("no memory"), r"out of memory .* lower Local.slots \(now 2\)"),
-        (None, "not finite; the weights have diverged"),
     ],
 )
-def test_a_broken_pass_fails_everyone_and_the_engine_goes_on(error: BaseException | None, message: str) -> None:
+def test_a_broken_pass_fails_everyone_and_the_engine_goes_on(error: BaseException, message: str) -> None:
     built = engine(Breaking(3, error), slots=2)
 
     async def main() -> list[Any]:
@@ -51,12 +49,53 @@ def test_a_broken_pass_fails_everyone_and_the_engine_goes_on(error: BaseExceptio
 
     for fault in run(main()):
         assert isinstance(fault, EngineFault)
-        assert fault.__cause__ is error or error is None
+        assert fault.__cause__ is error
         with pytest.raises(EngineFault, match=message):
             raise fault
     # Nothing that was cached in the broken state is used again.
     asked = [ask((i,), max_tokens=9) for i in range(3)]
     assert together(built, asked) == together(engine(slots=2), asked)
+
+
+class Poisoned(Toy):
+    """Computes nan for every token that follows token 7, also in its keys and values."""
+
+    def hidden(
+        self,
+        tokens: Tensor,
+        positions: Tensor,
+        attend: Attend,
+        rows: Tensor | None = None,
+        attend_last: Attend | None = None,
+    ) -> Tensor:
+        self.embed.weight[7] = torch.nan
+        return super().hidden(tokens, positions, attend, rows, attend_last)
+
+
+def test_a_request_whose_logits_are_nan_fails_alone() -> None:
+    built = engine(Poisoned(), slots=2)
+    others = [ask((i,), max_tokens=9, seed=1) for i in (1, 2, 3)]
+
+    async def main() -> list[Any]:
+        asked = [ask((7, 1), max_tokens=9), *others]
+        scored = built.score((1, 2), (7, 3))
+        return await asyncio.gather(*map(built.generate, asked), scored, return_exceptions=True)
+
+    broken, *answers, score = run(main())
+    for fault in (broken, score):
+        assert isinstance(fault, EngineFault)
+        assert "not finite" in str(fault)
+    known = [each.tokens for each in together(engine(slots=2), others)]
+    assert [each.tokens for each in answers] == known
+
+
+def test_no_request_gets_the_keys_of_one_that_failed() -> None:
+    built, fine = engine(Poisoned(), slots=1), ask((1, 2), max_tokens=3)
+    # Masked keys and values are multiplied by zero.
+    built._decoder._make_attention = TorchAttention  # pyright: ignore[reportPrivateUsage]
+    with pytest.raises(EngineFault, match="not finite"):
+        run(built.generate(ask((1, 2, 3, 4, 7), max_tokens=3)))
+    assert run(built.generate(fine)).tokens == run(engine().generate(fine)).tokens
 
 
 def test_a_cancelled_request_gives_its_slot_back() -> None:
@@ -198,7 +237,7 @@ def test_prompts_that_cannot_be_completed(prompt: tuple[int, ...], message: str)
         ((1,) * 10, (1,) * 7, 1.0, "prompt of 10 and a continuation of 7 tokens; need at most 16 together"),
         ((1,), (), 1.0, "score: got an empty continuation; need at least one token"),
         ((1,), (99,), 1.0, "got continuation tokens from 99 to 99; need 0 to 28"),
-        ((1,), (1,), 0.0, "score: got temperature 0.0; need more than 0"),
+        ((1,), (1,), 0.0, "score: got temperature 0.0; need at least 1e-05"),
     ],
 )
 def test_what_cannot_be_scored(

@@ -14,8 +14,9 @@ from tests.serve.wire import END, ByteChat, client, scripted, sessions
 
 from bough.engine import InjectedFault, Local, OpenAi, Request, Sampling, Scripted
 from bough.policy import Tiny
-from bough.serve import Conversations, EngineSession, app, conversation
-from bough.serve.server import check_address, serve
+from bough.serve import Conversations, EngineSession, conversation
+from bough.serve.address import check_address
+from bough.serve.server import serve
 from bough.tree import Message
 
 Result = TypeVar("Result")
@@ -63,6 +64,10 @@ def test_a_chat_with_a_tool_goes_round() -> None:
         assert ByteChat().text(prompts[0]).startswith("add"), "the tools are in the prompt"
 
     run(main())
+
+
+def tool_of(schema: dict[str, Any]) -> list[Any]:
+    return [{"type": "function", "function": {"name": "f", "parameters": schema}}]
 
 
 def called(ids: Sequence[str], answered: Sequence[str]) -> list[dict[str, Any]]:
@@ -268,6 +273,9 @@ def test_models_and_health() -> None:
         ({"messages": [*HI, *called(["a"], []), *HI]}, ("messages[1]: got 0 results of 1 calls",)),
         ({"tool_choice": "required"}, ("tool_choice", "got a forced call", "need auto or none")),
         ({"tool_choice": {"type": "function", "function": {"name": "add"}}, "tools": TOOLS}, ("got a forced call",)),
+        ({"tools": tool_of({"properties": "auto"})}, ("tools.0.function.parameters", "properties that are no schemas")),
+        ({"tools": tool_of({"properties": {"a": 1}})}, ("properties that are no schemas",)),
+        ({"tools": tool_of({"required": "a"})}, ("required that is no list",)),
         ({"top_logprobs": 2}, ("top_logprobs", "logprobs=true")),
         ({"extra_body": {"top_k": 2}}, ("top_k",)),
         ({"extra_body": {"unheard_of": 2}}, ("unheard_of",)),
@@ -296,11 +304,9 @@ def test_a_prompt_that_is_too_long_has_openais_code(tokens: int) -> None:
     run(main())
 
 
-def test_a_body_that_is_too_large_gets_status_413(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(app, "MOST_BODY_BYTES", 1000)
-
+def test_a_body_that_is_too_large_gets_status_413() -> None:
     async def main() -> None:
-        async with client(scripted("yes")) as used:
+        async with client(scripted("yes"), body_bytes=1000) as used:
             assert (await chat(used)).choices
             with refused(openai.APIStatusError, "413", "more than 1000 bytes"):
                 await chat(used, [{"role": "user", "content": "x" * 1000}])

@@ -9,6 +9,7 @@ from openai import AsyncOpenAI
 from bough.engine import Engine, Request, Sampling, Scripted
 from bough.serve import Conversations, EngineSession
 from bough.serve.app import make_app
+from bough.serve.body import BODY_BYTES
 from bough.tree import Action, AgentAction, BadCall, Message, Tool, ToolCall, action_text
 
 try:  # the client of newer versions of openai
@@ -72,9 +73,12 @@ def sessions(engine: Engine, key: str = "") -> EngineSession:
 
 
 @asynccontextmanager
-async def client(engine: Engine, *, key: str = "", used: str = "any") -> AsyncIterator[AsyncOpenAI]:
+async def client(
+    engine: Engine, *, key: str = "", used: str = "any", body_bytes: int = BODY_BYTES
+) -> AsyncIterator[AsyncOpenAI]:
     """OpenAI's client of a server in this process."""
-    transport = httpx.ASGITransport(app=make_app(sessions(engine, key)), raise_app_exceptions=False)
+    app = make_app(sessions(engine, key), body_bytes=body_bytes)
+    transport = httpx.ASGITransport(app=app, raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, timeout=30) as http:
         yield AsyncOpenAI(base_url="http://test/v1", api_key=used, http_client=http, max_retries=0)
 

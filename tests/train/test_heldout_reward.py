@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from tests.train.lengths import Lengths, run
 
+from bough.engine import Sampling
 from bough.evaluate import evaluate, sentence
 from bough.store import RunDirectory, read_metrics
 from bough.train import Evaluation, HeldoutResult, Tasks, read_heldout, resume, start
@@ -73,8 +74,13 @@ def test_a_run_without_an_evaluation(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 
 def test_what_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"Evaluation: got every=-1, temperature=1\.0; need 0 or more each"):
+    with pytest.raises(ValueError, match=r"Evaluation: got every=-1; need 0 \(none\) or more"):
         Evaluation(every=-1)
+    for temperature in (-1.0, 1e-310, float("nan"), float("inf")):
+        with pytest.raises(ValueError, match=r"Evaluation.temperature: got .*; need 0 \(greedy\), or a finite number"):
+            Evaluation(temperature=temperature)
+        with pytest.raises(ValueError, match=r"Sampling\.temperature"):
+            Sampling(temperature=temperature)
 
 
 @pytest.mark.parametrize(

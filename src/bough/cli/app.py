@@ -263,15 +263,15 @@ def serve_policy(
     ] = None,
     step: Annotated[int | None, typer.Option(help="Checkpoint to load; the newest if not given.")] = None,
     seat: Annotated[str, typer.Option(help="A seat with weights of its own; the run's policy if not given.")] = "",
+    max_body_mib: Annotated[float, typer.Option(help="Largest body of a request, in MiB.")] = 4,
 ) -> None:
-    """Serve a trained policy or a model over OpenAI's API, until Ctrl-C."""
+    """Serve a trained policy or a model over OpenAI's API, until Ctrl-C or SIGTERM; running answers end first."""
     from bough.cli.serve import serve_policy as serve
 
     def ready(url: str, name: str) -> None:
         typer.echo(f"serving {name} at {url}")
 
-    typer.echo(f"loading {target}", err=True)
-    serve(target, host=host, port=port, key=key, step=step, ready=ready, seat=seat)
+    serve(target, host=host, port=port, key=key, step=step, ready=ready, seat=seat, max_body_mib=max_body_mib)
 
 
 @app.command("chat")

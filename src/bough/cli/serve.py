@@ -2,6 +2,8 @@
 
 import asyncio
 import os
+import signal
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,9 +11,11 @@ from typing import TYPE_CHECKING
 from bough.cli.find import is_run_directory
 from bough.config.config import ConfigError
 from bough.engine import Local, Sampling
+from bough.serve import Conversations, EngineSession
 from bough.store import Checkpoints, RunDirectory, StoreError
 from bough.train import EngineRecipe, load_run
 from bough.train.seats import seat_run
+from bough.units import MIB
 from bough.version import install
 
 if TYPE_CHECKING:
@@ -23,6 +27,9 @@ KEY = "BOUGH_SERVE_KEY"
 MAX_TOKENS = 1024
 """Most sampled tokens of a request that sets no limit, for a model without a run."""
 
+CLOSE_S = 30.0
+"""How long running answers may take to end after SIGTERM or Ctrl-C; a second one ends them."""
+
 
 def serve_policy(
     target: Path,
@@ -33,8 +40,9 @@ def serve_policy(
     step: int | None,
     ready: Callable[[str, str], None],
     seat: str = "",
+    max_body_mib: float,
 ) -> None:
-    """Serve until the process is interrupted.
+    """Serve until SIGTERM, or until the process is interrupted; running answers end first.
 
     Args:
         target: A run directory, or a folder or GGUF file of a model.
@@ -44,47 +52,48 @@ def serve_policy(
         step: The run's checkpoint; None for the newest.
         ready: Called with the base URL and the model's name.
         seat: A seat with weights of its own, in a run with several; "" for the run's `policy`.
+        max_body_mib: Largest body of a request, in MiB.
 
     Raises:
-        ConfigError: when other machines reach the address and there is no key, or `target` is no run and no model.
+        ConfigError: when other machines reach the address and there is no key, the port is taken or none, or `target`
+            is no run and no model.
         StoreError: when the run has no such checkpoint.
         ImportError: when the extra `serve` is not installed.
     """
     try:
-        from bough.serve.server import check_address
+        from bough.serve.address import listen
+        from bough.serve.server import serve
     except ImportError as error:
         raise ImportError(f"bough serve can't import {error.name}; do: {install('serve')}") from error
     key = os.environ.get(KEY, "") if key is None else key
     try:
-        check_address(host, key)
+        # Before the model is loaded, which may take minutes.
+        listener = listen(host, port, key)
     except ValueError as error:
         raise ConfigError(str(error)) from error
-    policy, recipe, sampling, name = _of_run(target, step, seat) if is_run_directory(target) else _of_model(target)
-    asyncio.run(_serve(policy, recipe, sampling, name, host=host, port=port, key=key, ready=ready))
+    with listener:
+        print(f"loading {target}", file=sys.stderr)
+        policy, recipe, sampling, name = _of_run(target, step, seat) if is_run_directory(target) else _of_model(target)
+
+        async def run() -> None:
+            engine = recipe.build(policy)
+            sessions = EngineSession(engine, Conversations(policy.renderer), models=(name,), sampling=sampling, key=key)
+            try:
+                async with serve(sessions, listener, close_s=CLOSE_S, body_bytes=int(max_body_mib * MIB)) as url:
+                    ready(url, name)
+                    await _terminated()
+            finally:
+                await engine.close()
+
+        asyncio.run(run())
 
 
-async def _serve(
-    policy: "Policy",
-    recipe: EngineRecipe,
-    sampling: Sampling,
-    name: str,
-    *,
-    host: str,
-    port: int,
-    key: str,
-    ready: Callable[[str, str], None],
-) -> None:
-    from bough.serve import Conversations, EngineSession
-    from bough.serve.server import serve
-
-    engine = recipe.build(policy)
-    sessions = EngineSession(engine, Conversations(policy.renderer), models=(name,), sampling=sampling, key=key)
-    try:
-        async with serve(sessions, host=host, port=port, key=key) as url:
-            ready(url, name)
-            await asyncio.get_running_loop().create_future()
-    finally:
-        await engine.close()
+async def _terminated() -> None:
+    """Wait for SIGTERM; the next one ends the process."""
+    loop, ended = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_signal_handler(signal.SIGTERM, ended.set)
+    await ended.wait()
+    loop.remove_signal_handler(signal.SIGTERM)
 
 
 def _of_run(path: Path, step: int | None, seat: str) -> "tuple[Policy, EngineRecipe, Sampling, str]":

@@ -1,6 +1,16 @@
 """Engines: generate completions and score tokens."""
 
-from bough.engine.engine import Caching, Completion, Engine, EngineFault, FinishReason, Request, Sampling
+from bough.engine.engine import (
+    LEAST_TEMPERATURE,
+    Caching,
+    Completion,
+    Engine,
+    EngineFault,
+    FinishReason,
+    Request,
+    Sampling,
+    check_temperature,
+)
 from bough.engine.local import Local
 from bough.engine.openai import OpenAi
 from bough.engine.own_model import OwnModel, Remote
@@ -10,6 +20,7 @@ from bough.engine.text_sampling import text_sampling
 from bough.engine.vllm import Vllm
 
 __all__ = [
+    "LEAST_TEMPERATURE",
     "Caching",
     "Completion",
     "Engine",
@@ -25,5 +36,6 @@ __all__ = [
     "Sampling",
     "Scripted",
     "Vllm",
+    "check_temperature",
     "text_sampling",
 ]

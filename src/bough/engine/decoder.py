@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from bough.engine.attention import PagedAttention, attention_for
-from bough.engine.engine import Completion, FinishReason, Request
+from bough.engine.engine import Completion, EngineFault, FinishReason, Request
 from bough.engine.kv_cache import KVCache
 from bough.engine.local import Local
 from bough.engine.model import Attend, Model
@@ -269,9 +269,11 @@ class Decoder:
         )
         # One transfer for all three; float64 holds any token exactly.
         token, logprob, entropy = torch.stack([drawn[0].double(), *drawn[1:]]).cpu().numpy()
-        if not np.isfinite(logprob).all():
-            raise FloatingPointError("the model's logits are not finite; the weights have diverged")
-        complete = held.append(slots, token.astype(np.int64), logprob, entropy)
+        sound = np.isfinite(logprob)
+        for slot in slots[~sound].tolist():
+            self._break(slot)
+        slots = slots[sound]
+        complete = held.append(slots, token[sound].astype(np.int64), logprob[sound], entropy[sound])
         self.stats.generated_tokens += len(slots)
         for slot in slots[complete].tolist():
             self._complete(slot)
@@ -316,10 +318,26 @@ class Decoder:
             temperature = self._put(np.full(len(logits), job.temperature))
             logprob = log_distribution(logits, temperature).gather(-1, targets[:, None])
             job.logprobs.extend(map(float, logprob.flatten().cpu().numpy()))
-        if read == len(job.tokens):
-            self._leave(slot)
-            if not job.future.done():
-                job.future.set_result(tuple(job.logprobs))
+        if read < len(job.tokens):
+            return
+        if np.isnan(job.logprobs).any():
+            self._break(slot)
+            return
+        self._leave(slot)
+        if not job.future.done():
+            job.future.set_result(tuple(job.logprobs))
+
+    def _break(self, slot: int) -> None:
+        """Fail the job of a slot whose logits are not finite; no other job gets its keys and values."""
+        job, pages = self.running[slot], self._pages
+        held = pages.held(slot, int(pages.end[slot]))
+        own = held[pages.readers[held] == 1]
+        self._cache.clear(self._put((own[:, None] * PAGE_TOKENS + np.arange(PAGE_TOKENS)).ravel()))
+        self._leave(slot)
+        pages.cut(slot, 0, int(self._slots.read[slot]))
+        self._slots.clear(slot)
+        if not job.future.done():
+            job.future.set_exception(EngineFault("the model's logits are not finite; the weights have diverged"))
 
     def _leave(self, slot: int) -> None:
         del self.running[slot]

@@ -1,5 +1,6 @@
 """An engine: tokens in, sampled tokens and their log-probabilities out."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -9,6 +10,20 @@ from bough.tree.needs import ENTROPIES, MEAN_TURN_ENTROPY, Need
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+
+LEAST_TEMPERATURE = 1e-5
+"""Least temperature above 0: logits divided by less may overflow, and their softmax is greedy anyway."""
+
+
+def check_temperature(name: str, value: float) -> None:
+    """Refuse a temperature that can't divide logits.
+
+    Raises:
+        ValueError: when it is neither 0 nor a finite number of at least `LEAST_TEMPERATURE`; the message has `name`.
+    """
+    if not (value == 0 or LEAST_TEMPERATURE <= value < math.inf):
+        raise ValueError(f"{name}: got {value}; need 0 (greedy), or a finite number of at least {LEAST_TEMPERATURE}")
 
 
 class FinishReason(StrEnum):
@@ -28,7 +43,8 @@ class Sampling:
 
     Attributes:
         max_tokens: Most tokens of one completion, > 0.
-        temperature: Divides the logits, >= 0; 0 takes the most likely token (log-probability 0, entropy 0).
+        temperature: Divides the logits; 0 takes the most likely token (log-probability 0, entropy 0), others are at
+            least `LEAST_TEMPERATURE`.
         top_p: Keeps the smallest set of most likely tokens whose probability reaches it, in (0, 1]; 1 in training.
         entropies: Whether completions carry entropies.
         top_probs: Number of most likely tokens that a completion lists at each position, with their probabilities;
@@ -44,8 +60,7 @@ class Sampling:
     def __post_init__(self) -> None:
         if self.max_tokens < 1:
             raise ValueError(f"Sampling.max_tokens: got {self.max_tokens}; need at least 1")
-        if self.temperature < 0:
-            raise ValueError(f"Sampling.temperature: got {self.temperature}; need 0 (greedy) or more")
+        check_temperature("Sampling.temperature", self.temperature)
         if not 0 < self.top_p <= 1:
             raise ValueError(f"Sampling.top_p: got {self.top_p}; need a number above 0 and at most 1")
         if self.top_probs < 0:

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from bough.engine.decoder import Decoder, Generate, Score, Stats
-from bough.engine.engine import Completion, EngineFault, Request
+from bough.engine.engine import LEAST_TEMPERATURE, Completion, EngineFault, Request
 from bough.engine.local import Local
 from bough.engine.model import Model
 from bough.engine.slots import Ints
@@ -100,8 +100,8 @@ class LocalEngine:
                 f"score: got a prompt of {len(prompt)} and a continuation of {len(targets)} tokens; need at most "
                 f"{self.context_tokens} together, the context; shorten one of them"
             )
-        if not temperature > 0:
-            raise ValueError(f"score: got temperature {temperature}; need more than 0")
+        if not temperature >= LEAST_TEMPERATURE:
+            raise ValueError(f"score: got temperature {temperature}; need at least {LEAST_TEMPERATURE}")
         self._check_room("score", len(prompt) + len(targets) - 1)
         future: asyncio.Future[tuple[float, ...]] = asyncio.get_running_loop().create_future()
         tokens = np.concatenate([prompt, targets[:-1]])
@@ -165,15 +165,16 @@ class LocalEngine:
             )
 
     def _tokens(self, call: str, name: str, tokens: tuple[int, ...]) -> Ints:
-        array = np.asarray(tokens, dtype=np.int64)
-        if not len(array):
+        if not tokens:
             raise ValueError(f"{call}: got an empty {name}; need at least one token")
-        if array.min() < 0 or array.max() >= self._vocab_tokens:
+        # Compared as Python's integers: 2**70 is no element of an array.
+        least, most = min(tokens), max(tokens)
+        if least < 0 or most >= self._vocab_tokens:
             raise ValueError(
-                f"{call}: got {name} tokens from {array.min()} to {array.max()}; need 0 to {self._vocab_tokens - 1}, "
-                "the model's vocabulary; use the tokenizer of this model"
+                f"{call}: got {name} tokens from {least} to {most}; need 0 to {self._vocab_tokens - 1}, the model's "
+                "vocabulary; use the tokenizer of this model"
             )
-        return array
+        return np.asarray(tokens, dtype=np.int64)
 
     async def _submit(self, job: Generate | Score) -> None:
         if self._closed:

@@ -38,6 +38,11 @@ class KVCache:
                 pool[layer] = page.new_zeros((heads, tokens, width))
                 pool[layer][:, :old] = page
 
+    def clear(self, places: Int[Tensor, " U"]) -> None:
+        """Zero the keys and values of U tokens at the cache positions `places`."""
+        for layer in (*self.keys, *self.values):
+            layer.index_fill_(1, places, 0)
+
     def write(
         self, layer: int, places: Int[Tensor, " U"], key: Float[Tensor, "K U D"], value: Float[Tensor, "K U D"]
     ) -> None:

@@ -8,7 +8,7 @@ from math import exp
 from typing import TYPE_CHECKING, TypeAlias
 from zlib import crc32
 
-from bough.engine.engine import Completion, EngineFault, FinishReason, Request
+from bough.engine.engine import LEAST_TEMPERATURE, Completion, EngineFault, FinishReason, Request
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -112,8 +112,8 @@ class Scripted:
         self, prompt_tokens: tuple[int, ...], continuation_tokens: tuple[int, ...], temperature: float = 1.0
     ) -> tuple[float, ...]:
         """See `Engine.score`."""
-        if not temperature > 0:
-            raise ValueError(f"score: got temperature {temperature}; need more than 0")
+        if not temperature >= LEAST_TEMPERATURE:
+            raise ValueError(f"score: got temperature {temperature}; need at least {LEAST_TEMPERATURE}")
         async with self._in_flight():
             return self._made_up(prompt_tokens, continuation_tokens, temperature)[0]
 

@@ -122,7 +122,7 @@ class Slots:
     def append(self, slots: Ints, token: Ints, logprob: Floats, entropy: Floats) -> NDArray[np.bool_]:
         """Add one sampled token to each of `slots`, [B] each; return which of them are complete."""
         at = self.known[slots]
-        self._reserve(int(at.max()) + 1)
+        self._reserve(int(at.max(initial=0)) + 1)
         self.token[slots, at] = token
         self.logprob[slots, at] = logprob
         self.entropy[slots, at] = entropy

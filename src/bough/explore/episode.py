@@ -1,5 +1,6 @@
 """One episode of an agent program: its session on the server, its calls, and its end."""
 
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
@@ -69,7 +70,7 @@ class Episode:
     Attributes:
         number: Its number in the tree.
         calls: The completed calls, in the order of their ends.
-        reports: The reported results, oldest first.
+        reports: The last reported result.
         refused: The limit that refused the newest call; `NOTHING` where the newest call was answered.
         fault: The first fault of the engine; "" without one.
         stuck: A completion that passed its deadline.
@@ -78,7 +79,7 @@ class Episode:
     def __init__(self, rollout: Rollout, *, number: int, attempt: int) -> None:
         self.number = number
         self.calls: list[Call] = []
-        self.reports: list[object] = []
+        self.reports: deque[object] = deque(maxlen=1)
         self.refused = TruncatedBy.NOTHING
         self.fault = ""
         self.stuck: DeadlineExceeded | None = None
@@ -93,6 +94,8 @@ class Episode:
         return Session(
             conversations=Conversations(agent.renderer),
             complete=self.complete,
+            check=self._check,
+            context_tokens=agent.engine.context_tokens,
             sampling=agent.sampling,
             report=self.reports.append,
         )
@@ -107,12 +110,7 @@ class Episode:
         agent = self._rollout.agent
         if set(prompt.stop_tokens) != set(agent.renderer.stop_tokens):
             raise ApiError(400, "stop_token_ids: got tokens of its own; need none in training", param="stop_token_ids")
-        try:
-            check_length(prompt, agent.engine.context_tokens)
-        except ApiError as error:
-            if error.code == TOO_LONG:
-                self.refused = TruncatedBy.CONTEXT
-            raise
+        self._check(len(prompt.tokens))
         capacity = self._capacity(prompt)
         self._begun, began = self._begun + 1, self._tick()
         repeat = self._repeats.get(prompt.tokens, 0)
@@ -150,6 +148,14 @@ class Episode:
             )
         )
         return completion
+
+    def _check(self, tokens: int) -> None:
+        try:
+            check_length(tokens, self._rollout.agent.engine.context_tokens)
+        except ApiError as error:
+            if error.code == TOO_LONG:
+                self.refused = TruncatedBy.CONTEXT
+            raise
 
     async def _sample(self, prompt: Prompt, sampling: Sampling, repeat: int) -> Completion:
         """The completion; its seed follows from the prompt, so parallel calls do not depend on their order."""

@@ -3,10 +3,10 @@
 import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
 from bough.policy.calls import thinking_end
+from bough.policy.kept_texts import KeptTexts
 from bough.policy.literal import LiteralEncoder, Tokens
 from bough.policy.template import ChatTemplate, Entry, RefusedByTemplate
 from bough.tree import (
@@ -20,6 +20,7 @@ from bough.tree import (
     read_action,
     tool_record,
 )
+from bough.units import MIB
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -73,7 +74,7 @@ class ChatRenderer:
                 "got a tokenizer without a chat template; need one: put chat_template.jinja next to tokenizer.json"
             )
         self._template = ChatTemplate(tokenizer, template, date)
-        self._spoken = lru_cache(maxsize=65536)(self._decode)
+        self._spoken = KeptTexts(self._decode, most_bytes=64 * MIB)
         between = self._between()
         self.stop_tokens: Tokens = self._ends(between, end_tokens)
         marks = [each.content for each in self._tokenizer.added_tokens_decoder.values() if each.content in MARKS]

@@ -2,8 +2,10 @@
 
 import re
 from collections.abc import Collection, Iterator
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
+
+from bough.policy.kept_texts import KeptTexts
+from bough.units import MIB
 
 if TYPE_CHECKING:
     from tokenizers import AddedToken
@@ -50,7 +52,7 @@ class LiteralEncoder:
         self._search = re.compile("|".join(map(re.escape, self._hidden)))
         self._split = re.compile(f"({'|'.join(map(re.escape, self._hidden[1:])) or '(?!)'})")
         # Each turn hides every content of the conversation.
-        self.hide = lru_cache(maxsize=65536)(self._hide)
+        self.hide = KeptTexts(self._hide, most_bytes=64 * MIB)
 
     def encode(self, text: str) -> Tokens:
         """The tokens of a rendered text whose contents went through `hide`."""

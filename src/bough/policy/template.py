@@ -4,16 +4,17 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
-from functools import lru_cache
 from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jinja2 import TemplateError
 
 from bough.policy.calls import CallFormat, find_format
+from bough.policy.kept_texts import KeptTexts
 from bough.policy.template_date import CLOCK, date_of, with_date
 from bough.policy.tool_text import TextCalls, result_as_text, tools_as_text
 from bough.tree import Action, Tool, ToolCall, read_call, tool_record
+from bough.units import MIB
 from bough.usercode.trial import TrialError, try_in_child
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ class ChatTemplate:
         self.takes_tools, self._takes_system, self._joins_users = False, True, False
         self.lead = self.call_lead = self.call_tail = ""
         # A conversation is also rendered without its last turn, which is cached: thousands grow at once.
-        self.text = lru_cache(maxsize=8192)(self._text)
+        self.text = KeptTexts(self._text, most_bytes=256 * MIB)
         try:
             _try(written, lambda: (self._probe(), self._probe_long()))
         except TrialError as error:

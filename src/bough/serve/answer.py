@@ -13,6 +13,9 @@ from bough.engine import Completion, FinishReason
 from bough.serve.token_bytes import piece_bytes, token_bytes
 from bough.tree import Message
 
+WINDOW = 32
+"""Tokens after which the text of a token does not depend on earlier ones."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
@@ -150,12 +153,25 @@ def _text_logprobs(renderer: Renderer, completion: Completion, *, names: bool) -
     def name(token: int) -> str:
         return f"token_id:{token}" if names else renderer.text([token])
 
-    offsets = [len(renderer.text(completion.tokens[:place])) for place in range(len(completion.tokens))]
     return {
         "tokens": [name(token) for token in completion.tokens],
         "token_logprobs": None if completion.logprobs is None else list(completion.logprobs),
         "top_logprobs": [
             {name(token): value for token, value in _top(completion, place)} for place in range(len(completion.tokens))
         ],
-        "text_offset": offsets,
+        "text_offset": offsets(renderer, completion.tokens),
     }
+
+
+def offsets(renderer: Renderer, tokens: Sequence[int]) -> list[int]:
+    """The number of characters before each token.
+
+    A text is as much longer than its begin as their last tokens show, so that no text is decoded whole for each token.
+    """
+    found = [0]
+    for known in range(0, len(tokens), WINDOW):
+        first = max(known - WINDOW, 0)
+        begin = found[known] - len(renderer.text(tokens[first:known]))
+        places = range(known + 1, min(known + WINDOW, len(tokens)) + 1)
+        found += [begin + len(renderer.text(tokens[first:place])) for place in places]
+    return found[: len(tokens)]

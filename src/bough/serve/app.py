@@ -3,36 +3,42 @@
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from bough.engine import EngineFault, FinishReason, Sampling
 from bough.serve import answer
+from bough.serve.address import names_loopback
 from bough.serve.answer import Choice
+from bough.serve.body import BODY_BYTES, Bodies
 from bough.serve.errors import ApiError
-from bough.serve.request import ChatRequest, CompletionRequest, SamplingFields, parse
+from bough.serve.request import CompletionRequest, SamplingFields, parse, read_chat, read_outcome
 from bough.serve.session import Prompt, Session, Sessions
 from bough.serve.stop import cut_at
+from bough.serve.texts import check_texts, written
 from bough.tree import Message, Tool
-from bough.units import MIB
-
-MOST_BODY_BYTES = 64 * MIB
 
 Result = TypeVar("Result")
 
 
-def make_app(sessions: Sessions) -> Starlette:
+def make_app(sessions: Sessions, *, body_bytes: int = BODY_BYTES, local: bool = False) -> Starlette:
     """The application that answers requests.
 
     Paths: `POST /v1/chat/completions`, `POST /v1/completions`, `GET /v1/models`, `GET /v1/models/{name}`,
     `POST /v1/outcome` (for sessions with a report), `GET /health`. Errors have OpenAI's form.
+
+    Args:
+        sessions: The sessions of the server.
+        body_bytes: Most bytes of a request's body.
+        local: Whether it is served on loopback: requests to other hosts are refused.
     """
-    api = _Api(sessions)
+    api = _Api(sessions, Bodies(body_bytes), local=local)
     return Starlette(
         routes=[
             Route("/v1/chat/completions", api.chat, methods=["POST"]),
@@ -45,6 +51,7 @@ def make_app(sessions: Sessions) -> Starlette:
         exception_handlers={
             ApiError: _refuse,
             EngineFault: _broken,
+            ClientDisconnect: _gone,
             HTTPException: _no_such_path,
             Exception: _broken,
         },
@@ -54,15 +61,16 @@ def make_app(sessions: Sessions) -> Starlette:
 class _Api:
     """The handlers of one server."""
 
-    def __init__(self, sessions: Sessions) -> None:
-        self._sessions = sessions
+    def __init__(self, sessions: Sessions, bodies: Bodies, *, local: bool) -> None:
+        self._sessions, self._bodies, self._local = sessions, bodies, local
+        self._turn = asyncio.Lock()
 
     async def chat(self, request: Request) -> Response:
         """`POST /v1/chat/completions`."""
         session = self._session(request)
-        body = parse(ChatRequest, await _body(request))
+        body, messages, tools = await self._bodies.read(request, read_chat)
         model = _model(session, body.model)
-        messages, tools = body.conversation, body.offered
+        await check_texts(session, written(messages, tools), self._turn)
         try:
             tokens = session.conversations.prompt(messages, tools)
         except ValueError as error:
@@ -87,22 +95,24 @@ class _Api:
         if not body.stream:
             whole = answer.head("chat.completion", model) | {"choices": shown, "usage": counts}
             return JSONResponse(whole | extra)
-        first = answer.head("chat.completion.chunk", model) | extra
-        return _stream(first, list(answer.chat_chunks(shown)), counts, body)
+        head = answer.head("chat.completion.chunk", model)
+        return _stream(head, list(answer.chat_chunks(shown)), counts, body, extra)
 
     async def completions(self, request: Request) -> Response:
         """`POST /v1/completions`."""
         session = self._session(request)
-        body = parse(CompletionRequest, await _body(request))
+        body = await self._bodies.read(request, partial(parse, CompletionRequest))
         model = _model(session, body.model)
         conversations = session.conversations
-        texts = [conversations.plain(prompt) if isinstance(prompt, str) else tuple(prompt) for prompt in body.prompts]
+        prompts: list[tuple[int, ...]] = []
+        for prompt in body.prompts:
+            if isinstance(prompt, str):
+                await check_texts(session, [prompt], self._turn)
+            prompts.append(conversations.plain(prompt) if isinstance(prompt, str) else tuple(prompt))
         sampling = body.sampling(session.sampling, top_probs=body.logprobs or 0, max_tokens=body.max_tokens)
         stops = (*conversations.renderer.stop_tokens, *(body.stop_token_ids or ()))
-        prompts = _prompts(texts, body, sampling, stops)
-        choices = await _until_gone(
-            request, _complete(session, prompts, None, body, logprobs=body.logprobs is not None)
-        )
+        asked = _prompts(prompts, body, sampling, stops)
+        choices = await _until_gone(request, _complete(session, asked, None, body, logprobs=body.logprobs is not None))
         shown = [
             answer.text_choice(
                 conversations.renderer,
@@ -114,11 +124,11 @@ class _Api:
             )
             for index, choice in enumerate(choices)
         ]
-        counts = answer.usage(choices, len(texts))
+        counts = answer.usage(choices, len(prompts))
         first = answer.head("text_completion", model)
         if not body.stream:
             return JSONResponse(first | {"choices": shown, "usage": counts})
-        return _stream(first, shown, counts, body)
+        return _stream(first, shown, counts, body, {})
 
     async def models(self, request: Request) -> Response:
         """`GET /v1/models`."""
@@ -134,15 +144,13 @@ class _Api:
         session = self._session(request)
         if session.report is None:
             raise ApiError(404, "got an outcome for a server that trains nothing; need explorer=Program(...)")
-        try:
-            row: object = await request.json()
-        except ValueError as error:
-            raise ApiError(400, f"body: got no JSON ({error}); need the result of the episode") from None
-        session.report(row)
+        session.report(await self._bodies.read(request, read_outcome))
         return JSONResponse({"ok": True})
 
     def _session(self, request: Request) -> Session:
-        scheme, _, key = request.headers.get("authorization", "").partition(" ")
+        if self._local and not names_loopback(host := request.headers.get("host", "")):
+            raise ApiError(403, f"got the host {host[:80]!r} on loopback; need the address that the server prints")
+        scheme, _, key = _sent(request.headers.get("authorization", "")).partition(" ")
         session = self._sessions.find(key.strip() if scheme.lower() == "bearer" else "")
         if session is None:
             raise ApiError(
@@ -153,13 +161,13 @@ class _Api:
         return session
 
 
-async def _body(request: Request) -> bytes:
-    raw = bytearray()
-    async for part in request.stream():
-        raw += part
-        if len(raw) > MOST_BODY_BYTES:
-            raise ApiError(413, f"got a body of more than {MOST_BODY_BYTES} bytes; send less")
-    return bytes(raw)
+def _sent(header: str) -> str:
+    """A header as its client wrote it: in UTF-8, or in Latin-1."""
+    raw = header.encode("latin-1")
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return header
 
 
 def _model(session: Session, name: str) -> str:
@@ -259,12 +267,23 @@ async def _disconnected(request: Request) -> None:
 
 
 def _stream(
-    first: Mapping[str, Any], choices: Sequence[Mapping[str, Any]], counts: Mapping[str, int], body: SamplingFields
+    head: Mapping[str, Any],
+    choices: Sequence[Mapping[str, Any]],
+    counts: Mapping[str, int],
+    body: SamplingFields,
+    extra: Mapping[str, Any],
 ) -> Response:
-    chunks = [{**first, "choices": [choice]} for choice in choices]
+    """A stream of chunks, one a choice; `extra` is in the first alone."""
+    chunks = [{**head, "choices": [choice]} for choice in choices]
+    chunks[0] |= extra
     if body.stream_options and body.stream_options.include_usage:
-        chunks.append({**first, "choices": [], "usage": counts})
+        chunks.append({**head, "choices": [], "usage": counts})
     return StreamingResponse(answer.events(chunks), media_type="text/event-stream")
+
+
+async def _gone(request: Request, error: Exception) -> Response:
+    del request, error
+    return Response(status_code=499)
 
 
 async def _health(request: Request) -> Response:

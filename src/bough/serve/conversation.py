@@ -8,9 +8,19 @@ from hashlib import blake2b
 
 from bough.context import Renderer
 from bough.tree import BadCall, Message, Tool, ToolCall
+from bough.units import MIB
 
 KEEP = 100_000
 """Most sampled messages of one key that are kept; the least recently used is dropped first."""
+
+KEEP_BYTES = 256 * MIB
+"""Most memory of their tokens, about."""
+
+TOKEN_BYTES = 36
+"""Of a token in a tuple, at most."""
+
+SAMPLES = 1000
+"""Most samples of equal content that are kept; the oldest is dropped first."""
 
 CALL_ID = 9
 """Characters of the id of a call: some chat templates require nine letters or digits."""
@@ -26,6 +36,7 @@ class Conversations:
     def __init__(self, renderer: Renderer) -> None:
         self.renderer = renderer
         self._sampled: OrderedDict[str, dict[str, tuple[int, ...]]] = OrderedDict()
+        self._kept_tokens = 0
 
     def prompt(self, messages: Sequence[Message], tools: Sequence[Tool]) -> tuple[int, ...]:
         """The tokens of a prompt."""
@@ -69,23 +80,30 @@ class Conversations:
     def _keep(self, content: str, before: str, tokens: tuple[int, ...]) -> None:
         samples = self._sampled.setdefault(content, {})
         # The newest is the last.
-        samples.pop(before, None)
+        self._kept_tokens += len(tokens) - len(samples.pop(before, ()))
         samples[before] = tokens
+        if len(samples) > SAMPLES:
+            self._kept_tokens -= len(samples.pop(next(iter(samples))))
         self._sampled.move_to_end(content)
-        while len(self._sampled) > KEEP:
-            self._sampled.popitem(last=False)
+        while len(self._sampled) > KEEP or self._kept_tokens * TOKEN_BYTES > KEEP_BYTES:
+            _, dropped = self._sampled.popitem(last=False)
+            self._kept_tokens -= sum(map(len, dropped.values()))
 
     def _spliced(self, messages: Sequence[Message]) -> list[Message]:
-        found: list[Message] = []
+        found = list(messages)
+        # The digest of a history, without its end, grows by one message at a time.
+        before = _hash(b"[")
         for place, message in enumerate(messages):
+            content = json.dumps(_content(message), sort_keys=True).encode()
             if message.role == "assistant":
-                content = _digest(_content(message))
-                if samples := self._sampled.get(content):
-                    self._sampled.move_to_end(content)
-                    tokens = samples.get(_history(messages[:place])) or next(reversed(samples.values()))
-                    found.append(replace(message, tokens=tokens))
-                    continue
-            found.append(message)
+                key = _hash(content).hexdigest()
+                if samples := self._sampled.get(key):
+                    self._sampled.move_to_end(key)
+                    history = before.copy()
+                    history.update(b"]")
+                    tokens = samples.get(history.hexdigest()) or next(reversed(samples.values()))
+                    found[place] = replace(message, tokens=tokens)
+            before.update((b", " if place else b"") + content)
         return found
 
 
@@ -100,4 +118,8 @@ def _history(messages: Sequence[Message]) -> str:
 
 
 def _digest(value: object) -> str:
-    return blake2b(json.dumps(value, sort_keys=True).encode(), digest_size=16).hexdigest()
+    return _hash(json.dumps(value, sort_keys=True).encode()).hexdigest()
+
+
+def _hash(data: bytes) -> blake2b:
+    return blake2b(data, digest_size=16)

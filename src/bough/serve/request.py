@@ -1,19 +1,34 @@
 """The bodies of requests, validated."""
 
-import json
-from typing import Annotated, Any, Literal, TypeVar
+import reprlib
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic_core import from_json
 
-from bough.engine import Sampling
+from bough.engine import LEAST_TEMPERATURE, Sampling
 from bough.serve.errors import ApiError
 from bough.tree import Message, Tool, ToolCall, in_call_order
 
 MOST_CHOICES = 128
-"""Most completions of one request."""
+"""Most completions of one request, of all its prompts together."""
 
 MOST_STOPS = 16
 """Most stop strings of one request."""
+
+MOST_STOP_TOKENS = 256
+MOST_MESSAGES = 4096
+MOST_PARTS = 1024
+"""Most parts of a message's content."""
+
+MOST_CALLS = 256
+"""Most calls of a message."""
+
+MOST_TOOLS = 1024
+MOST_METADATA = 64
+
+Token: TypeAlias = Annotated[int, Field(ge=0, lt=2**31)]
+"""A number of a vocabulary."""
 
 Body = TypeVar("Body", bound=BaseModel)
 
@@ -44,8 +59,8 @@ class ChatMessage(BaseModel):
     """A message of a chat. The last five fields must be empty, since the prompt would not have them."""
 
     role: Literal["system", "developer", "user", "assistant", "tool"]
-    content: str | list[Part] | None = None
-    tool_calls: list[Call] | None = None
+    content: str | Annotated[list[Part], Field(max_length=MOST_PARTS, fail_fast=True)] | None = None
+    tool_calls: Annotated[list[Call], Field(max_length=MOST_CALLS, fail_fast=True)] | None = None
     tool_call_id: str = ""
     function_call: None = None
     audio: None = None
@@ -85,6 +100,20 @@ class FunctionSpec(BaseModel):
     parameters: dict[str, Any] = Field(default_factory=lambda: {"type": "object", "properties": {}})
     strict: bool | None = None
 
+    @field_validator("parameters")
+    @classmethod
+    def _is_schema(cls, given: dict[str, Any]) -> dict[str, Any]:
+        """Chat templates read these two fields without a check."""
+        properties: object = given.get("properties", {})
+        if not isinstance(properties, dict) or not all(
+            isinstance(each, dict | bool) for each in cast("dict[str, object]", properties).values()
+        ):
+            raise ValueError("got properties that are no schemas by name; need an object of schemas")
+        required: object = given.get("required", [])
+        if not isinstance(required, list) or not all(isinstance(each, str) for each in cast("list[object]", required)):
+            raise ValueError("got required that is no list of names; need a list of texts")
+        return given
+
 
 class ToolSpec(BaseModel):
     """A tool of a chat."""
@@ -112,22 +141,26 @@ class ResponseFormat(BaseModel):
 
 
 class SamplingFields(BaseModel):
-    """Fields of both kinds of requests; a field without effect is accepted at its neutral value only."""
+    """Fields of both kinds of requests; a field without effect is accepted at its neutral value only.
 
-    model_config = ConfigDict(extra="forbid")
+    Validation stops at the first wrong item of a list, and values of no effect are not validated: a body of
+    millions of wrong values has a few errors. `parse` refuses further fields.
+    """
+
+    model_config = ConfigDict(extra="allow")
 
     model: str = Field(min_length=1)
-    max_tokens: Annotated[int, Field(ge=1)] | None = None
+    max_tokens: Annotated[int, Field(ge=1, lt=2**31)] | None = None
     temperature: Annotated[float, Field(ge=0, le=2)] | None = None
     top_p: Annotated[float, Field(gt=0, le=1)] | None = None
     n: Annotated[int, Field(ge=1, le=MOST_CHOICES)] | None = None
-    seed: int | None = None
+    seed: Annotated[int, Field(ge=-(2**63), lt=2**64)] | None = None
     stream: bool | None = None
     stream_options: StreamOptions | None = None
-    stop: str | Annotated[list[str], Field(max_length=MOST_STOPS)] | None = None
+    stop: str | Annotated[list[str], Field(max_length=MOST_STOPS, fail_fast=True)] | None = None
     frequency_penalty: Literal[0] | None = None
     presence_penalty: Literal[0] | None = None
-    logit_bias: Annotated[dict[str, float], Field(max_length=0)] | None = None
+    logit_bias: Annotated[dict[str, Any], Field(max_length=0)] | None = None
     top_k: Literal[-1, 0] | None = None
     min_p: Literal[0] | None = None
     repetition_penalty: Literal[1] | None = None
@@ -142,10 +175,14 @@ class SamplingFields(BaseModel):
         return tuple(filter(None, given))
 
     def sampling(self, default: Sampling, *, top_probs: int, max_tokens: int | None) -> Sampling:
-        """The sampling settings: the server's, with the fields of the request in place of them."""
+        """The sampling settings: the server's, with the fields of the request in place of them.
+
+        A temperature below the least one is greedy.
+        """
+        temperature = default.temperature if self.temperature is None else self.temperature
         return Sampling(
             max_tokens=default.max_tokens if max_tokens is None else max_tokens,
-            temperature=default.temperature if self.temperature is None else self.temperature,
+            temperature=temperature if temperature >= LEAST_TEMPERATURE else 0,
             top_p=default.top_p if self.top_p is None else self.top_p,
             entropies=default.entropies,
             top_probs=top_probs,
@@ -155,16 +192,16 @@ class SamplingFields(BaseModel):
 class ChatRequest(SamplingFields):
     """The body of `POST /v1/chat/completions`. The last five fields are accepted and have no effect."""
 
-    messages: list[ChatMessage] = Field(min_length=1)
-    tools: list[ToolSpec] | None = None
+    messages: list[ChatMessage] = Field(min_length=1, max_length=MOST_MESSAGES, fail_fast=True)
+    tools: Annotated[list[ToolSpec], Field(max_length=MOST_TOOLS, fail_fast=True)] | None = None
     tool_choice: Literal["auto", "none"] | None = None
-    max_completion_tokens: Annotated[int, Field(ge=1)] | None = None
+    max_completion_tokens: Annotated[int, Field(ge=1, lt=2**31)] | None = None
     logprobs: bool | None = None
     top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
     response_format: ResponseFormat | None = None
     parallel_tool_calls: bool | None = None
     store: bool | None = None
-    metadata: dict[str, str] | None = None
+    metadata: Annotated[dict[str, Any], Field(max_length=MOST_METADATA)] | None = None
     reasoning_effort: str | None = None
     prompt_cache_key: str | None = None
 
@@ -202,13 +239,25 @@ class ChatRequest(SamplingFields):
 class CompletionRequest(SamplingFields):
     """The body of `POST /v1/completions`; a list of prompts gets `n` choices for each."""
 
-    prompt: str | list[int] | list[str] | list[list[int]]
+    prompt: (
+        str
+        | Annotated[list[Token], Field(fail_fast=True)]
+        | Annotated[list[str], Field(max_length=MOST_CHOICES, fail_fast=True)]
+        | Annotated[list[Annotated[list[Token], Field(fail_fast=True)]], Field(max_length=MOST_CHOICES, fail_fast=True)]
+    )
     logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
     echo: Literal[False] | None = None
     best_of: Literal[1] | None = None
     suffix: None = None
-    stop_token_ids: list[int] | None = None
+    stop_token_ids: Annotated[list[Token], Field(max_length=MOST_STOP_TOKENS, fail_fast=True)] | None = None
     return_tokens_as_token_ids: bool = False
+
+    @model_validator(mode="after")
+    def _few_choices(self) -> "CompletionRequest":
+        count = len(self.prompts) * (self.n or 1)
+        if count > MOST_CHOICES:
+            raise ValueError(f"n: got {count} completions of {len(self.prompts)} prompts; need at most {MOST_CHOICES}")
+        return self
 
     @property
     def prompts(self) -> list[str | list[int]]:
@@ -224,22 +273,49 @@ def parse(kind: type[Body], raw: bytes) -> Body:
         ApiError: 400 with the first wrong field.
     """
     try:
-        return kind.model_validate_json(raw)
+        body = kind.model_validate_json(raw)
     except ValidationError as error:
         # A field of several types has one error for each: the deepest is the most precise.
         first = max(error.errors(include_url=False), key=lambda each: len(each["loc"]))
         place = ".".join(str(part) for part in first["loc"] if not str(part).startswith(("list[", "str", "int")))
-        got = "" if first["type"] in ("missing", "json_invalid") else f", got {str(first['input'])[:80]!r}"
+        got = "" if first["type"] in ("missing", "json_invalid") else f", got {reprlib.repr(first['input'])}"
         raise ApiError(
             400, f"{place or 'body'}: {first['msg']}{got}; change or leave out the field", param=place or None
         ) from None
+    for name in body.model_extra or ():
+        raise ApiError(
+            400, f"{reprlib.repr(name)}: got a field that this server has not; leave it out", param=name[:80]
+        )
+    return body
+
+
+def read_chat(raw: bytes) -> tuple[ChatRequest, tuple[Message, ...], tuple[Tool, ...]]:
+    """The body of a chat, its messages and its tools.
+
+    Raises:
+        ApiError: 400 with the first wrong field.
+    """
+    body = parse(ChatRequest, raw)
+    return body, body.conversation, body.offered
+
+
+def read_outcome(raw: bytes) -> object:
+    """The result of an episode.
+
+    Raises:
+        ApiError: 400 for a body that is no JSON.
+    """
+    try:
+        return from_json(raw)
+    except ValueError as error:
+        raise ApiError(400, f"body: got no JSON ({error}); need the result of the episode") from None
 
 
 def _arguments(text: str, place: str) -> dict[str, object]:
     try:
-        value = json.loads(text or "{}")
+        value: object = from_json(text or "{}", allow_inf_nan=False)
     except ValueError as error:
         raise ApiError(400, f"{place}: got arguments that are no JSON ({error}); need an object", param=place) from None
     if not isinstance(value, dict):
         raise ApiError(400, f"{place}: got arguments {text[:80]!r}; need a JSON object", param=place)
-    return value  # pyright: ignore[reportUnknownVariableType]
+    return cast("dict[str, object]", value)

@@ -2,22 +2,20 @@
 
 import asyncio
 import contextlib
-import ipaddress
+import math
 import socket
 from collections.abc import AsyncGenerator, Generator
 
 import uvicorn
 
+from bough.serve.address import is_loopback, listen
 from bough.serve.app import make_app
+from bough.serve.body import BODY_BYTES
+from bough.serve.connection import Connection
 from bough.serve.session import Sessions
 
-LOOPBACK = "127.0.0.1"
-
-BACKLOG = 2048
-"""Connections that wait for the event loop."""
-
 CLOSE_S = 5.0
-"""How long open requests may take to end when the server closes."""
+"""How long running answers may take to end when the server closes."""
 
 
 class _Server(uvicorn.Server):
@@ -28,59 +26,37 @@ class _Server(uvicorn.Server):
         yield
 
 
-def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches an address."""
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
-def check_address(host: str, key: str) -> None:
-    """Refuse an address that other machines reach without a key.
-
-    Raises:
-        ValueError: when there is no key.
-    """
-    if not key and not is_loopback(host):
-        raise ValueError(
-            f"serve: got the address {host}, which other machines reach, without a key; need a key (--key KEY or the "
-            f"environment variable BOUGH_SERVE_KEY), or the address {LOOPBACK}"
-        )
-
-
 @contextlib.asynccontextmanager
-async def serve(sessions: Sessions, *, host: str = LOOPBACK, port: int = 0, key: str = "") -> AsyncGenerator[str]:
+async def serve(
+    sessions: Sessions,
+    listener: socket.socket | None = None,
+    *,
+    close_s: float = CLOSE_S,
+    body_bytes: int = BODY_BYTES,
+) -> AsyncGenerator[str]:
     """Serve while a block runs; yields the base URL, up to and with /v1.
 
     Args:
         sessions: The sessions of the server.
-        host: The address.
-        port: 0 takes a free one.
-        key: The server's key, "" without one; only its presence counts here.
-
-    Raises:
-        ValueError: when other machines reach the address and there is no key.
-        OSError: when the port is taken, or the address is not this machine's.
+        listener: Its socket, which it closes; None for one on a free port of loopback.
+        close_s: How long running answers may take to end when the block ends.
+        body_bytes: Most bytes of a request's body.
     """
-    check_address(host, key)
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family) as listener:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((host, port))
-        listener.listen(BACKLOG)
+    with listener or listen() as listening:
+        host, port = listening.getsockname()[:2]
         config = uvicorn.Config(
-            make_app(sessions),
+            make_app(sessions, body_bytes=body_bytes, local=is_loopback(host)),
+            http=Connection,
+            ws="none",
             lifespan="off",
             log_level="error",
             access_log=False,
-            timeout_graceful_shutdown=int(CLOSE_S),
+            timeout_graceful_shutdown=math.ceil(close_s),
         )
         server = _Server(config)
-        running = asyncio.create_task(server.serve(sockets=[listener]), name="bough-serve")
-        shown = f"[{host}]" if ":" in host else host
+        running = asyncio.create_task(server.serve(sockets=[listening]), name="bough-serve")
         try:
-            yield f"http://{shown}:{listener.getsockname()[1]}/v1"
+            yield f"http://{f'[{host}]' if ':' in host else host}:{port}/v1"
         finally:
             server.should_exit = True
             await running

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from hashlib import blake2b
 from hmac import compare_digest
 from itertools import count
@@ -46,6 +47,8 @@ class Session:
     Attributes:
         conversations: Its chats.
         complete: Completes a prompt; raises `ApiError` or `EngineFault`.
+        check: Raises `ApiError` for a prompt of so many tokens.
+        context_tokens: Most tokens of prompt and completion together.
         sampling: Sampling settings of requests that do not set them.
         models: The names of the model, the first is the answer's; () accepts every name.
         report: Receives the JSON of `POST /v1/outcome`; None where a server has no such path.
@@ -53,6 +56,8 @@ class Session:
 
     conversations: Conversations
     complete: Callable[[Prompt], Awaitable[Completion]]
+    check: Callable[[int], None]
+    context_tokens: int
     sampling: Sampling
     models: tuple[str, ...] = ()
     report: Callable[[object], None] | None = None
@@ -67,22 +72,22 @@ class Sessions(Protocol):
         ...
 
 
-def check_length(prompt: Prompt, context_tokens: int) -> None:
+def check_length(tokens: int, context_tokens: int) -> None:
     """Refuse a prompt without tokens, or one that leaves no room for a token.
 
     Args:
-        prompt: The prompt.
+        tokens: The tokens of the prompt, or of a part that is too long.
         context_tokens: Most tokens of prompt and completion together.
 
     Raises:
         ApiError: 400; code "context_length_exceeded" for a prompt that is too long.
     """
-    if not prompt.tokens:
+    if not tokens:
         raise ApiError(400, "prompt: got no tokens; need at least one", param="prompt")
-    if len(prompt.tokens) >= context_tokens:
+    if tokens >= context_tokens:
         raise ApiError(
             400,
-            f"got a prompt of {len(prompt.tokens)} tokens; need fewer than the model's maximum context length of "
+            f"got a prompt of {tokens} tokens; need fewer than the model's maximum context length of "
             f"{context_tokens} tokens; send less of the conversation",
             code=TOO_LONG,
             param="messages",
@@ -99,16 +104,20 @@ class EngineSession:
         self._session = Session(
             conversations=conversations,
             complete=self._complete,
+            check=partial(check_length, context_tokens=engine.context_tokens),
+            context_tokens=engine.context_tokens,
             sampling=sampling,
             models=models,
         )
 
     def find(self, key: str) -> Session | None:
         """See `Sessions`."""
-        return self._session if not self._key or compare_digest(key.encode(), self._key.encode()) else None
+        # A key of the command line may have bytes of no encoding.
+        known = self._key.encode("utf-8", "surrogateescape")
+        return self._session if not known or compare_digest(key.encode("utf-8", "surrogateescape"), known) else None
 
     async def _complete(self, prompt: Prompt) -> Completion:
-        check_length(prompt, self._engine.context_tokens)
+        check_length(len(prompt.tokens), self._engine.context_tokens)
         seed = next(self._numbers) if prompt.seed is None else prompt.seed
         mixed = int.from_bytes(blake2b(f"{seed} {prompt.choice}".encode(), digest_size=8).digest(), "big")
         return await self._engine.generate(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from bough.checks import INFINITE, check_at_least
 from bough.config.kinds import check_kinds
-from bough.engine import Engine, Local
+from bough.engine import Engine, Local, check_temperature
 from bough.env import Env, Split
 from bough.launch import Placement, ThisMachine
 from bough.train.rewrite import PathRewriter
@@ -200,8 +200,9 @@ class Evaluation:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.every < 0 or self.temperature < 0:
-            raise ValueError(f"Evaluation: got every={self.every}, temperature={self.temperature}; need 0 or more each")
+        if self.every < 0:
+            raise ValueError(f"Evaluation: got every={self.every}; need 0 (none) or more")
+        check_temperature("Evaluation.temperature", self.temperature)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,19 @@
+"""Texts are kept up to a number of bytes, the ones used last."""
+
+from bough.policy.kept_texts import KeptTexts
+
+
+def test_texts_are_kept_up_to_their_bytes() -> None:
+    computed: list[str] = []
+
+    def double(text: str, end: str = "") -> str:
+        computed.append(text[:1])
+        return 2 * text + end
+
+    texts = KeptTexts(double, most_bytes=100_000)
+    for text in ("a", "b", "a", "c" * 10_000, "d" * 10_000, "a", "e" * 14_000, "a", "c" * 10_000):
+        assert texts(text) == 2 * text
+        assert texts.kept_bytes <= 100_000
+    assert computed == ["a", "b", "c", "d", "e", "c"], "the least recently used is dropped"
+    assert texts("f" * 10**6, "x")[-1] == "x", "a text too long to keep"
+    assert texts.kept_bytes == 0

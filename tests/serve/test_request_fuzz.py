@@ -1,0 +1,144 @@
+"""Generated requests get an answer, or one error of the API with a short message; never status 500."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+from tests.fuzz import inputs
+from tests.serve.wire import httpx
+
+from bough.engine import Request, Sampling, Scripted
+from bough.policy import Tiny
+from bough.serve import Conversations, EngineSession
+from bough.serve.app import make_app
+
+PATHS = ("/v1/chat/completions", "/v1/completions")
+FRAGMENTS = (
+    "",
+    "hi",
+    "é",
+    "日本",
+    "<|end|>",
+    "<|user|>",
+    "[[0.2]]",
+    "[[#1]]",
+    "{{7*7}}",
+    "\x00",
+    "\u2028",
+    '{"name": 1',
+    "null",
+)
+SCALARS: tuple[Any, ...] = (
+    *(None, True, False, 0, -1, 1, 3, 2**31, 2**63, 2**70, -(2**70), 0.5, 1e-310, 5e-324, 1e308, 1.5),
+    *(float("nan"), float("inf"), "", "hi", "\ud800", "auto", "x" * 300, [], {}, [[]], [1, 2], ["a"], {"a": 1}),
+)
+TEMPLATES = (
+    {"messages": [{"role": "user", "content": "hi"}], "max_tokens": 3},
+    {
+        "messages": [
+            {"role": "system", "content": [{"type": "text", "text": "be"}]},
+            {"role": "user", "content": "hi"},
+            {"role": "assistant", "tool_calls": [{"id": "1", "function": {"name": "f", "arguments": '{"a": [1]}'}}]},
+            {"role": "tool", "tool_call_id": "1", "content": "3"},
+        ],
+        "tools": [{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}],
+        "logprobs": True,
+        "top_logprobs": 2,
+        "n": 2,
+    },
+    {"prompt": "hi", "stop": ["a", "b"], "seed": 3, "temperature": 0.5, "top_p": 0.9},
+    {"prompt": [[1, 2], [3]], "logprobs": 1, "stop_token_ids": [4], "stream": True, "return_token_ids": True},
+)
+
+
+def test_generated_requests() -> None:
+    policy = Tiny(layers=1, width=32, heads=2, vocab_tokens=300, context_tokens=256).build(["hi there {name}: 1"])
+    answers = policy.renderer.write("hi there"), policy.renderer.write('{"name": "f", "arguments": {}}'), (5, 6, 7)
+
+    def script(request: Request) -> tuple[int, ...]:
+        return answers[request.seed % len(answers)]
+
+    session = EngineSession(
+        Scripted(script=script, context_tokens=256),
+        Conversations(policy.renderer),
+        models=(),
+        sampling=Sampling(max_tokens=8),
+        key="",
+    )
+
+    async def main() -> dict[int, int]:
+        transport = httpx.ASGITransport(app=make_app(session, body_bytes=2**16), raise_app_exceptions=False)
+        found: dict[int, int] = {}
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+            for number, random in inputs("requests"):
+                path, body = _path(random), _body(random)
+                answer = await client.post(path, content=body, headers={"content-type": "application/json"})
+                found[answer.status_code] = found.get(answer.status_code, 0) + 1
+                assert answer.status_code in (200, 400, 404, 413), (number, path, body, answer.text)
+                if answer.status_code != 200:
+                    assert len(answer.json()["error"]["message"]) < 1000, (number, path, body, answer.text)
+        return found
+
+    found = asyncio.run(main())
+    assert min(found[200], found[400]) > sum(found.values()) // 20, found
+
+
+def _path(random: np.random.Generator) -> str:
+    return PATHS[random.integers(len(PATHS))]
+
+
+def _body(random: np.random.Generator) -> bytes:
+    value: Any = json.loads(json.dumps(TEMPLATES[random.integers(len(TEMPLATES))] | {"model": "m"}))
+    for _ in range(random.integers(4)):
+        _change(random, value)
+    raw = json.dumps(value, ensure_ascii=bool(random.integers(2))).encode("utf-8", "surrogatepass")
+    return _CUTS[random.integers(len(_CUTS))](random, raw)
+
+
+def _change(random: np.random.Generator, value: Any) -> None:
+    """Replace, repeat or drop a value somewhere."""
+    while isinstance(value, dict | list) and value:
+        key = list(value)[random.integers(len(value))] if isinstance(value, dict) else int(random.integers(len(value)))
+        inner = value[key]
+        if isinstance(inner, dict | list) and inner and random.random() < 0.7:
+            value = inner
+            continue
+        kind = random.integers(6)
+        if kind == 0:
+            del value[key]
+        elif kind == 1:
+            value[key] = [inner] * int(random.integers(300))
+        elif kind == 2:
+            value[key] = "".join(FRAGMENTS[place] for place in random.integers(len(FRAGMENTS), size=5))
+        elif kind == 3 and isinstance(value, dict):
+            value[FRAGMENTS[random.integers(len(FRAGMENTS))]] = inner
+        else:
+            value[key] = deepcopy(SCALARS[random.integers(len(SCALARS))])
+        return
+
+
+def _whole(random: np.random.Generator, raw: bytes) -> bytes:
+    del random
+    return raw
+
+
+def _cut(random: np.random.Generator, raw: bytes) -> bytes:
+    return raw[: random.integers(len(raw) + 1)]
+
+
+def _flipped(random: np.random.Generator, raw: bytes) -> bytes:
+    changed = bytearray(raw)
+    changed[random.integers(len(raw))] = random.integers(256)
+    return bytes(changed)
+
+
+def _deep(random: np.random.Generator, raw: bytes) -> bytes:
+    depth = int(random.integers(1, 5000))
+    place = raw.find(b":") + 1
+    return raw[:place] + b"[" * depth + b"]" * depth + raw[place:]
+
+
+_CUTS: tuple[Callable[[np.random.Generator, bytes], bytes], ...] = (*[_whole] * 16, _cut, _flipped, _flipped, _deep)
