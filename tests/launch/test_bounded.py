@@ -1,4 +1,4 @@
-"""Calls in a child process end at their deadline, whatever they do."""
+"""Calls in a child process end at their deadline."""
 
 import os
 import time

@@ -1,4 +1,4 @@
-"""Calls with a deadline that holds whatever they do: they run in a child process, which is killed at the deadline."""
+"""Calls in a child process, which is killed at their deadline."""
 
 import atexit
 import os
