@@ -250,7 +250,7 @@ class _Connection:
         return result_text(result), bool(result.get("isError"))
 
     async def _call(self, name: str, arguments: dict[str, object]) -> Any:
-        """The SDK's result of a call, after a look at the tools where the server says that they changed."""
+        """The SDK's result of a call, after a check of the tools where a notification announces others."""
         if self.changed:
             self.changed = False
             check_same(self.server, self.tools, await _list(self.session))
