@@ -190,6 +190,13 @@ def test_memory_that_the_limit_of_a_process_does_not_count(box: Sandbox) -> None
     assert box.run(swallowed).ending is Ending.TIMEOUT
 
 
+@pytest.mark.parametrize("status", [0, 3, 137, 152, 200, 255])
+def test_a_status_above_128_is_one(status: int) -> None:
+    assert Sandbox().run(f"raise SystemExit({status})").status == status
+    left = Sandbox().run(f"import os; os._exit({status})")
+    assert left.status == status or left.ending in (Ending.KILLED, Ending.TIMEOUT), "as if by a signal"
+
+
 def test_memory_of_the_kernel_counts(box: Sandbox) -> None:
     if cgroup_module._place() is None:
         pytest.skip("this machine lets the tests make no memory cgroup")

@@ -25,8 +25,11 @@ from bough.units import MIB
 STARTED, OUT_OF_MEMORY = b"s", b"m"
 """Bytes that the launcher reports."""
 
-SIGNALLED = 128
-"""bubblewrap exits with this plus the signal that ended the program."""
+EXITED = re.compile(rb"x(\d+)")
+"""What it reports before the program exits with a status."""
+
+SIGNALLED, SIGNALS = 128, 64
+"""bubblewrap exits with 128 plus the signal that ended the program, 1 to 64."""
 
 TRANSIENT_USERS = range(61184, 65520)
 """User ids that belong to no account; systemd reserves them. Limits of threads are by user id."""
@@ -214,13 +217,15 @@ def _result(output: ProcessOutput, *, out_of_memory: bool) -> SandboxResult:
         raise SandboxError(
             f"sandbox: the start failed with status {status}: {(stderr.strip().splitlines() or ['no text'])[-1]}"
         )
-    if output.timed_out or status == SIGNALLED + signal.SIGXCPU:
+    exited = EXITED.search(report)
+    signalled = SIGNALLED < status <= SIGNALLED + SIGNALS and not (exited and int(exited[1]) == status)
+    if output.timed_out or (signalled and status == SIGNALLED + signal.SIGXCPU):
         ending = Ending.TIMEOUT
     elif output.over_limit:
         ending = Ending.OUTPUT
     elif OUT_OF_MEMORY in report or out_of_memory:
         ending = Ending.MEMORY
-    elif status > SIGNALLED:
+    elif signalled:
         ending = Ending.KILLED
     else:
         return SandboxResult(stdout=stdout, stderr=stderr, ending=Ending.EXITED, status=status)
