@@ -28,7 +28,7 @@ def main(name: str) -> None:
     listed = 0
     for line in sys.stdin:
         request = json.loads(line)
-        if "id" not in request:
+        if not {"id", "method"} <= {*request}:
             continue
         method, result = request["method"], {}
         if method == "initialize":

@@ -2,6 +2,7 @@
 
 # ruff: noqa: ARG001
 
+import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -108,6 +109,43 @@ def test_generated_results_are_text() -> None:
         assert isinstance(text.encode(), bytes), number
         read += 1
     assert read > 100
+
+
+def test_generated_lines_on_standard_output_stop_no_call() -> None:
+    env, lines = hand("plain"), [generated_line(draw) for _, draw in inputs("mcp lines")]
+    state = first(env)
+    for start in range(0, len(lines), 500):
+        answer = {"content": [{"type": "text", "text": f"answer {start}"}]}
+        assert say(env, state, result=answer, noise=lines[start : start + 500]) == f"answer {start}"
+    env.close()
+
+
+def generated_line(draw: np.random.Generator) -> str:
+    """A text, a part of a message, a notification, a request, or a result that nothing waits for."""
+    message: dict[str, Any] = {"jsonrpc": "2.0", "id": int(draw.integers(10**6, 10**7)), "result": {}}
+    kind = draw.integers(6)
+    if kind == 0:
+        return "".join(chr(each) for each in draw.integers(1, 0xD7FF, size=20)).replace("\n", "").replace("\r", "")
+    if kind == 1:
+        return "[" * int(draw.integers(3000))
+    if kind == 2:
+        methods = (
+            "notifications/progress",
+            "notifications/message",
+            "ping",
+            "sampling/createMessage",
+            "x",
+            "roots/list",
+        )
+        del message["result"]
+        message["method"] = methods[int(draw.integers(len(methods)))]
+        if message["method"].startswith("notifications"):
+            del message["id"]
+        message["params"] = ({}, None, {"progressToken": 1, "progress": "x"}, [])[int(draw.integers(4))]
+    if kind == 3:
+        message = {"jsonrpc": "2.0", "id": message["id"], "error": {"code": int(draw.integers(9)), "message": "no"}}
+    text = json.dumps(message)
+    return text[: int(draw.integers(len(text)))] if kind == 4 else text
 
 
 def generated(draw: np.random.Generator) -> dict[str, Any]:
