@@ -19,6 +19,7 @@ import pytest
 
 from bough.env.sandbox import Ending, Sandbox, SandboxError, SandboxResult
 from bough.env.sandbox import bubblewrap as bubblewrap_module
+from bough.env.sandbox import cgroup as cgroup_module
 from bough.env.sandbox import sandbox as sandbox_module
 from bough.env.sandbox.bubblewrap import Privilege
 from bough.env.sandbox.seccomp import ARCHITECTURES, CHECKED, REFUSED, seccomp_filter
@@ -187,6 +188,40 @@ def test_memory_that_the_limit_of_a_process_does_not_count(box: Sandbox) -> None
     assert out(box, attempt(*statements)).split() == ["PermissionError"] * 3
     swallowed = "x = []\nwhile True:\n    try: x.append(bytearray(10**7))\n    except MemoryError: pass"
     assert box.run(swallowed).ending is Ending.TIMEOUT
+
+
+@pytest.mark.parametrize("status", [0, 3, 137, 152, 200, 255])
+def test_a_status_above_128_is_one(status: int) -> None:
+    assert Sandbox().run(f"raise SystemExit({status})").status == status
+    left = Sandbox().run(f"import os; os._exit({status})")
+    assert left.status == status or left.ending in (Ending.KILLED, Ending.TIMEOUT), "as if by a signal"
+
+
+def test_memory_of_the_kernel_counts(box: Sandbox) -> None:
+    if cgroup_module._place() is None:
+        pytest.skip("this machine lets the tests make no memory cgroup")
+    files = "import os\nfor n in range(10**7): os.close(os.open(f'/tmp/{n}', os.O_CREAT | os.O_WRONLY))"
+    begun = replace(box, cpu_s=60, wall_s=IN_S, memory_mib=40, disk_mib=1).run(files)
+    assert begun.ending is Ending.MEMORY
+    place = cgroup_module._place()
+    assert place is not None
+    assert not [*place[0].glob(f"bough-{os.getpid()}-*")], "the groups are removed"
+
+
+def test_buffers_of_sockets_keep_their_size(box: Sandbox) -> None:
+    program = """
+import socket
+one, other = socket.socketpair()
+one.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+for option in (socket.SO_SNDBUF, socket.SO_RCVBUF, 32, 33):
+    try:
+        one.setsockopt(socket.SOL_SOCKET, option, 2**30)
+    except PermissionError as error:
+        print(type(error).__name__)
+one.send(b"x")
+print(other.recv(1))
+"""
+    assert out(box, program).split() == ["PermissionError"] * 4 + ["b'x'"]
 
 
 ENDLESS = [

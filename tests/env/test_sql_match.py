@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bough.env.text_to_sql import Match, QueryResult
+from bough.env.text_to_sql.query import QueryError, Row
 from bough.env.text_to_sql.questions import normalise_sql, orders_rows
-from bough.env.text_to_sql.read_only import QueryError, Row
 
 BIRD = Match(rows="set", order="never", permute_columns=False)
 VALUES = st.none() | st.integers(-3, 3) | st.sampled_from(["a", "b", ""]) | st.sampled_from([0.5, 1.0, 1e9, b"a"])

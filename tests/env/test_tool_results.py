@@ -5,14 +5,17 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.fuzz import inputs
 
 from bough.env import EnvFault, InProcessHost, ToolError, ToolsEnv, Workers, call, tools_env
+from bough.env.function_tool import function_tool
 from bough.tree import TOOL_EXCEPTIONS, Message, Outcome
 
 
@@ -207,3 +210,31 @@ def test_exceptions_that_may_be_mistakes_are_recorded_with_their_line(called: An
     assert bool(recorded) == bool(place)
     assert all("test_tool_results.py, line " in each and each.endswith(f"{place})") for each in recorded)
     json.dumps(dict(step.info))
+
+
+def test_generated_results_are_text_or_a_fault() -> None:
+    made: list[Any] = [None]
+
+    def tool() -> Any:
+        """Gives what was made."""
+        return made[0]
+
+    found, texts = function_tool(tool, takes_state=False), 0
+    for number, draw in inputs("tool results"):
+        made[0] = generated(draw, 4)
+        with suppress(EnvFault):
+            assert isinstance(found(None, {}), str), number
+            texts += 1
+    assert texts > 100
+
+
+def generated(draw: np.random.Generator, depth: int) -> Any:
+    def pick(*values: Any) -> Any:
+        return values[int(draw.integers(len(values)))]
+
+    plain = ("", "a\ud800", "\x1b[2J", 0, 10**5000, 1e308, float("nan"), True, None, b"\xff", b"tea", date(2026, 1, 2))
+    odd = (object(), LOOP, 1j, np.float16(2), np.array([object()]), np.arange(3), iter([1]), Point, Point(x=1), len)
+    if not depth or draw.integers(2):
+        return pick(*plain, *odd) if draw.integers(2) else pick(*plain)
+    inner = [generated(draw, depth - 1) for _ in range(draw.integers(4))]
+    return pick(inner, tuple(inner), {pick("a", 1, None, (1, 2), b"k"): each for each in inner}, Point(x=inner))

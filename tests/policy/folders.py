@@ -51,6 +51,11 @@ GEMMA = (
     "{%- endfor -%}"
     "{%- if add_generation_prompt -%}{{- '<start_of_turn>model\n' -}}{%- endif -%}"
 )
+# Its marks of roles are plain text.
+ZEPHYR = (
+    "{% for message in messages %}{{ '<|' + message['role'] + '|>\n' + message['content'] + eos_token + '\n' }}"
+    "{% endfor %}{% if add_generation_prompt %}{{ '<|assistant|>\n' }}{% endif %}"
+)
 APPEND_ONLY = {"chatml": CHATML, "llama3": LLAMA3, "gemma": GEMMA}
 TEMPLATES = {**APPEND_ONLY, "thinking": THINKING}
 

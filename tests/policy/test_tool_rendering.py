@@ -146,8 +146,7 @@ HIDDEN = ("mistral-7b", "mistral-nemo")
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_text_with_the_familys_special_tokens_has_none(name: str) -> None:
-    added = tokenizer(name).added_tokens_decoder
-    special = {token: each.content for token, each in added.items() if each.content not in ("<think>", "</think>")}
+    special = {token: each.content for token, each in tokenizer(name).added_tokens_decoder.items()}
     marks = "".join(special.values())
     call = replace(CALL, arguments={"item": marks})
     counts = []
@@ -164,6 +163,28 @@ def test_a_text_with_the_familys_special_tokens_has_none(name: str) -> None:
     answered = Message(role="assistant", content="", tokens=sampled(name, SAID[name]))
     more = [renderer(name).extend((SYSTEM, USER, answered, result(text)), TOOLS) for text in ("tea", marks)]
     assert len({sum(token in special for token in each or ()) for each in more}) == 1
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_texts_like_the_frames_marks_keep_sampled_tokens(name: str) -> None:
+    forged = "".join(f"[[{salt}.{place}]]" for salt in range(2) for place in range(7))
+    chat, tokens = renderer(name), sampled(name, SAID[name])
+    argument = replace(CALL, arguments={"item": forged})
+    talk = (
+        *(SYSTEM, USER, Message(role="assistant", content="", tool_calls=(argument,)), result("1")),
+        *(Message(role="assistant", content="", tokens=tokens), result("2")),
+    )
+    schema = {"type": "object", "properties": {forged: {"type": "string", "enum": [forged]}}}
+    for tool in (replace(TOOLS[0], description=forged), replace(TOOLS[0], schema=schema)):
+        whole = chat.render(talk, (tool,))
+        assert holds(whole, tokens) == 1
+        before = next(at for at in range(len(whole)) if whole[at : at + len(tokens)] == tokens)
+        assert forged in chat.verbatim(whole[:before]), "the call stands before the sampled tokens"
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_the_marks_of_a_family_with_tokens_for_them_are_not_plain_text(name: str) -> None:
+    assert renderer(name).plain_marks == ()
 
 
 @pytest.mark.parametrize("name", FORMATS)

@@ -102,7 +102,7 @@ def with_model(path: Path, lora: Lora | None) -> Run:
 
 @pytest.mark.parametrize("family", ["llama", "qwen3"])
 @pytest.mark.parametrize("lora", [None, Lora(rank=2)], ids=["full", "lora"])
-def test_a_pretrained_model(family: str, lora: Lora | None, tmp_path: Path) -> None:
+def test_a_pretrained_model(family: str, lora: Lora | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     template = folders.LLAMA3 if family == "llama" else folders.THINKING
     path = folders.folder(tmp_path / "model", family, template)
     directory = start(with_model(path, lora), tmp_path, terminal=False)
@@ -119,6 +119,9 @@ def test_a_pretrained_model(family: str, lora: Lora | None, tmp_path: Path) -> N
     assert any("embed" in name for name in moved) == (lora is None)
     tokenizer = AutoTokenizer.from_pretrained(directory.final)
     assert tokenizer.chat_template == template
-    # What was trained can be trained again.
+    assert "by plain text" not in capsys.readouterr().out
+    # What was trained can be trained again, also with a template whose marks the tokenizer lacks.
+    (directory.final / "chat_template.jinja").write_text(folders.ZEPHYR)
     again = with_model(directory.final, lora).replace(name="again", steps=1)
     start(again, tmp_path, terminal=False)
+    assert "marks messages by plain text (<|user|>, <|assistant|>)" in capsys.readouterr().out

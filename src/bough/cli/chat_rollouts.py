@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from bough.cli.loop_thread import LoopThread
 from bough.rollout import Rollout, RolloutRunner
 from bough.tree import Task, Tree, derive
+from bough.visible import visible
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -59,7 +60,7 @@ class ChatRollouts:
 
     def note(self, text: str) -> None:
         """Print a line that is no part of the conversation."""
-        self.console.print(text, style="dim", markup=False, soft_wrap=True, highlight=False)
+        self.console.print(visible(text), style="dim", markup=False, soft_wrap=True, highlight=False)
 
     def trees(self) -> list[Tree]:
         """The trees that have an action; call it once, at the end."""

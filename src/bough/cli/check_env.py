@@ -12,6 +12,7 @@ from bough.evaluate import CheckSizes, EnvCheck, EnvReport, check_env
 from bough.evaluate.envs import ChecksFailed, Mark
 from bough.store import write_json
 from bough.train import World
+from bough.visible import visible
 
 STYLES = {Mark.PASS: "green", Mark.FAIL: "bold red", Mark.BY_DESIGN: "yellow", Mark.NOT_APPLICABLE: "dim"}
 
@@ -55,7 +56,7 @@ def table(report: EnvReport) -> Group:
         "check", "result", "figure", title=Text(f"{report.env} (branching: {report.branching})"), title_style="bold"
     )
     for check in report.checks:
-        found.add_row(check.name, Text(check.mark.value, style=STYLES[check.mark]), Text(check.figure))
+        found.add_row(check.name, Text(check.mark.value, style=STYLES[check.mark]), Text(visible(check.figure)))
     return Group(found, *map(_failure, report.failures))
 
 
@@ -73,5 +74,5 @@ def _failure(check: EnvCheck) -> Text:
     """What a failed check got, what it needs, and the remedy."""
     text = Text(f"\n{check.name}\n", style="bold red")
     for name, value in (("got", check.got), ("need", check.need), ("do", check.do)):
-        text.append(f"  {name:<5}", style="bold").append(f"{value}\n", style="default")
+        text.append(f"  {name:<5}", style="bold").append(f"{visible(value)}\n", style="default")
     return text

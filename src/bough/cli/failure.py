@@ -7,6 +7,8 @@ import traceback
 from collections.abc import Callable
 from typing import ParamSpec
 
+from bough.visible import visible
+
 Arguments = ParamSpec("Arguments")
 
 EXIT_USAGE = 2
@@ -52,7 +54,7 @@ def explained(command: Callable[Arguments, None]) -> Callable[Arguments, None]:
                 raise
             if os.environ.get("BOUGH_DEBUG"):
                 traceback.print_exc()
-            print(f"error: {message}", file=sys.stderr)
+            print(f"error: {visible(message)}", file=sys.stderr)
             sys.exit(status)
 
     return run

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar, cast
 
-from bough.env.check_call import check_call
+from bough.env.check_call import check_call, check_tools
 from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
 from bough.env.match_calls import Reference, match_calls
@@ -98,9 +98,14 @@ class FunctionCalls:
         return left[:count]
 
     def start(self, task: Task) -> State:
-        """Returns the state with the request."""
-        message = Message(role="user", content=str(task.data["prompt"]))
-        return State(observation=(message,), key=task.id, value=task, tools=_tools(task))
+        """Returns the state with the request.
+
+        Raises:
+            ValueError: when the schema of a tool is wrong.
+        """
+        message, tools = Message(role="user", content=str(task.data["prompt"])), _tools(task)
+        check_tools(tools)
+        return State(observation=(message,), key=task.id, value=task, tools=tools)
 
     def step(self, state: State, action: Action | str) -> Step:
         """Compares the calls with the reference, and ends the episode."""

@@ -64,6 +64,8 @@ class McpStdio:
                 args=[filled(each, values) for each in self.args],
                 env={name: filled(value, values) for name, value in self.env.items()} or None,
                 cwd=filled(self.folder, values) or None,
+                # A strict reader would end at bytes that are no UTF-8, and all calls would be late.
+                encoding_error_handler="replace",
             )
         )
 

@@ -1,6 +1,7 @@
 """Sessions with MCP servers: started with a deadline, restarted after a fault, ended with their episode."""
 
 import asyncio
+import json
 import threading
 import weakref
 from collections.abc import Coroutine, Mapping, Sequence
@@ -12,6 +13,7 @@ from typing import Any, TypeVar, cast
 
 from bough.env.env import EnvFault
 from bough.env.mcp import McpServer
+from bough.env.mcp_messages import quiet_sdk, result_text, show_noise
 from bough.tree import Tool
 from bough.usercode.origin import describe
 from bough.version import install
@@ -21,6 +23,11 @@ INVALID_PARAMS = -32602
 
 END_S = 10.0
 """Maximum seconds for the end of a session; the SDK kills a process that does not end by itself after 2 to 4 s."""
+
+UNLIMITED = ("validate_tool_result", "_validate_tool_result")
+"""Methods of the SDK's session that check a result by the server's schema, whose patterns may take years."""
+
+CHANGED = "notifications/tools/list_changed"
 
 RETRY_S = 0.2
 """Seconds between tries to reach a server again."""
@@ -94,10 +101,18 @@ class McpSessions:
         self._unused: dict[int, tuple[Mapping[str, object], McpSession]] = {}
 
     def tools(self, own: dict[int, McpSession], values: Mapping[str, object]) -> tuple[Tool, ...]:
-        """The tools of all servers. The first time it starts the servers; the next episode of the task uses them."""
+        """The tools of all servers. The first time it starts the servers; the next episode of the task uses them.
+
+        Raises:
+            ValueError: when a server lists no tools.
+        """
         for number in range(len(self.servers)):
             if number not in self._listed:
-                self._listed[number] = self._session(number, own, values).tools
+                session = self._session(number, own, values)
+                if not session.tools:
+                    session.close()
+                    raise ValueError(f"MCP server {self.servers[number].name}: lists no tools; need at least one")
+                self._listed[number] = session.tools
                 if number in own:
                     self._unused[number] = (values, own.pop(number))
         return tuple(tool for number in sorted(self._listed) for tool in self._listed[number])
@@ -132,8 +147,14 @@ class McpSessions:
             if unused is not None and (started_for != values or not unused.alive):
                 unused.close()
                 unused = None
-            sessions[number] = unused or McpSession(server, values, again=number in self._listed)
-            self._open.add(sessions[number])
+            session = unused or McpSession(server, values, again=number in self._listed)
+            try:
+                check_same(server, self._listed.get(number, session.tools), session.tools)
+            except EnvFault:
+                session.close()
+                raise
+            sessions[number] = session
+            self._open.add(session)
         return sessions[number]
 
 
@@ -153,6 +174,9 @@ class _Connection:
     session: Any = None
     hung: bool = False
     retries: bool = False
+    tools: tuple[Tool, ...] = ()
+    changed: bool = False
+    noise: int = 0
 
     async def start(self) -> tuple[Tool, ...]:
         fault: EnvFault | None = None
@@ -181,14 +205,18 @@ class _Connection:
     async def _live(self, ready: "asyncio.Future[tuple[Tool, ...]]") -> None:
         from mcp import ClientSession
 
+        quiet_sdk()
         try:
             async with AsyncExitStack() as stack:
                 read, write, *_ = await stack.enter_async_context(self.server.connect(self.values))
-                session = await stack.enter_async_context(ClientSession(read, write))
+                client = ClientSession(read, write, message_handler=cast("Any", self._receive))
+                session: Any = await stack.enter_async_context(client)
+                for name in UNLIMITED:
+                    setattr(session, name, _skip)
                 await session.initialize()
-                tools = await _list(session)
+                self.tools = await _list(session)
                 self.session = session
-                ready.set_result(tools)
+                ready.set_result(self.tools)
                 await self.stop.wait()
         except (Exception, asyncio.CancelledError, BaseExceptionGroup) as broken:
             self.fault = f": {_reason(broken)}"
@@ -202,13 +230,16 @@ class _Connection:
         where = f"MCP server {self.server.name}, tool {name}"
         if self.ended or self.task is None:
             raise EnvFault(f"{where}: the server's session has ended{self.fault}")
-        work = asyncio.ensure_future(self.session.call_tool(name, arguments))
+        # Lone surrogates can't be sent.
+        plain = json.loads(json.dumps(arguments, ensure_ascii=False).encode(errors="replace"))
+        work = asyncio.ensure_future(self._call(name, plain))
         # Version 1 of the SDK lets a call wait after the connection broke.
         await asyncio.wait({work, self.task}, timeout=self.server.deadline_s, return_when=asyncio.FIRST_COMPLETED)
         if not work.done():
             work.cancel()
             self.hung = not self.ended
             late = f"no result within {self.server.deadline_s:g} s"
+            late += f"; {self.noise} lines of its output are no messages" if self.noise else ""
             raise EnvFault(f"{where}: the server's session has ended{self.fault}" if self.ended else f"{where}: {late}")
         try:
             result = _record(work.result())
@@ -216,7 +247,22 @@ class _Connection:
             if _code(broken) == INVALID_PARAMS:
                 return str(broken), True
             raise EnvFault(f"{where}: {_reason(broken)}") from None
-        return _text(result), bool(result.get("isError"))
+        return result_text(result), bool(result.get("isError"))
+
+    async def _call(self, name: str, arguments: dict[str, object]) -> Any:
+        """The SDK's result of a call, after a check of the tools where a notification announces others."""
+        if self.changed:
+            self.changed = False
+            check_same(self.server, self.tools, await _list(self.session))
+        return await self.session.call_tool(name, arguments)
+
+    async def _receive(self, message: Any) -> None:
+        """Takes what the server sends besides results: notifications, and what is no message."""
+        if isinstance(message, Exception):
+            self.noise += 1
+            show_noise(self.server.name, message)
+        # In version 1 a notification is the root of a model.
+        self.changed = self.changed or getattr(getattr(message, "root", message), "method", "") == CHANGED
 
     async def end(self) -> None:
         self.stop.set()
@@ -243,6 +289,24 @@ async def _list(session: Any) -> tuple[Tool, ...]:
             return tuple(found)
 
 
+def check_same(server: McpServer, first: Sequence[Tool], now: Sequence[Tool]) -> None:
+    """Checks that a server lists the tools that it listed first: the model reads these.
+
+    Raises:
+        EnvFault: when it lists others.
+    """
+    if {each.name: each for each in first} != {each.name: each for each in now}:
+        before, after = (", ".join(sorted(each.name for each in tools)) or "none" for tools in (first, now))
+        raise EnvFault(
+            f"MCP server {server.name}: its list of tools changed ({before}; now {after}); need the same tools, "
+            "descriptions and schemas in all episodes"
+        )
+
+
+async def _skip(*_: object) -> None:
+    """Stands for a check of the SDK that has no deadline."""
+
+
 def _page(cursor: str) -> dict[str, Any]:
     from mcp.types import PaginatedRequestParams
 
@@ -252,12 +316,6 @@ def _page(cursor: str) -> dict[str, Any]:
 def _record(result: Any) -> dict[str, Any]:
     """A result of the SDK as the protocol's JSON: the fields have other names in versions 1 and 2."""
     return cast("dict[str, Any]", result.model_dump(by_alias=True, mode="json"))
-
-
-def _text(result: Mapping[str, Any]) -> str:
-    """The texts of a result; any other content is named by its type."""
-    parts = [each["text"] if each["type"] == "text" else f"[{each['type']}]" for each in result["content"]]
-    return "\n".join(parts)
 
 
 def _code(error: Exception) -> int | None:

@@ -11,8 +11,8 @@ from bough.env.splits import content_hash
 from bough.env.text_to_sql.generated import GeneratedQuestions
 from bough.env.text_to_sql.match import Match
 from bough.env.text_to_sql.partial_credit import PartialCredit
+from bough.env.text_to_sql.query import QueryLimits, QueryResult
 from bough.env.text_to_sql.questions import SqlSource, normalise_sql, open_databases, orders_rows, read_schema
-from bough.env.text_to_sql.read_only import QueryLimits, QueryResult
 from bough.env.text_to_sql.show import find_sql, show_result
 from bough.env.text_to_sql.syntax import is_part, similarity, sqlglot, sub_queries
 from bough.tree import Action, AgentAction, BadCall, Message, Observation, Outcome, Task, Tool, ToolCall

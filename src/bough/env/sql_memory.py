@@ -10,7 +10,8 @@ from typing import TypeAlias, cast
 from bough.env.check_call import check_call
 from bough.env.env import Branching, Env, Oracle, Split, State, Step, env_gives
 from bough.env.splits import content_hash
-from bough.env.text_to_sql.read_only import QueryLimits, ReadOnlyDatabase
+from bough.env.text_to_sql.query import QueryLimits
+from bough.env.text_to_sql.read_only import ReadOnlyDatabase
 from bough.env.text_to_sql.show import show_result
 from bough.tree import Action, AgentAction, Message, Observation, Task, Tool, ToolCall, action_text
 from bough.tree import messages as messages_of

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from inspect import signature
 from typing import Any
 
-from bough.env.check_call import check_call
+from bough.env.check_call import check_call, check_tools
 from bough.env.function_tool import FunctionTool, ToolError, function_tool
 from bough.env.mcp import McpServer
 from bough.env.mcp_session import McpSession, McpSessions
@@ -105,6 +105,7 @@ class Toolbox:
         if self._complete:
             return
         self.listed += self.sessions.tools(live.sessions, _values(live, task))
+        check_tools(self.listed)
         self._complete = True
         names = [tool.name for tool in self.listed]
         if twice := sorted({name for name in names if names.count(name) > 1}):

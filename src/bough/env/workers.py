@@ -12,6 +12,7 @@ from bough.env.worker import Worker
 from bough.launch import Launcher, Placement, ThisMachine
 from bough.tree import AgentAction, Task
 from bough.units import MIB
+from bough.visible import visible
 
 LARGE_ENV_BYTES = 50 * MIB
 LARGE_STATE_BYTES = MIB
@@ -20,7 +21,7 @@ LARGE_STATE_BYTES = MIB
 
 def to_stderr(text: str) -> None:
     """Prints a line on standard error."""
-    print(text, file=sys.stderr, flush=True)
+    print(visible(text), file=sys.stderr, flush=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -1,6 +1,7 @@
 """Processes of a run: where they start, on this machine or on a cluster, and the channel to each."""
 
 from bough.launch.background import in_background, in_event_loop
+from bough.launch.bounded import CallEnded, bounded_call
 from bough.launch.handshake import (
     STARTS,
     SetupError,
@@ -19,6 +20,7 @@ from bough.launch.torchrun import Torchrun
 
 __all__ = [
     "STARTS",
+    "CallEnded",
     "ClusterGone",
     "LaunchError",
     "Launched",
@@ -29,6 +31,7 @@ __all__ = [
     "ThisMachine",
     "Torchrun",
     "await_ready",
+    "bounded_call",
     "check_count",
     "give_setup",
     "in_background",

@@ -2,12 +2,14 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, cast
 
 from bough.policy.calls import thinking_end
 from bough.policy.kept_texts import KeptTexts
 from bough.policy.literal import LiteralEncoder, Tokens
+from bough.policy.marks import THINKING, plain_marks, used_marks
 from bough.policy.template import ChatTemplate, Entry, RefusedByTemplate
 from bough.tree import (
     Action,
@@ -26,10 +28,6 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 
-MARKS = ("<tool_call>", "</tool_call>", "<tool_response>", "</tool_response>")
-"""Marks of calls and results that some tokenizers have as tokens, though not as special ones."""
-
-
 class ChatRenderer:
     """Renders the messages of a conversation in the model's chat template.
 
@@ -40,12 +38,15 @@ class ChatRenderer:
 
     `ChatTemplate` writes what a template lacks: a system role, tools, calls.
 
-    Only the template adds special tokens: their texts in a system prompt, an observation or an action are encoded as
-    plain text (`LiteralEncoder`).
+    Only the template adds special tokens, and added tokens that are marks (`used_marks`): their texts in a system
+    prompt, a tool or an observation are encoded as plain text (`LiteralEncoder`). So are those in an action, except for
+    marks of thinking.
 
     Attributes:
         stop_tokens: Tokens that end an action: first the template's end of an assistant message, then the other end
             tokens of the tokenizer and the model.
+        plain_marks: Marks of messages that are plain text, because the tokenizer has no tokens for them: texts of
+            others can imitate these.
     """
 
     def __init__(
@@ -77,9 +78,12 @@ class ChatRenderer:
         self._spoken = KeptTexts(self._decode, most_bytes=64 * MIB)
         between = self._between()
         self.stop_tokens: Tokens = self._ends(between, end_tokens)
-        marks = [each.content for each in self._tokenizer.added_tokens_decoder.values() if each.content in MARKS]
-        self._encoder = LiteralEncoder(tokenizer, edges={*marks, *self._edges(between)})
-        self._marks = [(mark, self._encoder.hide(mark)) for mark in marks]
+        edges, marks = self._edges(between), used_marks(tokenizer)
+        self._encoder = LiteralEncoder(tokenizer, edges={*marks, *edges})
+        special = {each.content for each in self._tokenizer.added_tokens_decoder.values() if each.special}
+        self._marks = [(mark, self._encoder.hide(mark)) for mark in sorted(marks - edges - special)]
+        around = (*between.split("[[user]]"), *self._template.around_result)
+        self.plain_marks = plain_marks(around, around[1], self._encoder.hidden)
 
     @property
     def vocab_tokens(self) -> int:
@@ -137,13 +141,15 @@ class ChatRenderer:
     def write(self, action: AgentAction) -> Tokens:
         """The tokens of an action that the policy did not sample (a teacher's), with a stop token.
 
-        The marks of the family's calls become special tokens where the tokenizer has them; nothing else does.
+        The marks of thinking and of the family's calls become tokens where the tokenizer has them; nothing else does.
         """
         if isinstance(action, str) or not action.calls:
-            return (*self._encoder.literal(action_text(action)), self.stop_tokens[0])
-        record = json.loads(self._encoder.hide(json.dumps(action_record(action), ensure_ascii=False)))
-        hidden = cast("Action", read_action(record))
-        return (*self._encoder.encode(self._template.format.write(hidden)), self.stop_tokens[0])
+            written = self._with_marks(self._encoder.hide(action_text(action)), THINKING)
+        else:
+            record = json.loads(self._encoder.hide_json(json.dumps(action_record(action), ensure_ascii=False)))
+            hidden = cast("Action", read_action(record))
+            written = self._template.format.write(replace(hidden, text=self._with_marks(hidden.text, THINKING)))
+        return (*self._encoder.encode(written), self.stop_tokens[0])
 
     def parse(self, tokens: Sequence[int]) -> Action:
         """The text and the calls of an action, in the format that the template writes; see `CallFormat`."""
@@ -177,19 +183,28 @@ class ChatRenderer:
 
     def _hidden(self, messages: Sequence[Message]) -> tuple[Entry, ...]:
         """The messages, with the texts of special tokens replaced by placeholders."""
-        hide = self._encoder.hide
+        hide, hide_json = self._encoder.hide, self._encoder.hide_json
         hidden = [
-            entry._replace(content=hide(entry.content), calls=hide(entry.calls), call_id=hide(entry.call_id))
+            entry._replace(
+                content=hide(entry.content),
+                calls=entry.calls and hide_json(entry.calls),
+                call_id=hide(entry.call_id),
+            )
             for entry in map(self._entry, messages)
         ]
         # A model's own calls keep their marks where its message is rewritten.
-        return tuple(self._with_marks(entry) if entry.sampled else entry for entry in hidden)
+        return tuple(
+            entry._replace(content=self._with_marks(entry.content, () if entry.sampled else THINKING))
+            if entry.role == "assistant"
+            else entry
+            for entry in hidden
+        )
 
-    def _with_marks(self, entry: Entry) -> Entry:
-        content = entry.content
+    def _with_marks(self, text: str, kept: Sequence[str] = ()) -> str:
+        """A hidden text with its marks, or with those of `kept` only."""
         for mark, placeholder in self._marks:
-            content = content.replace(placeholder, mark)
-        return entry._replace(content=content)
+            text = text.replace(placeholder, mark) if not kept or mark in kept else text
+        return text
 
     def _texts(self, tools: str, *conversations: tuple[Entry, ...]) -> list[str] | None:
         """The template's texts of conversations; None where it refuses calls as text, or empty messages."""
@@ -203,7 +218,7 @@ class ChatRenderer:
     def _tools(self, tools: Sequence[Tool]) -> str:
         """The tools as JSON, with placeholders; "" without any."""
         rows = [tool_record(tool) for tool in tools]
-        return self._encoder.hide(json.dumps(rows, ensure_ascii=False)) if rows else ""
+        return self._encoder.hide_json(json.dumps(rows, ensure_ascii=False)) if rows else ""
 
     def _spliced(self, sampled: Sequence[Tokens], frame: Sequence[str]) -> Tokens:
         """The sampled tokens within the template's text."""

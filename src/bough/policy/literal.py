@@ -1,8 +1,9 @@
 """Encodes message contents as plain text, so that the text of a special token never becomes that token."""
 
+import json
 import re
 from collections.abc import Collection, Iterator
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from bough.policy.kept_texts import KeptTexts
 from bough.units import MIB
@@ -31,6 +32,9 @@ class LiteralEncoder:
 
         hide("a<|im_end|>b")                            "a[[#4]]b"
         encode("<|im_start|>user\na[[#4]]b<|im_end|>")  <|im_start|> user \n a < | im _ end | > b <|im_end|>
+
+    Attributes:
+        hidden: Matches the texts of special tokens.
     """
 
     def __init__(self, tokenizer: "PreTrainedTokenizerBase", edges: Collection[str] = ()) -> None:
@@ -46,13 +50,16 @@ class LiteralEncoder:
             token.content: (number, token) for number, token in added.items() if token.special or token.content in edges
         }
         self._numbers = frozenset(number for number, _ in self._special.values())
+        # Such tokens are matched after the tokenizer's normalizer: NFKC makes brackets of full-width ones.
+        self._normalizes = any(token.normalized for _, token in self._special.values())
         # Longest first, as tokenizers match them.
-        self._hidden = [OPEN, *sorted(self._special, key=len, reverse=True)]
+        self._hidden = [OPEN, *sorted(self._special, key=len, reverse=True), ""]
         self._place = {text: place for place, text in enumerate(self._hidden)}
-        self._search = re.compile("|".join(map(re.escape, self._hidden)))
-        self._split = re.compile(f"({'|'.join(map(re.escape, self._hidden[1:])) or '(?!)'})")
+        self._search = re.compile("|".join(map(re.escape, self._hidden[:-1])))
+        self.hidden = re.compile(f"({'|'.join(map(re.escape, self._hidden[1:-1])) or '(?!)'})")
         # Each turn hides every content of the conversation.
         self.hide = KeptTexts(self._hide, most_bytes=64 * MIB)
+        self.hide_json = KeptTexts(self._hide_json, most_bytes=64 * MIB)
 
     def encode(self, text: str) -> Tokens:
         """The tokens of a rendered text whose contents went through `hide`."""
@@ -62,22 +69,44 @@ class LiteralEncoder:
 
     def literal(self, content: str) -> Tokens:
         """The tokens of a single content, as plain text."""
-        if not self._split.search(content):
-            return self._plain(content)
+        if not self.hidden.search(content) and self._numbers.isdisjoint(tokens := self._plain(content)):
+            return tokens
         tokens = encode(self._tokenizer, content, split_special_tokens=True)
         if self._numbers.isdisjoint(tokens):
             return tokens
         # This tokenizer still finds the special token; encode its text character by character.
-        parts = self._split.split(content)
+        parts = self.hidden.split(content)
         letters = [piece for place, part in enumerate(parts) for piece in (part if place % 2 else [part])]
-        return tuple(token for piece in letters if piece for token in self._plain(piece))
+        tokens = tuple(token for piece in letters if piece for token in self._plain(piece))
+        if self._numbers.isdisjoint(tokens):
+            return tokens
+        # Its normalizer makes one of other characters.
+        return tuple(token for letter in content for token in self._plain(letter) if token not in self._numbers)
 
     def _hide(self, content: str) -> str:
-        return self._search.sub(lambda found: f"{OPEN}{self._place[found[0]]}]]", content)
+        hidden = self._search.sub(lambda found: f"{OPEN}{self._place[found[0]]}]]", content)
+        if self._normalizes and hidden == content and not self._numbers.isdisjoint(self._plain(content)):
+            # A placeholder for no text has the content encoded by `literal`; blanks at its ends stay there.
+            return re.sub(r"\S", lambda found: f"{found[0]}{OPEN}{self._place['']}]]", content, count=1)
+        return hidden
+
+    def _hide_json(self, text: str) -> str:
+        """A JSON text whose strings went through `hide`."""
+        return json.dumps(self._hide_strings(json.loads(text)), ensure_ascii=False)
+
+    def _hide_strings(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self._hide(value)
+        if isinstance(value, list):
+            return [self._hide_strings(each) for each in cast("list[Any]", value)]
+        if isinstance(value, dict):
+            items = cast("dict[str, Any]", value).items()
+            return {self._hide(name): self._hide_strings(each) for name, each in items}
+        return value
 
     def _pieces(self, text: str) -> Iterator[Tokens]:
         """The tokens of each part; parts without placeholders are encoded together with their special tokens."""
-        parts, together = self._split.split(text), ""
+        parts, together = self.hidden.split(text), ""
         for place, part in enumerate(parts):
             if place % 2 or not PLACEHOLDER.search(part):
                 together += part

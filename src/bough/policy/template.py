@@ -73,6 +73,8 @@ class ChatTemplate:
         lead: The blanks that the template writes between the generation prompt and an assistant's text.
         call_lead: What it writes between the generation prompt and the name of a message's first call.
         call_tail: What it writes between the name of a call without arguments and the end of the message.
+        around_result: What it writes between a call and the content of its result, and after it; "" each where it
+            takes no tools.
     """
 
     def __init__(
@@ -93,9 +95,11 @@ class ChatTemplate:
         written: object = self._tokenizer.chat_template
         if isinstance(written, str) and CLOCK in written:
             self._arguments["chat_template"] = written = with_date(written, date or date_of(None))
+        self._own = f"{written} {self._arguments}"
         self.format: CallFormat = TextCalls()
         self.takes_tools, self._takes_system, self._joins_users = False, True, False
         self.lead = self.call_lead = self.call_tail = ""
+        self.around_result = ("", "")
         # A conversation is also rendered without its last turn, which is cached: thousands grow at once.
         self.text = KeptTexts(self._text, most_bytes=256 * MIB)
         try:
@@ -143,7 +147,8 @@ class ChatTemplate:
 
         The text after a message begins with its end. Sampled messages stand for themselves: their content is not read.
         """
-        salt = next(salt for salt in count() if not any(f"[[{salt}." in entry.content for entry in entries))
+        given = (self._own, tools, *(text for entry in entries for text in (entry.content, entry.calls, entry.call_id)))
+        salt = next(salt for salt in count() if not any(f"[[{salt}." in text for text in given))
         marks = [f"[[{salt}.{place}]]" if entry.sampled else "" for place, entry in enumerate(entries)]
         calls = [self._marks_call(entries, place) for place in range(len(entries))]
         marked = [
@@ -228,6 +233,8 @@ class ChatTemplate:
         self.takes_tools = found is not None
         if found is not None:
             self.format = found
+            before, _, after = shown.partition("[[result]]")
+            self.around_result = before[len(whole) :] if before.startswith(whole) else "", after
             bare = self._text((user, _called("[[name]]")), tools, False).removeprefix(begin)
             self.call_lead, _, tail = bare.partition("[[name]]")
             self.call_tail = tail[: len(tail) - len(call) + len(self._before_end(call))]

@@ -194,6 +194,11 @@ def _go_on(made: Provenance, terminal: bool | None, lines: Sequence[str]) -> Run
         for each in runtime.trained:
             if each.budget is not None:
                 live.say(each.budget.line)
+            if marks := each.policy.renderer.plain_marks:
+                live.say(
+                    f"the chat template marks messages by plain text ({', '.join(marks)}), which texts of others can "
+                    "imitate; for these take a model whose tokenizer has tokens for its marks"
+                )
         made.check_tasks(run, {"train": runtime.train_tasks, "heldout": runtime.heldout_tasks})
         for line in made.record():
             live.say(line)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from bough.view.numbers import duration, percent, short
 from bough.view.progress import PLAIN, SHARES, Progress, Told, interval
+from bough.visible import visible
 
 if TYPE_CHECKING:
     import rich.panel
@@ -70,6 +71,7 @@ class Live:
 
     def say(self, text: str) -> None:
         """Show a message."""
+        text = visible(text)
         self._told = self._told.saying(text)
         if not self._terminal:
             self._print(text)

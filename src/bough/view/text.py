@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from bough.view.branch import Branch, Turn, branches, text_of
 from bough.view.choose import Group, returns, successes
 from bough.view.numbers import short, signed
+from bough.visible import visible
 
 ACTION_LETTERS = 48
 
@@ -29,7 +30,7 @@ def show_tree(group: Group) -> str:
     prompts = dict.fromkeys(text_of(credited, 0) for credited in group)
     lines += [f"| {line}" for prompt in prompts for line in prompt.splitlines()]
     lines += _forest([branch for credited in group for branch in branches(credited)])
-    return "\n".join(lines)
+    return visible("\n".join(lines))
 
 
 def _forest(grown: list[Branch]) -> Iterator[str]:

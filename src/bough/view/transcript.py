@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from bough.tree import Action, AgentAction, BadCall, Message, Observation, Outcome, Tool, ToolCall, messages
 from bough.view.calls import call_line, tool_line
+from bough.visible import visible
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -80,8 +81,7 @@ def _part(role: str, content: str, label: str = "") -> "Text":
 
 
 def _styled(content: str = "", style: str = "") -> "Text":
-    from rich.control import strip_control_codes
     from rich.text import Text
 
     # Text of a model or an environment is not markup, and must not move the cursor.
-    return Text(strip_control_codes(content).replace("\x1b", ""), style)
+    return Text(visible(content), style)

@@ -101,6 +101,7 @@ def command(
     disk_bytes: int,
     packages: Sequence[str],
     arguments: Sequence[int],
+    waits: Sequence[int],
 ) -> list[str]:
     """The command that starts the launcher in a sandbox.
 
@@ -111,6 +112,7 @@ def command(
         disk_bytes: Size of /tmp.
         packages: Folders with packages.
         arguments: Arguments of the launcher.
+        waits: Descriptors for the process id of the sandbox, and for the start of the program; () for no wait.
     """
     environment = {
         **ENVIRONMENT,
@@ -128,6 +130,7 @@ def command(
         *(word for name, value in environment.items() for word in ("--setenv", name, value)),
         *mounts(files, disk_bytes=disk_bytes, packages=packages),
         *("--chdir", "/tmp", "--seccomp", str(seccomp)),
+        *(word for name, each in zip(("--info-fd", "--block-fd"), waits, strict=False) for word in (name, str(each))),
         *("--", files.executable, "-s", "-P", "-c", _launcher()),
         *map(str, arguments),
     ]

@@ -8,8 +8,8 @@ import resource
 import sys
 from types import CodeType
 
-STARTED, OUT_OF_MEMORY = b"s", b"m"
-"""Bytes of the report: the program starts; a MemoryError ended it."""
+STARTED, OUT_OF_MEMORY, EXITED = b"s", b"m", b"x"
+"""Bytes of the report: the program starts; a MemoryError ended it; it exits, with the status in digits."""
 
 
 def set_limits(user: int, memory: int, seconds: int, size: int, files: int, threads: int) -> None:
@@ -82,6 +82,10 @@ def launch() -> None:
         os.write(report, OUT_OF_MEMORY)
         os.write(2, b"MemoryError\n")
         os._exit(1)
+    except SystemExit as leaving:
+        status = leaving.code if isinstance(leaving.code, int) else int(leaving.code is not None)
+        os.write(report, EXITED + str(status & 255).encode())
+        raise
     except Exception as error:
         try:
             sys.stdout.flush()

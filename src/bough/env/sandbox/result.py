@@ -12,7 +12,7 @@ class Ending(StrEnum):
     TIMEOUT = "timeout"
     """It reached the limit of wall time or of processor time."""
     MEMORY = "memory"
-    """It raised a MemoryError at the limit of memory."""
+    """It raised a MemoryError at the limit of memory, or the kernel ended it at the limit of its cgroup."""
     OUTPUT = "output"
     """It wrote more than the limit of output."""
     KILLED = "killed"

@@ -3,15 +3,19 @@
 import os
 import platform
 import random
+import re
 import signal
 import subprocess
-from collections.abc import Generator
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
+from select import select
 
 from bough.checks import check_at_least
 from bough.env.sandbox.bubblewrap import Privilege, bubblewrap, command, privileges
+from bough.env.sandbox.cgroup import MemoryGroup, memory_group
 from bough.env.sandbox.python_files import python_files
 from bough.env.sandbox.result import Ending, SandboxError, SandboxResult
 from bough.env.sandbox.seccomp import seccomp_filter
@@ -21,11 +25,20 @@ from bough.units import MIB
 STARTED, OUT_OF_MEMORY = b"s", b"m"
 """Bytes that the launcher reports."""
 
-SIGNALLED = 128
-"""bubblewrap exits with this plus the signal that ended the program."""
+EXITED = re.compile(rb"x(\d+)")
+"""What it reports before the program exits with a status."""
+
+SIGNALLED, SIGNALS = 128, 64
+"""bubblewrap exits with 128 plus the signal that ended the program, 1 to 64."""
 
 TRANSIENT_USERS = range(61184, 65520)
 """User ids that belong to no account; systemd reserves them. Limits of threads are by user id."""
+
+CHILD = re.compile(rb'"child-pid":\s*(\d+)')
+"""In what bubblewrap writes about a sandbox."""
+
+KERNEL_BYTES = 32 * MIB
+"""Memory that bubblewrap and the kernel have for a program, besides that of the program and its files."""
 
 NOBODY = 65534
 PIPES = ("stdout", "stderr", "report")
@@ -35,11 +48,13 @@ START_S = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sandbox:
-    """Runs Python programs with bubblewrap: no network, no files of the host, one process, limits of all resources.
+    """Runs Python programs with bubblewrap: no network, no files of the host, one process, limits of its resources.
 
     The program has its own namespaces, no capabilities, and a filter of system calls (seccomp). Its file system is
     read-only, with the interpreter and its standard library. It cannot start processes, so the limits of one process
-    are its limits. They hold also when Bough runs as root: then the program runs as a transient user.
+    are its limits. They hold also when Bough runs as root: then the program runs as a transient user. Where Bough may
+    make memory cgroups, memory of the kernel counts too: the program, its files and the kernel's memory for both have
+    `memory_mib + disk_mib + 32` MiB. Elsewhere a program can take some hundred MiB of the kernel by empty files.
 
     Each run is a separate process, which ends with the run. `random` is seeded, and sets have a fixed order. A
     program that reads the clock or the system's random numbers is not deterministic.
@@ -90,7 +105,7 @@ class Sandbox:
             SandboxError: when the machine cannot run a sandbox.
         """
         privilege = _privilege(self.python)
-        return _result(_run(self, program, stdin=stdin, echo=echo, privilege=privilege))
+        return _run(self, program, stdin=stdin, echo=echo, privilege=privilege)
 
     def check(self) -> None:
         """Starts a sandbox once per process.
@@ -101,7 +116,15 @@ class Sandbox:
         _privilege(self.python)
 
 
-def _run(sandbox: Sandbox, program: str, *, stdin: str, echo: bool, privilege: Privilege) -> ProcessOutput:
+def _run(sandbox: Sandbox, program: str, *, stdin: str, echo: bool, privilege: Privilege) -> SandboxResult:
+    with memory_group((sandbox.memory_mib + sandbox.disk_mib) * MIB + KERNEL_BYTES) as group:
+        output = _started(sandbox, program, stdin=stdin, echo=echo, privilege=privilege, group=group)
+        return _result(output, out_of_memory=group is not None and group.killed)
+
+
+def _started(
+    sandbox: Sandbox, program: str, *, stdin: str, echo: bool, privilege: Privilege, group: MemoryGroup | None
+) -> ProcessOutput:
     user = random.SystemRandom().choice(TRANSIENT_USERS) if privilege is Privilege.ROOT else 0
     limits = (
         user,
@@ -113,7 +136,10 @@ def _run(sandbox: Sandbox, program: str, *, stdin: str, echo: bool, privilege: P
     )
     files = python_files(sandbox.python)
     nobody = NOBODY if privilege is Privilege.NOBODY else None
-    with _memory_files(seccomp_filter(), _encoded(program), _encoded(stdin)) as (seccomp, code, inputs):
+    with (
+        _memory_files(seccomp_filter(), _encoded(program), _encoded(stdin)) as (seccomp, code, inputs),
+        _entry(group, sandbox.wall_s) as (enter, waits),
+    ):
         pipes = {name: os.pipe() for name in PIPES}
         reported = pipes["report"][1]
         try:
@@ -125,11 +151,12 @@ def _run(sandbox: Sandbox, program: str, *, stdin: str, echo: bool, privilege: P
                     disk_bytes=sandbox.disk_mib * MIB,
                     packages=sandbox.packages,
                     arguments=(reported, code, int(echo), *limits),
+                    waits=waits,
                 ),
                 stdin=inputs,
                 stdout=pipes["stdout"][1],
                 stderr=pipes["stderr"][1],
-                pass_fds=(seccomp, code, reported),
+                pass_fds=(seccomp, code, reported, *waits),
                 start_new_session=True,
                 user=nobody,
                 group=nobody,
@@ -143,23 +170,62 @@ def _run(sandbox: Sandbox, program: str, *, stdin: str, echo: bool, privilege: P
             for _, write in pipes.values():
                 os.close(write)
         read = {name: ends[0] for name, ends in pipes.items()}
+        try:
+            enter()
+        except OSError as error:
+            watch(process, read, wall_s=0, limit=0)
+            raise SandboxError(f"sandbox: got a memory cgroup that no process can enter ({error})") from error
         return watch(process, read, wall_s=sandbox.wall_s, limit=sandbox.output_bytes)
 
 
-def _result(output: ProcessOutput) -> SandboxResult:
+@contextmanager
+def _entry(group: MemoryGroup | None, seconds: float) -> Generator[tuple[Callable[[], None], tuple[int, ...]]]:
+    """What moves a sandbox into a group before its program starts, and the descriptors by which bubblewrap waits.
+
+    bubblewrap writes the process id of the sandbox to the first, and reads the second before it starts the program.
+    """
+    if group is None:
+        yield lambda: None, ()
+        return
+    (told, tells), (waits, starts) = os.pipe(), os.pipe()
+    left = {told, tells, waits, starts}
+
+    def enter() -> None:
+        for descriptor in (tells, waits):
+            os.close(descriptor)
+            left.remove(descriptor)
+        end, text = time.monotonic() + seconds, b""
+        # bubblewrap closes it after the text, and when it fails.
+        while select([told], [], [], max(0.0, end - time.monotonic()))[0] and (part := os.read(told, 4096)):
+            text += part
+        if found := CHILD.search(text):
+            with suppress(ProcessLookupError):  # its status and output tell why it has ended
+                group.add(int(found[1]))
+                os.write(starts, b"s")
+
+    try:
+        yield enter, (tells, waits)
+    finally:
+        for descriptor in left:
+            os.close(descriptor)
+
+
+def _result(output: ProcessOutput, *, out_of_memory: bool) -> SandboxResult:
     report, status = output.written["report"], output.status
     stdout, stderr = (output.written[name].decode(errors="replace") for name in ("stdout", "stderr"))
     if not output.timed_out and not report.startswith(STARTED):
         raise SandboxError(
             f"sandbox: the start failed with status {status}: {(stderr.strip().splitlines() or ['no text'])[-1]}"
         )
-    if output.timed_out or status == SIGNALLED + signal.SIGXCPU:
+    exited = EXITED.search(report)
+    signalled = SIGNALLED < status <= SIGNALLED + SIGNALS and not (exited and int(exited[1]) == status)
+    if output.timed_out or (signalled and status == SIGNALLED + signal.SIGXCPU):
         ending = Ending.TIMEOUT
     elif output.over_limit:
         ending = Ending.OUTPUT
-    elif OUT_OF_MEMORY in report:
+    elif OUT_OF_MEMORY in report or out_of_memory:
         ending = Ending.MEMORY
-    elif status > SIGNALLED:
+    elif signalled:
         ending = Ending.KILLED
     else:
         return SandboxResult(stdout=stdout, stderr=stderr, ending=Ending.EXITED, status=status)
@@ -177,10 +243,8 @@ def _privilege(python: str) -> Privilege:
     problems: list[str] = []
     for privilege in privileges():
         try:
-            output = _run(
-                Sandbox(python=python, wall_s=START_S, cpu_s=60), "", stdin="", echo=False, privilege=privilege
-            )
-            if _result(output).ok:
+            first = Sandbox(python=python, wall_s=START_S, cpu_s=60)
+            if _run(first, "", stdin="", echo=False, privilege=privilege).ok:
                 return privilege
             problems.append(f"{privilege}: the first program failed")
         except (SandboxError, OSError) as error:

@@ -78,7 +78,12 @@ REFUSED: Mapping[str, tuple[int, ...]] = {
 }
 """Calls that fail with EPERM, with their number on each architecture."""
 
-CHECKED: Mapping[str, tuple[int, int]] = {"clone": (56, 220), "socket": (41, 198), "clone3": (435, 435)}
+CHECKED: Mapping[str, tuple[int, int]] = {
+    "clone": (56, 220),
+    "socket": (41, 198),
+    "clone3": (435, 435),
+    "setsockopt": (54, 208),
+}
 """Calls that depend on their arguments. `clone3` fails with ENOSYS, because its flags are in memory; libc then calls
 `clone`."""
 
@@ -91,10 +96,18 @@ NAMESPACES = 0x7E020080
 FAMILIES = (1, 2, 10)
 """Families of `socket`: UNIX, IPv4, IPv6. Others, such as VSOCK, are not bound to a network namespace."""
 
+OPTIONS = (7, 8, 32, 33)
+"""Options of SOL_SOCKET with the sizes of buffers, in the kernel's memory: they stay as they are."""
+
+SOL_SOCKET = 1
+
 LOAD, EQUAL, AT_LEAST, ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 ALLOW, REFUSE, KILL = 0x7FFF0000, 0x00050000, 0x80000000
 NUMBER, ARCHITECTURE, ARGUMENT = 0, 4, 16
 """Offsets in the kernel's `seccomp_data`. `ARGUMENT` is the lower half of the first argument."""
+
+EACH = 8
+"""Bytes of an argument."""
 
 
 def seccomp_filter(architecture: str = "") -> bytes:
@@ -113,7 +126,7 @@ def seccomp_filter(architecture: str = "") -> bytes:
     if name not in ARCHITECTURES:
         raise SandboxError(f"sandbox: got the architecture {name!r}; need one of {', '.join(ARCHITECTURES)}")
     column = [*ARCHITECTURES].index(name)
-    clone, socket, clone3 = (numbers[column] for numbers in CHECKED.values())
+    clone, socket, clone3, setsockopt = (numbers[column] for numbers in CHECKED.values())
     refuse, absent = REFUSE | errno.EPERM, REFUSE | errno.ENOSYS
     code = [
         _op(LOAD, ARCHITECTURE),
@@ -129,6 +142,14 @@ def seccomp_filter(architecture: str = "") -> bytes:
         if column < len(numbers):
             code += [_op(EQUAL, numbers[column], otherwise=1), _op(RETURN, refuse)]
     code += [
+        _op(EQUAL, setsockopt, otherwise=6 + len(OPTIONS)),
+        _op(LOAD, ARGUMENT + EACH),
+        _op(EQUAL, SOL_SOCKET, then=1),
+        _op(RETURN, ALLOW),
+        _op(LOAD, ARGUMENT + 2 * EACH),
+        *(_op(EQUAL, option, then=len(OPTIONS) - index) for index, option in enumerate(OPTIONS)),
+        _op(RETURN, ALLOW),
+        _op(RETURN, refuse),
         _op(EQUAL, clone, otherwise=5),
         _op(LOAD, ARGUMENT),
         _op(ANY_BIT, NAMESPACES, then=1),

@@ -12,9 +12,9 @@ from bough.env.splits import content_hash, draw_instances, instance_task, split_
 from bough.env.text_to_sql import one_table, two_tables
 from bough.env.text_to_sql.generated_tables import GeneratedTables, Spelling, draw_tables, fill_tables
 from bough.env.text_to_sql.match import Match
+from bough.env.text_to_sql.query import QueryLimits, QueryResult
 from bough.env.text_to_sql.question import SqlQuestion
 from bough.env.text_to_sql.questions import open_databases, orders_rows
-from bough.env.text_to_sql.read_only import QueryLimits, QueryResult
 from bough.env.text_to_sql.schema import Schema
 from bough.tree import Task
 

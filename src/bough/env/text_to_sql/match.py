@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Literal, TypeAlias
 
-from bough.env.text_to_sql.read_only import QueryResult, Row, Value
+from bough.env.text_to_sql.query import QueryResult, Row, Value
 
 Rows: TypeAlias = Sequence[Row]
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 from bough.env.text_to_sql.match import Match
-from bough.env.text_to_sql.read_only import QueryResult
+from bough.env.text_to_sql.query import QueryResult
 from bough.env.text_to_sql.schema import Schema
 from bough.env.text_to_sql.syntax import component_recall, similarity
 

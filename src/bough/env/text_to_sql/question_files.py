@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from bough.env.env import Split
 from bough.env.splits import content_hash, instance_task
-from bough.env.text_to_sql.read_only import connect_file
+from bough.env.text_to_sql.execution import connect_file
 from bough.env.text_to_sql.schema import Column, Schema, Table
 from bough.tree import Task
 from bough.usercode.json_file import read_json

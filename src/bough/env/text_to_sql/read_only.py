@@ -1,161 +1,34 @@
-"""Executes one untrusted SQL query on a SQLite database: read only, with limits of work and size."""
+"""A SQLite database for untrusted queries: read only, with limits of time, work and size."""
 
-import hashlib
-import sqlite3
-import sys
 import threading
-import time
-from collections.abc import Callable
-from dataclasses import dataclass, field, fields
-from enum import StrEnum
+import weakref
+from itertools import count
 from pathlib import Path
-from typing import TypeAlias
 
-from bough.env.text_to_sql.clock import FUNCTIONS, KEYWORDS, fix_clock
-from bough.env.text_to_sql.expansion import Block, database_views, too_large
-from bough.env.text_to_sql.memory import memory_meter
+from bough.env.text_to_sql.query import QueryError, QueryLimits, QueryResult
+from bough.launch import CallEnded, bounded_call
 
-Value: TypeAlias = str | int | float | bytes | None
-Row: TypeAlias = tuple[Value, ...]
+EXECUTION = "bough.env.text_to_sql.execution"
+"""The module that executes queries, in a child process."""
 
-MEASURED = threading.Lock()
-"""Held while a query runs: SQLite measures the memory of the whole process, not of one connection."""
+OPEN_S = 600.0
+"""Maximum seconds to open a database."""
 
-INTERVAL = 50
-"""SQLite instructions between two checks of the limits. One instruction of the worst kind takes some milliseconds."""
+GRACE_S = 1.0
+"""Seconds after `QueryLimits.seconds` in which SQLite can end a query by itself. It looks at the clock between its
+instructions, and one instruction may take minutes."""
 
-
-def _names(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-ALLOWED_FUNCTIONS = _names(
-    "abs acos asin atan atan2 avg ceil ceiling char coalesce concat concat_ws cos count cume_dist degrees "
-    "dense_rank exp first_value floor format glob group_concat hex if ifnull iif instr json json_array "
-    "json_array_length json_each json_extract json_group_array json_group_object json_object json_quote json_tree "
-    "json_type json_valid lag last_value lead length like likelihood likely ln log log10 log2 lower ltrim max min "
-    "mod nth_value ntile nullif octet_length percent_rank pi pow power printf quote radians rank replace round "
-    "row_number rtrim sign sin sqrt string_agg substr substring sum tan total trim trunc typeof unicode unlikely "
-    "upper -> ->> "
-) | {*FUNCTIONS, *KEYWORDS}
-"""Functions without side effects whose value depends on their arguments alone."""
-
-
-class QueryError(StrEnum):
-    """Why a query has no result."""
-
-    NONE = ""
-    INVALID = "invalid"
-    """SQLite rejects the statement: syntax, unknown names, types."""
-    DENIED = "denied"
-    """The statement does more than read, or calls a function that is not allowed."""
-    TOO_LONG = "too long"
-    """The statement, or one value of its result, has too many bytes."""
-    TOO_MUCH_WORK = "too much work"
-    """More instructions than `QueryLimits.instructions`, more time or memory than allowed, or a text that SQLite would
-    expand to too many tables."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueryLimits:
-    """Limits of one query.
-
-    Attributes:
-        instructions: Maximum number of instructions of SQLite's virtual machine, in steps of `INTERVAL`. The count is
-            the same on every machine, so this limit normally ends a long query.
-        seconds: Maximum wall time, for instructions that take long.
-        memory_bytes: Maximum memory that the query adds to what SQLite uses in this process, and maximum size of the
-            rows that are read.
-        rows: Maximum number of rows that are read; further rows are left.
-        value_bytes: Maximum size of a value and of a row.
-        sql_bytes: Maximum size of the statement.
-
-    Raises:
-        ValueError: when a limit is not positive.
-    """
-
-    instructions: int = 5_000_000
-    seconds: float = 2.0
-    memory_bytes: int = 100_000_000
-    rows: int = 1000
-    value_bytes: int = 20_000
-    sql_bytes: int = 10_000
-
-    def __post_init__(self) -> None:
-        if min(getattr(self, each.name) for each in fields(self)) <= 0:
-            raise ValueError(f"QueryLimits: got {self}; need every limit above 0")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueryResult:
-    """The rows of a query, or its error.
-
-    Attributes:
-        columns: Names of the columns, as SQLite gives them.
-        rows: In the order of the result.
-        more: Whether rows were left because of `QueryLimits.rows`.
-        error: `QueryError.NONE` for a query with a result, which may have no rows.
-        message: SQLite's text of the error.
-        reads: The columns that the statement names, as (table, column) in lower case; column "" for `count(*)`.
-    """
-
-    columns: tuple[str, ...] = ()
-    rows: tuple[Row, ...] = ()
-    more: bool = False
-    error: QueryError = QueryError.NONE
-    message: str = ""
-    reads: frozenset[tuple[str, str]] = frozenset()
-
-    @property
-    def digest(self) -> str:
-        """A short hash of the rows, whatever their order; "" for an error."""
-        if self.error:
-            return ""
-        rows = "\n".join(sorted(map(repr, self.rows)))
-        return hashlib.sha256(rows.encode(errors="backslashreplace")).hexdigest()[:16]
-
-
-@dataclass(slots=True)
-class _Watch:
-    """Counts the instructions of the present query."""
-
-    limits: QueryLimits
-    meter: Callable[[], int]
-    begun_bytes: int
-    deadline: float
-    instructions: int = 0
-    exceeded: str = ""
-    denied: str = ""
-    reads: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
-
-    def check(self) -> int:
-        self.instructions += INTERVAL
-        if self.instructions > self.limits.instructions:
-            self.exceeded = f"more than {self.limits.instructions:,} instructions"
-        elif time.monotonic() > self.deadline:
-            self.exceeded = f"more than {self.limits.seconds:g} seconds"
-        elif self.meter() - self.begun_bytes > self.limits.memory_bytes:
-            self.exceeded = f"more than {self.limits.memory_bytes:,} bytes of memory"
-        return int(bool(self.exceeded))
-
-    def authorize(self, action: int, first: str | None, second: str | None, *_: str | None) -> int:
-        if action == sqlite3.SQLITE_READ:
-            self.reads.add(((first or "").lower(), (second or "").lower()))
-            return sqlite3.SQLITE_OK
-        if action in (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_RECURSIVE):
-            return sqlite3.SQLITE_OK
-        if action == sqlite3.SQLITE_FUNCTION:
-            if (second or "").lower() in ALLOWED_FUNCTIONS:
-                return sqlite3.SQLITE_OK
-            self.denied = f"the function {second} is not allowed"
-        self.denied = self.denied or "only queries that read are allowed"
-        return sqlite3.SQLITE_DENY
+_NUMBERS = count()
+_CLOSED: list[int] = []
+"""Databases that this process does not use any more, and its child may have open."""
 
 
 class ReadOnlyDatabase:
     """A SQLite database on which any thread executes queries.
 
-    One query at a time runs in a process, on all databases: the limit of memory then counts one query alone.
+    Queries are executed by a child process of this one, which is killed when a query is late: no query, and no single
+    instruction of SQLite, takes longer than its limit. One query at a time runs in a process, on all databases: the
+    limit of memory then counts one query alone.
 
     SQLite's authorizer allows only SELECT, reads, recursion and the functions of `ALLOWED_FUNCTIONS`. So no statement
     writes, attaches a file, changes a setting or loads code. The present time is fixed, and there are no random
@@ -176,123 +49,32 @@ class ReadOnlyDatabase:
         Raises:
             ValueError: when the file cannot be read or is no SQLite database.
         """
-        self._connection = _connect(content)
-        self._connection.text_factory = lambda text: text.decode(errors="replace")  # pyright: ignore[reportUnknownLambdaType, reportUnknownMemberType]
-        # Sorting stays in memory: no temporary files.
-        self._connection.execute("pragma temp_store = memory")
-        self._views = _views(self._connection)
-        fix_clock(self._connection)
-        for limit in (sqlite3.SQLITE_LIMIT_ATTACHED, sqlite3.SQLITE_LIMIT_WORKER_THREADS):
-            self._connection.setlimit(limit, 0)
-        self._connection.setlimit(sqlite3.SQLITE_LIMIT_COMPOUND_SELECT, 50)
-        self._connection.setlimit(sqlite3.SQLITE_LIMIT_EXPR_DEPTH, 200)
-        self._connection.setlimit(sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 100)
-        self._connection.setlimit(sqlite3.SQLITE_LIMIT_VDBE_OP, 100_000)
+        self._content = content.absolute() if isinstance(content, Path) else content
+        self._number = next(_NUMBERS)
+        self._closing = weakref.finalize(self, _CLOSED.append, self._number)
+        self._lock = threading.Lock()
+        self._open()
 
     def run(self, sql: str, limits: QueryLimits | None = None) -> QueryResult:
         """Executes one query. Any text gives a result or a typed error, never an exception."""
         limits = limits or QueryLimits()
-        if len(sql.encode(errors="replace")) > limits.sql_bytes:
-            message = f"the query has more than {limits.sql_bytes:,} bytes"
-            return QueryResult(error=QueryError.TOO_LONG, message=message)
-        if message := too_large(sql, self._views):
-            return QueryResult(error=QueryError.TOO_MUCH_WORK, message=message)
-        with MEASURED:
-            connection, meter = self._connection, memory_meter()
-            deadline = time.monotonic() + limits.seconds
-            watch = _Watch(limits=limits, meter=meter, begun_bytes=meter(), deadline=deadline)
-            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, limits.value_bytes)
-            connection.set_authorizer(watch.authorize)
-            connection.set_progress_handler(watch.check, INTERVAL)
+        with self._lock:
             try:
-                return _fetch(connection, sql, watch)
-            except (sqlite3.Error, sqlite3.Warning, UnicodeError, ValueError, OverflowError, MemoryError) as error:
-                return _failed(error, watch)
+                while (result := self._run(sql, limits)) is None:
+                    self._open()
+            except CallEnded as ended:
+                message = f"more than {limits.seconds:g} seconds" if ended.late else str(ended)
+                return QueryResult(error=QueryError.TOO_MUCH_WORK, message=message)
+        return result
 
     def close(self) -> None:
         """Closes the database."""
-        self._connection.close()
+        self._closing()
 
+    def _run(self, sql: str, limits: QueryLimits) -> QueryResult | None:
+        return bounded_call(f"{EXECUTION}:run_query", self._number, sql, limits, seconds=limits.seconds + GRACE_S)
 
-def connect_file(file: Path) -> sqlite3.Connection:
-    """Opens a database file that does not change, read only and without locks.
-
-    Raises:
-        ValueError: when there is no such file, or a journal beside it has changes that the file lacks.
-    """
-    if not file.is_file():
-        raise ValueError(f"{file}: got no file; need a SQLite database")
-    for journal in (file.with_name(file.name + end) for end in ("-wal", "-journal")):
-        if _has_changes(journal):
-            raise ValueError(
-                f"{file}: got {journal.name} beside it, with changes that the file lacks; need the whole database in "
-                f"one file; close the programs that use it, then do: sqlite3 {file.name} 'pragma journal_mode=delete'"
-            )
-    place = f"{file.resolve().as_uri()}?mode=ro&immutable=1"
-    # Without the cache of statements the authorizer reads every statement.
-    return sqlite3.connect(place, uri=True, isolation_level=None, check_same_thread=False, cached_statements=0)
-
-
-def _has_changes(journal: Path) -> bool:
-    """Whether a journal exists that was not applied; an applied one is empty or begins with zeros."""
-    if not journal.is_file():
-        return False
-    with journal.open("rb") as stream:
-        return any(stream.read(8))
-
-
-def _connect(content: bytes | Path) -> sqlite3.Connection:
-    if isinstance(content, Path):
-        connection = connect_file(content)
-    else:
-        connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False, cached_statements=0)
-        if content:
-            connection.deserialize(content)
-    try:
-        connection.execute("select count(*) from sqlite_master").fetchone()
-    except sqlite3.DatabaseError as error:
-        connection.close()
-        place = content if isinstance(content, Path) else "the serialized database"
-        raise ValueError(f"{place}: got {error}; need a SQLite database") from error
-    return connection
-
-
-def _views(connection: sqlite3.Connection) -> Block:
-    return database_views(dict(connection.execute("select name, sql from sqlite_master where type = 'view'")))
-
-
-def _fetch(connection: sqlite3.Connection, sql: str, watch: _Watch) -> QueryResult:
-    cursor = connection.execute(sql)
-    try:
-        if cursor.description is None:
-            return QueryResult(error=QueryError.INVALID, message="got no query")
-        rows: list[Row] = []
-        row_bytes = 0
-        for row in cursor:
-            if len(rows) == watch.limits.rows:
-                break
-            row_bytes += sys.getsizeof(row) + sum(map(sys.getsizeof, row))
-            if row_bytes > watch.limits.memory_bytes:
-                watch.exceeded = f"more than {watch.limits.memory_bytes:,} bytes of rows"
-                raise MemoryError
-            rows.append(row)
-        else:
-            row = None
-        columns = tuple(str(each[0]) for each in cursor.description)
-        return QueryResult(columns=columns, rows=tuple(rows), more=row is not None, reads=frozenset(watch.reads))
-    finally:
-        cursor.close()
-
-
-def _failed(error: Exception, watch: _Watch) -> QueryResult:
-    message = str(error) or type(error).__name__
-    kind = QueryError.INVALID
-    if watch.exceeded or isinstance(error, MemoryError):
-        kind, message = QueryError.TOO_MUCH_WORK, watch.exceeded or "too much memory"
-    elif watch.denied:
-        kind, message = QueryError.DENIED, watch.denied
-    elif isinstance(error, sqlite3.DataError) or "too big" in message:
-        kind, message = QueryError.TOO_LONG, f"a value has more than {watch.limits.value_bytes:,} bytes"
-    elif isinstance(error, UnicodeError):
-        message = "the query is no valid text"
-    return QueryResult(error=kind, message=message.encode(errors="replace").decode(), reads=frozenset(watch.reads))
+    def _open(self) -> None:
+        if closed := [_CLOSED.pop() for _ in range(len(_CLOSED))]:
+            bounded_call(f"{EXECUTION}:close_databases", closed, seconds=OPEN_S)
+        bounded_call(f"{EXECUTION}:open_database", self._number, self._content, seconds=OPEN_S)

@@ -2,7 +2,7 @@
 
 import re
 
-from bough.env.text_to_sql.read_only import QueryResult, Value
+from bough.env.text_to_sql.query import QueryResult, Value
 from bough.usercode.origin import shorten
 
 FENCE = re.compile(r"```(?:sql|sqlite)?[ \t]*\n(.*?)```", re.DOTALL | re.IGNORECASE)

@@ -9,8 +9,8 @@ from pathlib import Path
 PROC = Path("/proc")
 VARIABLE = "BOUGH_CHECK_ENV"
 """An environment variable that marks the processes an environment starts, also those without a parent."""
-TRACKERS = ("multiprocessing.resource_tracker", "multiprocessing.forkserver")
-"""Processes that Python keeps until its end."""
+TRACKERS = ("multiprocessing.resource_tracker", "multiprocessing.forkserver", "bough.launch.bounded")
+"""Processes that Python and Bough keep until the end."""
 PARENT, STARTED = 1, 19
 """Fields of /proc/PID/stat after the name: the parent, and the start in ticks since the boot."""
 

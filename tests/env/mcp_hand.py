@@ -1,0 +1,53 @@
+"""A server of MCP by hand: `python mcp_hand.py NAME`. The argument `result` of its tool `say` is the result."""
+
+import json
+import sys
+
+SAY = {"name": "say", "description": "says", "inputSchema": {"type": "object"}}
+EVIL = {"type": "object", "properties": {"a": {"type": "string", "pattern": "^(a+)+$"}}}
+
+
+def tools(name: str, listed: int) -> list[object]:
+    if name == "empty":
+        return []
+    if name == "changing":
+        return [SAY, {**SAY, "name": f"tool{listed}"}]
+    if name == "evil":
+        return [{**SAY, "outputSchema": EVIL}]
+    if name == "looping":
+        return [{**SAY, "inputSchema": {"type": "object", "$ref": "#"}}]
+    return [SAY]
+
+
+def write(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+def main(name: str) -> None:
+    listed = 0
+    for line in sys.stdin:
+        request = json.loads(line)
+        if not {"id", "method"} <= {*request}:
+            continue
+        method, result = request["method"], {}
+        if method == "initialize":
+            version = request["params"]["protocolVersion"]
+            result = {"protocolVersion": version, "serverInfo": {"name": "hand", "version": "1"}}
+            result["capabilities"] = {"tools": {"listChanged": True}}
+        elif method == "tools/list":
+            listed += 1
+            result = {"tools": tools(name, listed)}
+        elif method == "tools/call":
+            given = request["params"]["arguments"]
+            result = given.get("result", {})
+            for noise in given.get("noise", ()):
+                write(noise)
+            if given.get("bytes"):
+                sys.stdout.buffer.write(b"\xff\xfe noise \xe4\n")
+            if given.get("changes"):
+                write(json.dumps({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}))
+        write(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": result}))
+
+
+main(sys.argv[1])
