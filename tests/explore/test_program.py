@@ -225,6 +225,25 @@ def test_sixty_four_episodes_at_once() -> None:
     assert [len(counted(tree)) for tree in trees] == [8] * 8
 
 
+@pytest.mark.parametrize("agent", [PLAIN, COMMAND])
+def test_a_daemon_ends_with_its_episode(agent: str, tmp_path: Path) -> None:
+    data = {"does": "daemon", "file": str(tmp_path / "pid"), "prints": '{"reward": 0.5}'}
+    (tree,) = grow(Program(agent=agent, n=1, retries=0), data)
+    assert tree.env_reward.max() == 0.5
+    assert not Path("/proc", (tmp_path / "pid").read_text()).exists()
+
+
+def test_a_daemon_ends_though_its_keeper_was_killed(tmp_path: Path) -> None:
+    tree = grow(Program(agent=PLAIN, n=1, retries=0), {"does": "kills_its_keeper", "file": str(tmp_path / "pid")})[0]
+    assert "signal 9" in str(tree.info[int(leaves(tree)[0])]["fault"])
+    assert not Path("/proc", (tmp_path / "pid").read_text()).exists()
+
+
+def test_a_forked_child_gives_no_result() -> None:
+    tree = does("two_returns")
+    assert tree.env_reward[tree.env_reward > 0].tolist() == [1.0]
+
+
 def test_no_process_is_left() -> None:
     before = _children()
     does("hang", deadline_s=1.0)
