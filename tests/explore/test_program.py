@@ -140,6 +140,13 @@ def test_the_context_truncates() -> None:
     assert (tree.outcome[leaf], tree.truncated_by[leaf]) == (Outcome.TRUNCATED, TruncatedBy.CONTEXT)
 
 
+def test_a_first_prompt_that_exceeds_the_context_is_a_fault() -> None:
+    tree = does("forever", engine=scripted("alpha", context_tokens=2))
+    leaf = int(leaves(tree)[0])
+    assert tree.outcome[leaf] == Outcome.FAILED
+    assert "need fewer than the model's maximum context length of 2 tokens" in str(tree.info[leaf]["fault"])
+
+
 @pytest.mark.parametrize(
     ("data", "unsuccessful", "end"),
     [

@@ -7,6 +7,8 @@ import traceback
 from collections.abc import Callable
 from typing import ParamSpec
 
+from bough.usercode.guards import exits_raise
+
 Arguments = ParamSpec("Arguments")
 
 EXIT_USAGE = 2
@@ -42,7 +44,8 @@ def explained(command: Callable[Arguments, None]) -> Callable[Arguments, None]:
     @functools.wraps(command)
     def run(*args: Arguments.args, **kwargs: Arguments.kwargs) -> None:
         try:
-            command(*args, **kwargs)
+            with exits_raise():
+                command(*args, **kwargs)
         except KeyboardInterrupt as error:
             print(f"\ninterrupted{f'; {error}' if str(error) else ''}", file=sys.stderr)
             sys.exit(EXIT_INTERRUPTED)
