@@ -161,7 +161,7 @@ class ValidatedEnv:
             if not _is_unicode(text):
                 raise self._wrong(call, f"State.{field} = {_shown(text)}", "a string without lone surrogates")
         actions = state.admissible
-        if actions is not None and not (_is_texts(actions) and all(map(_is_unicode, actions))):
+        if actions is not None and not (_is_texts(actions) and _is_unicode("".join(actions))):
             raise self._wrong(call, f"State.admissible = {_shown(state.admissible)}", "a tuple of strings, or None")
         return state
 

@@ -1,10 +1,9 @@
-"""Calls code of a user so that the process afterwards is as before: the same one, in the same folder, with gradients."""
+"""Calls code of a user; afterwards the process is as before: the same one, in the same folder, with gradients."""
 
 import os
 import sys
 import threading
-from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 
 
 class _Depth(threading.local):
@@ -16,44 +15,46 @@ class _Depth(threading.local):
 _depth, _end = _Depth(), os._exit
 
 
-@contextmanager
-def exits_raise() -> Generator[None]:
-    """In this block `os._exit` raises SystemExit: the process would end with the status of a run that is done.
+class exits_raise:  # noqa: N801
+    """A block in which `os._exit` raises SystemExit: the process would end with the status of a run that is done.
 
     The block is this thread's. Forks end as they wish.
     """
-    os._exit = _exit
-    _depth.count += 1
-    try:
-        yield
-    finally:
+
+    def __enter__(self) -> None:
+        os._exit = _exit
+        _depth.count += 1
+
+    def __exit__(self, *error: object) -> None:
         _depth.count -= 1
 
 
-@contextmanager
-def contained(what: str) -> Generator[None]:
+class contained(exits_raise):  # noqa: N801
     """A block that calls code of a user.
 
-    Afterwards the working folder and PyTorch's gradient mode are those of before. The child of a fork that returns ends,
-    as it would continue its parent's run. `os._exit` raises SystemExit.
-
-    Args:
-        what: What is called, for the message about a fork.
+    Afterwards the working folder and PyTorch's gradient mode are those of before. The child of a fork that returns
+    ends, as it would continue its parent's run. `os._exit` raises SystemExit.
     """
-    process, folder, torch = os.getpid(), _folder(), sys.modules.get("torch")
-    learns = torch is None or torch.is_grad_enabled()
-    try:
-        with exits_raise():
-            yield
-    finally:
-        if os.getpid() != process:
-            os.write(2, f"{what}: the child of a fork returned; do: end it with os._exit\n".encode())
+
+    def __init__(self, what: str) -> None:
+        """Name what is called, for the message about a fork."""
+        self._what = what
+
+    def __enter__(self) -> None:
+        self._process, self._folder, self._torch = os.getpid(), _folder(), sys.modules.get("torch")
+        self._learns = self._torch is None or self._torch.is_grad_enabled()
+        super().__enter__()
+
+    def __exit__(self, *error: object) -> None:
+        super().__exit__(*error)
+        if os.getpid() != self._process:
+            os.write(2, f"{self._what}: the child of a fork returned; do: end it with os._exit\n".encode())
             _end(1)
-        if folder is not None and _folder() != folder:
+        if self._folder is not None and _folder() != self._folder:
             with suppress(OSError):
-                os.chdir(folder)
-        if torch is not None and torch.is_grad_enabled() != learns:
-            torch.set_grad_enabled(learns)
+                os.chdir(self._folder)
+        if self._torch is not None and self._torch.is_grad_enabled() != self._learns:
+            self._torch.set_grad_enabled(self._learns)
 
 
 def _exit(status: int) -> None:
