@@ -22,6 +22,9 @@ else:
         # Packages that can be called as functions: `bough.lazy.make_callable`.
         return import_module(f"bough.{name}") if name in ("evaluate", "search", "train") else _from_api(name)
 
+    def __dir__() -> list[str]:
+        return [*__all__]
+
 
 __all__ = [
     "Result",

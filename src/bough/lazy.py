@@ -55,6 +55,11 @@ class _CallablePackage(ModuleType):
         return self._function(*args, **kwargs)
 
     @property
+    def __doc__(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
+        first, _, rest = (inspect.getdoc(self._function) or "").partition("\n")
+        return f"{first}\n\n{self.__name__}{self.__signature__}\n{rest}\n\n{vars(self).get('__doc__') or ''}"
+
+    @property
     def __signature__(self) -> inspect.Signature:
         return inspect.signature(self._function)
 

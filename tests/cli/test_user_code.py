@@ -9,6 +9,11 @@ from tests.talk import ONE_STEP, Bough, alone
 USAGE, FAILED = 2, 1
 
 PIECES = """
+import os
+
+import torch
+
+from bough.reward import EnvReward
 from dataclasses import dataclass, replace
 from bough.env import FrozenLake
 from bough.tree import Kind
@@ -41,6 +46,32 @@ class Pond(FrozenLake):
         if self.slip:
             raise ValueError("no such task" + "!" * 2**20)
         return FrozenLake.start(self, task)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lake(FrozenLake):
+    def step(self, state, action):
+        os.chdir(os.path.dirname(__file__) + "/elsewhere")
+        torch.set_grad_enabled(False)
+        return FrozenLake.step(self, state, action)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forking:
+    def __call__(self, group):
+        os.chdir(os.path.dirname(__file__) + "/elsewhere")
+        if os.fork() == 0:
+            raise KeyError("child")
+        os.wait()
+        return EnvReward()(group)
+
+
+def changing():
+    return small().replace(env=Lake(size=3, max_steps=6), rewards=(Forking(),))
+
+
+def quits():
+    os._exit(0)
 
 
 def reward():
@@ -171,3 +202,19 @@ def test_a_project_of_several_files_goes_on_from_any_folder(bough: Bough, tmp_pa
     assert sorted(path.name for path in home.iterdir() if path.name != "__pycache__") == sorted(
         {name.split("/")[0] for name in PROJECT} | {"runs"}
     )
+
+
+def test_the_process_stays_as_it_is(bough: Bough, tmp_path: Path) -> None:
+    """Neither a folder nor a gradient mode that user code sets, nor its forks, change a run."""
+    (tmp_path / "pieces.py").write_text(PIECES)
+    (tmp_path / "elsewhere").mkdir()
+    bough("train", "pieces.py:changing", *ONE_STEP, "health.dead_batches=9", folder=tmp_path).fine()
+    assert (tmp_path / "runs" / "small" / "report.html").is_file()
+    assert not list((tmp_path / "elsewhere").iterdir())
+
+
+def test_an_exit_of_the_process_is_an_error(bough: Bough, tmp_path: Path) -> None:
+    (tmp_path / "pieces.py").write_text(PIECES)
+    error = bough("train", "pieces.py:quits", folder=tmp_path).error(FAILED)
+    assert "SystemExit: os._exit(0)" in error
+    assert "in quits)" in error

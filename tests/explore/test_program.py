@@ -140,6 +140,13 @@ def test_the_context_truncates() -> None:
     assert (tree.outcome[leaf], tree.truncated_by[leaf]) == (Outcome.TRUNCATED, TruncatedBy.CONTEXT)
 
 
+def test_a_first_prompt_that_exceeds_the_context_is_a_fault() -> None:
+    tree = does("forever", engine=scripted("alpha", context_tokens=2))
+    leaf = int(leaves(tree)[0])
+    assert tree.outcome[leaf] == Outcome.FAILED
+    assert "need fewer than the model's maximum context length of 2 tokens" in str(tree.info[leaf]["fault"])
+
+
 @pytest.mark.parametrize(
     ("data", "unsuccessful", "end"),
     [
@@ -223,6 +230,25 @@ def test_sixty_four_episodes_at_once() -> None:
     program = Program(agent=PLAIN, n=8, retries=0)
     trees = grow(program, *[{"does": "two_turns"}] * 8, engine=scripted("alpha", latency_s=0.05))
     assert [len(counted(tree)) for tree in trees] == [8] * 8
+
+
+@pytest.mark.parametrize("agent", [PLAIN, COMMAND])
+def test_a_daemon_ends_with_its_episode(agent: str, tmp_path: Path) -> None:
+    data = {"does": "daemon", "file": str(tmp_path / "pid"), "prints": '{"reward": 0.5}'}
+    (tree,) = grow(Program(agent=agent, n=1, retries=0), data)
+    assert tree.env_reward.max() == 0.5
+    assert not Path("/proc", (tmp_path / "pid").read_text()).exists()
+
+
+def test_a_daemon_ends_though_its_keeper_was_killed(tmp_path: Path) -> None:
+    tree = grow(Program(agent=PLAIN, n=1, retries=0), {"does": "kills_its_keeper", "file": str(tmp_path / "pid")})[0]
+    assert "signal 9" in str(tree.info[int(leaves(tree)[0])]["fault"])
+    assert not Path("/proc", (tmp_path / "pid").read_text()).exists()
+
+
+def test_a_forked_child_gives_no_result() -> None:
+    tree = does("two_returns")
+    assert tree.env_reward[tree.env_reward > 0].tolist() == [1.0]
 
 
 def test_no_process_is_left() -> None:

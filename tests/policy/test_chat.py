@@ -6,6 +6,8 @@ import folders
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tokenizers import Regex
+from tokenizers.normalizers import Replace
 from tokenizers.pre_tokenizers import ByteLevel
 
 from bough.context import Turn, conversation
@@ -201,3 +203,20 @@ def test_long_episodes_stay_cheap() -> None:
         took.append(time.process_time() - begin)
     # A loose bound: an extension of the longest takes about a millisecond.
     assert sorted(took)[32] < 0.05
+
+
+def test_of_a_text_far_beyond_the_context_a_part_is_encoded() -> None:
+    short = ChatRenderer(folders.tokenizer(folders.CHATML), template={}, context_tokens=16)
+    whole = ChatRenderer(folders.tokenizer(folders.CHATML), template={})
+    long = conversation("", [], 10**4 * "hello ")
+    assert 16 < len(short.render(long)) < len(whole.render(long)) // 10
+    past = [turn("a", letters("b"))]
+    assert 16 < len(short.extend(conversation("", past, 10**4 * "hello ")) or ()) < 2000
+
+
+def test_a_text_whose_blanks_the_tokenizer_drops_is_encoded_whole() -> None:
+    tokenizer = folders.tokenizer(folders.CHATML)
+    tokenizer.backend_tokenizer.normalizer = Replace(Regex(" +"), " ")
+    short = ChatRenderer(tokenizer, template={}, context_tokens=100)
+    text = conversation("", [], f"a{10**5 * ' '}b")
+    assert short.render(text) == ChatRenderer(tokenizer, template={}).render(text)

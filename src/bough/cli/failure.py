@@ -7,6 +7,7 @@ import traceback
 from collections.abc import Callable
 from typing import ParamSpec
 
+from bough.usercode.guards import exits_raise
 from bough.visible import visible
 
 Arguments = ParamSpec("Arguments")
@@ -39,23 +40,29 @@ MOST_CHARACTERS = 10_000
 
 
 def explained(command: Callable[Arguments, None]) -> Callable[Arguments, None]:
-    """A command whose expected errors are printed as messages, without a traceback unless BOUGH_DEBUG is set."""
+    """A command that ends with a message and a status of this module.
+
+    A mistake of the user is one message, with its traceback if BOUGH_DEBUG is set. A defect of Bough is its traceback.
+    """
 
     @functools.wraps(command)
     def run(*args: Arguments.args, **kwargs: Arguments.kwargs) -> None:
         try:
-            command(*args, **kwargs)
+            with exits_raise():
+                command(*args, **kwargs)
         except KeyboardInterrupt as error:
             print(f"\ninterrupted{f'; {error}' if str(error) else ''}", file=sys.stderr)
             sys.exit(EXIT_INTERRUPTED)
         except (Exception, SystemExit) as error:
             message, status = _explain(error)
-            if status is None:
+            if isinstance(error, SystemExit) and status is None:
                 raise
-            if os.environ.get("BOUGH_DEBUG"):
+            if status is None or os.environ.get("BOUGH_DEBUG"):
                 traceback.print_exc()
+            if status is None:
+                message = f"a defect of Bough, {type(error).__name__}: {message}; report it with this traceback"
             print(f"error: {visible(message)}", file=sys.stderr)
-            sys.exit(status)
+            sys.exit(EXIT_FAILED if status is None else status)
 
     return run
 

@@ -65,6 +65,11 @@ def set_fields(value: Settings, fields: Mapping[str, object]) -> Settings:
     own: dict[str, object] = {}
     nested: dict[str, dict[str, object]] = {}
     for name, given in fields.items():
+        if "." in name:
+            raise ConfigError(
+                f'{name}: got a nested field as a keyword; need it among the changes, ["{name}=..."], or a whole '
+                f"value, {name.partition('.')[0]}=..."
+            )
         if name not in known:
             raise ConfigError(f"{name}: {unknown_field(value, name)} in {type(value).__name__}")
         path = known[name]

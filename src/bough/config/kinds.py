@@ -58,13 +58,25 @@ def check_kinds(settings: object) -> None:
     for name, annotation in _piece_fields(cls).items():
         value: object = getattr(settings, name)
         places: Mapping[str, object] = {name: value}
+        if element_of(annotation) is not None and _is_piece(value):
+            one = type(value).__name__
+            raise ValueError(f"{cls.__name__}.{name}: got {one}; need several pieces: ({one}(...),)")
         if isinstance(value, (list, tuple)):
             places = {f"{name}.{place}": piece for place, piece in enumerate(cast("Sequence[object]", value))}
         elif isinstance(value, Mapping):
             places = {f"{name}.{key}": piece for key, piece in cast("Mapping[str, object]", value).items()}
         for place_name, piece in places.items():
+            if isinstance(piece, type):
+                raise ValueError(
+                    f"{cls.__name__}.{place_name}: got the class {piece.__name__}; need a value: {piece.__name__}(...)"
+                )
             if wrong := wrong_kind(annotation, type(piece)):
                 raise ValueError(f"{cls.__name__}.{place_name}: {wrong}")
+
+
+def _is_piece(value: object) -> bool:
+    """Whether a value is one piece, and no collection."""
+    return dataclasses.is_dataclass(value) or callable(value)
 
 
 @cache

@@ -232,7 +232,7 @@ def _literal(text: str) -> Any:
     for read in (json.loads, ast.literal_eval):
         try:
             value = read(text)
-        except (ValueError, SyntaxError, RecursionError, MemoryError):
+        except (ValueError, SyntaxError, RecursionError, MemoryError):  # the last two for thousands of brackets
             continue
         return tuple(cast("list[Any]", value)) if isinstance(value, list) else value
     return text

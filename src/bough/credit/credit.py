@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Literal, Protocol, cast, runtime_checkable
 
 from bough.tree import Credited, Rewarded, StageError, describe
+from bough.usercode.guards import contained
 
 
 @runtime_checkable
@@ -27,7 +28,8 @@ def compute_credit(rule: Credit, rewarded: Sequence[Rewarded]) -> list[Credited]
     """
     piece = f"credit={type(rule).__name__}"
     try:
-        returned = rule(rewarded)
+        with contained(piece):
+            returned = rule(rewarded)
     except StageError as error:
         raise StageError(f"{piece}: {error}") from error
     return _checked(piece, rewarded, returned)

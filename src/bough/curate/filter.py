@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 from bough.tree import Credited, StageError, describe, groups
+from bough.usercode.guards import contained
 
 NO_SIGNAL = "no_signal"
 """The reason of groups without a non-zero advantage."""
@@ -63,7 +64,10 @@ def select(rule: Filter, credited: Sequence[Credited]) -> FilterResult:
     Raises:
         StageError: when the filter returns something else; names the filter.
     """
-    return _checked(f"filters={type(rule).__name__}", credited, rule(credited))
+    piece = f"filters={type(rule).__name__}"
+    with contained(piece):
+        returned = rule(credited)
+    return _checked(piece, credited, returned)
 
 
 def apply_filters(credited: Sequence[Credited], filters: Sequence[Filter], *, ties: Ties = "leave") -> BatchSelection:

@@ -2,7 +2,6 @@
 
 import json
 import math
-import os
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -12,6 +11,7 @@ import numpy as np
 
 from bough.env.env import Env, EnvFault, Oracle, Split, State, Step, UserCodeError, seats_of
 from bough.tree import Action, AgentAction, Message, Outcome, Task, Tool, message_record
+from bough.usercode.guards import contained
 from bough.usercode.origin import describe, place, shorten
 
 ENDINGS = (Outcome.OPEN, Outcome.TERMINATED, Outcome.TRUNCATED)
@@ -92,11 +92,11 @@ class ValidatedEnv:
     def _guard(self, call: str, *, of_task: bool = False) -> Generator[None]:
         """Converts an exception of the environment to `EnvFault`, except for a wrong task or a missing extra.
 
-        Ends a forked child process that returns from the call, since it would continue its parent's run.
+        The process afterwards is as before; see `contained`.
         """
-        process = os.getpid()
         try:
-            yield
+            with contained(f"{self.name}.{call}"):
+                yield
         except EnvFault as fault:
             raise EnvFault(shorten(str(fault))) from fault.__cause__
         except (Exception, SystemExit) as broken:
@@ -108,10 +108,6 @@ class ValidatedEnv:
             if isinstance(broken, ImportError) and not place(broken):
                 raise
             raise EnvFault(message) from broken
-        finally:
-            if os.getpid() != process:
-                os.write(2, f"{self.name}.{call}: the child of a fork returned; do: end it with os._exit\n".encode())
-                os._exit(1)
 
     def _step(self, step: object) -> Step:
         if not isinstance(step, Step):
@@ -165,7 +161,7 @@ class ValidatedEnv:
             if not _is_unicode(text):
                 raise self._wrong(call, f"State.{field} = {_shown(text)}", "a string without lone surrogates")
         actions = state.admissible
-        if actions is not None and not (_is_texts(actions) and all(map(_is_unicode, actions))):
+        if actions is not None and not (_is_texts(actions) and _is_unicode("".join(actions))):
             raise self._wrong(call, f"State.admissible = {_shown(state.admissible)}", "a tuple of strings, or None")
         return state
 

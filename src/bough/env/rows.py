@@ -90,8 +90,8 @@ class RowTasks:
         if not 0 <= count <= len(tasks):
             sizes = ", ".join(f"{len(found)} of {name!r}" for name, found in self.by_split.items())
             raise ValueError(
-                f"{self.name}: got count={count} for split {split!r}; there are {sizes}. Need a smaller count "
-                '(tasks.count; evaluation.tasks.count for held-out tasks), more tasks, or rows with a "split"'
+                f"{self.name}: got count={count} for split {split!r}; there are {sizes}. Set tasks.count="
+                f'{len(tasks)} or less (evaluation.tasks.count for held-out tasks), add tasks, or rows with a "split"'
             )
         return Random(f"{self.name} {seed} {split}").sample(tasks, len(tasks))[:count]
 

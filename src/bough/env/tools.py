@@ -260,6 +260,10 @@ class ToolsEnv:
             reward = self._toolbox.reward(live.state, copied_fields(episode.task.data), action.text.strip())
         finally:
             live.close()
+        if not isinstance(reward, int | float):
+            raise EnvFault(
+                f"{self.name}: got {reward!r:.100} from the reward function; need a number, or True or False"
+            )
         after = replace(episode, actions=(*episode.actions, action), live=live)
         return Step(
             state=self._state(after, live, ""),

@@ -72,7 +72,7 @@ class Episode:
         calls: The completed calls, in the order of their ends.
         reports: The last reported result.
         refused: The limit that refused the newest call; `NOTHING` where the newest call was answered.
-        fault: The first fault of the engine; "" without one.
+        fault: The first fault, of the engine or of a first prompt that exceeds the context; "" without one.
         stuck: A completion that passed its deadline.
     """
 
@@ -126,7 +126,7 @@ class Episode:
         except BudgetExceeded as short:
             raise self._refuse(short.budget, str(short)) from short
         except EngineFault as fault:
-            self.fault = self.fault or str(fault)
+            self.fault = self.fault or f"the engine failed: {fault}"
             raise
         except DeadlineExceeded as stuck:
             self.stuck = stuck
@@ -155,6 +155,8 @@ class Episode:
         except ApiError as error:
             if error.code == TOO_LONG:
                 self.refused = TruncatedBy.CONTEXT
+                if not self.calls:
+                    self.fault = self.fault or f"the first call of the program was refused: {error}"
             raise
 
     async def _sample(self, prompt: Prompt, sampling: Sampling, repeat: int) -> Completion:

@@ -18,6 +18,7 @@ import random
 import select
 import signal
 import sys
+import time
 import traceback
 from collections.abc import Awaitable, Mapping
 from contextlib import suppress
@@ -33,7 +34,7 @@ def main(folder: str, file: str, name: str) -> None:
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)  # what the import prints is no answer
     sys.path.insert(0, folder)
-    from launch import set_limits  # pyright: ignore
+    import launch  # pyright: ignore
 
     sys.path[0] = str(Path(file).parent)
     agent = _load(file, name)
@@ -42,6 +43,7 @@ def main(folder: str, file: str, name: str) -> None:
     signal.set_wakeup_fd(wakes)
     signal.signal(signal.SIGCHLD, _woken)
     running: dict[int, int] = {}
+    launch.call_prctl(launch.PR_SET_CHILD_SUBREAPER, 1)
     with suppress(KeyboardInterrupt):
         while True:
             ready, _, _ = select.select([0, woken], [], [])
@@ -49,6 +51,8 @@ def main(folder: str, file: str, name: str) -> None:
                 os.read(woken, 4096)
                 for pid, status in _ended(running):
                     print(json.dumps({"id": running.pop(pid), "status": status}), file=answers)
+                # The children of an episode's process that was killed become children of this one.
+                launch.end_children(but=running)
             if 0 in ready:
                 line = _line()
                 if not line:
@@ -56,12 +60,19 @@ def main(folder: str, file: str, name: str) -> None:
                 request = json.loads(line)
                 pid = os.fork()
                 if pid == 0:
-                    _child(agent, request, set_limits)
+                    os.close(answers.fileno())
+                    _child(agent, request, launch)
                 running[pid] = request["id"]
                 print(json.dumps({"id": request["id"], "pid": pid}), file=answers)
     for pid in running:
         with suppress(OSError):
-            os.killpg(pid, signal.SIGKILL)
+            os.kill(pid, signal.SIGTERM)
+    end = time.monotonic() + launch.END_S
+    while running and time.monotonic() < end:
+        for pid, _ in _ended(running):
+            del running[pid]
+        time.sleep(0.001)
+    launch.end_children()
 
 
 def _woken(number: int, frame: object) -> None:
@@ -103,22 +114,28 @@ def _ended(running: Mapping[int, int]) -> list[tuple[int, int]]:
     return ended
 
 
-def _child(agent: Agent, request: Mapping[str, Any], set_limits: Any) -> None:
-    """Run an episode; never returns."""
-    status = 1
+def _child(agent: Agent, request: Mapping[str, Any], launch: Any) -> None:
+    """Run an episode in a child of this process; never returns."""
     try:
-        os.setsid()
         for number, path in enumerate(("/dev/null", request["out"], request["err"])):
             file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
             os.dup2(file, number)
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        os.environ |= request["environment"]
+        launch.end_like(launch.keep(lambda: _episode(agent, request["environment"]), request["memory"]))
+    finally:
+        os._exit(1)
+
+
+def _episode(agent: Agent, environment: Mapping[str, str]) -> None:
+    """Run an episode; never returns."""
+    status = 1
+    try:
+        os.environ |= environment
         # Processes of one import have equal random states.
         random.seed()
         if "numpy" in sys.modules:
             sys.modules["numpy"].random.seed()
-        set_limits(request["memory"])
         _run(agent)
         status = 0
     except SystemExit as end:
@@ -139,8 +156,11 @@ def _run(agent: Agent) -> None:
     if isinstance(agent, str):
         sys.exit(agent)
     settings = {"base_url": os.environ["OPENAI_BASE_URL"], "api_key": os.environ["OPENAI_API_KEY"]}
-    result = agent(json.loads(os.environ["BOUGH_TASK"]), settings)
-    _post(json.dumps(asyncio.run(_ended_by(result)) if inspect.isawaitable(result) else result))
+    episode, result = os.getpid(), agent(json.loads(os.environ["BOUGH_TASK"]), settings)
+    result = asyncio.run(_ended_by(result)) if inspect.isawaitable(result) else result
+    if os.getpid() != episode:
+        sys.exit("the child of a fork returned from the agent; do: end it with os._exit")
+    _post(json.dumps(result))
 
 
 async def _ended_by(call: Awaitable[object]) -> object:

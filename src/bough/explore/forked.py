@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import json
-import os
 import signal
 import sys
 from collections.abc import AsyncGenerator, Mapping
@@ -11,7 +10,7 @@ from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bough.explore.process import KEEP_BYTES, Exit
+from bough.explore.process import CLOSE_S, KEEP_BYTES, KEEPER_S, Exit, end_keeper
 
 SCRIPT = Path(__file__).with_name("fork_agents.py")
 
@@ -30,7 +29,7 @@ class ForkedAgents:
         self._reading = asyncio.create_task(self._read())
 
     async def run(self, environment: Mapping[str, str], *, deadline_s: float, memory_bytes: int) -> Exit:
-        """Run an episode in a process group of its own, and end the group with it; see `run_process`."""
+        """Run an episode, and end all processes that it has started with it; see `run_process`."""
         number, loop = next(self._numbers), asyncio.get_running_loop()
         pid = self._pids[number] = loop.create_future()
         status = self._statuses[number] = loop.create_future()
@@ -48,9 +47,7 @@ class ForkedAgents:
                         ended = await asyncio.shield(status)
             finally:
                 if pid.done():
-                    with contextlib.suppress(ProcessLookupError, PermissionError):
-                        os.killpg(pid.result(), signal.SIGKILL)
-                    await status
+                    await end_keeper(pid.result(), status)
                 del self._pids[number], self._statuses[number]
             return Exit(status=ended, out=_end(out), err=_end(err))
 
@@ -58,8 +55,14 @@ class ForkedAgents:
         """End all processes."""
         assert self._process.stdin is not None
         self._process.stdin.close()
-        await self._process.wait()
-        await self._reading
+        try:
+            await asyncio.wait_for(self._process.wait(), KEEPER_S)
+        except TimeoutError:
+            self._process.kill()
+            await self._process.wait()
+        # A process that was not found may hold the output open.
+        await asyncio.wait([self._reading], timeout=CLOSE_S)
+        self._reading.cancel()
 
     async def _read(self) -> None:
         """Set the futures of the answers; a script that died ends its processes as killed."""

@@ -1,30 +1,133 @@
-"""Starts a command with a memory limit. Runs as a script: `python launch.py MEMORY_BYTES COMMAND ARGUMENT ...`."""
+"""Runs an agent's process with a memory limit, and ends everything that it leaves behind.
+
+Runs as a script and imports nothing of Bough: `python launch.py MEMORY_BYTES COMMAND ARGUMENT ...`.
+"""
 
 import os
 import resource
+import signal
 import sys
+import time
+from collections.abc import Callable, Container
+from contextlib import suppress
+from functools import partial
 
 PR_SET_PDEATHSIG = 1
-SIGKILL = 9
+PR_SET_CHILD_SUBREAPER = 36
+END_S = 5.0
+"""How long the end of what an agent left behind may take; a process of another user can't be killed."""
 
 
-def set_limits(memory_bytes: int) -> None:
-    """Limit the address space of this process, unless 0; and end it when its parent dies, where the system can."""
-    if memory_bytes:
-        resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
+def keep(agent: Callable[[], None], memory_bytes: int) -> int:
+    """Run a function in a child, then end all processes below this one; returns the child's exit status.
+
+    The child leads a session of its own. Its daemons become children of this process, where the system can (Linux), and
+    else those that stay in the session are found. SIGTERM, which the end of the parent sends too, ends them all.
+
+    Args:
+        agent: Called in the child; does not return.
+        memory_bytes: Most bytes of address space of each process; 0 for no limit.
+    """
+    call_prctl(PR_SET_CHILD_SUBREAPER, 1)
+    keeper = os.getpid()
+    # Blocked, SIGTERM waits until there is a child that it can end.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+    call_prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+    child = os.fork()
+    if child == 0:
+        os.setsid()
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+        call_prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() == keeper:
+            if memory_bytes:
+                resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
+            agent()
+        os._exit(1)
+    signal.signal(signal.SIGTERM, partial(_end, child))
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    _kill(child)
+    end_children()
+    return status
+
+
+def _end(pid: int, number: int, frame: object) -> None:
+    """Kill a process, as a handler of a signal."""
+    del number, frame
+    _kill(pid)
+
+
+def end_children(but: Container[int] = ()) -> None:
+    """Kill the children of this process, and those that become its children by that, until there are none."""
+    deadline = time.monotonic() + END_S
+    while (left := [pid for pid in _children() if pid not in but]) and time.monotonic() < deadline:
+        for pid in left:
+            _kill(pid)
+            with suppress(ChildProcessError):
+                os.waitpid(pid, os.WNOHANG)
+        time.sleep(0.001)
+
+
+def call_prctl(option: int, value: int) -> None:
+    """Set an option of this process, on Linux."""
     if sys.platform == "linux":
         import ctypes
 
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, SIGKILL)
+        ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
+
+
+def _kill(pid: int) -> None:
+    """Kill a process, and the group that it leads or led."""
+    for kill in (os.killpg, os.kill):
+        with suppress(ProcessLookupError, PermissionError):
+            kill(pid, signal.SIGKILL)
+
+
+def _children() -> list[int]:
+    """The children of this process, also those that ended; none where the system has no subreapers."""
+    if sys.platform != "linux":
+        return []
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return []
+    return [pid for pid in map(int, filter(str.isdecimal, os.listdir("/proc"))) if _parent(pid) == os.getpid()]
+
+
+def _parent(pid: int) -> int:
+    """The parent of a process; 0 for one that is no more."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return int(file.read().rpartition(b")")[2].split()[1])
+    except OSError:
+        return 0
 
 
 def main(memory_bytes: str, *words: str) -> None:
-    """Set the limits, then become the command."""
-    set_limits(int(memory_bytes))
-    try:
-        os.execvp(words[0], list(words))
-    except OSError as error:
-        sys.exit(f"cannot run {words[0]!r}: {error.strerror}; need a program on the PATH, or a path to one")
+    """Keep a command, and end as it does."""
+
+    def command() -> None:
+        try:
+            os.execvp(words[0], list(words))
+        except OSError as error:
+            print(
+                f"cannot run {words[0]!r}: {error.strerror}; need a program on the PATH, or a path to one",
+                file=sys.stderr,
+                flush=True,
+            )
+
+    end_like(keep(command, int(memory_bytes)))
+
+
+def end_like(status: int) -> None:
+    """End this process with an exit status, or by a signal for a negative one."""
+    if status < 0:
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        with suppress(OSError):  # SIGKILL has no handler
+            signal.signal(-status, signal.SIG_DFL)
+        os.kill(os.getpid(), -status)
+    os._exit(status)
 
 
 if __name__ == "__main__":

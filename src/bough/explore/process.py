@@ -1,4 +1,4 @@
-"""One process of an agent program: a deadline, a memory limit, and the end of its process group."""
+"""One process of an agent program: a deadline, a memory limit, and the end of all that it starts."""
 
 import asyncio
 import contextlib
@@ -15,7 +15,10 @@ KEEP_BYTES = 2**16
 """Bytes of the end of each output that are kept."""
 
 CLOSE_S = 5.0
-"""How long the output may stay open after the end of the process group."""
+"""How long the output may stay open after the end of the program."""
+
+KEEPER_S = 10.0
+"""How long the keeper of a program may take to end all its processes; see `launch.keep`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,12 +39,12 @@ class Exit:
 async def run_process(
     words: Sequence[str], environment: Mapping[str, str], *, deadline_s: float, memory_bytes: int
 ) -> Exit:
-    """Run a program in a process group of its own, and end the group with it.
+    """Run a program, and end all processes that it has started with it.
 
     Args:
         words: The command and its arguments.
         environment: Variables besides those of this process.
-        deadline_s: Most seconds; then the group is killed.
+        deadline_s: Most seconds; then it is killed.
         memory_bytes: Most bytes of address space; 0 for no limit.
     """
     process = await asyncio.create_subprocess_exec(
@@ -66,12 +69,20 @@ async def run_process(
             async with asyncio.timeout(deadline_s):
                 status = await process.wait()
     finally:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
-        await process.wait()
+        await end_keeper(process.pid, asyncio.ensure_future(process.wait()))
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(reading, CLOSE_S)
     return Exit(status=status, out=out.decode(errors="replace"), err=err.decode(errors="replace"))
+
+
+async def end_keeper(pid: int, ended: asyncio.Future[int]) -> None:
+    """End a program by its keeper, and wait for the keeper's end; one that does not end is killed."""
+    for number, wait_s in ((signal.SIGTERM, KEEPER_S), (signal.SIGKILL, None)):
+        if ended.done():
+            return
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, number)
+        await asyncio.wait([ended], timeout=wait_s)
 
 
 async def _keep_end(stream: asyncio.StreamReader, end: bytearray) -> None:

@@ -74,6 +74,7 @@ class Program:
         reported a result              TERMINATED, whatever the exit status is, also after the deadline
         a limit refused the last call  TRUNCATED, with reward 0, when there is no result
         engine fault, crash, hang      FAILED: retried, then counted; never in a baseline
+        the first prompt is too long   FAILED
         no call, no reward             FAILED
 
     A crash is an exit status that is neither 0 nor in `unsuccessful`, or a signal; a hang is a passed deadline. So a
@@ -186,7 +187,7 @@ class Program:
     async def _ending(self, rollout: Rollout, episode: Episode, ended: Exit, *, function: bool) -> Ending:
         """The typed end of an episode."""
         if not episode.reports:
-            if episode.refused is not TruncatedBy.NOTHING:
+            if episode.refused is not TruncatedBy.NOTHING and not episode.fault:
                 return Ending(outcome=Outcome.TRUNCATED, truncated_by=episode.refused)
             if fault := self._fault(episode, ended, function=function):
                 return Ending(outcome=Outcome.FAILED, info={"fault": fault})
@@ -207,7 +208,7 @@ class Program:
     def _fault(self, episode: Episode, ended: Exit, *, function: bool) -> str:
         """The fault of an episode without a result; "" without one."""
         if episode.fault:
-            return f"the engine failed: {episode.fault}"
+            return episode.fault
         if ended.status is None:
             return _with_output(f"the program was killed after {self.deadline_s:g} s (Program.deadline_s)", ended)
         if ended.status == 0 or (ended.status in self.unsuccessful and not function):

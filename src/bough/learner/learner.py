@@ -80,6 +80,7 @@ class Learner:
         """Number of optimizer steps so far."""
         return self.state.updates
 
+    @torch.enable_grad()
     def learn(
         self,
         batch: Batch,
@@ -316,6 +317,7 @@ class Learner:
         self.state.workers.read(work, packed, self.settings.micro_tokens)
         return metrics, sum_of_gaps(outputs, batch, torch.arange(len(batch.at), device=batch.at.device))
 
+    @torch.enable_grad()
     def rehearse(
         self, batch: Batch, objective: Objective, normalizer: Normalizer, *, context: ObjectiveContext = NO_CONTEXT
     ) -> dict[str, float]:

@@ -48,6 +48,7 @@ class TrainedCopy:
         )
         return [each.estimates["reference"].astype(np.float64) for each in found]
 
+    @torch.enable_grad()
     def step(self, rewarded: Sequence[Rewarded], weight: Sequence[Floats]) -> float:
         """One step of AdamW that lowers the sum of weight * log-probability; returns the norm of its gradient.
 
@@ -73,6 +74,7 @@ class TrainedCopy:
         """[n, W]: the last hidden states of n texts, without gradients."""
         return last_states(self._model, texts, self._micro_tokens)
 
+    @torch.enable_grad()
     def step_states(
         self, texts: Sequence[NDArray[np.int32]], loss: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
     ) -> float:

@@ -1,7 +1,7 @@
 """Renders conversations in a chat template and keeps the sampled tokens as they are."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, cast
@@ -56,6 +56,7 @@ class ChatRenderer:
         template: Mapping[str, object],
         end_tokens: Sequence[int] = (),
         date: datetime | None = None,
+        context_tokens: int | None = None,
     ) -> None:
         """Derive the stop tokens and the special tokens from the template.
 
@@ -64,6 +65,8 @@ class ChatRenderer:
             template: Arguments of the template besides the messages, such as {"enable_thinking": False}.
             end_tokens: End tokens that the model's own configuration names.
             date: The date that the template writes, if it writes one; None for the present one.
+            context_tokens: The model's context. Of a text that exceeds it by far, `render` and `extend` encode a part
+                that exceeds it too; None for whole texts.
 
         Raises:
             ValueError: when there is no template, it fails, or it omits the assistant's messages or the special token
@@ -76,6 +79,10 @@ class ChatRenderer:
             )
         self._template = ChatTemplate(tokenizer, template, date)
         self._spoken = KeptTexts(self._decode, most_bytes=64 * MIB)
+        self._context_tokens = context_tokens
+        # Normalisation composes at most 4 characters to one.
+        longest = 0 if context_tokens is None else max(map(len, self._tokenizer.get_vocab()))
+        self._most_characters = 4 * longest * ((context_tokens or 0) + 1)
         between = self._between()
         self.stop_tokens: Tokens = self._ends(between, end_tokens)
         edges, marks = self._edges(between), used_marks(tokenizer)
@@ -92,6 +99,29 @@ class ChatRenderer:
 
     def render(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> Tokens:
         """Render a whole context, up to the generation prompt."""
+        return self._shortened(self._render, messages, tools) or self._render(messages, tools)
+
+    def extend(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> Tokens | None:
+        """The tokens from the last assistant's message to the generation prompt, with the messages in between.
+
+        Adds a stop token to a message without one. None when the template rewrites earlier messages.
+        """
+        return self._shortened(self._extend, messages, tools) or self._extend(messages, tools)
+
+    def _shortened(
+        self,
+        render: Callable[[Sequence[Message], Sequence[Tool]], Tokens | None],
+        messages: Sequence[Message],
+        tools: Sequence[Tool],
+    ) -> Tokens | None:
+        """The tokens with the longest contents cut, if they exceed the context all the same."""
+        most = self._most_characters
+        if self._context_tokens is None or all(len(each.content) <= most for each in messages):
+            return None
+        found = render([replace(each, content=each.content[:most]) for each in messages], tools)
+        return found if found and len(found) > self._context_tokens else None
+
+    def _render(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Tokens:
         entries, shown = self._hidden(messages), self._tools(tools)
         if not any(entry.sampled for entry in entries):
             return self._encoder.encode(self._template.text(entries, shown))
@@ -116,11 +146,7 @@ class ChatRenderer:
                 pending += written + after
         return (*read, *self._follow(last, pending)) if not rest else self._encoder.encode(text)
 
-    def extend(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> Tokens | None:
-        """The tokens from the last assistant's message to the generation prompt, with the messages in between.
-
-        Adds a stop token to a message without one. None when the template rewrites earlier messages.
-        """
+    def _extend(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Tokens | None:
         entries, shown = self._hidden(messages), self._tools(tools)
         last = max(place for place, entry in enumerate(entries) if entry.role == "assistant")
         tokens = messages[last].tokens

@@ -68,7 +68,8 @@ class Policy(PolicyModel):
                 "model's own"
             )
         limit = context_limit(model.config, context_tokens)
-        renderer = ChatRenderer(tokenizer, template=template or {}, end_tokens=_end_tokens(model), date=date)
+        ends = _end_tokens(model)
+        renderer = ChatRenderer(tokenizer, template=template or {}, end_tokens=ends, date=date, context_tokens=limit)
         shape = check_architecture(causal_model, limit)
         if lora is not None:
             adapt(model, lora)

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     import bough.policy.policy
 
 
+MOST_WEIGHTS = 10**9
+MOST_LAYERS = 1000
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tiny:
     """A Qwen3-style causal model with random weights, and a tokenizer trained on the environment's own text.
@@ -45,6 +49,14 @@ class Tiny:
             raise ValueError(f"Tiny.width: got {self.width}; need a multiple of {2 * self.heads}, twice the heads")
         if self.kv_heads is not None and (self.kv_heads < 1 or self.heads % self.kv_heads):
             raise ValueError(f"Tiny.kv_heads: got {self.kv_heads}; need a divisor of the {self.heads} heads")
+        # Four matrices of attention and three of four widths in a layer, and the embeddings.
+        weights = self.width * (16 * self.width * self.layers + 2 * self.vocab_tokens)
+        if weights > MOST_WEIGHTS or self.layers > MOST_LAYERS:
+            raise ValueError(
+                f"Tiny: got layers={self.layers}, width={self.width}, vocab_tokens={self.vocab_tokens}, about "
+                f"{weights:.1e} weights; need at most {MOST_WEIGHTS:.0e} and {MOST_LAYERS} layers: lower them, or take "
+                "policy=Pretrained(path=...) for a large model"
+            )
 
     def renderer(self, assets: Path) -> "bough.policy.chat.ChatRenderer":
         """The chat renderer, without the model.

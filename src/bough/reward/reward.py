@@ -6,6 +6,7 @@ from typing import Protocol, cast, runtime_checkable
 import numpy as np
 
 from bough.tree import DeclaresPay, Floats, Rewarded, StageError, Tree, describe, groups, is_column
+from bough.usercode.guards import contained
 
 
 @runtime_checkable
@@ -26,7 +27,7 @@ def compute_rewards(group: Sequence[Tree], rewards: Sequence[Reward]) -> list[Re
     """
     channels: list[dict[str, Floats]] = [{} for _ in group]
     for reward in rewards:
-        for merged, paid in zip(channels, _checked(reward, group, reward(group)), strict=True):
+        for merged, paid in zip(channels, _checked(reward, group, _paid(reward, group)), strict=True):
             if clash := merged.keys() & paid.keys():
                 pieces = ", ".join(type(each).__name__ for each in rewards)
                 raise StageError(
@@ -40,6 +41,11 @@ def compute_rewards(group: Sequence[Tree], rewards: Sequence[Reward]) -> list[Re
 def reward_trees(trees: Sequence[Tree], rewards: Sequence[Reward]) -> list[Rewarded]:
     """Computes the rewards of trees, those of one task together; raises as `compute_rewards`."""
     return [rewarded for group in groups(trees) for rewarded in compute_rewards(group, rewards)]
+
+
+def _paid(reward: Reward, group: Sequence[Tree]) -> object:
+    with contained(f"rewards={type(reward).__name__}"):
+        return reward(group)
 
 
 def _checked(reward: Reward, group: Sequence[Tree], returned: object) -> list[Mapping[str, Floats]]:

@@ -10,6 +10,10 @@ from bough.rollout.cursor import Cursor
 from bough.rollout.seats import SeatContext, SeatContexts
 from bough.rollout.writer import Writer
 from bough.tree import Kind, Outcome, TruncatedBy, observation_info, plain_text
+from bough.usercode.origin import shorten
+
+MOST_CHARACTERS = 100_000
+"""Characters of an observation beyond the context that the tree keeps."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +84,9 @@ class Observer:
         if fits := len(text) < writer.agent.engine.context_tokens:
             # Stored for truncated paths too: a critic values their final state.
             node.kind, node.tokens = kind, tokens
+        else:
+            # The model has not read it.
+            node.info["text"] = shorten(str(node.info["text"]), MOST_CHARACTERS)
         if (over := step.outcome is not Outcome.OPEN) or spent or not fits:
             if not over and not spent:
                 node.info["needed_tokens"] = len(text)

@@ -9,12 +9,16 @@ from bough.config.fields import leaf_fields
 from bough.config.values import check_values
 from bough.hooks.distinct import refuse_repeats
 from bough.learner.optimizer import check_sharding
+from bough.rollout import paths_of
 from bough.train.resolve import resolve, run_pieces
 from bough.train.run import Run
 from bough.train.seat_policy import OwnPolicy
 from bough.train.seats import check_seats, seat_run
 from bough.train.settings import FilesRecipe
 from bough.tree import Task
+
+MOST_PATHS = 1_000_000
+"""Paths of a batch."""
 
 
 def check(run: Run) -> None:
@@ -27,6 +31,7 @@ def check(run: Run) -> None:
     paths = leaf_fields(Run)
     check_values({name: reduce(getattr, path, run) for name, path in paths.items() if name != "env"})
     _check_tasks(run)
+    _check_paths(run)
     _check_writers(run)
     check_seats(run)
     resolve(run)
@@ -108,6 +113,16 @@ def _check_tasks(run: Run) -> None:
         raise ConfigError(
             f"batch_tasks: got {schedule.batch_tasks} with tasks.count={count}; need at most as many tasks in a "
             "batch as there are; lower batch_tasks, or raise tasks.count"
+        )
+
+
+def _check_paths(run: Run) -> None:
+    """Refuse more paths in a batch than memory holds."""
+    paths = paths_of(run.method.explorer) or 1
+    if paths * run.world.schedule.batch_tasks > MOST_PATHS:
+        raise ConfigError(
+            f"explorer: got {paths:,} paths a task and batch_tasks={run.world.schedule.batch_tasks}; need at most "
+            f"{MOST_PATHS:,} paths in a batch: lower explorer.n, or batch_tasks"
         )
 
 

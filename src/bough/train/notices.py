@@ -56,7 +56,7 @@ class Notices:
             self._once(
                 "cuts",
                 f"{len(cuts)} of {sum(len(counted(tree)) for tree in trees)} paths were truncated: the model reads "
-                f"{context_tokens:,} tokens, up to {max(cuts):,} were to be read. Shorten the observations, take "
+                f"{context_tokens:,} tokens, {max(cuts):,} or more were to be read. Shorten the observations, take "
                 "context=Window(...), or a longer context; metrics count them as paths/truncated_context",
             )
 

@@ -89,6 +89,8 @@ class Tasks:
     def __post_init__(self) -> None:
         if self.count < 1:
             raise ValueError(f"Tasks.count: got {self.count}; need at least 1")
+        if self.count > MAX_TASKS:
+            raise ValueError(f"Tasks.count: got {self.count:,}; need at most {MAX_TASKS:,}, which memory holds")
         if self.actions_left is not None and self.actions_left < 1:
             raise ValueError(f"Tasks.actions_left: got {self.actions_left}; need 1 or more, or None")
 
@@ -247,6 +249,8 @@ class Demonstrations:
 
 
 MAX_STALENESS = 8
+MAX_THREADS = 1024
+MAX_TASKS = 10_000_000
 """Upper bound of `Execution.staleness`."""
 
 
@@ -290,6 +294,8 @@ class Execution:
 
     def __post_init__(self) -> None:
         check_at_least(self, workers=0, threads=0, ranks=1)
+        if self.threads > MAX_THREADS:
+            raise ValueError(f"Execution.threads: got {self.threads}; need 0 to {MAX_THREADS}; 0 is PyTorch's number")
         for name in ("worker_deadline_s", "rank_deadline_s"):
             if not 0 < getattr(self, name) < math.inf:
                 raise ValueError(f"Execution.{name}: got {getattr(self, name)}; need a finite number above 0, seconds")

@@ -1,5 +1,6 @@
 """Starting and resuming runs: from a `Run` or a directory to a trained policy and a report."""
 
+import os
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -21,6 +22,7 @@ from bough.train.unused import refuse_unused_models, unread_columns
 from bough.train.watchdog import Watchdog
 from bough.units import MIB
 from bough.usercode import origin
+from bough.usercode.guards import contained, exits_raise
 from bough.view import Live
 
 if TYPE_CHECKING:
@@ -67,20 +69,23 @@ def start(run: Run, out: Path = Path("runs"), *, terminal: bool | None = None) -
     join_torchrun()
     run = with_torchrun_ranks(run)
     refuse_unused_models(run)
-    directory = RunDirectory.create(out / run.name)
-    with owned(directory.lock):
+    directory, process = RunDirectory.create(out / run.name), os.getpid()
+    # Code of the user may change the working folder.
+    absolute = RunDirectory(path=directory.path.absolute())
+    with owned(absolute.lock):
         try:
-            directory.write_config(dump(run))
-            made = Provenance(directory=directory, run=run, accept=False)
-            return _go(made, terminal, list(unread_columns(run)))
+            absolute.write_config(dump(run))
+            _go(Provenance(directory=absolute, run=run, accept=False), terminal, list(unread_columns(run)))
         except KeyboardInterrupt:
             # `bough resume` begins with the first step.
             raise
         except BaseException:
-            if not directory.metrics.is_file():
+            # The child of a fork in the user's code must not remove its parent's run.
+            if os.getpid() == process and not absolute.metrics.is_file():
                 # The run has no step yet, so its directory is removed and the name is free for the next attempt.
-                directory.remove()
+                absolute.remove()
             raise
+    return directory
 
 
 def resume(
@@ -126,8 +131,9 @@ def resume(
                     live.say(line)
                 live.say("already finished; add steps=N to continue")
             return directory
-        made = Provenance(directory=directory, run=run, accept=accept_changes)
-        return _go(made, terminal, lines)
+        absolute = RunDirectory(path=directory.path.absolute())
+        _go(Provenance(directory=absolute, run=run, accept=accept_changes), terminal, lines)
+        return directory
 
 
 def _is_complete(run: Run, directory: RunDirectory) -> bool:
@@ -161,12 +167,12 @@ def load_run(directory: RunDirectory) -> Run:
     return run
 
 
-def _go(made: Provenance, terminal: bool | None, lines: Sequence[str] = ()) -> RunDirectory:
-    with interruptible(made.directory.path):
-        return _go_on(made, terminal, lines)
+def _go(made: Provenance, terminal: bool | None, lines: Sequence[str]) -> None:
+    with interruptible(made.directory.path), exits_raise():
+        _go_on(made, terminal, lines)
 
 
-def _go_on(made: Provenance, terminal: bool | None, lines: Sequence[str]) -> RunDirectory:
+def _go_on(made: Provenance, terminal: bool | None, lines: Sequence[str]) -> None:
     run, directory = made.run, made.directory
     check(run)
     check_trained_sampling(run)
@@ -218,7 +224,6 @@ def _go_on(made: Provenance, terminal: bool | None, lines: Sequence[str]) -> Run
         write_run_report(run, directory, f"The run {ended}." if ended else "")
         if ended:
             live.say(ended)
-    return directory
 
 
 async def _run(runtime: "Runtime", recorder: "RunRecorder") -> str:
@@ -226,8 +231,9 @@ async def _run(runtime: "Runtime", recorder: "RunRecorder") -> str:
     from bough.train.loop import train
 
     try:
-        await runtime.check_servers()
-        await dry_pass(runtime)
-        return await train(runtime, recorder)
+        with contained("a piece of the run"):
+            await runtime.check_servers()
+            await dry_pass(runtime)
+            return await train(runtime, recorder)
     finally:
         await runtime.close()

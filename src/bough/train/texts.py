@@ -5,6 +5,12 @@ from bough.env import Host
 from bough.policy.tool_text import TextCalls, result_as_text, tools_as_text
 from bough.tree import Action, Outcome, Task, action_text, plain_text, tool_record
 
+MOST_ADMISSIBLE = 1000
+"""Admissible actions of a state that are collected."""
+
+MOST_CHARACTERS = 100_000
+"""Characters of a text that are collected."""
+
 
 async def collect(host: Host, task: Task, parser: Parser, *, turns: int) -> list[str]:
     """Texts of a short episode: the oracle's if there is one, else that of the first admissible actions.
@@ -21,7 +27,7 @@ async def collect(host: Host, task: Task, parser: Parser, *, turns: int) -> list
     if state.tools:
         texts += [tools_as_text([tool_record(tool) for tool in state.tools]), result_as_text("")]
     for _ in range(turns):
-        texts += [plain_text(state.observation), *(state.admissible or ())]
+        texts += [plain_text(state.observation), *(state.admissible or ())[:MOST_ADMISSIBLE]]
         plan = await host.plan(state)
         action = (plan or state.admissible or ("",))[0]
         texts.append(TextCalls().write(action) if isinstance(action, Action) else action)
@@ -33,4 +39,4 @@ async def collect(host: Host, task: Task, parser: Parser, *, turns: int) -> list
             texts.append(plain_text(step.state.observation))
             break
         state = step.state
-    return texts
+    return [text[:MOST_CHARACTERS] for text in texts]

@@ -53,5 +53,6 @@ def resume_command(path: Path) -> str:
     Args:
         path: The run's directory.
     """
-    command = f"bough resume {path}"
+    here = Path.cwd()
+    command = f"bough resume {path.relative_to(here) if path.is_relative_to(here) else path}"
     return f"torchrun --max-restarts=3 ... -m {command}" if Torchrun.found() else command

@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 from bough.tree.tree import Floats, Tree
 from bough.tree.walk import counted, sum_to_root
 
+LARGEST = 1e30
+"""Largest reward of a node in a channel, in absolute value."""
+
 
 class StageError(ValueError):
     """The return value of a piece does not fit the next stage. The message names the piece, or the field."""
@@ -71,6 +74,12 @@ class Rewarded:
                 raise StageError(
                     f"Rewarded.channels[{name!r}]: got {paid[node]} at node {node}; need finite numbers "
                     f"(task {self.tree.task.id})"
+                )
+            if paid.size and np.abs(paid).max() > LARGEST:
+                node = int(np.abs(paid).argmax())
+                raise StageError(
+                    f"Rewarded.channels[{name!r}]: got {paid[node]} at node {node}; need at most {LARGEST:g}, so that "
+                    f"sums are finite: divide the rewards (task {self.tree.task.id})"
                 )
         tokens = len(self.tree.token)
         for name, estimate in self.estimates.items():

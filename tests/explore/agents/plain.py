@@ -88,6 +88,45 @@ def hang(_):
     time.sleep(1000)
 
 
+def daemon(task):
+    """Leaves a daemon: a fork with a session of its own, whose parent is gone, and another one by a command."""
+    chat([user("one")])
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            note_pid(task)
+            time.sleep(1000)
+        os._exit(0)
+    os.wait()
+    while not os.path.exists(task["data"]["file"]):
+        time.sleep(0.01)
+    return 0.5
+
+
+def note_pid(task):
+    file = task["data"]["file"]
+    with open(f"{file}.part", "w") as part:
+        part.write(str(os.getpid()))
+    os.rename(f"{file}.part", file)
+
+
+def kills_its_keeper(task):
+    """Leaves a daemon, and kills the process that would end it."""
+    keeper = os.getppid()
+    daemon(task)
+    os.kill(keeper, 9)
+    time.sleep(1000)
+
+
+def two_returns(_):
+    """Returns in a forked child too, first, with a reward of its own."""
+    chat([user("one")])
+    child = os.fork()
+    if child:
+        os.waitpid(child, 0)
+    return 1.0 if child else 0.25
+
+
 def memory(_):
     chat([user("one")])
     return len(bytearray(2**33))
@@ -114,6 +153,6 @@ def agent(task, _):
 
 if __name__ == "__main__":
     task = json.loads(os.environ["BOUGH_TASK"])
-    chat([user("one")])
+    agent(task, None) if "does" in task["data"] else chat([user("one")])
     print(task["data"]["prints"])
     sys.exit(task["data"].get("status", 0))

@@ -97,8 +97,8 @@ class CorpusFiles:
         if not 0 <= count <= len(found):
             sizes = ", ".join(f"{len(each)} of {name!r}" for name, each in by_split.items())
             raise ValueError(
-                f"CorpusFiles: got count={count} for split {split!r}; {self.tasks} has {sizes}. Need a smaller count "
-                '(tasks.count; evaluation.tasks.count for held-out questions), or questions with a "split"'
+                f"CorpusFiles: got count={count} for split {split!r}; {self.tasks} has {sizes}. Set tasks.count="
+                f"{len(found)} or less (evaluation.tasks.count for held-out questions), or add questions"
             )
         return Random(f"questions {seed} {split}").sample(found, len(found))[:count]
 

@@ -1,6 +1,7 @@
 """Checks the types and values of an environment's results."""
 
 from bough.env import Env, check_call, seats_of
+from bough.evaluate.envs.actor import takes_calls
 from bough.evaluate.envs.comparison import shown
 from bough.evaluate.envs.report import EnvCheck, failed, passed
 from bough.evaluate.envs.trial import Trial
@@ -9,11 +10,11 @@ from bough.usercode.origin import describe
 
 
 def check_instructions(env: Env) -> EnvCheck:
-    """The instructions are a text, and so are those of each seat."""
+    """The instructions are a text, and so are those of each seat; with tools, which are described, it may be empty."""
     texts: dict[str, object] = {"instructions": env.instructions}
     texts |= {f"seats[{seat!r}]": text for seat, text in seats_of(env).items()}
     for name, text in texts.items():
-        if not isinstance(text, str) or not text.strip():
+        if not isinstance(text, str) or not (text.strip() or takes_calls(env)):
             return failed(
                 f"{len(texts)} texts",
                 got=f"{name} = {text!r}",
