@@ -62,6 +62,7 @@ lint: $(STAMP)
 bench: $(STAMP)  ## All that docs/performance.md says, measured and written there; but for `peers`.
 	$(BIN)/python bench/update.py --threads 1 --write
 	$(BIN)/python bench/trees.py --size tiny 20M --write
+	$(BIN)/python bench/workers.py --size tiny 20M --write
 	$(BIN)/python bench/logprob.py --write
 	$(BIN)/python bench/generation.py --threads 1 --size tiny --write
 	$(BIN)/python bench/generation.py --threads 1 --size small --write

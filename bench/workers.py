@@ -3,9 +3,9 @@
     python bench/workers.py --size tiny 20M --rounds 5 --write
     python bench/workers.py --folder SMOLLM2 --rounds 3       # SmolLM2-135M from its folder
 
-Batches are 16 trees and 64 chains after a common prompt. The ways of a round are timed in turn. A line has the seconds of
-an update, without the optimizer's step, and for each other way the median over rounds of how many times as fast it is as
-one thread, with the share of the tokens of the worker that has fewer. All ways compute the same loss.
+Batches are 16 trees and 64 chains after a common prompt. The ways of a round are timed in turn. A line has the seconds
+of an update, without the optimizer's step, and for each other way the median over rounds of how many times as fast it
+is as one thread, with the share of the tokens of the worker that has fewer. All ways compute the same loss.
 """
 
 import argparse

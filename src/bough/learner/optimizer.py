@@ -38,8 +38,8 @@ class Optimizer:
             the largest value within the limit; a run that needs more is refused. None sets no limit.
         recompute: Whether the backward pass recomputes activations: a third more arithmetic, for a small part of the
             memory.
-        cpu_workers: Threads that share a batch on a CPU: each computes some of its trees, with its own gradients and
-            its part of the run's `threads`. Faster than one thread where there are as many cores.
+        cpu_workers: Threads that share a batch on a CPU: each computes a share of it, with its own gradients and its
+            part of the run's `threads`. Faster than one thread where there are as many cores.
     """
 
     learning_rate: float = 1e-4
