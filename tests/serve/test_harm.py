@@ -72,6 +72,7 @@ def served(act: Callable[[str], Result], session: EngineSession | None = None, *
         (ChatRequest, {"messages": [{"role": "user", "content": WRONG}]}),
         (ChatRequest, {"messages": [*HI, {"role": "assistant", "tool_calls": WRONG}]}),
         (ChatRequest, {**CHAT, "tools": WRONG}),
+        (ChatRequest, {**CHAT, "tools": [[[WRONG] * 9] * 9]}),
         (ChatRequest, {**CHAT, "stop": [1] * 5000}),
         (ChatRequest, {**CHAT, "logit_bias": {str(n): "x" for n in range(5000)}}),
         (ChatRequest, {**CHAT, "metadata": {str(n): 1 for n in range(5000)}}),

@@ -278,15 +278,20 @@ def parse(kind: type[Body], raw: bytes) -> Body:
         # A field of several types has one error for each: the deepest is the most precise.
         first = max(error.errors(include_url=False), key=lambda each: len(each["loc"]))
         place = ".".join(str(part) for part in first["loc"] if not str(part).startswith(("list[", "str", "int")))
-        got = "" if first["type"] in ("missing", "json_invalid") else f", got {reprlib.repr(first['input'])}"
+        got = "" if first["type"] in ("missing", "json_invalid") else f", got {_short(first['input'])}"
         raise ApiError(
             400, f"{place or 'body'}: {first['msg']}{got}; change or leave out the field", param=place or None
         ) from None
     for name in body.model_extra or ():
-        raise ApiError(
-            400, f"{reprlib.repr(name)}: got a field that this server has not; leave it out", param=name[:80]
-        )
+        raise ApiError(400, f"{_short(name)}: got a field that this server has not; leave it out", param=name[:80])
     return body
+
+
+def _short(value: object) -> str:
+    """The begin of a value as Python writes it; most of a large value is not written at all."""
+    shown = reprlib.Repr()
+    shown.maxlevel = 2
+    return shown.repr(value)[:80]
 
 
 def read_chat(raw: bytes) -> tuple[ChatRequest, tuple[Message, ...], tuple[Tool, ...]]:
