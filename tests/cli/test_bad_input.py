@@ -129,7 +129,8 @@ def test_a_task_file(bough: Bough, tmp_path: Path) -> None:
     ask = ("train", f"{SMALL}:run", *ONE_STEP, "tasks.file=tasks.jsonl", "warmup.demonstrations=0", "batch_tasks=1")
     tasks.write_text(good + '{"id": "two", "data": {"rows": \n')
     error = bough(*ask, "tasks.count=1", folder=tmp_path).error(USAGE)
-    assert "tasks.jsonl, line 2: no JSON" in error
+    assert "tasks.jsonl, line 2: got" in error
+    assert "no JSON" in error
     assert 'need one task, such as {"id": "lake-1"' in error
     tasks.write_text(good)
     assert "tasks.jsonl: got 1 tasks; need 5" in bough(*ask, "tasks.count=5", folder=tmp_path).error(USAGE)
@@ -167,7 +168,7 @@ def test_files_that_cannot_be_used(bough: Bough, tmp_path: Path) -> None:
     error = bough(*ask, "evaluation.tasks.file=tasks", folder=tmp_path).error(USAGE)
     assert "error: evaluation.tasks.file: cannot read tasks: is a directory; need a file of tasks" in error
     error = bough(*ask, "tasks.file=tasks.jsonl", folder=tmp_path).error(USAGE)
-    assert "error: tasks.file: tasks.jsonl, line 1: no UTF-8 (invalid start byte 0xff), got " in error
+    assert "error: tasks.file: tasks.jsonl, line 1: got no UTF-8 (invalid start byte 0xff); need text in UTF-8" in error
     error = bough(*ask, "--out", "file", folder=tmp_path).error(FAILED)
     assert "error: cannot write file/small: not a directory; need a folder that exists and can be written to" in error
     error = bough("resume", 300 * "x", folder=tmp_path).error(USAGE)

@@ -48,6 +48,8 @@ def test_it_plays_what_the_environment_plays() -> None:
         ("step", wrong(STEP, state="s"), "Answering.step: got 's' of type str; need a State"),
         ("step", wrong(STEP, reward="1"), "Step.reward = '1' of type str; need a finite float"),
         ("step", wrong(STEP, reward=float("nan")), "Step.reward = nan of type float; need a finite float"),
+        ("step", wrong(STEP, reward=1e308), "Step.reward = 1e.308 of type float; need a finite float of at most 1e.15"),
+        ("step", wrong(STEP, reward=10**400), "of type int; need a finite float of at most 1e.15"),
         ("step", wrong(STEP, reward=np.ones(1)), "of type ndarray; need a finite float"),
         ("step", wrong(STEP, success="yes"), "Step.success = 'yes' of type str; need True or False"),
         ("step", wrong(STEP, valid=np.int64(2)), "Step.valid = 2 of type int; need True or False"),

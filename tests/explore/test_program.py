@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import math
 import sys
 import time
 from pathlib import Path
@@ -179,7 +180,14 @@ def test_a_result_is_read_whatever_its_strings_hold(mark: str, indent: int | Non
         assert read_result(json_at_end(out)) == Result(reward=0.0, success=False)
 
 
-@pytest.mark.parametrize("out", ["", "\n", "done", "\\boxed{4}", '{"reward": 1}\nthe end', "{\n", "{a: 1}"])
+@pytest.mark.parametrize("reward", [10**400, 1e308, math.nan, "1"])
+def test_a_reward_that_is_no_number_or_too_large_is_no_result(reward: object) -> None:
+    assert read_result(reward) is read_result({"reward": reward}) is None
+
+
+@pytest.mark.parametrize(
+    "out", ["", "\n", "done", "[" * 50_000, "\\boxed{4}", '{"reward": 1}\nthe end', "{\n", "{a: 1}"]
+)
 def test_an_output_without_a_result(out: str) -> None:
     assert json_at_end(out) == out
     assert not may_end_with_result(out)

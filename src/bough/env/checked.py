@@ -1,7 +1,6 @@
 """Validated environment calls: every error inside an environment becomes an `EnvFault`."""
 
 import json
-import math
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -11,8 +10,11 @@ import numpy as np
 
 from bough.env.env import Env, EnvFault, Oracle, Split, State, Step, UserCodeError, seats_of
 from bough.tree import Action, AgentAction, Message, Outcome, Task, Tool, message_record
+from bough.tree.pay_range import MOST_REWARD
 from bough.usercode.guards import contained
 from bough.usercode.origin import describe, place, shorten
+
+FINITE = f"a finite float of at most {MOST_REWARD:g}"
 
 ENDINGS = (Outcome.OPEN, Outcome.TERMINATED, Outcome.TRUNCATED)
 
@@ -114,8 +116,8 @@ class ValidatedEnv:
             raise self._wrong("step", _shown(step), "a Step")
         step = _plain_fields(step, "reward", "valid", "success", "replayed_steps")
         reward, outcome = cast("object", step.reward), cast("object", step.outcome)
-        if not isinstance(reward, int | float) or not _is_finite(reward):
-            raise self._wrong("step", f"Step.reward = {_shown(reward)}", "a finite float")
+        if not isinstance(reward, int | float) or not abs(reward) <= MOST_REWARD:
+            raise self._wrong("step", f"Step.reward = {_shown(reward)}", FINITE)
         replayed = cast("object", step.replayed_steps)
         if not isinstance(replayed, int) or replayed < 0:
             raise self._wrong("step", f"Step.replayed_steps = {_shown(replayed)}", "a whole number, 0 or more")
@@ -171,8 +173,8 @@ class ValidatedEnv:
             if unknown := [name for name in by_seat if name not in seats]:
                 raise self._wrong("step", f"Step.{field} of {unknown}", f"seats among {[*seats]}")
         for name, payoff in step.payoffs.items():
-            if not isinstance(cast("object", payoff), int | float) or not _is_finite(payoff):
-                raise self._wrong("step", f"Step.payoffs[{name!r}] = {_shown(payoff)}", "a finite float")
+            if not isinstance(cast("object", payoff), int | float) or not abs(payoff) <= MOST_REWARD:
+                raise self._wrong("step", f"Step.payoffs[{name!r}] = {_shown(payoff)}", FINITE)
         for name, success in step.successes.items():
             if not isinstance(cast("object", success), bool):
                 raise self._wrong("step", f"Step.successes[{name!r}] = {_shown(success)}", "True or False")
@@ -223,13 +225,6 @@ def _python_value(value: object) -> object:
     if isinstance(value, np.generic | np.ndarray):
         return cast("object", value.tolist())
     raise TypeError(f"{type(value).__name__} is no JSON value")
-
-
-def _is_finite(number: float) -> bool:
-    try:
-        return math.isfinite(number)
-    except OverflowError:
-        return False
 
 
 def _is_unicode(text: str) -> bool:

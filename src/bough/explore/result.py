@@ -1,13 +1,13 @@
 """The result of an agent program: reward and success, from a report, a function or an exit status."""
 
 import json
-import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias, cast
 
 from bough.explore.process import KEEP_BYTES
+from bough.tree.pay_range import MOST_REWARD
 
 RewardFunction: TypeAlias = Callable[[Mapping[str, object], object], object]
 """Returns the reward of a task and a result: a number, a bool, or an object with "reward" or "success"."""
@@ -44,7 +44,7 @@ def read_result(value: object) -> Result | None:
         if number is None or not (success is None or isinstance(success, bool)):
             return None
         return number if success is None else Result(reward=number.reward, success=success)
-    if isinstance(value, int | float) and math.isfinite(value):
+    if isinstance(value, int | float) and abs(value) <= MOST_REWARD:
         return Result(reward=float(value), success=value >= 1)
     return None
 
@@ -59,7 +59,7 @@ def json_at_end(out: str) -> object:
     for begin in begins if out.strip() else []:
         try:
             return json.loads("\n".join(lines[begin:]))
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
     return out
 

@@ -1,4 +1,4 @@
-"""Processes that compute the gradients of one batch together, each on its own trees.
+"""Processes that compute the gradients of one batch together, each on a share of its tokens.
 
     rank 0    learn(batch) --command-->  its share --+                     +--> the same step
     rank 1                               its share --+-- gradients added --+--> the same step

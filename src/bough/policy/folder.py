@@ -108,13 +108,12 @@ def _check_shards(folder: Path, path: str) -> None:
 
 def _check_layers(folder: Path, path: str) -> None:
     """Check that a config has no more layers than its files have tensors, since building millions takes hours."""
-    files = [*folder.glob("*.safetensors")]
-    tensors = sum(map(_tensors, files))
+    tensors = sum(map(_tensors, folder.glob("*.safetensors")))
     try:
         most = max(_layers(read_object(folder / "config.json", infinite=True)), default=0)
     except ValueError as error:
         raise OSError(f"Pretrained.path: can't read the config at {path!r}: {error}; need a complete folder") from error
-    if files and most > tensors:
+    if 0 < tensors < most:
         raise OSError(
             f"Pretrained.path: got {most:,} layers in {path!r}, with {tensors:,} tensors; need its own config"
         )

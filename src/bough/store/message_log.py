@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from bough.tree import Message, Tool, call_record, in_call_order, read_openai_message, read_tool
+from bough.tree.pay_range import MOST_REWARD
 from bough.usercode.json_file import parse_json, read_objects, shown
 from bough.usercode.origin import shorten
 
@@ -15,9 +16,6 @@ EXAMPLE = '{"messages": [{"role": "user", "content": "2 + 3?"}, {"role": "assist
 
 MOST_SHOWN = 400
 """Characters of a row's problem."""
-
-MOST_REWARD = 1e15
-"""Largest reward of a row, by size; sums and squares of larger ones overflow."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

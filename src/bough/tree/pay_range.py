@@ -5,6 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
 
+MOST_REWARD = 1e15
+"""Largest reward, by size: sums and squares of larger ones overflow in float32."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PayRange:
