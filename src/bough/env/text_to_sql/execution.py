@@ -89,6 +89,7 @@ def open_database(number: int, content: bytes | Path) -> None:
 def run_query(number: int, sql: str, limits: QueryLimits) -> QueryResult | None:
     """The result of a query on an open database; None where the database is not open."""
     database = _OPEN.get(number)
+    limit_memory(COPIES * limits.memory_bytes + SPARE_BYTES)
     return None if database is None else database.run(sql, limits)
 
 
@@ -100,7 +101,7 @@ def close_databases(numbers: Sequence[int]) -> None:
 
 
 class OpenDatabase:
-    """A connection to a database; see `ReadOnlyDatabase`."""
+    """A connection to a database in this process, for trusted queries; see `ReadOnlyDatabase` for others."""
 
     def __init__(self, content: bytes | Path) -> None:
         self._connection = _connect(content)
@@ -130,7 +131,6 @@ class OpenDatabase:
         connection.set_authorizer(watch.authorize)
         connection.set_progress_handler(watch.check, INTERVAL)
         try:
-            limit_memory(COPIES * limits.memory_bytes + SPARE_BYTES)
             return _fetch(connection, sql, watch)
         except (sqlite3.Error, sqlite3.Warning, UnicodeError, ValueError, OverflowError, MemoryError) as error:
             return _failed(error, watch)

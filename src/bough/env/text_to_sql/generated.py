@@ -10,11 +10,12 @@ from bough.env.check_settings import check_settings
 from bough.env.env import Split
 from bough.env.splits import content_hash, draw_instances, instance_task, split_of
 from bough.env.text_to_sql import one_table, two_tables
+from bough.env.text_to_sql.execution import OpenDatabase
 from bough.env.text_to_sql.generated_tables import GeneratedTables, Spelling, draw_tables, fill_tables
 from bough.env.text_to_sql.match import Match
 from bough.env.text_to_sql.query import QueryLimits, QueryResult
 from bough.env.text_to_sql.question import SqlQuestion
-from bough.env.text_to_sql.questions import open_databases, orders_rows
+from bough.env.text_to_sql.questions import orders_rows
 from bough.env.text_to_sql.schema import Schema
 from bough.tree import Task
 
@@ -185,7 +186,7 @@ class GeneratedQuestions:
 
     def _is_usable(self, instance: QuestionInstance) -> bool:
         """Whether the gold query has a result that no wrong query has."""
-        database, question = open_databases(self, str(instance.database))[0], instance.question
+        database, question = _opened(self, str(instance.database)), instance.question
         ordered, limits = orders_rows(question.sql), QueryLimits()
         gold = database.run(question.sql, limits)
         if gold.error or gold.more or not _is_informative(gold):
@@ -222,6 +223,12 @@ def _number(database: str) -> int:
     if not database.isdecimal():
         raise ValueError(f"GeneratedQuestions: got the database {database!r}; need a number")
     return int(database)
+
+
+@lru_cache(maxsize=128)
+def _opened(questions: GeneratedQuestions, database: str) -> OpenDatabase:
+    """The database that agents read, for the templates' own queries: in this process, which is faster."""
+    return OpenDatabase(questions.contents(database)[0])
 
 
 @lru_cache(maxsize=256)

@@ -26,9 +26,9 @@ _CLOSED: list[int] = []
 class ReadOnlyDatabase:
     """A SQLite database on which any thread executes queries.
 
-    Queries are executed by a child process of this one, which is killed when a query is late: no query, and no single
-    instruction of SQLite, takes longer than its limit. One query at a time runs in a process, on all databases: the
-    limit of memory then counts one query alone.
+    Queries are executed by a child process of this one (of 60 MB), which is killed when a query is late: no query, and
+    no single instruction of SQLite, takes longer than its limit. One query at a time runs in a process, on all
+    databases: the limit of memory then counts one query alone.
 
     SQLite's authorizer allows only SELECT, reads, recursion and the functions of `ALLOWED_FUNCTIONS`. So no statement
     writes, attaches a file, changes a setting or loads code. The present time is fixed, and there are no random
