@@ -10,12 +10,15 @@ USAGE, FAILED = 2, 1
 FROZENLAKE, RUN = "grpo_frozenlake", f"{SMALL}:run"
 
 PIECES = """
+import os
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from bough.context import ToolCalls
 from bough.credit import Grpo
-from bough.env import Branching, State, Step
+from bough.env import Branching, State, Step, call, tools_env
+from bough.reward import EnvReward
 from bough.tree import Outcome, Task
 from tests.small import run as small
 
@@ -88,15 +91,101 @@ class Count:
 
 def world():
     return small().replace(env=Count(), warmup=replace(small().world.warmup, demonstrations=0))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plain:
+    returned: str = "loss"
+    needs = frozenset()
+
+    def __call__(self, inputs):
+        from bough.objective import Loss
+
+        value = inputs.logprob.mean()
+        return {
+            "tensor": value,
+            "tokens": Loss(value=inputs.logprob, metrics={}),
+            "metric": Loss(value=value, metrics={"many": inputs.logprob}),
+            "detached": Loss(value=value.detach(), metrics={}),
+        }[self.returned]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Huge:
+    def __call__(self, group):
+        return [{"huge": np.full(tree.nodes, 1e308)} for tree in group]
+
+
+def alone():
+    return small().replace(rewards=EnvReward())
+
+
+def of_class():
+    return small().replace(credit=Grpo)
+
+
+def env_class():
+    return small().replace(env=Count)
+
+
+def dotted():
+    return small().replace(**{"optimizer.learning_rate": 1e-3})
+
+
+def leaves():
+    raise SystemExit(0)
+
+
+def quits():
+    os._exit(0)
+
+
+def tools(reward="right"):
+    tasks = [{"prompt": f"get {number}", "n": number} for number in range(60)]
+    env = tools_env(tools=[find], tasks=tasks, reward=globals()[reward], plan=plan)
+    return small().replace(env=env, parser=ToolCalls())
+
+
+def find(n: int) -> str:
+    "Finds."
+    return f"found {n}"
+
+
+def right(state, row):
+    return True
+
+
+def unpaid(state, row):
+    return None
+
+
+def plan(state, row):
+    return [call("find", n=row["n"]), "done"]
 """
 
+DEEP = 20_000 * "["
+
 SEEN_AT_ONCE = [
+    (("train", "\0"), USAGE, "method '\\x00': got text that is no name"),
+    (("train", "grpo", "--policy", "\0"), USAGE, "--policy '\\x00': got"),
+    (("train", "grpo", "--cluster", "gone.toml"), USAGE, "gone.toml"),
+    (("train", "grpo", "--on", "frozenlake(size=9)"), USAGE, "size: unknown name 'size'"),
+    (("train", "grpo", "--on", "pieces.py:number"), USAGE, "number() returned int; need a bough.train.World"),
+    (("train", "pieces.py:quits"), FAILED, "SystemExit: os._exit(0) (*pieces.py, line*in quits)"),
+    (("train", "pieces.py:leaves"), FAILED, "SystemExit: 0 (*pieces.py, line*in leaves)"),
+    (("train", "pieces.py:alone"), USAGE, "World.rewards: got EnvReward; need several pieces: (EnvReward(...),)"),
+    (("train", "pieces.py:of_class"), USAGE, "Method.credit: got the class Grpo; need a value: Grpo(...)"),
+    (("train", "pieces.py:env_class"), USAGE, "World.env: got the class Count; need a value: Count(...)"),
+    (("train", "pieces.py:dotted"), USAGE, "optimizer.learning_rate: got a nested field as a keyword; need it among"),
+    (("list", "\0"), USAGE, "unknown name '\\x00'"),
+    (("eval", "--on", "shop"), USAGE, "--on shop: got a world without a policy; need --policy"),
+    (("eval",), USAGE, "got neither a run nor a world; need one of the two"),
     (("train", "grpo_frozenlak"), USAGE, "method: unknown name 'grpo_frozenlak'; did you mean 'grpo_frozenlake'?"),
     (("train", "nowhere.py:run"), USAGE, "there is no file nowhere.py; need path/to/file.py"),
     (("train", "syntax.py"), USAGE, "syntax.py cannot be imported: SyntaxError: invalid syntax (syntax.py, line 1)"),
     (("train", "pieces.py:rn"), USAGE, "method 'pieces.py:rn': unknown name 'rn'; did you mean 'run'?"),
     (("train", "pieces.py:number"), USAGE, "number() returned int; need a bough.train.Run"),
-    (("train", "pieces.py:breaks"), USAGE, "breaks() raised KeyError: 'gone' (*pieces.py, line 17, in breaks)"),
+    (("train", "pieces.py:breaks"), USAGE, "breaks() raised KeyError: 'gone' (*pieces.py, line 20, in breaks)"),
     (
         ("train", "grpo", "--policy", "./nowhere"),
         USAGE,
@@ -139,6 +228,21 @@ SEEN_AT_ONCE = [
 ]
 
 CHANGES = [
+    (f"steps={DEEP}", "steps: got '[[[["),
+    (f"steps={300 * '9'}", "Schedule.steps: got 9999*; need at most 1,000,000,000"),
+    ("steps=1e400", "steps: got inf; need a finite number"),
+    (f"credit={DEEP}", "credit: got '[[[["),
+    (f"credit={1000 * 'Grpo('}", "credit: got 'Grpo(Grpo("),
+    ("threads=100000", "Execution.threads: got 100000; need 0 to 1024"),
+    ("threads=-1", "Execution.threads: got -1; need at least 0"),
+    ("policy.width=1000000000", "Tiny: got layers=*width=1000000000*need at most 1e+09 and 1000 layers"),
+    ("policy.layers=10000000", "Tiny: got layers=10000000*need at most 1e+09 and 1000 layers"),
+    ("policy.vocab_tokens=1000000000", "Tiny: got*vocab_tokens=1000000000*need at most"),
+    ("policy.vocab_tokens=1", "Tiny.vocab_tokens: got 1; need at least 260"),
+    ("explorer.n=1000000000", "explorer: got 1,000,000,000 paths a task*need at most 1,000,000 paths in a batch"),
+    ("tasks.count=1000000000", "Tasks.count: got 1,000,000,000; need at most 10,000,000"),
+    ("batch_tasks=1e9", "batch_tasks: got 1000000000 with tasks.count=2000"),
+    ("name=..", "Run.name: got '..'; need a name that can be a folder's"),
     ("stepz=3", "stepz: unknown name 'stepz'; did you mean 'steps'? in Run"),
     (
         "learning_rate=1",
@@ -199,7 +303,29 @@ CHANGES = [
     ("staleness=9", "Execution.staleness: got 9; need 0 to 8"),
 ]
 
+OTHER_COMMANDS = [
+    (("serve", "nowhere"), USAGE, "nowhere: got no folder; need a run directory"),
+    (("chat", "nowhere"), USAGE, "nowhere"),
+    (("rewards", "nowhere"), FAILED, "nowhere"),
+    (("measure", "nowhere"), FAILED, "nowhere"),
+    (("plan", "nowhere", "--cluster", "gone.toml"), USAGE, "--cluster: got gone.toml"),
+    (("check-env", "nowhere"), USAGE, "nowhere"),
+    (("check-env", "FrozenLake(size=1)"), USAGE, "FrozenLake.size: got 1; need 2 or more"),
+    (("check-env", "frozenlake", "--only", "luck"), USAGE, "check_env: got the check 'luck'; need some of"),
+]
+
 SEEN_WHEN_BUILT = [
+    ((RUN, "objective=pieces.py:Plain(returned=tensor)"), USAGE, "objective=Plain: got a tensor*need a Loss"),
+    ((RUN, "objective=pieces.py:Plain(returned=tokens)"), USAGE, "objective=Plain: got a Loss with a tensor of shape"),
+    ((RUN, "objective=pieces.py:Plain(returned=metric)"), USAGE, "as metric 'many'; need one number"),
+    ((RUN, "objective=pieces.py:Plain(returned=detached)"), USAGE, "objective=Plain: got a Loss*no gradient"),
+    ((RUN, "rewards=[pieces.py:Huge()]"), USAGE, "channels['huge']: got 1e+308 at node 0; need at most 1e+30"),
+    (("pieces.py:tools", "tasks.count=1000"), USAGE, "got count=1000 for split 'train'*Set tasks.count="),
+    (
+        ("pieces.py:tools(reward=unpaid)", "evaluation.tasks.count=3"),
+        FAILED,
+        "got None from the reward function; need",
+    ),
     ((RUN, "rewards=[EnvReward, EnvReward]"), USAGE, "got EnvReward twice*the channel 'env'; need*remove one"),
     ((RUN, "explorer.n=1"), USAGE, "explorer=Chains: got 1 path a task and credit=Grpo*set explorer.n=2"),
     ((RUN, "evaluation.tasks.split=train"), USAGE, "evaluation.tasks: got 6 of 6 tasks that are trained on*need"),
@@ -228,7 +354,7 @@ SEEN_WHEN_BUILT = [
         "credit=Fewer: got 1 trees for 2; need one Credited for each",
     ),
     ((RUN, "credit=pieces.py:Turned()"), USAGE, "credit=Turned: got another tree at place 0*in their order"),
-    ((RUN, "rewards=[pieces.py:Raises()]"), FAILED, "KeyError: 'bonus' (*pieces.py, line 27, in __call__)"),
+    ((RUN, "rewards=[pieces.py:Raises()]"), FAILED, "KeyError: 'bonus' (*pieces.py, line 30, in __call__)"),
     (
         (RUN, "rewards=[pieces.py:Short()]"),
         USAGE,
@@ -249,7 +375,7 @@ SEEN_WHEN_BUILT = [
     (
         ("pieces.py:world", "env.broken=raise"),
         FAILED,
-        "RuntimeError: the counter is stuck (*pieces.py, line 74, in step)",
+        "RuntimeError: the counter is stuck (*pieces.py, line 77, in step)",
     ),
     (("pieces.py:world", "env.broken=tasks"), USAGE, "Count.tasks('train', 12, ...): got None*need a list of Task"),
 ]
@@ -286,23 +412,21 @@ def refused(bough: Bough, project: Path, arguments: tuple[str, ...], status: int
     assert not list(project.glob("runs/*")), "the name is free for the next attempt"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "status", "told"),
-    [*SEEN_AT_ONCE, *((("train", FROZENLAKE, change), USAGE, told) for change, told in CHANGES)],
-)
-def test_what_the_command_line_shows(
-    fresh: Bough, project: Path, arguments: tuple[str, ...], status: int, told: str
+BAD = [
+    *((arguments, status, told, True) for arguments, status, told in SEEN_AT_ONCE),
+    *((("train", FROZENLAKE, change), USAGE, told, True) for change, told in CHANGES),
+    *((*bad, False) for bad in OTHER_COMMANDS),
+    *((("train", *arguments), status, told, False) for arguments, status, told in SEEN_WHEN_BUILT),
+]
+
+
+@pytest.mark.parametrize(("arguments", "status", "told", "at_once"), BAD)
+def test_a_bad_input(
+    fresh: Bough, bough: Bough, project: Path, arguments: tuple[str, ...], status: int, told: str, at_once: bool
 ) -> None:
-    """Such a mistake is reported before torch is imported, which takes longer than all the rest."""
-    refused(fresh, project, arguments, status, told)
+    """A mistake that settings show is reported before torch is imported, which takes longer than all the rest."""
+    refused(fresh if at_once else bough, project, arguments, status, told)
     assert not fresh.imported("torch")
-
-
-@pytest.mark.parametrize(("arguments", "status", "told"), SEEN_WHEN_BUILT)
-def test_what_a_run_shows_before_it_begins(
-    bough: Bough, project: Path, arguments: tuple[str, ...], status: int, told: str
-) -> None:
-    refused(bough, project, ("train", *arguments), status, told)
 
 
 @pytest.mark.parametrize(

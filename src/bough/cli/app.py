@@ -214,9 +214,10 @@ def show_rewards(directory: Annotated[Path, typer.Argument(help="The run directo
 
     bough rewards runs/a
     """
+    from bough.store import RunDirectory
     from bough.train.result import Result
 
-    typer.echo(Result(directory=directory).reward_table())
+    typer.echo(Result(directory=RunDirectory.open(directory).path).reward_table())
 
 
 @app.command("train-reward")

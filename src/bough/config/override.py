@@ -5,6 +5,7 @@ import dataclasses
 import inspect
 import json
 import re
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, cast, get_type_hints
 
@@ -231,7 +232,8 @@ def _literal(text: str) -> Any:
         return names[text.lower()]
     for read in (json.loads, ast.literal_eval):
         try:
-            value = read(text)
+            with warnings.catch_warnings(action="ignore", category=SyntaxWarning):  # of `1e9x`
+                value = read(text)
         except (ValueError, SyntaxError, RecursionError, MemoryError):  # the last two for thousands of brackets
             continue
         return tuple(cast("list[Any]", value)) if isinstance(value, list) else value

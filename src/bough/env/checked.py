@@ -151,11 +151,13 @@ class ValidatedEnv:
             )
         if not _is_tuple_of(state.tools, Tool):
             raise self._wrong(call, f"State.tools = {_shown(state.tools)}", "a tuple of Tool")
+        if not isinstance(cast("object", state.seat), str):
+            raise self._wrong(call, f"State.seat = {_shown(state.seat)}", "a string")
         # A state without a seat, in an environment without any, is checked without the slower protocol.
         has_seats = bool(state.seat) or hasattr(self.env, "seats")
         seats: Mapping[str, str] = seats_of(self.env) if has_seats else {}
         if state.seat not in seats and (seats or state.seat):
-            raise self._wrong(call, f"State.seat = {state.seat!r}", f"one of {[*seats]}" if seats else "no seat")
+            raise self._wrong(call, f"State.seat = {_shown(state.seat)}", f"one of {[*seats]}" if seats else "no seat")
         texts: dict[str, object] = {"observation": observed, "key": state.key}
         for field, text in texts.items():
             if not isinstance(text, str):

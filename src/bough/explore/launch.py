@@ -21,8 +21,8 @@ END_S = 5.0
 def keep(agent: Callable[[], None], memory_bytes: int) -> int:
     """Run a function in a child, then end all processes below this one; returns the child's exit status.
 
-    The child leads a session of its own. Its daemons become children of this process, where the system can (Linux), and
-    else those that stay in the session are found. SIGTERM, which the end of the parent sends too, ends them all.
+    The child leads a session of its own. Its daemons become children of this process, where the system can (Linux);
+    elsewhere the child's process group is ended. SIGTERM, which the end of the parent sends too, ends them all.
 
     Args:
         agent: Called in the child; does not return.
@@ -59,7 +59,7 @@ def _end(pid: int, number: int, frame: object) -> None:
 
 
 def end_children(but: Container[int] = ()) -> None:
-    """Kill the children of this process, and those that become its children by that, until there are none."""
+    """Kill the children of this process, and the orphans that become its children by that, until there are none."""
     deadline = time.monotonic() + END_S
     while (left := [pid for pid in _children() if pid not in but]) and time.monotonic() < deadline:
         for pid in left:
@@ -85,7 +85,7 @@ def _kill(pid: int) -> None:
 
 
 def _children() -> list[int]:
-    """The children of this process, also those that ended; none where the system has no subreapers."""
+    """The children of this process, ended ones too; none where the system has no subreapers."""
     if sys.platform != "linux":
         return []
     try:

@@ -181,6 +181,8 @@ class Schedule:
             raise ValueError(f"Schedule.steps: got {self.steps}; need 0 or more")
         if self.batch_tasks < 1:
             raise ValueError(f"Schedule.batch_tasks: got {self.batch_tasks}; need 1 or more")
+        if self.steps > MAX_STEPS:
+            raise ValueError(f"Schedule.steps: got {self.steps}; need at most {MAX_STEPS:,}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -250,6 +252,7 @@ class Demonstrations:
 
 MAX_STALENESS = 8
 MAX_THREADS = 1024
+MAX_STEPS = 10**9
 MAX_TASKS = 10_000_000
 """Upper bound of `Execution.staleness`."""
 
