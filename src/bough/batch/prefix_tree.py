@@ -36,7 +36,7 @@ class PackedPrefixTree:
         position: [U] int64, the number of tokens before each in its text.
         end: [U] int64, the index after the last descendant of each token; its own index plus one for a leaf.
         at: [M] int64, the tokens after which a token is predicted.
-        number: [M] int64, which predictions these are of those that were packed together.
+        number: [M] int64, the index of each prediction among all that were packed together.
         path_tokens: The number of tokens of all texts.
         path_pairs: The number of their pairs of a query and a key that it sees.
         effort: Work and memory of a token in `at`, as a multiple of another token's.
