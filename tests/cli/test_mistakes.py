@@ -334,7 +334,7 @@ SEEN_WHEN_BUILT = [
         USAGE,
         "tasks.file: cannot read gone.jsonl: no such file*; need a file",
     ),
-    ((RUN, "tasks.file=broken.jsonl"), USAGE, "tasks.file: broken.jsonl, line 1: no JSON*; need one task"),
+    ((RUN, "tasks.file=broken.jsonl"), USAGE, "tasks.file: broken.jsonl, line 1: got *no JSON*; need one task"),
     ((RUN, "tasks.count=500", "env.size=2"), USAGE, "FrozenLake.tasks: got count=500*need a smaller count"),
     ((RUN, "warmup.demonstrations=13"), USAGE, "warmup.demonstrations: got 13; need at most tasks.count"),
     ((RUN, "policy.context_tokens=24"), USAGE, "need fewer than the 24*Shorten the instructions"),

@@ -85,11 +85,19 @@ def _conversation(row: Mapping[str, Any]) -> Conversation:
     return Conversation(
         messages=messages,
         learned=learned,
-        tools=tuple(map(read_tool, row.get("tools") or ())),
+        tools=tuple(map(_tool, row.get("tools") or ())),
         task="" if row.get("task") is None else str(row["task"]),
         reward=None if reward is None else float(reward),
         success=success,
     )
+
+
+def _tool(row: Mapping[str, Any]) -> Tool:
+    tool = read_tool(row)
+    name, description, schema = cast("tuple[object, object, object]", (tool.name, tool.description, tool.schema))
+    if not (name and isinstance(name, str) and isinstance(description, str) and isinstance(schema, Mapping)):
+        raise ValueError(f"got the tool {row!s:.200}; need texts as name and description, and an object as parameters")
+    return tool
 
 
 def _message(place: int, row: object) -> Message:
