@@ -180,3 +180,11 @@ def test_a_world_an_environment_and_a_file_are_found(tmp_path: Path) -> None:
         assert bough.check_env(env, only=["instructions"]).passed
     with pytest.raises(ValueError, match="need some of"):
         check_env(Shop(), only=["oracles"])
+
+
+def test_the_example_of_tools_passes() -> None:
+    """Tools are described, so the instructions may be empty; its oracle gives up a state that it cannot repair."""
+    example = Path(__file__).parents[2] / "examples" / "tools_env.py"
+    sizes = CheckSizes(tasks=2, episodes=8, walks=4, steps=4)
+    report = bough.check_env(f"{example}:world", sizes, ["instructions", "oracle after random actions"])
+    assert report.passed, report.failures

@@ -86,7 +86,7 @@ class Observer:
             node.kind, node.tokens = kind, tokens
         else:
             # The model has not read it.
-            node.info["text"] = shorten(str(node.info["text"]), MOST_CHARACTERS)
+            node.info["text"] = shorten(plain_text(step.state.observation), MOST_CHARACTERS)
         if (over := step.outcome is not Outcome.OPEN) or spent or not fits:
             if not over and not spent:
                 node.info["needed_tokens"] = len(text)
