@@ -29,7 +29,7 @@ def grpo_tcr(
         bough export runs/grpo_sokoban good.jsonl --what conversations --trees found/trees
         bough train 'grpo_tcr(trajectories=good.jsonl)' --on sokoban
 
-    Try: `bough train 'grpo_tcr(limit_tokens=10)' --on sokoban`
+    Try: `bough train 'grpo_tcr(limit_tokens=13)' --on sokoban`
 
     Args:
         world: The world.
