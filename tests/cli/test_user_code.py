@@ -1,10 +1,12 @@
 """Errors in the user's own code: class, file and line; and projects of several files, from any working directory."""
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-from tests.talk import ONE_STEP, Bough, alone
+from tests.talk import ENVIRONMENT, ONE_STEP, Bough, alone
 
 USAGE, FAILED = 2, 1
 
@@ -218,3 +220,15 @@ def test_an_exit_of_the_process_is_an_error(bough: Bough, tmp_path: Path) -> Non
     error = bough("train", "pieces.py:quits", folder=tmp_path).error(FAILED)
     assert "SystemExit: os._exit(0)" in error
     assert "in quits)" in error
+
+
+def test_threads_that_stay_are_ended() -> None:
+    code = (
+        "import sys, threading, time; import bough.cli as cli; cli.THREADS_S = 0.1; "
+        "sys.argv = ['bough', 'list', 'Grpo']; "
+        "threading.Thread(target=time.sleep, args=(10_000,), name='stays').start(); cli.main()"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=200, check=True, env=ENVIRONMENT
+    )
+    assert "the command is done, and threads still run: 'stays'; they are ended" in ran.stderr
