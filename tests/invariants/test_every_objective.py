@@ -356,8 +356,8 @@ def gradient_through(
         batch, objective, Normalizer(), context=context, old=old if OLD_LOGPROBS in needs_of(objective) else None
     )
     flat = [torch.zeros_like(weight) if weight.grad is None else weight.grad for weight in weights]
-    # How much was read is what differs.
-    told = {name: value for name, value in metrics.items() if not name.startswith("update/")}
+    # How much was read, and when, is what differs.
+    told = {name: value for name, value in metrics.items() if not name.startswith(("update/", "time/"))}
     return told, torch.cat([each.flatten() for each in flat])
 
 

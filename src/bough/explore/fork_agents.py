@@ -10,6 +10,7 @@ At the end of the input, all processes are killed.
 """
 
 import asyncio
+import importlib
 import importlib.util
 import inspect
 import json
@@ -34,7 +35,7 @@ def main(folder: str, file: str, name: str) -> None:
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)  # what the import prints is no answer
     sys.path.insert(0, folder)
-    import launch  # pyright: ignore
+    launch: Any = importlib.import_module("launch")
 
     sys.path[0] = str(Path(file).parent)
     agent = _load(file, name)
