@@ -190,12 +190,16 @@ def test_help(bough: Bough, tmp_path: Path) -> None:
     assert all(command in out for command in ("train", "resume", "eval", "list", "doctor"))
 
 
-def test_a_defect_keeps_its_traceback() -> None:
+def test_a_defect_shows_its_traceback_and_ends_with_1(capsys: pytest.CaptureFixture[str]) -> None:
     made = dict[str, Callable[[], None]]()
     file = Path(bough_package.__file__).with_name("made_up.py")
     exec(compile("def command():\n    raise KeyError('ours')", str(file), "exec"), made)
-    with pytest.raises(KeyError, match="ours"):
+    with pytest.raises(SystemExit) as ended:
         explained(made["command"])()
+    assert ended.value.code == 1
+    said = capsys.readouterr().err
+    assert "Traceback (most recent call last)" in said
+    assert "error: a defect of Bough, KeyError: 'ours'; report it with this traceback" in said
 
 
 def test_debugging(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
