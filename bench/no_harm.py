@@ -154,7 +154,9 @@ def _process(arguments: argparse.Namespace, method: str, command: str, seed: int
         )
         error = "" if done.returncode == 0 else (done.stderr.strip() or "no message").splitlines()[-1]
     except subprocess.TimeoutExpired:
-        error = f"it takes more than {arguments.minutes:g} minutes"
+        # Another time with more minutes: it has no row.
+        print(f"{method}, seed {seed}: it takes more than {arguments.minutes:g} minutes", flush=True)
+        return
     file = _folder(arguments.out, method, seed) / "row.json"
     run = _run(command, SERVER)
     row: Row = {"method": method, "seed": seed, "command": command, "world": run.world.name, "failed": error}
