@@ -57,7 +57,7 @@ GROUPS: Mapping[str, Sequence[Tree]] = {
     "no action": [build(N(parent=-1, kind=PROMPT, outcome=CUT, success=False)), chains([1.0, 0.0])],
     "nothing sampled": [build(N(parent=-1, kind=PROMPT, tokens=(), outcome=DONE, success=True))],
     "unknown success": [ended(DONE), chains([0.0, 0.0])],
-    "huge returns": [chains([1e100, -1e100, 0.0], turns=[1, 2, 3]), chains([1e100])],
+    "huge returns": [chains([1e15, -1e15, 0.0], turns=[1, 2, 3]), chains([1e15])],
     "shared": [shared(), shared(), chains([1.0, 0.0])],
 }
 

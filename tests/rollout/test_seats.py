@@ -251,7 +251,7 @@ def test_a_state_of_an_unknown_seat_is_a_fault() -> None:
         grown = await place.run(Chains(n=1), [Task(id="nim", data={"heap": 5})], seed=0)
         return grown.unstarted["nim"]
 
-    assert "State.seat = 'third'; need one of ['first', 'second']" in asyncio.run(main())
+    assert "State.seat = 'third' of type str; need one of ['first', 'second']" in asyncio.run(main())
 
 
 def test_scripts_get_seeds_that_differ_by_branch() -> None:

@@ -293,7 +293,7 @@ def test_nothing_changes(tmp_path: Path) -> None:
         ("optimizer.learning_rate=nan", "optimizer.learning_rate: got nan; need a number"),
         ("optimizer.learning_rate=inf", "Optimizer.learning_rate: got inf; need a finite number above 0"),
         ("warmup.learning_rate=inf", "Warmup: got .*learning_rate=inf"),
-        ("sampling.temperature=inf", "sampling.temperature: got inf; need a finite number"),
+        ("sampling.temperature=inf", r"Sampling.temperature: got inf; need 0 \(greedy\), or a finite number"),
         ("limits.env_deadline_s=inf", "limits.env_deadline_s: got inf; need a finite number"),
         ("rewards=[EnvReward(weight=inf)]", "rewards.0: EnvReward.weight: got inf; need a finite number"),
         ("credit=Grpo(epsilon=nan)", "credit.epsilon: got nan; need a number"),
@@ -307,7 +307,7 @@ def test_settings_that_are_no_finite_numbers(change: str, told: str) -> None:
 
 
 def test_settings_of_a_run_that_python_made() -> None:
-    with pytest.raises(ConfigError, match=r"sampling.temperature: got inf; need a finite number"):
-        check(small().replace(sampling=replace(small().world.sampling, temperature=float("inf"))))
+    with pytest.raises(ConfigError, match=r"limits.env_deadline_s: got inf; need a finite number"):
+        check(small().replace(limits=replace(small().world.limits, env_deadline_s=float("inf"))))
     # Where inf has a meaning it is taken.
     check(override(small(), ["health.gap=inf"]))

@@ -4,6 +4,7 @@ from typing import Literal
 import numpy as np
 import pytest
 import torch
+from tests.loads import without_shares
 from tests.small import run as small
 from tests.trees import chains, credited, random_tree, rewarded
 
@@ -197,10 +198,11 @@ def test_the_gradient_does_not_know_how_the_batch_was_split(share: Normalizer) -
         gradient = {name: weight.grad.clone() for name, weight in one.policy.parameters().items()}
         results.append((metrics, gradient))
     for metrics, gradient in results[:-1]:
-        assert metrics == pytest.approx(results[-1][0], rel=1e-6, abs=1e-9)
+        assert without_shares(metrics) == pytest.approx(without_shares(results[-1][0]), rel=1e-6, abs=1e-9)
         for name, value in results[-1][1].items():
             assert value.abs().max() > 0 or "norm" not in name
-            torch.testing.assert_close(gradient[name], value, rtol=1e-6, atol=1e-9)
+            # Norms compute in float32, and workers round their parts of a sum.
+            torch.testing.assert_close(gradient[name], value, rtol=0, atol=1e-6 * float(value.abs().max()))
 
 
 def test_parts_and_epochs_make_steps() -> None:
