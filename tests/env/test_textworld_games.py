@@ -215,7 +215,12 @@ def test_only_games_with_their_hash_are_written_and_only_below_the_cache(
 
 @pytest.mark.parametrize(
     ("damage", "reason"),
-    [("cut", "the process died"), ("zeros", "its own plan does not win it"), ("description", "KeyError")],
+    [
+        # What an interpreter reads beyond the end of a story is undefined.
+        ("cut", "(the process died|its own plan does not win it|it did not end)"),
+        ("zeros", "its own plan does not win it"),
+        ("description", "KeyError"),
+    ],
 )
 def test_a_story_that_crashes_its_interpreter_is_refused(damage: str, reason: str, tmp_path: Path) -> None:
     name = str(one_task(1).data["game"])
