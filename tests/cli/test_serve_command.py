@@ -5,6 +5,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from http.client import HTTPConnection
 from pathlib import Path
@@ -65,12 +66,13 @@ def _answer_while_ending(url: str, name: str, end: Callable[[], None]) -> int:
     used.endheaders()
     assert b" 100 " in used.sock.recv(2**16), "the request is running"
     end()
-    # The server takes no connection any more.
+    # Until the server takes no connection any more. So many at once that descriptors run out would close this one.
     while True:
         try:
             socket.create_connection((str(address.hostname), address.port or 0)).close()
         except ConnectionRefusedError:
             break
+        time.sleep(0.05)
     used.send(body)
     status = used.getresponse().status
     used.close()
