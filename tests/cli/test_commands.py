@@ -197,9 +197,9 @@ def test_a_defect_shows_its_traceback_and_ends_with_1(capsys: pytest.CaptureFixt
     with pytest.raises(SystemExit) as ended:
         explained(made["command"])()
     assert ended.value.code == 1
-    said = capsys.readouterr().err
-    assert "Traceback (most recent call last)" in said
-    assert "error: a defect of Bough, KeyError: 'ours'; report it with this traceback" in said
+    shown = capsys.readouterr().err
+    assert "Traceback (most recent call last)" in shown
+    assert "error: a defect of Bough, KeyError: 'ours'; report it with this traceback" in shown
 
 
 def test_debugging(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
