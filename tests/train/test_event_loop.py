@@ -3,10 +3,12 @@ import os
 import signal
 import threading
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from bough.train.event_loop import run_coroutine
+from bough.train.interrupt import interruptible
 
 
 async def _threads_of_loops() -> tuple[str, asyncio.AbstractEventLoop]:
@@ -64,4 +66,33 @@ def test_ctrl_c_cancels_the_coroutine_and_waits_until_it_has_cleaned_up() -> Non
     threading.Thread(target=press).start()
     with pytest.raises(KeyboardInterrupt):
         _in_a_running_loop(lambda: run_coroutine(long()))
+    assert done == ["cleaned up"]
+
+
+class _DropsErrors:
+    """Python ignores what is raised while it removes an object."""
+
+    def __del__(self) -> None:
+        signal.raise_signal(signal.SIGTERM)
+
+
+@pytest.mark.parametrize("ignored", [False, True])
+def test_sigterm_cancels_wherever_it_comes(ignored: bool) -> None:
+    """Also in a process that a shell started in the background, with Ctrl-C ignored."""
+    done: list[str] = []
+
+    async def long() -> None:
+        try:
+            _DropsErrors()
+            await asyncio.sleep(60)
+        finally:
+            await asyncio.sleep(0.01)
+            done.append("cleaned up")
+
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN if ignored else signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt, match="bough resume runs/x"), interruptible(Path("runs/x")):
+            run_coroutine(long())
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert done == ["cleaned up"]

@@ -1,6 +1,7 @@
 """Runs a coroutine to its end, also inside a running event loop, such as a notebook's."""
 
 import asyncio
+import signal
 import threading
 from collections.abc import Coroutine
 from concurrent.futures import Future, wait
@@ -16,6 +17,10 @@ CTRL_C_S = 0.2
 """Seconds between two looks for Ctrl-C: a signal that comes just before a wait for a lock does not end the wait."""
 
 
+_mains: "list[asyncio.Task[Any]]" = []
+"""What `interrupt` cancels: at most one task, that of `run_coroutine` in the main thread."""
+
+
 def run_coroutine(main: Coroutine[Any, Any, T]) -> T:
     """Run `main` in a new event loop and return its result.
 
@@ -23,7 +28,42 @@ def run_coroutine(main: Coroutine[Any, Any, T]) -> T:
     it ends. Ctrl-C cancels `main` and raises `KeyboardInterrupt` after its clean-up; a second Ctrl-C raises it at
     once.
     """
-    return _run_in_thread(main) if in_event_loop() else asyncio.run(main)
+    return _run_in_thread(main) if in_event_loop() else asyncio.run(_interruptible(main))
+
+
+def interrupt() -> None:
+    """Do as Ctrl-C does, also where a shell that started the process in the background has it ignored.
+
+    Called by the handler of another signal. A `KeyboardInterrupt` raised wherever the event loop happens to be can be
+    lost in code that drops exceptions, so the task is cancelled as `asyncio.run` does on Ctrl-C.
+
+    Raises:
+        KeyboardInterrupt: when no coroutine runs in this thread, or it is already being cancelled.
+    """
+    ctrl_c = signal.getsignal(signal.SIGINT)
+    if callable(ctrl_c):
+        # `asyncio.run` has set one that cancels.
+        ctrl_c(signal.SIGINT, None)
+    elif not _mains or _mains[0].cancelling():
+        raise KeyboardInterrupt
+    else:
+        _mains[0].cancel()
+        _mains[0].get_loop().call_soon_threadsafe(bool)  # wakes the loop
+
+
+async def _interruptible(main: Coroutine[Any, Any, T]) -> T:
+    if threading.current_thread() is not threading.main_thread():
+        return await main
+    _mains.extend(filter(None, [asyncio.current_task()]))
+    try:
+        return await main
+    except asyncio.CancelledError:
+        # Ctrl-C that is not ignored cancels too, and `asyncio.run` makes it a `KeyboardInterrupt`.
+        if not callable(signal.getsignal(signal.SIGINT)):
+            raise KeyboardInterrupt from None
+        raise
+    finally:
+        _mains.clear()
 
 
 def _run_in_thread(main: Coroutine[Any, Any, T]) -> T:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
+from bough.train.event_loop import interrupt
 from bough.train.torchrun import resume_command
 
 
@@ -39,13 +40,11 @@ def _may_set_handlers() -> bool:
 def _interrupt_in(run: int) -> Callable[[int, object], None]:
     """A handler that acts as Ctrl-C in one process, and ends its forks."""
 
-    def interrupt(number: int, frame: object) -> None:
+    def handle(number: int, frame: object) -> None:
         del frame
         if os.getpid() != run:
             signal.signal(number, signal.SIG_DFL)
             signal.raise_signal(number)
-        ctrl_c = signal.getsignal(signal.SIGINT)
-        # A shell has its background jobs ignore Ctrl-C, but not SIGTERM.
-        (ctrl_c if callable(ctrl_c) else signal.default_int_handler)(signal.SIGINT, None)
+        interrupt()
 
-    return interrupt
+    return handle
