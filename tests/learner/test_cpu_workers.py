@@ -7,8 +7,8 @@ from tests.loads import tokens_of_shares, without_shares
 from tests.trees import credited, random_tree
 
 from bough.batch import Batch, ChunkedForward, pack
-from bough.learner import Learner, Optimizer
-from bough.learner.cpu_workers import CpuWorker, CpuWorkers
+from bough.learner import Learner, Optimizer, cpu_workers
+from bough.learner.cpu_workers import CpuWorker, CpuWorkers, chosen_workers
 from bough.objective import Loss, LossInputs, Need, Normalizer, PpoClip
 from bough.policy import Tiny
 from bough.policy.policy import Policy
@@ -103,5 +103,15 @@ def test_threads_are_for_cpus() -> None:
     elsewhere._model.model.to("meta")
     with pytest.raises(ValueError, match=r"Optimizer.cpu_workers: got 2 for a policy on meta; need 1: threads share"):
         CpuWorkers(elsewhere, None, 2)
-    with pytest.raises(ValueError, match=r"Optimizer.cpu_workers: got 0; need at least 1"):
-        Optimizer(cpu_workers=0)
+    with pytest.raises(ValueError, match=r"Optimizer.cpu_workers: got -1; need at least 0"):
+        Optimizer(cpu_workers=-1)
+
+
+def test_threads_share_the_batches_of_a_small_policy_on_a_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    small = policy()
+    assert [chosen_workers(small, Optimizer(), threads) for threads in (0, 1, 2, 8, 64)] == [1, 1, 2, 8, 8]
+    assert chosen_workers(small, Optimizer(memory_gib=1), 8) == 1, "each thread has gradients of its own"
+    monkeypatch.setattr(cpu_workers, "SMALL_WEIGHTS", 1000)
+    assert chosen_workers(small, Optimizer(), 8) == 1
+    small._model.model.to("meta")
+    assert chosen_workers(small, Optimizer(), 8) == 1

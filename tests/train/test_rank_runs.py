@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 from tests.loads import tokens_of_shares, without_shares
 from tests.small import MEASURED
 from tests.small import run as small
@@ -98,6 +99,23 @@ def test_ranks_other_than_those_of_torchrun_are_refused(
 
 def test_a_run_resumes_with_shards(alone: list[dict[str, float]], tmp_path: Path) -> None:
     same(alone, rows(tmp_path, 1, "ranks=4", "shard=true"))
+
+
+@pytest.mark.parametrize(
+    ("threads", "cpu_workers", "shares", "inside"), [(3, 0, 3, 1), (2, 1, 1, 2), (2, 2, 2, 2), (1, 0, 1, 1)]
+)
+def test_threads_share_batches_of_a_small_policy(
+    threads: int, cpu_workers: int, shares: int, inside: int, tmp_path: Path
+) -> None:
+    """Unless `optimizer.cpu_workers` says how many do; generation then has one thread an operation."""
+    optimizer = replace(small().world.optimizer, cpu_workers=cpu_workers)
+    before = torch.get_num_threads()
+    try:
+        directory = start(small().replace(threads=threads, steps=1, optimizer=optimizer), tmp_path)
+        assert torch.get_num_threads() == inside
+    finally:
+        torch.set_num_threads(before)
+    assert len(tokens_of_shares(read_metrics(directory.metrics)[-1])) == (shares if shares > 1 else 0)
 
 
 @pytest.mark.parametrize(

@@ -29,8 +29,15 @@ def devices() -> Iterator[Finding]:
     import torch
 
     from bough.kernels.build import compiler
+    from bough.learner.cpu_workers import MOST_WORKERS, SMALL_WEIGHTS
 
-    yield Finding(about="cpu", text=f"{torch.get_num_threads()} threads for PyTorch (threads=N changes it)")
+    threads = torch.get_num_threads()
+    text = (
+        f"{threads} threads (threads=N changes it); up to {SMALL_WEIGHTS // 10**6}M weights "
+        f"{min(threads, MOST_WORKERS)} share each batch, one thread an operation, since small products gain nothing "
+        "from a second; above, all are inside operations (optimizer.cpu_workers=N changes it)"
+    )
+    yield Finding(about="cpu", text=text)
     yield from _gpus()
     try:
         yield Finding(about="compiler", text=f"{compiler()}; attention on a CPU runs compiled kernels")

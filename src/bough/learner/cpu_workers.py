@@ -16,12 +16,39 @@ import torch
 from torch import nn
 
 from bough.batch import ChunkedForward, PackedPrefixTree, shares
+from bough.learner.optimizer import Optimizer
 from bough.learner.ranks import SINGLE_RANK, Ranks
 from bough.learner.token_outputs import Forward
 from bough.policy.critic import Critic
 from bough.policy.policy_model import PolicyModel
 
 Result = TypeVar("Result")
+
+SMALL_WEIGHTS = 20_000_000
+"""Up to so many weights in products, threads that share a batch are faster than threads inside operations, and
+generation gains nothing from a second thread (bench/workers.py, bench/generation.py)."""
+
+MOST_WORKERS = 8
+"""Most threads that `chosen_workers` takes: each has gradients of its own, and repeats shared prefixes."""
+
+
+def chosen_workers(policy: PolicyModel, settings: Optimizer, threads: int) -> int:
+    """`Optimizer.cpu_workers` where it is 0: how many threads share a batch of this policy.
+
+    The choice hangs on sizes alone, never on a measured time, so that equal runs stay equal.
+
+    Args:
+        policy: The policy.
+        settings: Its optimizer's settings. A limit of memory leaves no room for further gradients.
+        threads: Threads of this process.
+
+    Returns:
+        `threads`, at most `MOST_WORKERS`; 1 on a GPU, for a larger policy, and with a limit of memory.
+    """
+    if policy.device.type != "cpu" or settings.memory_gib is not None:
+        return 1
+    sizes = policy.arithmetic()
+    return max(1, min(threads, MOST_WORKERS)) if sizes.weights + sizes.head <= SMALL_WEIGHTS else 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -59,7 +59,7 @@ class LearnerState:
             self.heads = None if self.critic is None else copy.deepcopy(self.critic).to(model.device)
         self.weights = model.parameters()
         self.optimizers = OptimizerSet(self.weights, self._settings, self.heads, seed=self._seed)
-        self.workers = CpuWorkers(model, self.heads, self._settings.cpu_workers, self._ranks)
+        self.workers = CpuWorkers(model, self.heads, self._settings.cpu_workers or 1, self._ranks)
 
     @property
     def sharded(self) -> bool:

@@ -53,7 +53,7 @@ class MemoryBudget:
             copies=copies,
             cache_tokens=engine.cache_tokens if isinstance(engine, Caching) else 0,
             entropy=entropy,
-            cpu_workers=settings.cpu_workers,
+            cpu_workers=settings.cpu_workers or 1,
         )
         # Libraries loaded by the forecast count as the program's memory.
         self._gauge = MemoryMeter(policy.device, there)

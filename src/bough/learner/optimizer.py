@@ -39,7 +39,8 @@ class Optimizer:
         recompute: Whether the backward pass recomputes activations: a third more arithmetic, for a small part of the
             memory.
         cpu_workers: Threads that share a batch on a CPU: each computes a share of it, with its own gradients and its
-            part of the run's `threads`. Faster than one thread where there are as many cores.
+            part of the run's `threads`. 0 leaves the choice to the run (`chosen_workers`): one for each of `threads`,
+            if the policy is small. Without a run 0 is 1.
     """
 
     learning_rate: float = 1e-4
@@ -56,7 +57,7 @@ class Optimizer:
     micro_tokens: int = 16384
     memory_gib: float | None = None
     recompute: bool = False
-    cpu_workers: int = 1
+    cpu_workers: int = 0
 
     @property
     def needs(self) -> frozenset[Need]:
@@ -80,7 +81,7 @@ class Optimizer:
         for name in ("learning_rate", "clip_norm", "epsilon"):
             if not 0 < getattr(self, name) < math.inf:
                 raise ValueError(f"Optimizer.{name}: got {getattr(self, name)}; need a finite number above 0")
-        check_at_least(self, epochs=1, minibatches=1, micro_tokens=1, cpu_workers=1, warmup_steps=0, weight_decay=0)
+        check_at_least(self, epochs=1, minibatches=1, micro_tokens=1, cpu_workers=0, warmup_steps=0, weight_decay=0)
         if self.memory_gib is not None and not self.memory_gib > 0:
             raise ValueError(f"Optimizer.memory_gib: got {self.memory_gib}; need a number above 0, or None")
         if not all(0 <= beta < 1 for beta in self.betas):
@@ -103,7 +104,7 @@ def check_sharding(settings: Optimizer) -> None:
     Raises:
         ValueError: names the setting and the value it needs.
     """
-    needed = {"momentum": "adam", "cpu_workers": 1, "memory_gib": None}
-    for name, need in needed.items():
-        if (got := getattr(settings, name)) != need:
-            raise ValueError(f"optimizer.{name}: got {got!r} with execution.shard=true; need {need!r}")
+    needed = {"momentum": ("adam",), "cpu_workers": (1, 0), "memory_gib": (None,)}
+    for name, allowed in needed.items():
+        if (got := getattr(settings, name)) not in allowed:
+            raise ValueError(f"optimizer.{name}: got {got!r} with execution.shard=true; need {allowed[0]!r}")

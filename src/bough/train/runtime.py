@@ -138,7 +138,7 @@ class Runtime:
 
     def _trained(self, assets: Path) -> tuple[TrainedPolicy, ...]:
         """The trained policies; the first is the run's `policy`, the others have seats of their own."""
-        run = self.run
+        run = self.run.replace(threads=torch.get_num_threads())
         trainees = [(Trainee(run=run, seats=policy_seats(run)), assets)]
         for name, each in run.policies.items():
             if isinstance(each, OwnPolicy):

@@ -15,6 +15,7 @@ from bough.engine import Engine
 from bough.engine.gated import GatedEngine
 from bough.hooks.hook import Hooks, PolicyAccess
 from bough.learner.attention_maps import attention_maps
+from bough.learner.cpu_workers import chosen_workers
 from bough.learner.embeddings import Embeddings, mean_states
 from bough.learner.estimates import add_estimates
 from bough.learner.learner import Learner
@@ -114,6 +115,7 @@ class TrainedPolicy:
         self.trainee, self.deadlines, self.ranks, run = trainee, deadlines, ranks, trainee.run
         with explain_full_disk(assets, None):
             self.policy: Policy = run.world.policy.build(opening.texts, assets)
+        run = self._share_threads(run)
         self.engine: Engine = run.world.execution.engine.build(self.policy)
         self.gated = GatedEngine(self.engine)
         """The same engine, for requests of trees."""
@@ -122,9 +124,7 @@ class TrainedPolicy:
         reference = any(needs_of(each) & {REFERENCE, GREEDY} for each in readers)
         self.budget = self._budget(run, reference=reference)
         if self.budget is not None:
-            optimizer = replace(run.world.optimizer, micro_tokens=self.budget.micro_tokens)
-            self.trainee = replace(trainee, run=run.replace(optimizer=optimizer))
-            run = self.run
+            run = self._with_optimizer(micro_tokens=self.budget.micro_tokens)
         width = self.policy.head()[0].shape[1]
         self.critic = None if run.method.critic is None else run.method.critic.build(width).to(self.policy.device)
         self.valuer = self._valuer()
@@ -159,6 +159,23 @@ class TrainedPolicy:
         self.checked = self.checked_engine(self.gated, opening)
         self.entropies: list[tuple[float, int]] = []
         """By turn, over the steps of reinforcement so far: the sum of the tokens' entropies, nats, and their number."""
+
+    def _share_threads(self, run: Run) -> Run:
+        """The run with a number of `cpu_workers`. Where they share the threads, generation has one."""
+        optimizer, execution = run.world.optimizer, run.world.execution
+        if optimizer.cpu_workers or execution.shard:
+            return run
+        workers = chosen_workers(self.policy, optimizer, execution.threads // execution.ranks)
+        if workers > 1:
+            # A second thread hardly shortens an operation of a small model, and waits for the first on a busy machine.
+            torch.set_num_threads(1)
+        return self._with_optimizer(cpu_workers=workers)
+
+    def _with_optimizer(self, **changes: int) -> Run:
+        """Change the optimizer of this policy's run; returns the run."""
+        optimizer = replace(self.run.world.optimizer, **changes)
+        self.trainee = replace(self.trainee, run=self.run.replace(optimizer=optimizer))
+        return self.run
 
     @property
     def run(self) -> Run:

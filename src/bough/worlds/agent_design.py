@@ -6,7 +6,7 @@ from bough.env import AgentDesign
 from bough.learner import Optimizer
 from bough.policy import Tiny
 from bough.rollout import Limits
-from bough.train import Evaluation, Execution, Schedule, Tasks, Warmup, World
+from bough.train import Evaluation, Schedule, Tasks, Warmup, World
 
 
 def agent_design(max_edits: int = 6, target: float = 0.8) -> World:
@@ -28,7 +28,6 @@ def agent_design(max_edits: int = 6, target: float = 0.8) -> World:
         optimizer=Optimizer(learning_rate=5e-4, minibatches=2),
         warmup=Warmup(demonstrations=60, epochs=6, learning_rate=2e-3, batch_tokens=1024),
         schedule=Schedule(steps=60, batch_tasks=16),
-        execution=Execution(threads=1),
         tasks=Tasks(split="train", count=400),
         evaluation=Evaluation(tasks=Tasks(split="test", count=40), every=20),
     )

@@ -7,7 +7,7 @@ from bough.objective import Entropy
 from bough.policy import Tiny
 from bough.reward import EnvReward, InvalidAction
 from bough.rollout import Limits
-from bough.train import Evaluation, Execution, Schedule, Tasks, Warmup, World
+from bough.train import Evaluation, Schedule, Tasks, Warmup, World
 
 
 def alfworld() -> World:
@@ -34,7 +34,6 @@ def alfworld() -> World:
         optimizer=Optimizer(learning_rate=5e-4, minibatches=4, warmup_steps=20),
         warmup=Warmup(demonstrations=1500, epochs=5, learning_rate=2e-3, batch_tokens=1024, shortcuts=0.5),
         schedule=Schedule(steps=30, batch_tasks=16),
-        execution=Execution(threads=1),
         tasks=Tasks(split="train", count=2000),
         evaluation=Evaluation(tasks=Tasks(split="test", count=200), every=10),
     )

@@ -5,7 +5,7 @@ from bough.env import AlfWorld
 from bough.learner import Optimizer
 from bough.policy import Tiny
 from bough.rollout import Limits
-from bough.train import Evaluation, Execution, Schedule, Tasks, Warmup, World
+from bough.train import Evaluation, Schedule, Tasks, Warmup, World
 
 
 def alfworld_long() -> World:
@@ -30,7 +30,6 @@ def alfworld_long() -> World:
         optimizer=Optimizer(learning_rate=5e-4),
         warmup=Warmup(demonstrations=1200, epochs=5, learning_rate=2e-3, batch_tokens=1536, shortcuts=0.5),
         schedule=Schedule(steps=30, batch_tasks=2),
-        execution=Execution(threads=1),
         tasks=Tasks(split="train", count=1500),
         evaluation=Evaluation(tasks=Tasks(split="test", count=100), every=15),
     )

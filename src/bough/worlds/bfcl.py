@@ -6,7 +6,7 @@ from bough.env import Bfcl
 from bough.learner import Optimizer
 from bough.policy import Tiny
 from bough.rollout import Limits
-from bough.train import Evaluation, Execution, Schedule, Tasks, Warmup, World
+from bough.train import Evaluation, Schedule, Tasks, Warmup, World
 
 
 def bfcl() -> World:
@@ -33,7 +33,6 @@ def bfcl() -> World:
         optimizer=Optimizer(learning_rate=3e-4, minibatches=2),
         warmup=Warmup(demonstrations=100, epochs=10, learning_rate=3e-3, batch_tokens=4096),
         schedule=Schedule(steps=50, batch_tasks=8),
-        execution=Execution(threads=1),
         tasks=Tasks(split="train", count=100),
         evaluation=Evaluation(tasks=Tasks(split="test", count=16), every=25),
     )

@@ -6,7 +6,7 @@ from bough.env import InternalSearch, OpenSpiel
 from bough.learner import Optimizer
 from bough.policy import Tiny
 from bough.rollout import Limits
-from bough.train import Evaluation, Execution, Schedule, Tasks, Warmup, World
+from bough.train import Evaluation, Schedule, Tasks, Warmup, World
 
 
 def board_games(game: str = "tic_tac_toe", depth: int = 2, width: int = 2, tree_tokens: int = 96) -> World:
@@ -31,7 +31,6 @@ def board_games(game: str = "tic_tac_toe", depth: int = 2, width: int = 2, tree_
         optimizer=Optimizer(learning_rate=5e-4, minibatches=2),
         warmup=Warmup(demonstrations=40, epochs=8, learning_rate=2e-3, batch_tokens=2048),
         schedule=Schedule(steps=60, batch_tasks=8),
-        execution=Execution(threads=1),
         tasks=Tasks(split="train", count=40),
         evaluation=Evaluation(tasks=Tasks(split="test", count=5), every=20),
     )

@@ -5,7 +5,7 @@ from bough.env import CodeTasks
 from bough.learner import Optimizer
 from bough.policy import Tiny
 from bough.rollout import Limits
-from bough.train import Evaluation, Execution, Schedule, Tasks, Warmup, World
+from bough.train import Evaluation, Schedule, Tasks, Warmup, World
 
 FAMILIES = (
     "times_plus",
@@ -31,7 +31,6 @@ def code() -> World:
         optimizer=Optimizer(learning_rate=1e-3, minibatches=2),
         warmup=Warmup(demonstrations=650, epochs=6, learning_rate=3e-3, batch_tokens=2048),
         schedule=Schedule(steps=60, batch_tasks=16),
-        execution=Execution(threads=1),
         tasks=Tasks(split="train", count=1500),
         evaluation=Evaluation(tasks=Tasks(split="test", count=100), every=20),
     )

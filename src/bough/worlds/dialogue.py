@@ -6,7 +6,7 @@ from bough.env.dialogue import Family
 from bough.learner import Optimizer
 from bough.policy import Tiny
 from bough.rollout import Limits
-from bough.train import Evaluation, Execution, Schedule, Tasks, Warmup, World
+from bough.train import Evaluation, Schedule, Tasks, Warmup, World
 
 
 def dialogue(families: tuple[Family, ...] = ("bargain",)) -> World:
@@ -27,7 +27,6 @@ def dialogue(families: tuple[Family, ...] = ("bargain",)) -> World:
         optimizer=Optimizer(learning_rate=1e-3, minibatches=2),
         warmup=Warmup(demonstrations=100, epochs=8, learning_rate=3e-3, batch_tokens=1024),
         schedule=Schedule(steps=100, batch_tasks=16),
-        execution=Execution(threads=1),
         tasks=Tasks(split="train", count=800),
         evaluation=Evaluation(tasks=Tasks(split="test", count=100), every=20),
     )

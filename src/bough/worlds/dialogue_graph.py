@@ -5,7 +5,7 @@ from bough.env import DialogueGraph
 from bough.learner import Optimizer
 from bough.policy import Tiny
 from bough.rollout import Limits
-from bough.train import Evaluation, Execution, Schedule, Tasks, Warmup, World
+from bough.train import Evaluation, Schedule, Tasks, Warmup, World
 
 
 def dialogue_graph(branching_factor: int = 3, depth: int = 2) -> World:
@@ -26,7 +26,6 @@ def dialogue_graph(branching_factor: int = 3, depth: int = 2) -> World:
         optimizer=Optimizer(learning_rate=5e-4, minibatches=2),
         warmup=Warmup(demonstrations=40, epochs=6, learning_rate=2e-3, batch_tokens=1024),
         schedule=Schedule(steps=60, batch_tasks=16),
-        execution=Execution(threads=1),
         tasks=Tasks(split="train", count=140),
         evaluation=Evaluation(tasks=Tasks(split="test", count=15), every=20),
     )

@@ -5,7 +5,7 @@ from bough.env import HiddenFacts
 from bough.learner import Optimizer
 from bough.policy import Tiny
 from bough.rollout import Limits
-from bough.train import Evaluation, Execution, Schedule, Tasks, Warmup, World
+from bough.train import Evaluation, Schedule, Tasks, Warmup, World
 
 
 def facts(facts: int = 6, informative: int = 2) -> World:
@@ -26,7 +26,6 @@ def facts(facts: int = 6, informative: int = 2) -> World:
         optimizer=Optimizer(learning_rate=1e-3, minibatches=2),
         warmup=Warmup(demonstrations=20, epochs=8, learning_rate=2e-3, batch_tokens=512),
         schedule=Schedule(steps=60, batch_tasks=8),
-        execution=Execution(threads=1),
         tasks=Tasks(split="train", count=24),
         evaluation=Evaluation(tasks=Tasks(split="test", count=4), every=20),
     )

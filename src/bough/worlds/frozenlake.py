@@ -7,7 +7,7 @@ from bough.learner import Optimizer
 from bough.objective import Kl
 from bough.policy import Tiny
 from bough.rollout import Limits
-from bough.train import Evaluation, Execution, Schedule, Tasks, Warmup, World
+from bough.train import Evaluation, Schedule, Tasks, Warmup, World
 
 
 def frozenlake() -> World:
@@ -28,7 +28,6 @@ def frozenlake() -> World:
         optimizer=Optimizer(learning_rate=5e-4, minibatches=2, warmup_steps=20),
         warmup=Warmup(demonstrations=96, epochs=6, learning_rate=1e-3, batch_tokens=1024),
         schedule=Schedule(steps=100, batch_tasks=16),
-        execution=Execution(threads=1),
         tasks=Tasks(split="train", count=2000),
         evaluation=Evaluation(tasks=Tasks(split="test", count=300), every=20),
     )

@@ -7,7 +7,7 @@ from bough.env.tool_requests import tool_requests
 from bough.learner import Optimizer
 from bough.policy import Tiny
 from bough.rollout import Limits
-from bough.train import Evaluation, Execution, Schedule, Tasks, Warmup, World
+from bough.train import Evaluation, Schedule, Tasks, Warmup, World
 
 
 def function_calls() -> World:
@@ -26,7 +26,6 @@ def function_calls() -> World:
         optimizer=Optimizer(learning_rate=3e-4, minibatches=2),
         warmup=Warmup(demonstrations=1000, epochs=6, learning_rate=3e-3, batch_tokens=2048),
         schedule=Schedule(steps=40, batch_tasks=16),
-        execution=Execution(threads=1),
         tasks=Tasks(split="train", count=4000),
         evaluation=Evaluation(tasks=Tasks(split="test", count=200), every=20),
     )

@@ -6,7 +6,7 @@ from bough.learner import Optimizer
 from bough.objective import Entropy
 from bough.policy import Tiny
 from bough.rollout import Limits
-from bough.train import Evaluation, Execution, Schedule, Tasks, Warmup, World
+from bough.train import Evaluation, Schedule, Tasks, Warmup, World
 
 RANDOM = RandomAction()
 
@@ -29,7 +29,6 @@ def games(opponent: Script = RANDOM) -> World:
         optimizer=Optimizer(learning_rate=1e-3, minibatches=2),
         warmup=Warmup(demonstrations=60, epochs=4, learning_rate=3e-3, batch_tokens=1024),
         schedule=Schedule(steps=60, batch_tasks=16),
-        execution=Execution(threads=1),
         tasks=Tasks(split="train", count=1000),
         evaluation=Evaluation(tasks=Tasks(split="test", count=100), every=20),
     )

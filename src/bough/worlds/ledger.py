@@ -11,7 +11,7 @@ from bough.env.splits import split_of
 from bough.learner import Optimizer
 from bough.policy import Tiny
 from bough.rollout import Limits
-from bough.train import Evaluation, Execution, Schedule, Tasks, Warmup, World
+from bough.train import Evaluation, Schedule, Tasks, Warmup, World
 from bough.tree import Action
 
 NAMES = ("ann", "ben", "dan", "rob", "sam", "ted", "tom", "val")
@@ -107,7 +107,6 @@ def ledger() -> World:
         optimizer=Optimizer(learning_rate=3e-4, minibatches=2),
         warmup=Warmup(demonstrations=1024, epochs=3, learning_rate=3e-3, batch_tokens=2048),
         schedule=Schedule(steps=150, batch_tasks=16),
-        execution=Execution(threads=1),
         tasks=Tasks(split="train", count=2000),
         evaluation=Evaluation(tasks=Tasks(split="test", count=200), every=50),
     )

@@ -5,7 +5,7 @@ from bough.env import LinearPrograms
 from bough.learner import Optimizer
 from bough.policy import Tiny
 from bough.rollout import Limits
-from bough.train import Evaluation, Execution, Schedule, Tasks, Warmup, World
+from bough.train import Evaluation, Schedule, Tasks, Warmup, World
 
 
 def linear_programs(resources: int = 2) -> World:
@@ -25,7 +25,6 @@ def linear_programs(resources: int = 2) -> World:
         optimizer=Optimizer(learning_rate=1e-3, minibatches=2),
         warmup=Warmup(demonstrations=100, epochs=8, learning_rate=2e-3, batch_tokens=1024),
         schedule=Schedule(steps=60, batch_tasks=16),
-        execution=Execution(threads=1),
         tasks=Tasks(split="train", count=400),
         evaluation=Evaluation(tasks=Tasks(split="test", count=50), every=20),
     )

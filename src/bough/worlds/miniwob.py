@@ -7,7 +7,7 @@ from bough.learner import Optimizer
 from bough.policy import Tiny
 from bough.reward import EnvReward, InvalidAction
 from bough.rollout import Limits
-from bough.train import Evaluation, Execution, Schedule, Tasks, Warmup, World
+from bough.train import Evaluation, Schedule, Tasks, Warmup, World
 
 PAGES = ("enter-time", "enter-date", "click-collapsible", "click-tab")
 
@@ -29,7 +29,6 @@ def miniwob() -> World:
         optimizer=Optimizer(learning_rate=1e-3, minibatches=2),
         warmup=Warmup(demonstrations=1000, epochs=6, learning_rate=3e-3, batch_tokens=1024, shortcuts=0.5),
         schedule=Schedule(steps=30, batch_tasks=16),
-        execution=Execution(threads=1),
         tasks=Tasks(split="train", count=1000),
         evaluation=Evaluation(tasks=Tasks(split="test", count=200), every=10),
     )

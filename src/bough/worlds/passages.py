@@ -5,7 +5,7 @@ from bough.env import KnowledgeGraph, Passages
 from bough.learner import Optimizer
 from bough.policy import Tiny
 from bough.rollout import Limits
-from bough.train import Evaluation, Execution, Schedule, Tasks, Warmup, World
+from bough.train import Evaluation, Schedule, Tasks, Warmup, World
 
 GRAPH = KnowledgeGraph(
     entities=400,
@@ -36,7 +36,6 @@ def passages() -> World:
         optimizer=Optimizer(learning_rate=3e-4, minibatches=2),
         warmup=Warmup(demonstrations=300, epochs=6, learning_rate=3e-3, batch_tokens=1024),
         schedule=Schedule(steps=40, batch_tasks=8),
-        execution=Execution(threads=1),
         tasks=Tasks(split="train", count=400),
         evaluation=Evaluation(tasks=Tasks(split="test", count=100), every=20),
     )

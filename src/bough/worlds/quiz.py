@@ -6,7 +6,7 @@ from bough.env import Quiz
 from bough.learner import Optimizer
 from bough.policy import Tiny
 from bough.rollout import Limits
-from bough.train import Evaluation, Execution, Schedule, Tasks, Warmup, World
+from bough.train import Evaluation, Schedule, Tasks, Warmup, World
 
 
 def quiz() -> World:
@@ -24,7 +24,6 @@ def quiz() -> World:
         optimizer=Optimizer(learning_rate=1e-3),
         warmup=Warmup(demonstrations=4, epochs=20, learning_rate=1e-3, batch_tokens=512),
         schedule=Schedule(steps=60, batch_tasks=2),
-        execution=Execution(threads=1),
         tasks=Tasks(split="train", count=400),
         evaluation=Evaluation(tasks=Tasks(split="test", count=40), every=15),
     )

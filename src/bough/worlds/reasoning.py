@@ -5,7 +5,7 @@ from bough.env import ReasoningGym
 from bough.learner import Optimizer
 from bough.policy import Tiny
 from bough.rollout import Limits
-from bough.train import Evaluation, Execution, Schedule, Tasks, Warmup, World
+from bough.train import Evaluation, Schedule, Tasks, Warmup, World
 
 CONFIG = '{"chain_sum": {"min_terms": 2, "max_terms": 2, "min_digits": 1, "max_digits": 2}}'
 
@@ -25,7 +25,6 @@ def reasoning() -> World:
         optimizer=Optimizer(learning_rate=3e-4, minibatches=2),
         warmup=Warmup(demonstrations=2000, epochs=4, learning_rate=3e-3, batch_tokens=2048),
         schedule=Schedule(steps=60, batch_tasks=16),
-        execution=Execution(threads=1),
         tasks=Tasks(split="train", count=2000),
         evaluation=Evaluation(tasks=Tasks(split="test", count=200), every=20),
     )

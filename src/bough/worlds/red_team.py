@@ -5,7 +5,7 @@ from bough.env import RedTeam, ScriptedClassifier, ScriptedSeats, ScriptedTarget
 from bough.learner import Optimizer
 from bough.policy import Tiny
 from bough.rollout import Limits
-from bough.train import Evaluation, Execution, Schedule, Tasks, Warmup, World
+from bough.train import Evaluation, Schedule, Tasks, Warmup, World
 
 
 def red_team(max_turns: int = 5) -> World:
@@ -27,7 +27,6 @@ def red_team(max_turns: int = 5) -> World:
         optimizer=Optimizer(learning_rate=5e-4, minibatches=2),
         warmup=Warmup(demonstrations=40, epochs=8, learning_rate=2e-3, batch_tokens=1024),
         schedule=Schedule(steps=60, batch_tasks=16),
-        execution=Execution(threads=1),
         tasks=Tasks(split="train", count=120),
         evaluation=Evaluation(tasks=Tasks(split="test", count=12), every=20),
     )

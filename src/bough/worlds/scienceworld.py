@@ -6,7 +6,7 @@ from bough.env import Replay, ScienceWorld
 from bough.learner import Optimizer
 from bough.policy import Tiny
 from bough.rollout import Limits
-from bough.train import Evaluation, Execution, Schedule, Tasks, Warmup, World
+from bough.train import Evaluation, Schedule, Tasks, Warmup, World
 
 
 def scienceworld() -> World:
@@ -31,7 +31,6 @@ def scienceworld() -> World:
         optimizer=Optimizer(learning_rate=4e-4, minibatches=2),
         warmup=Warmup(demonstrations=60, epochs=8, learning_rate=2e-3, batch_tokens=4096),
         schedule=Schedule(steps=50, batch_tasks=4),
-        execution=Execution(threads=1),
         tasks=Tasks(split="train", count=200),
         evaluation=Evaluation(tasks=Tasks(split="test", count=40), every=25),
     )

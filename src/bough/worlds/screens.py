@@ -6,7 +6,7 @@ from bough.learner import Optimizer
 from bough.objective import Kl
 from bough.policy import Tiny
 from bough.rollout import Limits
-from bough.train import Evaluation, Execution, Schedule, Tasks, Warmup, World
+from bough.train import Evaluation, Schedule, Tasks, Warmup, World
 
 
 def screens() -> World:
@@ -26,7 +26,6 @@ def screens() -> World:
         optimizer=Optimizer(learning_rate=5e-4, minibatches=2, warmup_steps=20),
         warmup=Warmup(demonstrations=800, epochs=8, learning_rate=3e-3, batch_tokens=2048, shortcuts=0.3),
         schedule=Schedule(steps=80, batch_tasks=16),
-        execution=Execution(threads=1),
         tasks=Tasks(split="train", count=2000),
         evaluation=Evaluation(tasks=Tasks(split="test", count=200), every=20),
     )

@@ -6,7 +6,7 @@ from bough.env import KnowledgeGraph, SearchQa
 from bough.learner import Optimizer
 from bough.policy import Tiny
 from bough.rollout import Limits
-from bough.train import Evaluation, Execution, Schedule, Tasks, Warmup, World
+from bough.train import Evaluation, Schedule, Tasks, Warmup, World
 
 GRAPH = KnowledgeGraph(
     entities=2000,
@@ -37,7 +37,6 @@ def search() -> World:
         optimizer=Optimizer(learning_rate=3e-4, minibatches=2),
         warmup=Warmup(demonstrations=6000, epochs=7, learning_rate=3e-3, batch_tokens=1024, shortcuts=0.2),
         schedule=Schedule(steps=40, batch_tasks=16),
-        execution=Execution(threads=1),
         tasks=Tasks(split="train", count=6000),
         evaluation=Evaluation(tasks=Tasks(split="test", count=200), every=20),
     )

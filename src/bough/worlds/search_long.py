@@ -8,7 +8,7 @@ from bough.env import KnowledgeGraph, SearchQa
 from bough.learner import Optimizer
 from bough.policy import Tiny
 from bough.rollout import Limits
-from bough.train import Evaluation, Execution, Schedule, Tasks, Warmup, World
+from bough.train import Evaluation, Schedule, Tasks, Warmup, World
 
 GRAPH = KnowledgeGraph(
     entities=1000,
@@ -50,7 +50,6 @@ def search_long() -> World:
         optimizer=Optimizer(learning_rate=3e-4, minibatches=2),
         warmup=Warmup(demonstrations=6000, epochs=6, learning_rate=3e-3, batch_tokens=2048, env=SHORT, then=LONG),
         schedule=Schedule(steps=30, batch_tasks=2),
-        execution=Execution(threads=1),
         tasks=Tasks(split="train", count=2000),
         evaluation=Evaluation(tasks=Tasks(split="test", count=100), every=10),
     )

@@ -7,7 +7,7 @@ from bough.learner import Optimizer
 from bough.policy import Tiny
 from bough.reward import EnvReward, MarkReward
 from bough.rollout import Limits
-from bough.train import Evaluation, Execution, Schedule, Tasks, Warmup, World
+from bough.train import Evaluation, Schedule, Tasks, Warmup, World
 
 GRAPH = KnowledgeGraph(
     entities=60, relations=3, distractors=0, alias_rate=0.0, document_words=0, sentences=1, split_by="questions"
@@ -31,7 +31,6 @@ def self_search() -> World:
         optimizer=Optimizer(learning_rate=3e-4, minibatches=2),
         warmup=Warmup(demonstrations=300, epochs=10, learning_rate=2e-3, batch_tokens=2048),
         schedule=Schedule(steps=60, batch_tasks=16),
-        execution=Execution(threads=1),
         tasks=Tasks(split="train", count=300),
         evaluation=Evaluation(tasks=Tasks(split="test", count=40), every=20),
     )

@@ -6,7 +6,7 @@ from bough.env import ScriptedSeats, ScriptedStudent, Socratic
 from bough.learner import Optimizer
 from bough.policy import Tiny
 from bough.rollout import Limits
-from bough.train import Evaluation, Execution, Schedule, Tasks, Warmup, World
+from bough.train import Evaluation, Schedule, Tasks, Warmup, World
 
 
 def socratic(bugs: int = 2, levels: int = 2) -> World:
@@ -29,7 +29,6 @@ def socratic(bugs: int = 2, levels: int = 2) -> World:
         optimizer=Optimizer(learning_rate=5e-4, minibatches=2),
         warmup=Warmup(demonstrations=10, epochs=6, learning_rate=2e-3, batch_tokens=512),
         schedule=Schedule(steps=60, batch_tasks=16),
-        execution=Execution(threads=1),
         tasks=Tasks(split="train", count=40),
         evaluation=Evaluation(tasks=Tasks(split="test", count=5), every=20),
     )

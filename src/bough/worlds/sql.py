@@ -6,7 +6,7 @@ from bough.env import GeneratedQuestions, Sql
 from bough.learner import Optimizer
 from bough.policy import Tiny
 from bough.rollout import Limits
-from bough.train import Evaluation, Execution, Schedule, Tasks, Warmup, World
+from bough.train import Evaluation, Schedule, Tasks, Warmup, World
 
 
 def sql() -> World:
@@ -26,7 +26,6 @@ def sql() -> World:
         optimizer=Optimizer(learning_rate=5e-4, minibatches=2),
         warmup=Warmup(demonstrations=4000, epochs=7, learning_rate=3e-3, batch_tokens=2048, shortcuts=0.7),
         schedule=Schedule(steps=100, batch_tasks=16),
-        execution=Execution(threads=1),
         tasks=Tasks(split="train", count=4000),
         evaluation=Evaluation(tasks=Tasks(split="test", count=200), every=25),
     )

@@ -5,7 +5,7 @@ from bough.env import Story
 from bough.learner import Optimizer
 from bough.policy import Tiny
 from bough.rollout import Limits
-from bough.train import Evaluation, Execution, Schedule, Tasks, Warmup, World
+from bough.train import Evaluation, Schedule, Tasks, Warmup, World
 
 
 def story() -> World:
@@ -22,7 +22,6 @@ def story() -> World:
         optimizer=Optimizer(learning_rate=3e-4, minibatches=2),
         warmup=Warmup(demonstrations=400, epochs=6, learning_rate=3e-3, batch_tokens=1024),
         schedule=Schedule(steps=20, batch_tasks=8),
-        execution=Execution(threads=1),
         tasks=Tasks(split="train", count=400),
         evaluation=Evaluation(tasks=Tasks(split="test", count=40), every=5),
     )

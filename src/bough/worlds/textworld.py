@@ -7,7 +7,7 @@ from bough.objective import Entropy
 from bough.policy import Tiny
 from bough.reward import EnvReward, InvalidAction
 from bough.rollout import Limits
-from bough.train import Evaluation, Execution, Schedule, Tasks, Warmup, World
+from bough.train import Evaluation, Schedule, Tasks, Warmup, World
 
 
 def textworld() -> World:
@@ -26,7 +26,6 @@ def textworld() -> World:
         optimizer=Optimizer(learning_rate=4e-4, minibatches=4, warmup_steps=20),
         warmup=Warmup(demonstrations=100, epochs=8, learning_rate=2e-3, batch_tokens=1024),
         schedule=Schedule(steps=175, batch_tasks=16),
-        execution=Execution(threads=1),
         tasks=Tasks(split="train", count=400),
         evaluation=Evaluation(tasks=Tasks(split="test", count=150), every=25),
     )

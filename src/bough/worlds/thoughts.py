@@ -6,7 +6,7 @@ from bough.env import ScriptedSeats, ScriptedSolver, ThoughtGraph
 from bough.learner import Optimizer
 from bough.policy import Tiny
 from bough.rollout import Limits
-from bough.train import Evaluation, Execution, Schedule, Tasks, Warmup, World
+from bough.train import Evaluation, Schedule, Tasks, Warmup, World
 
 
 def thoughts(numbers: int = 8, reach: int = 4) -> World:
@@ -31,7 +31,6 @@ def thoughts(numbers: int = 8, reach: int = 4) -> World:
         optimizer=Optimizer(learning_rate=5e-4, minibatches=2),
         warmup=Warmup(demonstrations=60, epochs=4, learning_rate=2e-3, batch_tokens=1024),
         schedule=Schedule(steps=60, batch_tasks=16),
-        execution=Execution(threads=1),
         tasks=Tasks(split="train", count=1000),
         evaluation=Evaluation(tasks=Tasks(split="test", count=100), every=20),
     )
