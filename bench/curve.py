@@ -1,4 +1,4 @@
-"""Success over budget as a drawing, one line with its intervals for each method."""
+"""Percentages over budgets or numbers of ranks as a drawing, one line with its intervals for each name."""
 
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -9,15 +9,21 @@ COLOURS = ("#1f77b4", "#d95f02", "#1b9e77", "#7570b3", "#e7298a", "#66a61e", "#a
 
 
 def write_curves(
-    path: Path, budgets: Sequence[int], lines: Mapping[str, Sequence[tuple[float, float]]], *, unit: str
+    path: Path,
+    budgets: Sequence[int],
+    lines: Mapping[str, Sequence[tuple[float, float]]],
+    *,
+    unit: str,
+    times: str = "x",
 ) -> None:
     """Write an SVG.
 
     Args:
         path: Where to.
         budgets: n of them, ascending; evenly spaced in the drawing.
-        lines: By method, n means with half the width of their intervals, in percent.
+        lines: By name, n means with half the width of their intervals, in percent.
         unit: What a budget of 1 is.
+        times: Written after each budget.
     """
     step = (WIDTH - LEFT - RIGHT) / max(1, len(budgets) - 1)
     parts = [
@@ -31,7 +37,7 @@ def write_curves(
         parts.append(f'<text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{percent}%</text>')
     for place, budget in enumerate(budgets):
         x = LEFT + place * step
-        parts.append(f'<text x="{x:.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">{budget}x</text>')
+        parts.append(f'<text x="{x:.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">{budget}{times}</text>')
     parts.append(
         f'<text x="{(LEFT + WIDTH - RIGHT) / 2:.0f}" y="{HEIGHT - 6}" text-anchor="middle">{escape(unit)}</text>'
     )

@@ -1,6 +1,7 @@
 """Forecasts: rates of devices, fits, properties over numbers of devices, and the command."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from bough.plan import (
     TreeWork,
     TurnWork,
     count_tokens,
+    fit_efficiency,
     fit_loop_s,
     forecast,
     largest_share,
@@ -68,6 +70,7 @@ def rates(**changes: Any) -> DeviceRates:
         "devices": Devices(**H100),
         "efficiency": Efficiency(learner=0.5, engine=0.5, bandwidth=0.5, link=0.5, pass_s=0.0),
         "model": SIZE,
+        "learned": replace(SIZE, number_bytes=4),
         "run": measured(TREES),
         "devices_per_replica": 1,
         "ranks": 1,
@@ -108,7 +111,7 @@ def test_an_update_takes_the_operations_of_the_largest_rank_and_the_exchange() -
     own = SIZE.arithmetic.operations(tokens=tree.unique_tokens, trained=tree.trained_tokens, pairs=tree.pairs)
     alone = own / (989e12 / 2)
     assert rates().update_s([tree] * 4) == pytest.approx(4 * alone)
-    exchange = 2 * SIZE.weight_bytes * 3 / 4 / 25e9
+    exchange = 2 * 4 * SIZE.parameters * 3 / 4 / 25e9
     assert rates(ranks=4).update_s([tree] * 4) == pytest.approx(alone + exchange)
     # The fifth tree is divided among the ranks.
     assert 1.25 * alone <= rates(ranks=4).update_s([tree] * 5) - exchange < 1.75 * alone
@@ -192,7 +195,7 @@ def test_a_small_cache_costs_episodes() -> None:
     found = []
     for memory in (8.5, 60.0):
         devices = H100 | {"memory_gib": memory}
-        layout = {"generation": 0.5, "sharded": True}
+        layout = {"generation": 0.5, "sharded": True, "learner_dtype": "bfloat16"}
         plan = cluster(devices=devices, layout=layout, schedule={"batch_tasks": 256, "loop_s": 0.0})
         found += forecast(measured(TREES, micro_tokens=64), plan, SIZE, [2], batches=1)
     assert not any(each.problem for each in found)
@@ -254,6 +257,54 @@ def test_growth_is_fitted_to_the_measured_seconds(engines: int, workers: int) ->
     assert fit_loop_s(replace(run, grow_s=grow_s(0.0) / 2)) == 0.0
 
 
+def test_efficiencies_are_fitted_to_a_measured_run() -> None:
+    """A run as slow as given efficiencies has these; one that is faster than the peak rates is refused."""
+    real = Efficiency(learner=0.2, engine=0.3, pass_s=0.004)
+    known, many = rates(efficiency=real), 10**6
+    arithmetic_s = SIZE.forward_operations(tokens=many, heads=0, pairs=0) / many / (989e12 * real.engine)
+    weights_s = SIZE.weight_bytes / (3350e9 * real.bandwidth)
+    run = measured(TREES)
+    run = replace(
+        run,
+        learn_s=known.update_s(run.trees) / sum(tree.unique_tokens for tree in run.trees),
+        token_s=arithmetic_s,
+        pass_s=weights_s + real.pass_s,
+    )
+    assert fit_efficiency(run, cluster(), SIZE).model_dump() == pytest.approx(real.model_dump(), rel=1e-3)
+    twice = cluster(devices=H100 | {"learner_tflops": 2 * 989.0})
+    assert fit_efficiency(run, twice, SIZE).learner == pytest.approx(0.1, rel=1e-3)
+    with pytest.raises(ConfigError, match=r"reaches 200% of the learner's peak rate and 30% of the engine's"):
+        fit_efficiency(replace(run, learn_s=run.learn_s / 10), cluster(), SIZE)
+    with pytest.raises(ConfigError, match=r"got devices.kind = 'measured'"):
+        fit_efficiency(run, cluster(devices={"kind": "measured", "count": 1, "memory_gib": 1.0}), SIZE)
+
+
+def test_the_learner_has_a_data_type_and_a_peak_rate_of_its_own() -> None:
+    """Float32, as training of all weights needs, beside engines in the type of the model."""
+    (found,) = forecast(measured(TREES), cluster(), SIZE, [8], batches=1)
+    half = cluster(layout={"learner_dtype": "bfloat16"})
+    (smaller,) = forecast(measured(TREES), half, SIZE, [8], batches=1)
+    assert found.learner.weights == 4 * SIZE.parameters == 2 * smaller.learner.weights
+    assert found.learner.optimizer == 2 * smaller.learner.optimizer
+    assert found.engine == smaller.engine
+    slower = rates(devices=Devices(**H100 | {"learner_tflops": 989.0 / 4}))
+    assert slower.update_s(TREES) == pytest.approx(4 * rates().update_s(TREES))
+    exchanged = rates(ranks=2).update_s(TREES) - rates(ranks=2, learned=SIZE).update_s(TREES)
+    assert exchanged == pytest.approx(measured(TREES).optimizer_steps * SIZE.weight_bytes / (50e9 * 0.5))
+
+
+def test_threads_that_share_updates_do_not_make_passes_faster(tmp_path: Path) -> None:
+    """Seconds of a token in a pass are a part of those on one thread."""
+    shared = {"time/learn/0_s": 1.0, "time/learn/1_s": 1.0}
+    directory = start(small_run().replace(steps=2, name="one"), tmp_path, terminal=False)
+    before = measure_stages(directory)
+    rows = [row | (shared if row.get("phase") == "rl" else {}) for row in read_metrics(directory.metrics)]
+    directory.metrics.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    after = measure_stages(directory)
+    assert after.learn_s == before.learn_s
+    assert after.token_s > before.token_s
+
+
 def test_a_run_is_forecast_from_its_own_measurements(tmp_path: Path) -> None:
     run = small_run().replace(steps=6, checkpointing=Checkpointing(every=1, keep=2, trees_every=1))
     directory = start(run, tmp_path, terminal=False)
@@ -279,6 +330,8 @@ def test_the_command(bough: Bough, tmp_path: Path) -> None:
     out = bough("plan", "one", "--cluster", "h100.toml", "--devices", "1,8", folder=tmp_path).fine()
     for words in ("the model of one", "H100 SXM", "KV cache, GiB", "bottleneck", "cost of 1,000 episodes", "SIMULATED"):
         assert words in out
+    out = bough("plan", "one", "--cluster", "h100.toml", "--devices", "1", "--calibrate", "one", folder=tmp_path).fine()
+    assert re.search(r"Efficiencies of one.*\[efficiency\].*\nlearner = \S+\nengine = \S+\npass_s = ", out, re.DOTALL)
     out = bough("plan", "runs/one", "--cluster", "h100.toml", "--json", folder=tmp_path).fine()
     found = json.loads(out)
     assert [each["devices"] for each in found] == [1, 8, 64, 512]

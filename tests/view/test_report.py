@@ -228,6 +228,14 @@ def test_headlines_of_graded_rewards() -> None:
     assert "reward" not in headline((rewarded("before", 0.0, 0.0), rewarded("after", 0.0, 0.0)))
 
 
+def test_the_shares_of_an_update_are_a_chart() -> None:
+    """Where several ranks or threads computed."""
+    rows = [{"step": step, "phase": "rl", "update/tokens/0": 300, "update/tokens/1": 100 * step} for step in (1, 3)]
+    (chart,) = curves(rows)
+    assert chart.title == "Shares of an update, tokens over their mean"
+    assert {each.label: each.y for each in chart.series} == {"least": (0.5, 1.0), "most": (1.5, 1.0)}
+
+
 def test_graded_rewards_are_the_first_table_and_chart(tmp_path: Path) -> None:
     panels = (rewarded("before", 0.1, 0.2), rewarded("after", 0.4, 0.6))
     held = {"heldout/reward": 0.5, "heldout/reward_low": 0.4, "heldout/reward_high": 0.6, "reward/mean": 0.3}

@@ -345,6 +345,9 @@ def plan_cluster(
         Path | None, typer.Option(help="A config.json of Hugging Face, or its folder; the run's model if not given.")
     ] = None,
     devices: Annotated[str, typer.Option(help="Numbers of devices: 8,64; 1, 8, 64, 512 if not given.")] = "",
+    calibrate: Annotated[
+        str | None, typer.Option(help="A run on one such device: the shares of the peak rates that it reaches.")
+    ] = None,
     batches: Annotated[int, typer.Option(help="Simulated batches for each number of devices.")] = 4,
     seed: Annotated[int, typer.Option(help="Seed of the simulation.")] = 0,
     json: Annotated[bool, typer.Option("--json", help="Print the forecasts as JSON.")] = False,
@@ -355,7 +358,7 @@ def plan_cluster(
     """
     from bough.cli.plan import print_plan
 
-    print_plan(run, cluster, model, devices=devices, batches=batches, seed=seed, as_json=json)
+    print_plan(run, cluster, model, devices=devices, batches=batches, seed=seed, as_json=json, calibrate=calibrate)
 
 
 @app.command("list")

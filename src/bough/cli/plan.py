@@ -14,6 +14,7 @@ from bough.plan import (
     DeviceMemory,
     Forecast,
     find_directory,
+    fit_efficiency,
     forecast,
     measure_stages,
     model_folder,
@@ -40,7 +41,15 @@ RATES = (
 
 
 def print_plan(
-    run: str, cluster: Path, model: Path | None, *, devices: str, batches: int, seed: int, as_json: bool
+    run: str,
+    cluster: Path,
+    model: Path | None,
+    *,
+    devices: str,
+    batches: int,
+    seed: int,
+    as_json: bool,
+    calibrate: str | None = None,
 ) -> None:
     """Forecast and print.
 
@@ -52,6 +61,7 @@ def print_plan(
         batches: Simulated batches.
         seed: Seed of the simulation.
         as_json: Whether to print JSON.
+        calibrate: A run on the cluster's kind of device, whose efficiencies are taken; None for those of the file.
 
     Raises:
         ConfigError: when an argument or a file is wrong.
@@ -62,14 +72,22 @@ def print_plan(
     counts, machines = _counts(devices), read_cluster(cluster)
     directory = find_directory(run)
     size = read_model(model or model_folder(directory))
+    if calibrate is not None:
+        other = find_directory(calibrate)
+        fitted = fit_efficiency(measure_stages(other), machines, read_model(model_folder(other)))
+        machines = machines.model_copy(update={"efficiency": fitted})
     measured = measure_stages(directory)
     found = forecast(measured, machines, size, counts, batches=batches, seed=seed)
     if as_json:
         print(json_text([record(each) for each in found], indent=2))
         return
     model_name = size.name if model else f"the model of {measured.name}"
-    title = f"{model_name}, {size.parameters / 1e6:,.1f}M parameters, on {machines.devices.kind}"
+    title = f"SIMULATED: {model_name}, {size.parameters / 1e6:,.1f}M parameters, on {machines.devices.kind}"
     Console().print(tables(found, title))
+    if calibrate is not None:
+        reached = machines.efficiency
+        print(f"Efficiencies of {calibrate}, for the table [efficiency] of {cluster}:")
+        print(f"learner = {reached.learner:.3g}\nengine = {reached.engine:.3g}\npass_s = {reached.pass_s:.3g}")
 
 
 def record(found: Forecast) -> dict[str, object]:

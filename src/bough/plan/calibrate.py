@@ -1,7 +1,12 @@
-"""Fits the seconds of the rollout loop, so that a simulation of the measured run takes as long as the run."""
+"""Fits a plan to measured runs: the seconds of the rollout loop, and the shares of the peak rates that are reached."""
 
+from dataclasses import replace
+
+from bough.config.config import ConfigError
+from bough.plan.cluster import Cluster, Efficiency
 from bough.plan.measured import MeasuredRun
-from bough.plan.rates import MeasuredRates
+from bough.plan.model_size import BYTES, ModelSize
+from bough.plan.rates import DeviceRates, MeasuredRates
 from bough.plan.simulate import Deployment, simulate
 
 HALVINGS = 16
@@ -34,3 +39,48 @@ def fit_loop_s(run: MeasuredRun) -> float:
         plan = measured_deployment(run, workers=run.workers, staleness=0, loop_s=middle)
         low, high = (low, middle) if simulate(plan, rates, run.trees, batches=1).grow_s > run.grow_s else (middle, high)
     return low
+
+
+def fit_efficiency(run: MeasuredRun, cluster: Cluster, model: ModelSize) -> Efficiency:
+    """The efficiencies with which a forecast of a run's updates and passes takes as long as the run.
+
+    Args:
+        run: A run whose engine and learner had one device of the cluster's kind each, or shared one.
+        cluster: Its devices have peak rates.
+        model: The model of that run.
+
+    Raises:
+        ConfigError: when the cluster's throughputs are a run's, or the run was faster than the peak rates.
+    """
+    if cluster.devices.measured:
+        raise ConfigError(
+            f"--calibrate: got devices.kind = {cluster.devices.kind!r}, whose throughputs are those of the planned "
+            "run; need peak rates; name them in the cluster file, or leave --calibrate out"
+        )
+    learned = replace(model, number_bytes=BYTES[cluster.layout.learner_dtype])
+    assumed = cluster.efficiency
+    rates = DeviceRates(
+        devices=cluster.devices,
+        efficiency=assumed,
+        model=model,
+        learned=learned,
+        run=run,
+        devices_per_replica=1,
+        ranks=1,
+        sharded=False,
+        in_turn=False,
+    )
+    measured_s = run.learn_s * sum(tree.unique_tokens for tree in run.trees)
+    learner = assumed.learner * rates.update_s(run.trees) / measured_s
+    # A pass with so many tokens that its arithmetic takes longer than the weights from memory.
+    many = 10**6
+    passed_s = rates.pass_s(new_tokens=many, joined=0, decoding=0, pairs=0, context_tokens=0) - assumed.pass_s
+    engine = assumed.engine * passed_s / (many * run.token_s)
+    if learner > 1 or engine > 1:
+        raise ConfigError(
+            f"--calibrate: got a run that reaches {learner:.0%} of the learner's peak rate and {engine:.0%} of the "
+            "engine's; need at most 100%: it ran on other devices; correct devices.peak_tflops and learner_tflops"
+        )
+    weights_s = rates.pass_s(new_tokens=0, joined=0, decoding=0, pairs=0, context_tokens=0) - assumed.pass_s
+    fitted = {"learner": learner, "engine": engine, "pass_s": max(0.0, run.pass_s - weights_s)}
+    return assumed.model_copy(update=fitted)

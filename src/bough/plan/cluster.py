@@ -22,7 +22,7 @@ Peak rates are those of the data sheet. `Efficiency` has the shares of them that
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -59,6 +59,7 @@ class Devices(_Table):
         count: Number of devices that exist.
         memory_gib: Memory of a device.
         peak_tflops: Peak rate of dense matrix products in the model's data type.
+        learner_tflops: Peak rate in `Layout.learner_dtype`; `peak_tflops` if not given.
         bandwidth_gbs: Bandwidth of the memory.
         link_gbs: Bandwidth between devices, one direction, for gradients and weights.
         price_per_hour: Price of one device.
@@ -68,6 +69,7 @@ class Devices(_Table):
     count: Count
     memory_gib: Positive
     peak_tflops: Positive | None = None
+    learner_tflops: Positive | None = None
     bandwidth_gbs: Positive | None = None
     link_gbs: Positive | None = None
     price_per_hour: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
@@ -97,6 +99,7 @@ class Layout(_Table):
         slots: Turns that a replica decodes at a time.
         sharded: Whether weights, gradients and moments are divided over the learner's devices, as with
             `Execution.shard`.
+        learner_dtype: Data type of the learner's weights, gradients and moments. Engines have the model's own.
     """
 
     in_turn: bool = False
@@ -104,6 +107,7 @@ class Layout(_Table):
     devices_per_replica: Count = 1
     slots: Count = 256
     sharded: bool = False
+    learner_dtype: Literal["float64", "float32", "bfloat16", "float16"] = "float32"
 
 
 class Environment(_Table):

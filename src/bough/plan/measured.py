@@ -2,7 +2,7 @@
 
     turns, new and sampled tokens        from the run's stored trees, as they are
     environment step                     the mean, from time/grow/env_s and the number of actions
-    token in a pass of the engine        a third of its seconds in an update, which has two more products of each weight
+    token in a pass of the engine        a third of its seconds on a thread in an update, which has two more products
     pass of the engine                   the rest of the engine's seconds, over time/grow/engine_passes
     rollout loop                         fitted, see `fit_loop_s`
     engine, update, publication, rest    from the metrics; medians over the steps of reinforcement learning
@@ -152,6 +152,8 @@ def _measured(config: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], tree
     overlap = int(execution["staleness"])
     spans = [(of("time/grow_s", row), of("time/learn_s", row), of("time/sync_s", row)) for row in rows]
     busy = [(max(grow, learn) if overlap else grow + learn) + sync for grow, learn, sync in spans]
+    # The threads of a rank share its part of an update, but not the passes of an engine.
+    threads = max(1, sum(name.startswith("time/learn/") for name in rows[-1]) // int(execution["ranks"]))
     learn_s = each("time/learn_s") * int(execution["ranks"]) / (unique * batch)
     computed = _mean(trees, "computed_tokens") / _mean(trees, "steps") * median(acted)
     passes = each("time/grow/engine_passes")
@@ -161,7 +163,7 @@ def _measured(config: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], tree
     slots = int(engine.get("engine", engine).get("slots", 256))
     engine_s = each("time/grow/engine_s") * max(1, engines)
     # An engine of other software counts no passes: all its time is that of tokens.
-    token_s = min(learn_s / 3, engine_s / computed) if passes else engine_s / computed
+    token_s = min(learn_s * threads / 3, engine_s / computed) if passes else engine_s / computed
     return MeasuredRun(
         name=str(config["name"]),
         trees=tuple(trees),

@@ -54,7 +54,8 @@ class DeviceRates:
     Attributes:
         devices: The devices.
         efficiency: The reached shares of their rates.
-        model: The model.
+        model: The model of the engines.
+        learned: The same model in the learner's data type.
         run: The run, for the passes of an update and the work of a step besides.
         devices_per_replica: D.
         ranks: Devices of the learner.
@@ -65,6 +66,7 @@ class DeviceRates:
     devices: Devices
     efficiency: Efficiency
     model: ModelSize
+    learned: ModelSize
     run: MeasuredRun
     devices_per_replica: int
     ranks: int
@@ -86,8 +88,9 @@ class DeviceRates:
         """Seconds of an update."""
         share = largest_share(trees, self.ranks, self.model.arithmetic.operations)
         most = share * sum(map(self._operations, trees))
-        computed_s = most / (self._peak() * self.efficiency.learner)
-        moved = 2 * self.model.weight_bytes * (3 / 2 if self.sharded else 1)
+        peak = self._peak() if self.devices.learner_tflops is None else self.devices.learner_tflops * 1e12
+        computed_s = most / (peak * self.efficiency.learner)
+        moved = 2 * self.learned.weight_bytes * (3 / 2 if self.sharded else 1)
         exchanged_s = moved * (self.ranks - 1) / self.ranks / self._link()
         return self.run.passes * computed_s + self.run.optimizer_steps * exchanged_s
 

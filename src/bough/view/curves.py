@@ -46,6 +46,8 @@ def curves(rows: Sequence[Row], *, graded: bool = False) -> list[Chart]:
         ("Tokens per second", {"speed/tokens_per_s": "tokens/s"}, False),
     ):
         charts.append(_chart(title, rows, names, share=share, warmup=warmup))
+    shares = [dict(row) | _shares(row) for row in rows]
+    charts.append(_chart("Shares of an update, tokens over their mean", shares, {"least": "least", "most": "most"}))
     charts += [each for name in channels(rows) for each in _channel(name, rows, warmup)]
     charts += _judges(rows, warmup)
     # The losses of imitation and of policy optimization are not comparable, so they do not share an axis.
@@ -100,6 +102,13 @@ def _judges(rows: Sequence[Row], warmup: float | None) -> list[Chart]:
         column = name.removeprefix(AGREEMENT)
         charts.append(_chart(f"Paths whose {column} agrees with success", rows, {name: column}, True, warmup))
     return charts
+
+
+def _shares(row: Row) -> dict[str, float]:
+    """The least and the most tokens of a rank or thread, over their mean; empty where one computed all."""
+    tokens = [float(value) for name, value in row.items() if name.startswith("update/tokens/")]
+    mean = sum(tokens) / len(tokens) if tokens else 0.0
+    return {"least": min(tokens) / mean, "most": max(tokens) / mean} if mean else {}
 
 
 def _chart(
