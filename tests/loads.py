@@ -2,6 +2,9 @@
 
 import re
 from collections.abc import Mapping
+from typing import TypeVar
+
+Value = TypeVar("Value")
 
 
 def tokens_of_shares(metrics: Mapping[str, float]) -> list[float]:
@@ -9,6 +12,6 @@ def tokens_of_shares(metrics: Mapping[str, float]) -> list[float]:
     return [value for name, value in metrics.items() if name.startswith("update/tokens/")]
 
 
-def without_shares(metrics: Mapping[str, float]) -> dict[str, float]:
+def without_shares(metrics: Mapping[str, Value]) -> dict[str, Value]:
     """The metrics that do not depend on the number of shares."""
     return {name: value for name, value in metrics.items() if not re.search(r"/\d", name)}

@@ -72,7 +72,7 @@ class Victim:
 
     def resumed(self) -> bool:
         """Whether a process has gone on from a checkpoint."""
-        return self.logged("resumed after step")
+        return self.logged("resumed after ")
 
     def go_on(self, *, twice: bool = False, largest_file: int = resource.RLIM_INFINITY) -> None:
         """Start a process that trains or resumes; with `twice` another one, of which one is refused."""

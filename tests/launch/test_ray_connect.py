@@ -5,7 +5,11 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,7 +17,7 @@ import pytest
 from tests.missing import need
 
 from bough.launch import ClusterGone, LaunchError, Ray
-from bough.launch.ray_connect import check_cluster
+from bough.launch.ray_connect import check_cluster, clusters_elsewhere
 from bough.launch.ray_process import RayProcess
 
 need("ray")
@@ -60,7 +64,65 @@ def test_a_cluster_that_is_gone_is_named_before_ray_is_asked() -> None:
         check_cluster(ray)
     with pytest.raises(ClusterGone, match=f"got no answer from the Ray cluster at {address}.*bough resume"):
         check_cluster(ray)
-    process = RayProcess(ray, lambda: pytest.fail("no actor can start"), "127.0.0.1", "os:nothing")
+    process = RayProcess(ray, lambda: pytest.fail("no actor can start"), "127.0.0.1", "os:nothing", "engine 0")
     with pytest.raises(ClusterGone):
         process.connect(1)
     process.kill()
+
+
+@pytest.fixture
+def elsewhere(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The address of a cluster with a folder of its own, short as sockets need it."""
+    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
+    with tempfile.TemporaryDirectory(prefix="r") as folder, socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+        free.close()
+        ray = [sys.executable, "-m", "ray.scripts.scripts"]
+        head = [*ray, "start", "--head", f"--port={port}", "--num-cpus=1", f"--temp-dir={folder}"]
+        subprocess.run([*head, "--include-dashboard=false"], check=True, capture_output=True, timeout=200)
+        try:
+            (address,) = [each for each in clusters_elsewhere() if each.endswith(f":{port}")]
+            yield address
+        finally:
+            for process in Path("/proc").glob("[0-9]*"):
+                with suppress(OSError):
+                    if folder.encode() in (process / "cmdline").read_bytes():
+                        os.kill(int(process.name), signal.SIGKILL)
+
+
+WATCH = """
+import os, sys
+from bough.launch import ClusterGone, Ray, check_connected
+Ray(address=sys.argv[1], cpus=0.1).reserve("engine", 1)
+check_connected()
+print("there", flush=True)
+sys.stdin.readline()
+try:
+    check_connected()
+except ClusterGone as error:
+    print(error, file=sys.stderr, flush=True)
+    os._exit(1)  # Ray would wait for the head
+"""
+
+
+def test_a_cluster_with_its_own_folder_is_named_and_its_head_is_watched(elsewhere: str) -> None:
+    """Ray would start a second one beside it, and end the process a minute after the head's death."""
+    begun = subprocess.run(
+        [sys.executable, "-c", STARTS.format(None)], check=False, capture_output=True, text=True, timeout=200
+    )
+    assert f", and {elsewhere} on this machine has a folder of its own (`ray start --temp-dir`)" in begun.stderr, begun
+    assert "need its address, as this would start a second cluster beside it" in begun.stderr
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    watching = subprocess.Popen([sys.executable, "-c", WATCH, elsewhere], text=True, **pipes)
+    assert watching.stdout is not None
+    assert watching.stdout.readline() == "there\n"
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            command = (process / "cmdline").read_bytes()
+            if b"/gcs_server\0" in command and f"gcs_server_port={elsewhere.rpartition(':')[2]}\0".encode() in command:
+                os.kill(int(process.name), signal.SIGKILL)
+    time.sleep(1)
+    _, err = watching.communicate("go on\n", timeout=200)
+    assert f"on the Ray cluster at {elsewhere}" in err
+    assert f"got no answer from the Ray cluster at {elsewhere}" in err
+    assert "continue the run with `bough resume`" in err

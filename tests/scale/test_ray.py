@@ -15,13 +15,14 @@ from typing import Any
 import pytest
 from tests.env import worlds
 from tests.learner.test_rank_faults import learn_under_strike
+from tests.loads import without_shares
 from tests.missing import need
 from tests.small import MEASURED
 from tests.small import run as small
 
 from bough.engine import Local, Replicas
 from bough.env import EnvFault, Workers
-from bough.launch import LaunchError, Ray
+from bough.launch import LaunchError, Ray, kept_logs
 from bough.launch.ray_connect import NICENESS
 from bough.learner.leading_rank import LeadingRank
 from bough.learner.rank_processes import LaunchedRanks
@@ -53,7 +54,10 @@ def rows(directory: RunDirectory) -> list[dict[str, object]]:
 def test_a_run_on_ray_equals_that_of_one_process(tmp_path: Path) -> None:
     """Environments, engines and the learner's ranks; completions do not depend on which engine samples them."""
     engine = Local(slots=32, deterministic=True)
+    # AdamW's steps are signs of small gradients, which ranks round in parts: with `epsilon` they are proportional.
     run = small().replace(
+        policy=replace(small().world.policy, dtype="float64"),
+        optimizer=replace(small().world.optimizer, epsilon=1e-3),
         warmup=replace(small().world.warmup, epochs=14),
         filters=(),
         steps=3,
@@ -70,9 +74,13 @@ def test_a_run_on_ray_equals_that_of_one_process(tmp_path: Path) -> None:
         rank_placement=SMALL,
     )
     for one, other in zip(rows(alone), rows(start(spread, tmp_path, terminal=False)), strict=True):
-        assert one.keys() == other.keys()
+        shares = [value for name, value in other.items() if name.startswith("update/tokens/")]
+        assert all(shares), "both ranks computed"
+        assert one.keys() == without_shares(other).keys()
         for name, value in one.items():
-            assert other[name] == (pytest.approx(value, rel=1e-5) if isinstance(value, float) else value), name
+            assert other[name] == (pytest.approx(value, rel=1e-5, abs=1e-7) if isinstance(value, float) else value), (
+                name
+            )
     assert _no_actors()
 
 
@@ -116,12 +124,27 @@ def test_a_rank_that_is_killed_is_replaced_and_the_update_repeated(killed: str) 
         (first,) = processes._processes
         strike = {"process": lambda: os.kill(first.pid, signal.SIGKILL), "actor": lambda: ray.kill(first._actor)}
         learn_under_strike(several, strike[killed])
-        assert [line for line in lines if line.endswith("all ranks start again")] == lines
-        assert len(lines) == 1
+        (line,) = lines
+        assert line.endswith("; all ranks start again (rank/replaced)")
+        assert "gloo/" not in line
+        assert "GLHF" not in line
         assert several.pids != (first.pid,)
     finally:
         several.close()
     assert _no_actors()
+
+
+def test_what_a_process_prints_is_a_file_of_the_run(tmp_path: Path) -> None:
+    launcher = SMALL.reserve("environment workers", 1)
+    with kept_logs(tmp_path / "logs"):
+        process = launcher.launch("builtins:print", 0)
+        process.connect(60).close()
+        file, end = tmp_path / "logs" / "environment_workers_0.log", time.monotonic() + 60
+        while not (file.is_file() and file.read_text()) and time.monotonic() < end:
+            time.sleep(0.05)
+    assert file.read_text().strip().isdigit(), "the number of its channel"
+    process.kill()
+    launcher.close()
 
 
 def test_a_missing_working_folder_is_an_error_that_names_it(tmp_path: Path) -> None:

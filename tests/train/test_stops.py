@@ -289,7 +289,7 @@ def test_weights_that_are_not_finite_are_never_written(tmp_path: Path, capsys: p
         start(run, tmp_path, terminal=False)
     directory = RunDirectory.open(tmp_path / "small")
     assert newest(directory) == EPOCHS
-    assert f"stopped after step {EPOCHS}; its checkpoint and" in capsys.readouterr().out
+    assert f"stopped after warm-up epoch {EPOCHS} of {EPOCHS}; its checkpoint and" in capsys.readouterr().out
     assert all(np.isfinite(weight).all() for weight in weights(directory).values())
 
 

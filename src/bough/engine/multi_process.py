@@ -25,7 +25,7 @@ from bough.engine.generation import ROUNDS
 from bough.engine.router import Router, Work
 from bough.engine.worker import EngineWorker, Job
 from bough.engine.worker_process import Call, Cancel, Message, Renew, Scoring
-from bough.launch import STARTS, LaunchError, in_background, in_event_loop, retried
+from bough.launch import OUTPUT, STARTS, LaunchError, in_background, in_event_loop, retried
 
 
 @dataclass(slots=True, eq=False)
@@ -327,7 +327,7 @@ class MultiProcessEngine:
         why = worker.wrong or (
             f"it did not answer for {worker.limit_s:g} s; set a higher deadline_s if passes take longer"
             if worker.hung
-            else "it ran out of memory or was killed; its output is above"
+            else f"it ran out of memory or was killed; {OUTPUT}"
         )
         state = "hung" if worker.hung else "ended"
         self._let_go(index, f"an engine process {state} with {len(worker.jobs)} requests in flight; {why}")

@@ -22,7 +22,7 @@ from bough.engine.local import Local
 from bough.engine.model import Model
 from bough.engine.replicated_recipe import ReplicatedRecipe
 from bough.engine.sent_policy import SentPolicy
-from bough.launch import receive_setup
+from bough.launch import OUTPUT, receive_setup
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,7 +223,7 @@ class _RequestServer:
             result = error
         except Exception as error:  # the parent waits for each call
             traceback.print_exc()
-            result = EngineFault(f"an engine process got {type(error).__name__}: {error}; its output is above")
+            result = EngineFault(f"an engine process got {type(error).__name__}: {error}; {OUTPUT}")
         finally:
             del self.running[call.call_id]
         if not self.done:

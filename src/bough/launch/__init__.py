@@ -3,6 +3,7 @@
 from bough.launch.background import in_background, in_event_loop
 from bough.launch.bounded import CallEnded, bounded_call
 from bough.launch.handshake import (
+    OUTPUT,
     STARTS,
     SetupError,
     await_ready,
@@ -16,9 +17,12 @@ from bough.launch.handshake import (
 from bough.launch.interface import interface_to
 from bough.launch.placement import ClusterGone, Launched, Launcher, LaunchError, Placement, ThisMachine, check_count
 from bough.launch.ray_cluster import Ray
+from bough.launch.ray_connect import check_connected
+from bough.launch.remote_logs import kept_logs
 from bough.launch.torchrun import Torchrun
 
 __all__ = [
+    "OUTPUT",
     "STARTS",
     "CallEnded",
     "ClusterGone",
@@ -32,11 +36,13 @@ __all__ = [
     "Torchrun",
     "await_ready",
     "bounded_call",
+    "check_connected",
     "check_count",
     "give_setup",
     "in_background",
     "in_event_loop",
     "interface_to",
+    "kept_logs",
     "limit_waits",
     "ready_channel",
     "receive_setup",

@@ -2,12 +2,15 @@
 
 run                        process
 Launcher.launch  ------->  starts and connects
-give_setup       ------->  receive_setup; builds what it serves
+give_setup       ------->  receive_setup; compares versions, builds what it serves
 await_ready      <-------  None, or the text of its error
 """
 
+import importlib.metadata
+import json
 import os
 import pickle
+import platform
 import socket
 import struct
 import threading
@@ -17,8 +20,14 @@ from multiprocessing.connection import Connection
 from typing import Any, TypeVar
 
 from bough.launch.placement import Launched, LaunchError, end_with_parent
+from bough.version import __version__
 
 Result = TypeVar("Result")
+
+PACKAGES = ("torch", "numpy", "transformers", "peft")
+"""What both ends need in one version, besides Bough and Python: setups are pickled, and results are to be equal."""
+
+OUTPUT = "its output is above, or in the run's logs/ if it was on a cluster"
 
 STARTS = 3
 """Most starts of a process in a row before it is ready."""
@@ -63,6 +72,7 @@ def give_setup(process: Launched, setup: bytes, timeout_s: float) -> Connection:
     limit_waits(connection, timeout_s)
     # `await_ready` notices a process that dies or hangs meanwhile.
     with suppress(OSError):
+        connection.send_bytes(json.dumps(_versions()).encode())
         connection.send_bytes(setup)
     return connection
 
@@ -81,7 +91,7 @@ def await_ready(connection: Connection, timeout_s: float) -> None:
     except (TimeoutError, BlockingIOError) as error:
         raise LaunchError(f"it was not ready within {timeout_s:g} s") from error
     except (EOFError, OSError) as error:
-        raise LaunchError("it ended as it started; its output is above") from error
+        raise LaunchError(f"it ended as it started; {OUTPUT}") from error
     if wrong is not None:
         raise SetupError(wrong)
 
@@ -106,11 +116,29 @@ def receive_setup(channel: int) -> tuple[Connection, Any]:
         channel: The number of the open file that is the channel.
 
     Raises:
-        EOFError, ConnectionError: when the run has ended.
+        EOFError, ConnectionError: when the run has ended, or has other versions, which it is told.
     """
     threading.Thread(target=end_with_parent, daemon=True).start()
     connection = Connection(channel)
+    run, here = json.loads(connection.recv_bytes()), _versions()
+    if run != here:
+        other = ", ".join(f"{name} {here[name]} (the run has {run[name]})" for name in here if run[name] != here[name])
+        connection.send(
+            f"machine {socket.gethostname()}: got {other}; need the run's versions on every machine; install them there"
+        )
+        raise ConnectionAbortedError(other)
     return connection, pickle.loads(connection.recv_bytes())
+
+
+def _versions() -> dict[str, str]:
+    """Of Python, Bough and `PACKAGES`; "" for what is not installed."""
+    found = {"python": ".".join(platform.python_version_tuple()[:2]), "bough": __version__}
+    for name in PACKAGES:
+        try:
+            found[name] = importlib.metadata.version(name).partition("+")[0]
+        except importlib.metadata.PackageNotFoundError:
+            found[name] = ""
+    return found
 
 
 def socket_of(connection: Connection) -> socket.socket:

@@ -116,14 +116,20 @@ getattr(import_module(module), function)(int(sys.argv[1]))
 """
 
 
-def start_child(channel: socket.socket, entry: str, path: str) -> subprocess.Popen[bytes]:
-    """Start a process on this machine; it is in a group of its own, and gets a channel and a path of modules."""
+def start_child(
+    channel: socket.socket, entry: str, path: str, output: socket.socket | None = None
+) -> subprocess.Popen[bytes]:
+    """Start a process on this machine; it is in a group of its own, and gets a channel and a path of modules.
+
+    What it prints goes to `output`, or to stderr.
+    """
     # In its own group Ctrl-C reaches only the parent, and the group can be killed whole. The child ends when its
-    # standard input closes (see `end_with_parent`); what it prints goes to stderr.
+    # standard input closes (see `end_with_parent`).
     return subprocess.Popen(
         [sys.executable, "-c", START, str(channel.fileno()), entry, path],
         stdin=subprocess.PIPE,
-        stdout=2,
+        stdout=2 if output is None else output,
+        stderr=output,
         pass_fds=[channel.fileno()],
         start_new_session=True,
     )

@@ -24,7 +24,8 @@ class Ray:
 
     An actor on its machine starts the process and ends with it. The process connects to this one over TCP and
     identifies itself by a secret. Messages are not encrypted, so all machines belong in one private network. Each has
-    Bough, the extras of the run, the run's working directory and the user's files at the same paths.
+    Bough, the extras of the run, the run's working directory and the user's files at the same paths. What a process
+    prints is in `logs/` of the run's directory.
 
     Attributes:
         address: Of the cluster, as for `ray.init`: "auto", "local", "HOST:PORT" or "ray://HOST:PORT"; None starts one
@@ -122,7 +123,7 @@ class RayLauncher:
                 ),
             ).remote()
 
-        return RayProcess(self._ray, make_actor, self.host, entry)
+        return RayProcess(self._ray, make_actor, self.host, entry, f"{self._name} {index}")
 
     def close(self) -> None:
         """See `Launcher.close`."""

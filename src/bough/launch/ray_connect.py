@@ -7,7 +7,7 @@ import sys
 import threading
 from collections.abc import Generator
 from concurrent.futures import Future, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -32,6 +32,12 @@ ADDRESS = "RAY_ADDRESS"
 
 NICENESS = "RAY_worker_niceness"
 """The variable of Ray with the niceness of actors. Its default, 15, starves engines beside any other process."""
+
+RECONNECT = "RAY_gcs_rpc_server_reconnect_timeout_s"
+"""The variable of Ray with the seconds after which it ends a process whose cluster's head is gone, in its own words."""
+
+RECONNECT_S = 600
+"""Longer than most steps: Bough looks for the head at every step. As long Ray keeps the process when it ends."""
 
 WITHOUT_PORT = ("auto", "local")
 """Addresses of Ray without host and port: a running cluster, a new one on this machine."""
@@ -73,10 +79,49 @@ def connect(address: str | None) -> Any:
     elif address == "auto":
         where, limit_s = "connecting to the Ray cluster of this machine", CONNECT_S
     else:
-        where, limit_s = "connecting to Ray; it may start a cluster on this machine, for up to two minutes", START_S
+        if address is None and (others := clusters_elsewhere()):
+            raise LaunchError(
+                f"{source}, and {' and '.join(others)} on this machine has a folder of its own (`ray start "
+                "--temp-dir`); need its address, as this would start a second cluster beside it: set "
+                f"Ray.address or {ADDRESS}, or Ray.address='local' for a cluster of this run"
+            )
+        where, limit_s = "starting a Ray cluster on this machine, for up to two minutes", START_S
     print(where, file=sys.stderr, flush=True)
     _init(ray, source, address, limit_s)
+    _connected.append(ray)
+    with suppress(Exception):  # a client of Ray has no such address
+        print(f"on the Ray cluster at {ray.get_runtime_context().gcs_address}", file=sys.stderr, flush=True)
     return ray
+
+
+_connected: list[Any] = []
+"""The module `ray`, once `connect` has connected it."""
+
+
+def check_connected() -> None:
+    """Check the cluster of this process, if it has one.
+
+    Raises:
+        ClusterGone: when its head does not answer any more.
+    """
+    for ray in _connected:
+        if ray.is_initialized():
+            check_cluster(ray)
+
+
+def clusters_elsewhere() -> list[str]:
+    """Addresses of the user's clusters on this machine whose folder is not Ray's default, which Ray does not find."""
+    default = str(Path(os.environ.get("RAY_TMPDIR", "/tmp"), "ray"))
+    found: list[str] = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError, ValueError):  # it has ended, or is another user's
+            program, *words = (process / "cmdline").read_bytes().decode(errors="replace").split("\0")
+            if process.stat().st_uid != os.getuid() or not program.endswith("/gcs_server"):
+                continue
+            given = dict(word.removeprefix("--").split("=", 1) for word in words if "=" in word)
+            if not given.get("session-dir", default).startswith(default):
+                found.append(f"{given.get('node-ip-address')}:{given.get('gcs_server_port')}")
+    return sorted(found)
 
 
 def _resolved(address: str | None) -> tuple[str | None, str]:
@@ -197,6 +242,7 @@ def _imported() -> Any:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     # A cluster that starts here gives its processes the run's own priority: rank 0 waits for the others.
     os.environ.setdefault(NICENESS, "0")
+    os.environ.setdefault(RECONNECT, str(RECONNECT_S))
     try:
         return importlib.import_module("ray")
     except ImportError as error:

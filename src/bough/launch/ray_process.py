@@ -12,6 +12,7 @@ from typing import Any
 
 from bough.launch.placement import LaunchError, start_child
 from bough.launch.ray_connect import check_cluster, translated
+from bough.launch.remote_logs import keep_log
 
 TOKEN_BYTES = 32
 POLL_S = 0.2
@@ -20,7 +21,7 @@ POLL_S = 0.2
 class RayProcess:
     """A process that an actor starts."""
 
-    def __init__(self, ray: Any, make_actor: Callable[[], Any], host: str, entry: str) -> None:
+    def __init__(self, ray: Any, make_actor: Callable[[], Any], host: str, entry: str, name: str) -> None:
         """Have an actor start it; an error is raised by `connect`.
 
         Args:
@@ -28,7 +29,9 @@ class RayProcess:
             make_actor: Starts the actor, a `Starter`.
             host: The address at which the process reaches this one.
             entry: As of `Launcher.launch`.
+            name: Of the process, for its log.
         """
+        self._name = name
         self._ray, self._actor, self._started = ray, None, None
         self._channel: socket.socket | None = None
         self._pid: int | None = None
@@ -70,20 +73,25 @@ class RayProcess:
                 self._ray.kill(self._actor)
 
     def _connected(self, end: float) -> socket.socket:
-        """Wait for the connection until a time of the monotonic clock, then for the process id."""
-        channel: socket.socket | None = None
-        while channel is None:
-            self._check()
-            with suppress(TimeoutError):
-                channel = self._accept()
-            if channel is None and time.monotonic() > end:
-                raise TimeoutError
+        """Wait for its two connections until a time of the monotonic clock, then for the process id."""
+        channel = self._next(end)
         try:
+            keep_log(self._next(end), self._name)
             self._pid = self._result(max(end - time.monotonic(), POLL_S))
         except BaseException:
             channel.close()
             raise
         return channel
+
+    def _next(self, end: float) -> socket.socket:
+        """The next connection with the secret."""
+        while True:
+            self._check()
+            with suppress(TimeoutError):
+                if (channel := self._accept()) is not None:
+                    return channel
+            if time.monotonic() > end:
+                raise TimeoutError
 
     def _check(self) -> None:
         """Raise the error of an actor that failed to start the process."""
@@ -116,7 +124,7 @@ class Starter:
     """The actor on the process' machine: starts the process, which ends when the actor ends."""
 
     def start(self, host: str, port: int, token: bytes, entry: str, path: str, folder: str) -> int:
-        """Connect to the run and give the connection to a child; returns its process id.
+        """Connect to the run, and give the connection and one for what it prints to a child; returns its process id.
 
         Raises:
             FileNotFoundError: when the machine lacks the working directory of the run.
@@ -127,9 +135,10 @@ class Starter:
                 "path on every machine; create or mount it there"
             )
         os.chdir(folder)
-        with socket.create_connection((host, port)) as channel:
+        with socket.create_connection((host, port)) as channel, socket.create_connection((host, port)) as output:
             channel.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            channel.sendall(token)
+            for each in (channel, output):
+                each.sendall(token)
             # Kept: the child ends when the pipe to its standard input closes.
-            self._child = start_child(channel, entry, path)
+            self._child = start_child(channel, entry, path, output)
         return self._child.pid

@@ -8,6 +8,7 @@ the same step. Gradients are added over ranks, and everything else in rank 0 sta
 """
 
 import io
+import re
 import traceback
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -37,6 +38,9 @@ IDLE = timedelta(days=30)
 """Longest wait for the next command: trees may grow for a long time. A rank that dies is noticed at once."""
 
 FAULT = "a rank of the learner died or did not answer: {}"
+
+ABOUT_SOURCES = re.compile(r"\[/\S+:\d+\] |\. This is typically caused by.*", re.DOTALL)
+"""What gloo adds to its errors: the place in its sources, and advice about logs that are not ours."""
 
 
 class RankFault(RuntimeError):
@@ -236,7 +240,7 @@ class RankGroup(Following):
             yield
         except RuntimeError as error:
             if self.shards and _raised_by_exchange(error):
-                raise RankFault(FAULT.format(error)) from error
+                raise RankFault(FAULT.format(ABOUT_SOURCES.sub("", str(error)))) from error
             raise
 
     def all_gather(self, found: list[Found], device: torch.device) -> list[Found]:
@@ -301,7 +305,7 @@ def _faults() -> Generator[None]:
     try:
         yield
     except RuntimeError as error:
-        raise RankFault(FAULT.format(error)) from error
+        raise RankFault(FAULT.format(ABOUT_SOURCES.sub("", str(error)))) from error
 
 
 def _raised_by_exchange(error: RuntimeError) -> bool:

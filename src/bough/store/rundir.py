@@ -28,6 +28,7 @@ class RunDirectory:
         tensorboard/     the same for TensorBoard
         trees/           the trees of each step: step_000012.safetensors and .jsonl
         answers.jsonl    the answers of models to the questions of appraisers, by the hash of the question
+        logs/            what each process on a cluster printed
         growing/         the finished trees of the present step, if the run stores them as they grow
         checkpoints/     for `bough resume`
         policy/          the policy without its weights: configuration, tokenizer
@@ -106,6 +107,11 @@ class RunDirectory:
     def trees(self) -> Path:
         """The trees of all steps; see `trees_of`."""
         return self.path / "trees"
+
+    @property
+    def logs(self) -> Path:
+        """What each process on a cluster printed."""
+        return self.path / "logs"
 
     @property
     def growing(self) -> Path:

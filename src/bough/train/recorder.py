@@ -100,7 +100,7 @@ class RunRecorder:
             self._live.say(
                 f"metrics.jsonl has no rows of steps {missing}: they were lost; curves and the report lack them"
             )
-        self._live.say(f"resumed after step {checkpoint.step}")
+        self._live.say(f"resumed after {self._run.named_step(checkpoint.step)}")
         return True
 
     def log(self, metrics: Mapping[str, float | str]) -> None:
@@ -183,7 +183,9 @@ class RunRecorder:
             else:
                 self._save(policies, progress, memories)
             self.save_policies(policies)
-            self._live.say(f"stopped after step {step}; its checkpoint and {self.directory.final} exist")
+            self._live.say(
+                f"stopped after {self._run.named_step(step)}; its checkpoint and {self.directory.final} exist"
+            )
         except StoreError as error:
             # The caller raises the reason for the stop; this error is only reported.
             self._live.say(f"stopped; the weights could not be written: {error}")

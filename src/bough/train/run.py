@@ -271,6 +271,13 @@ class Run:
             return "leave"
         return "train" if CRITIC in needs_of(self.loss) or regularises(self.loss) else "count"
 
+    def named_step(self, step: int) -> str:
+        """A step as the display numbers it; metrics and checkpoints count warm-up epochs too."""
+        epochs, steps = self.warmup_steps, self.world.schedule.steps
+        if 0 < step <= epochs:
+            return f"warm-up epoch {step} of {epochs}"
+        return f"step {max(0, step - epochs)} of {steps}" + (f" (checkpoint {step})" if epochs else "")
+
     @property
     def warmup_steps(self) -> int:
         """Number of steps that are epochs of the warm-up; those of reinforcement follow."""

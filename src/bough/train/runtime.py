@@ -15,6 +15,7 @@ from bough.env import Env, EnvFault, seats_of
 from bough.env.script import Script
 from bough.env.workers import to_stderr
 from bough.explore import Demonstration
+from bough.launch import check_connected
 from bough.learner.memory_meter import return_freed
 from bough.learner.ranks import SINGLE_RANK, Ranks
 from bough.policy.policy import Policy
@@ -129,8 +130,9 @@ class Runtime:
     async def begin_step(self, number: int) -> None:
         """Refresh earlier versions that are due, and empty the caches, before step `number` of reinforcement.
 
-        Caches that are in use, because trees grow over several steps, stay.
+        Caches that are in use, because trees grow over several steps, stay. Raises `ClusterGone` as `check_connected`.
         """
+        check_connected()
         for each in (*self.earlier.values(), *self.judges):
             await each.begin_step(number, self.main.learner.updates)
         if self.run.world.execution.staleness <= 1:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from bough.config.config import ConfigError, dump, load
 from bough.config.override import full_path, override
 from bough.env.workers import mib
+from bough.launch import kept_logs
 from bough.rollout import Deadlines
 from bough.store import Checkpoints, RunDirectory, owned
 from bough.train.check import check, check_files, check_trained_sampling
@@ -187,6 +188,7 @@ def _go_on(made: Provenance, terminal: bool | None, lines: Sequence[str]) -> Non
     with (
         Live(run.name, run.world.schedule.steps, epochs=run.warmup_steps, terminal=terminal) as live,
         Watchdog(deadlines, grace_s=run.health.stuck_s),
+        kept_logs(directory.logs),
     ):
         for line in lines:
             live.say(line)
@@ -219,7 +221,9 @@ def _go_on(made: Provenance, terminal: bool | None, lines: Sequence[str]) -> Non
                 write_run_report(run, directory, f"The run stopped early: {reason}")
             steps = Checkpoints(directory=directory.checkpoints).steps()
             if steps and not isinstance(error, KeyboardInterrupt):
-                live.say(f"stopped by an error; `{resume_command(directory.path)}` goes on after step {steps[-1]}")
+                live.say(
+                    f"stopped by an error; `{resume_command(directory.path)}` goes on after {run.named_step(steps[-1])}"
+                )
             raise
         write_run_report(run, directory, f"The run {ended}." if ended else "")
         if ended:

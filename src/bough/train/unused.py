@@ -30,14 +30,18 @@ class ReadsData(Protocol):
         ...
 
 
+def asked_roles(run: Run) -> frozenset[str]:
+    """The roles whose models a run's pieces ask."""
+    return frozenset(names_of(frozenset[Need]().union(*(piece.needs for piece in run_pieces(run))), Role))
+
+
 def refuse_unused_models(run: Run) -> None:
     """Refuse a model of a role that no piece has: the piece it is meant for has another one, such as the policy's.
 
     Raises:
         ConfigError: has the role, and the fields of the pieces that have a role.
     """
-    pieces = list(run_pieces(run))
-    asked = names_of(frozenset[Need]().union(*(piece.needs for piece in pieces)), Role)
+    pieces, asked = list(run_pieces(run)), asked_roles(run)
     for name in run.models:
         if name in asked:
             continue
