@@ -1,6 +1,5 @@
 """The report of a run: one self-contained HTML file."""
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,6 +7,7 @@ from html import escape
 from importlib.resources import files
 from pathlib import Path
 
+from bough.usercode.json_file import json_text
 from bough.view.chart import figure
 from bough.view.choose import Group, choose_groups
 from bough.view.curves import Row, curves
@@ -157,5 +157,5 @@ def _groups(groups: Sequence[Group]) -> str:
 def _json(title: str, value: Mapping[str, object]) -> str:
     if not value:
         return ""
-    text = escape(json.dumps(value, indent=2, ensure_ascii=False))
+    text = escape(json_text(value, indent=2, ascii_only=False))
     return f'<details class="json"><summary><h2>{title}</h2></summary><pre>{text}</pre></details>'
