@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import threading
 import weakref
 from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
@@ -15,6 +14,7 @@ from bough.env.env import EnvFault
 from bough.env.mcp import McpServer
 from bough.env.mcp_messages import quiet_sdk, result_text, show_noise
 from bough.tree import Tool
+from bough.usercode.loop import start_loop
 from bough.usercode.origin import describe
 from bough.version import install
 
@@ -337,9 +337,7 @@ def _reason(error: BaseException) -> str:
 @cache
 def _loop() -> asyncio.AbstractEventLoop:
     """The event loop of all sessions, in a thread of its own: environments are called synchronously."""
-    loop = asyncio.new_event_loop()
-    threading.Thread(target=loop.run_forever, name="mcp", daemon=True).start()
-    return loop
+    return start_loop("mcp")
 
 
 def _wait(work: Coroutine[Any, Any, Result], seconds: float) -> Result:
