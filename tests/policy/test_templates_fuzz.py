@@ -29,6 +29,7 @@ BLOCKS = (
     *("{{# {} #}}", "{{{{ raise_exception({}) }}}}", "{{% generation %}}{}{{% endgeneration %}}", "{{% {} %}}"),
 )
 BEGIN, END = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}", "<|im_end|>\n{% endfor %}"
+REFUSALS = ("got a chat template that ", "got a tokenizer without a chat template; ")
 ENTRIES = (Entry("system", "s"), Entry("user", "go"), Entry("assistant", "left"), Entry("user", "on"))
 
 
@@ -56,7 +57,7 @@ def test_templates_write_or_are_refused() -> None:
             message = refusal(lambda: found.frame(ENTRIES, "") and found._text(ENTRIES), ValueError, number)
         else:
             message = refusal(lambda: ChatRenderer(tokenizer, template={}), ValueError, number)
-        assert not message or message.startswith("got a chat template that "), number
+        assert not message or message.startswith(REFUSALS), number
         assert len(message) < 2000, number
         written += not message
     assert written

@@ -1,5 +1,6 @@
 """Finds the folder of a pretrained model and checks that it is complete, without PyTorch."""
 
+import os
 import re
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
@@ -29,7 +30,7 @@ def locate(path: str) -> Path:
         FileNotFoundError: when there is none; the message has a similar folder, or the command that downloads a model.
     """
     folder = Path(path).expanduser()
-    return folder if folder.exists() else _cached(path)
+    return folder if os.path.exists(folder) else _cached(path)
 
 
 def check_complete(folder: Path, path: str) -> None:
