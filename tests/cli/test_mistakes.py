@@ -304,7 +304,7 @@ CHANGES = [
 ]
 
 OTHER_COMMANDS = [
-    (("serve", "nowhere"), USAGE, "nowhere: got no folder; need a run directory"),
+    (("serve", "nowhere"), USAGE, "nowhere: got no folder and no file; need a run directory"),
     (("chat", "nowhere"), USAGE, "nowhere"),
     (("rewards", "nowhere"), FAILED, "nowhere"),
     (("measure", "nowhere"), FAILED, "nowhere"),

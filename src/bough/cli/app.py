@@ -255,7 +255,9 @@ def train_reward_model(
 @app.command("serve")
 @explained
 def serve_policy(
-    target: Annotated[Path, typer.Argument(help="A run directory, or a folder or GGUF file of a model.")],
+    target: Annotated[
+        Path, typer.Argument(help="A run directory; or a folder or GGUF file of a model, package:NAME, or smollm2.")
+    ],
     host: Annotated[str, typer.Option(help="The address; any but loopback needs a key.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="The port; 0 takes a free one.")] = 8000,
     key: Annotated[
@@ -264,22 +266,39 @@ def serve_policy(
     ] = None,
     step: Annotated[int | None, typer.Option(help="Checkpoint to load; the newest if not given.")] = None,
     seat: Annotated[str, typer.Option(help="A seat with weights of its own; the run's policy if not given.")] = "",
+    name: Annotated[
+        list[str] | None,
+        typer.Option(help="A name of the model in requests, may be repeated; the run's or folder's if none."),
+    ] = None,
     max_body_mib: Annotated[float, typer.Option(help="Largest body of a request, in MiB.")] = 4,
 ) -> None:
     """Serve a trained policy or a model over OpenAI's API, until Ctrl-C or SIGTERM; running answers end first."""
     from bough.cli.serve import serve_policy as serve
 
-    def ready(url: str, name: str) -> None:
-        typer.echo(f"serving {name} at {url}")
+    def ready(url: str, model: str) -> None:
+        typer.echo(f"serving {model} at {url}")
 
-    serve(target, host=host, port=port, key=key, step=step, ready=ready, seat=seat, max_body_mib=max_body_mib)
+    serve(
+        target,
+        host=host,
+        port=port,
+        key=key,
+        step=step,
+        ready=ready,
+        seat=seat,
+        names=name or (),
+        max_body_mib=max_body_mib,
+    )
 
 
 @app.command("chat")
 @explained
 def chat_with_agent(
     target: Annotated[
-        str | None, typer.Argument(help="A run directory; or a folder or GGUF file of a model; none with --on.")
+        str | None,
+        typer.Argument(
+            help="A run directory; or a model: a folder, a GGUF file, package:NAME, smollm2; none with --on."
+        ),
     ] = None,
     changes: Changes = None,
     on: On = None,
