@@ -307,6 +307,7 @@ OTHER_COMMANDS = [
     (("serve", "nowhere"), USAGE, "nowhere: got no folder and no file; need a run directory"),
     (("chat", "nowhere"), USAGE, "nowhere"),
     (("rewards", "nowhere"), FAILED, "nowhere"),
+    (("report", "nowhere"), FAILED, "nowhere"),
     (("measure", "nowhere"), FAILED, "nowhere"),
     (("plan", "nowhere", "--cluster", "gone.toml"), USAGE, "--cluster: got gone.toml"),
     (("check-env", "nowhere"), USAGE, "nowhere"),

@@ -220,6 +220,20 @@ def show_rewards(directory: Annotated[Path, typer.Argument(help="The run directo
     typer.echo(Result(directory=RunDirectory.open(directory).path).reward_table())
 
 
+@app.command("report")
+@explained
+def show_report(directory: Annotated[Path, typer.Argument(help="The run directory.")]) -> None:
+    """Write the report of a run that trains or was killed, from what is on disk; prints the result so far.
+
+    bough report runs/a
+    """
+    from bough.store import RunDirectory
+    from bough.train.result import Result
+
+    result = Result(directory=RunDirectory.open(directory).path)
+    typer.echo(f"{result}\nreport: {result.report.path}")
+
+
 @app.command("train-reward")
 @explained
 def train_reward_model(
