@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import cast
 
@@ -63,6 +64,14 @@ def check_complete(folder: Path, path: str) -> None:
             )
     _check_shards(folder, path)
     _check_layers(folder, path)
+
+
+def position_limit(path: str) -> int | None:
+    """The most positions of a sequence in the config of a model's folder; None where there is no such config."""
+    with suppress(OSError, ValueError):
+        limit = read_object(locate(path) / "config.json", infinite=True).get("max_position_embeddings")
+        return limit if isinstance(limit, int) else None
+    return None
 
 
 def check_names(path: str, missing: Collection[str], unused: Collection[str]) -> None:
