@@ -2,12 +2,15 @@
 
 # ruff: noqa: ARG001
 
+import asyncio
 import json
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import numpy as np
 import pytest
 from mcp.types import CallToolResult
@@ -15,6 +18,7 @@ from pydantic import ValidationError
 from tests.fuzz import inputs
 
 from bough.env import EnvFault, McpStdio, State, ToolsEnv, tools_env
+from bough.env.mcp_limits import limit_answer
 from bough.env.mcp_messages import result_text
 from bough.tree import Action, ToolCall
 
@@ -90,6 +94,39 @@ def test_a_list_of_tools_that_is_empty_or_changes_is_named() -> None:
     with pytest.raises(EnvFault, match=r"changed \(say, tool1; now say, tool2\); need the same tools"):
         say(env, state, result={"content": []})
     env.close()
+
+
+def test_a_message_of_any_length_is_refused() -> None:
+    env = hand("plain")
+    state = first(env)
+    text = "a" * 1_000_000
+    assert say(env, state, result={"content": [{"type": "text", "text": text}]}).startswith(text[:4000])
+    began = time.monotonic()
+    with pytest.raises(EnvFault, match=r"tool say: .*got a message of more than 8,388,608 bytes; need a server"):
+        say(env, state, characters=100_000_000)
+    assert time.monotonic() - began < 20, "before the deadline of the call"
+    env.close()
+    with pytest.raises(EnvFault, match="did not start: got a message of more than 8,388,608 bytes"):
+        first(hand("endless"))
+
+
+@pytest.mark.parametrize(("length", "read"), [(8 << 20, True), ((8 << 20) + 1, False)])
+def test_an_answer_over_http_is_limited(length: int, read: bool) -> None:
+    async def main() -> int:
+        transport = httpx2.MockTransport(lambda _: httpx2.Response(200, content=chunks(length)))
+        async with httpx2.AsyncClient(transport=transport, event_hooks={"response": [limit_answer]}) as client:
+            return len((await client.get("http://host")).content)
+
+    async def chunks(left: int) -> AsyncIterator[bytes]:
+        while left:
+            yield b"x" * min(left, 1 << 20)
+            left -= min(left, 1 << 20)
+
+    if read:
+        assert asyncio.run(main()) == length
+    else:
+        with pytest.raises(httpx2.StreamError, match="more than 8,388,608 bytes"):
+            asyncio.run(main())
 
 
 def test_a_result_is_not_checked_by_the_servers_patterns() -> None:
