@@ -4,6 +4,7 @@ import asyncio
 import inspect
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -21,7 +22,7 @@ import bough
 from bough.config import ConfigError
 from bough.config.fields import short_names
 from bough.reward import EnvReward
-from bough.store import StoreError
+from bough.store import StoreError, owned
 from bough.train import Run, Warmup, World
 from bough.train.run import RunFields, WorldFields
 from bough.tree import Floats, Tree
@@ -184,10 +185,21 @@ def test_nothing_of_a_run_that_has_not_begun_is_made_up(folder: Path) -> None:
     empty = bough.load(folder / "empty")
     assert empty.metrics == []
     assert empty.success is None
-    with pytest.raises(StoreError, match="got no report"):
+    with pytest.raises(ConfigError):
         _ = empty.report
     with pytest.raises(StoreError, match="got no whole checkpoint"):
         _ = empty.policy
+
+
+def test_a_report_is_written_before_the_end_of_a_run_and_not_after(result: bough.Result, folder: Path) -> None:
+    copy = bough.load(shutil.copytree(result.directory, folder / "copied"))
+    ended = copy.report.path.read_text()
+    with owned(copy.directory / "run.lock"):
+        assert "The run is not over: process" in copy.report.path.read_text()
+    copy.report.path.unlink()
+    assert "The run has not ended." in copy.report.path.read_text()
+    copy.report.path.write_text(ended)
+    assert copy.report.path.read_text() == ended
 
 
 def test_a_damaged_newest_checkpoint_is_warned_about(result: bough.Result) -> None:

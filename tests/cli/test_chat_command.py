@@ -122,10 +122,11 @@ def test_calls_are_written_by_hand(monkeypatch: pytest.MonkeyPatch, capsys: pyte
     with chat_server(keep_accounts) as (url, bodies):
         policy = OpenAi(model="rule", base_url=url, key_env="LEDGER_KEY")
         changes = ["env.max_calls=12", "env.max_errors=none", "limits.turns=9"]
-        typed = ('get(name="zoe")', "get(zoe)", "user: hurry", *[""] * 6)
+        typed = ('get(name="zoe")', "get(zoe)", "give(n=1)", "user: hurry", *[""] * 6)
         (tree,) = library.chat(None, changes, on="ledger", policy=policy, read=lines(*typed))
     shown = capsys.readouterr().out
-    assert "tool: pay(name, n)  Pay n into an account.\n" in shown
+    assert "tool: pay(name: string, n: integer)  Pay n into an account.\n" in shown
+    assert "got a call of 'give'; need one of" in shown, "it is no final answer"
     assert 'you calls: get(name="zoe")\n' in shown
     assert "result: error: no account zoe\nuser: hurry\n" in shown
     assert "need [NAME(ARGUMENT=" in shown, "a malformed call is not executed"
@@ -141,7 +142,7 @@ def test_calls_are_written_by_hand(monkeypatch: pytest.MonkeyPatch, capsys: pyte
         ("get(name='a', n=[1])", Action(calls=(ToolCall(name="get", arguments={"name": "a", "n": [1]}),))),
         ('get({"name": "a"})', Action(calls=(ToolCall(name="get", arguments={"name": "a"}),))),
         ("get()", Action(calls=(ToolCall(name="get", arguments={}),))),
-        ("got(name='a')", Action(text="got(name='a')")),
+        ("got it (name='a')", Action(text="got it (name='a')")),
         ("get it", Action(text="get it")),
     ],
 )
@@ -149,7 +150,7 @@ def test_what_a_person_writes(text: str, action: Action) -> None:
     assert written_action(text, ["get"]) == action
 
 
-@pytest.mark.parametrize("text", ["get({name})", "get('a')", "get(name="])
+@pytest.mark.parametrize("text", ["get({name})", "get('a')", "get(name=", "got(name='a')", 'got({"name": "a"})'])
 def test_a_malformed_call_of_a_person(text: str) -> None:
     (call,) = written_action(text, ["get"]).calls
     assert isinstance(call, BadCall)

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.talk import SMALL, Bough
+from tests.policy import folders
+from tests.talk import ONE_STEP, SMALL, Bough
 
 USAGE, FAILED = 2, 1
 FROZENLAKE, RUN = "grpo_frozenlake", f"{SMALL}:run"
@@ -78,7 +79,8 @@ class Count:
     instructions: str = "Count."
 
     def tasks(self, split, count, seed):
-        return None if self.broken == "tasks" else [Task(id=f"{split}-{index}") for index in range(count)]
+        tasks = [Task(id=f"{split}-{index}") for index in range(count)]
+        return {"tasks": None, "no task": ["x"], "twins": [Task(id="x")] * count}.get(self.broken, tasks)
 
     def start(self, task):
         return "0" if self.broken == "start" else State(observation="0", key="0", value=0, admissible=("one", "two"))
@@ -86,6 +88,10 @@ class Count:
     def step(self, state, action):
         if self.broken == "raise":
             raise RuntimeError("the counter is stuck")
+        if self.broken == "reward":
+            return Step(state=state, reward="much")
+        if self.broken == "later":
+            return None if state.value else Step(state=replace(state, value=1))
         return "one more" if self.broken == "step" else Step(state=state, outcome=Outcome.TERMINATED)
 
 
@@ -122,6 +128,10 @@ def alone():
 
 def of_class():
     return small().replace(credit=Grpo)
+
+
+def half():
+    return small().replace(env=3)
 
 
 def env_class():
@@ -165,6 +175,12 @@ def plan(state, row):
 
 DEEP = 20_000 * "["
 
+LAKES = (
+    *("tasks.file=lakes.jsonl", "tasks.count=2", "evaluation.tasks.file=lakes.jsonl", "evaluation.tasks.count=2"),
+    *("warmup.demonstrations=0", "batch_tasks=2"),
+)
+"""Two tasks to train on, and to evaluate on."""
+
 SEEN_AT_ONCE = [
     (("train", "\0"), USAGE, "method '\\x00': got text that is no name"),
     (("train", "grpo", "--policy", "\0"), USAGE, "--policy '\\x00': got"),
@@ -175,12 +191,19 @@ SEEN_AT_ONCE = [
     (("train", "pieces.py:leaves"), FAILED, "SystemExit: 0 (*pieces.py, line*in leaves)"),
     (("train", "pieces.py:alone"), USAGE, "World.rewards: got EnvReward; need several pieces: (EnvReward(...),)"),
     (("train", "pieces.py:of_class"), USAGE, "Method.credit: got the class Grpo; need a value: Grpo(...)"),
+    (("train", "pieces.py:half"), USAGE, "World.env: got int, which lacks branching, *tasks; need an Env"),
     (("train", "pieces.py:env_class"), USAGE, "World.env: got the class Count; need a value: Count(...)"),
     (("train", "pieces.py:dotted"), USAGE, "optimizer.learning_rate: got a nested field as a keyword; need it among"),
     (("list", "\0"), USAGE, "unknown name '\\x00'"),
     (("eval", "--on", "shop"), USAGE, "--on shop: got a world without a policy; need --policy"),
     (("eval",), USAGE, "got neither a run nor a world; need one of the two"),
-    (("train", "grpo_frozenlak"), USAGE, "method: unknown name 'grpo_frozenlak'; did you mean 'grpo_frozenlake'?"),
+    (
+        ("train", "grpo_frozenlak"),
+        USAGE,
+        "method: unknown name 'grpo_frozenlak'; did you mean 'grpo_frozenlake'?*`bough list methods` shows all, path/",
+    ),
+    (("train", "other.py"), USAGE, "unknown name 'run'; need one of make in *other.py"),
+    (("train", "missing.py"), USAGE, "method 'missing.py': missing.py cannot be imported: *No module named"),
     (("train", "nowhere.py:run"), USAGE, "there is no file nowhere.py; need path/to/file.py"),
     (("train", "syntax.py"), USAGE, "syntax.py cannot be imported: SyntaxError: invalid syntax (syntax.py, line 1)"),
     (("train", "pieces.py:rn"), USAGE, "method 'pieces.py:rn': unknown name 'rn'; did you mean 'run'?"),
@@ -209,6 +232,7 @@ SEEN_AT_ONCE = [
     (("train", "grpo", "policy=Pretrained(path=empty)"), USAGE, "got no config in 'empty'; need config.json"),
     (("list", "Grop"), USAGE, "unknown name 'Grop'; did you mean 'Grpo' or 'grpo'?"),
     (("list", "mtcs"), USAGE, "unknown name 'mtcs'; did you mean 'mcts'?"),
+    (("resume", 300 * "x"), USAGE, f"error: cannot use {300 * 'x'}/config.json: file name too long; check the path"),
     (("resume", "nowhere"), FAILED, "nowhere: got a folder that does not exist; need one that `bough train` made"),
     (("eval", "nowhere"), FAILED, "nowhere: got a folder that does not exist; need one that `bough train` made"),
     (("export", "nowhere", "out.jsonl"), FAILED, "nowhere: got a folder that does not exist; need one that"),
@@ -266,7 +290,9 @@ CHANGES = [
     ("batch_tasks=5000", "batch_tasks: got 5000 with tasks.count=2000; need*lower batch_tasks, or raise tasks.count"),
     ("name=", "Run.name: got ''; need a name that can be a folder's"),
     ("name=a/b", "Run.name: got 'a/b'; need a name that can be a folder's"),
-    ("name=a\nb", "Run.name: got 'a\\nb'; need a name that can be a folder's"),
+    ("name=a\nb", "Run.name: got 'a\\nb'; need a name that can be a folder's: without '/', line breaks"),
+    ("name=a\x1b[2Jb", "Run.name: got 'a\\x1b[2Jb'; need a name that can be a folder's"),
+    (f"name={128 * 'é'}", "Run.name: got 256 bytes, 'éééééééééééééééééééé'...; need at most 255"),
     ("name=" + 300 * "x", "Run.name: got 300 bytes, 'xxxxx*; need at most 255, the longest name of a folder"),
     ("name.first=x", "name.first: name is 'grpo_frozenlake', which has no fields; need name=VALUE"),
     ("optimizer.learning_rate=nan", "optimizer.learning_rate: got nan; need a number"),
@@ -276,6 +302,8 @@ CHANGES = [
     ("optimizer.betas=3", "optimizer.betas: got 3; need a valid tuple"),
     ("optimizer.betas=[0.9,2]", "Optimizer.betas: got (0.9, 2.0); need two numbers from 0 to below 1"),
     ("credit=Grop", "credit: unknown name 'Grop'; did you mean 'Grpo'?"),
+    ("credit=Grbo", "credit: unknown name 'Grbo'; did you mean 'Grpo'?"),
+    ("credit=grpo", "credit: unknown name 'grpo'; did you mean 'Grpo'?"),
     ("credit=GRPO", "credit: unknown name 'GRPO'; did you mean 'Grpo'?"),
     ("credit=Rlo", "credit: unknown name 'Rlo'; did you mean 'rloo'?"),
     ("credit=Grpo(stdd=none)", "credit.stdd: unknown name 'stdd'; did you mean 'std'? in Grpo"),
@@ -298,15 +326,18 @@ CHANGES = [
     ("env.size=1", "FrozenLake.size: got 1; need 2 or more"),
     ("sampling.temperature=0", "World.sampling.temperature: got 0; need more than 0"),
     ("sampling.max_tokens=0", "Sampling.max_tokens: got 0; need at least 1"),
+    ("evaluation.every=-1", "Evaluation: got every=-1"),
+    ("limits.engine_deadline_s=0", "Limits.engine_deadline_s: got 0.0; need more than 0 seconds"),
     ("limits.turns=0", "Limits.turns: got 0; need at least 1"),
     ("health.gap=0", "health.gap: Health: got*gap=0.0*need*a number above 0"),
     ("staleness=9", "Execution.staleness: got 9; need 0 to 8"),
 ]
 
 OTHER_COMMANDS = [
-    (("serve", "nowhere"), USAGE, "nowhere: got no folder; need a run directory"),
+    (("serve", "nowhere"), USAGE, "nowhere: got no folder and no file; need a run directory"),
     (("chat", "nowhere"), USAGE, "nowhere"),
     (("rewards", "nowhere"), FAILED, "nowhere"),
+    (("report", "nowhere"), FAILED, "nowhere"),
     (("measure", "nowhere"), FAILED, "nowhere"),
     (("plan", "nowhere", "--cluster", "gone.toml"), USAGE, "--cluster: got gone.toml"),
     (("check-env", "nowhere"), USAGE, "nowhere"),
@@ -334,10 +365,34 @@ SEEN_WHEN_BUILT = [
         USAGE,
         "tasks.file: cannot read gone.jsonl: no such file*; need a file",
     ),
-    ((RUN, "tasks.file=broken.jsonl"), USAGE, "tasks.file: broken.jsonl, line 1: got *no JSON*; need one task"),
+    (
+        (RUN, "tasks.file=broken.jsonl"),
+        USAGE,
+        'tasks.file: broken.jsonl, line 2: got *no JSON*; need one task, such as {"id": "lake-1"',
+    ),
+    ((RUN, "evaluation.tasks.file=empty"), USAGE, "evaluation.tasks.file: cannot read empty: is a directory; need a"),
+    ((RUN, "tasks.file=bytes.jsonl"), USAGE, "tasks.file: bytes.jsonl, line 1: got no UTF-8 (invalid start byte 0xff)"),
+    ((RUN, *LAKES, "tasks.count=5"), USAGE, "lakes.jsonl: got 2 tasks; need 5"),
+    (
+        (RUN, "tasks.file=wrong.jsonl", "tasks.count=1", "batch_tasks=1"),
+        USAGE,
+        "FrozenLake: task one got*FX*letters 'SFHG'",
+    ),
+    ((RUN, *LAKES, "steps=0"), USAGE, "evaluation.tasks: got 2 of 2 tasks that are trained on, such as 'one'; need"),
+    ((RUN, *LAKES), USAGE, "evaluation.tasks: got 2 of 2 tasks that are trained on, such as 'one'; need"),
+    (
+        (RUN, "env.size=2", "tasks.count=1", "batch_tasks=1", "warmup.demonstrations=0", "evaluation.tasks.count=500"),
+        USAGE,
+        "evaluation.tasks: FrozenLake.tasks: got count=500 for split 'test'",
+    ),
     ((RUN, "tasks.count=500", "env.size=2"), USAGE, "FrozenLake.tasks: got count=500*need a smaller count"),
     ((RUN, "warmup.demonstrations=13"), USAGE, "warmup.demonstrations: got 13; need at most tasks.count"),
-    ((RUN, "policy.context_tokens=24"), USAGE, "need fewer than the 24*Shorten the instructions"),
+    (
+        (RUN, "policy.context_tokens=24"),
+        USAGE,
+        "got a first prompt of *need fewer than the 24*Shorten the instructions",
+    ),
+    ((RUN, "engine.context_tokens=24"), USAGE, "need fewer than the 24"),
     (
         (RUN, "policy=Pretrained(path=empty)"),
         USAGE,
@@ -375,7 +430,28 @@ SEEN_WHEN_BUILT = [
     (
         ("pieces.py:world", "env.broken=raise"),
         FAILED,
-        "RuntimeError: the counter is stuck (*pieces.py, line 77, in step)",
+        "RuntimeError: the counter is stuck (*pieces.py, line 78, in step)",
+    ),
+    (
+        ("pieces.py:world", "env.broken=reward"),
+        FAILED,
+        "Count.step: got Step.reward = 'much' of type str; need a finite",
+    ),
+    (("pieces.py:world", "env.broken=later"), FAILED, "Count.step: got None of type NoneType; need a Step"),
+    (
+        ("pieces.py:world", "env.broken=no task"),
+        USAGE,
+        "Count.tasks('train', 12, ...): got 'x' of type str; need a list",
+    ),
+    (
+        ("pieces.py:world", "env.broken=twins"),
+        USAGE,
+        "got 12 tasks with 1 different ids; need 12 of each; for fewer set tasks.count=1 (evaluation.tasks.count",
+    ),
+    (
+        ("pieces.py:world", "warmup.demonstrations=2"),
+        USAGE,
+        "needs an environment with an oracle; got env=Count*`plan(state)`, or warmup.demonstrations=0",
     ),
     (("pieces.py:world", "env.broken=tasks"), USAGE, "Count.tasks('train', 12, ...): got None*need a list of Task"),
 ]
@@ -394,7 +470,15 @@ def fresh() -> Iterator[Bough]:
 def project(tmp_path: Path) -> Path:
     (tmp_path / "pieces.py").write_text(PIECES)
     (tmp_path / "syntax.py").write_text("def run(:\n")
-    (tmp_path / "broken.jsonl").write_text('{"id": "a"\n')
+    (tmp_path / "missing.py").write_text("import nothing_of_the_kind\n")
+    (tmp_path / "other.py").write_text("from bough.credit import Grpo\ndef make():\n    return 3\n")
+    lakes = [
+        f'{{"id": "{name}", "data": {{"rows": ["SF", "FG"]}}, "seed": {len(name)}}}\n' for name in ("one", "three")
+    ]
+    (tmp_path / "lakes.jsonl").write_text("".join(lakes))
+    (tmp_path / "wrong.jsonl").write_text(lakes[0].replace("FG", "FX"))
+    (tmp_path / "broken.jsonl").write_text(lakes[0] + '{"id": "two", "data": {"rows": \n')
+    (tmp_path / "bytes.jsonl").write_bytes(b'{"id": "on\xff"}\n')
     (tmp_path / "file").write_text("")
     (tmp_path / "empty").mkdir()
     (tmp_path / "done" / "final").mkdir(parents=True)
@@ -442,3 +526,39 @@ def test_commands_and_options(bough: Bough, tmp_path: Path, arguments: tuple[str
     assert said.status == USAGE
     assert told in said.err
     assert "Traceback" not in said.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "module", "told"),
+    [
+        (("grpo_textworld", *ONE_STEP), "textworld", "pip install 'bough-rl[textworld]'"),
+        ((RUN, *ONE_STEP, "policy=Pretrained(path=model,lora=Lora)"), "peft", "pip install 'bough-rl[lora]'"),
+    ],
+)
+def test_a_missing_extra(bough: Bough, tmp_path: Path, arguments: tuple[str, ...], module: str, told: str) -> None:
+    folders.folder(tmp_path / "model")
+    assert told in bough("train", *arguments, folder=tmp_path, missing=[module]).error(USAGE)
+    assert not list((tmp_path / "runs").iterdir())
+
+
+def test_a_model_that_cannot_be_used(bough: Bough, tmp_path: Path) -> None:
+    ask, model = ("train", RUN, "policy=Pretrained(path=model)"), tmp_path / "model"
+    folders.folder(model)
+    plain = [mark for mark in folders.SPECIAL if mark not in ("<|im_end|>", "<|im_start|>")]
+    folders.tokenizer(folders.CHATML, special=plain).save_pretrained(model)
+    error = bough(*ask, folder=tmp_path).error(USAGE)
+    assert "Pretrained 'model': got a chat template that ends an assistant's message with '<|im_end|>" in error
+    assert "need one that ends the turn" in error
+    weights = model / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:1000])
+    assert "can't read the model at 'model'" in bough(*ask, folder=tmp_path).error(USAGE)
+
+
+def test_a_run_that_is_there(bough: Bough, project: Path) -> None:
+    ask = ("train", RUN, *ONE_STEP, *LAKES[:2], *LAKES[4:])
+    bough(*ask, folder=project).fine()
+    before = {path: path.read_bytes() for path in (project / "runs").rglob("*") if path.is_file()}
+    error = bough(*ask, folder=project).error(FAILED)
+    assert "run directory runs/small exists and holds a run at step 1" in error
+    assert "choose another name=..., or continue it with `bough resume runs/small`" in error
+    assert {path: path.read_bytes() for path in (project / "runs").rglob("*") if path.is_file()} == before

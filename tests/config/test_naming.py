@@ -109,6 +109,7 @@ def test_an_apostrophe_inside_a_text_is_no_quote(mine: Path) -> None:
     ("change", "told"),
     [
         ("credit=gone.py:FirstTurns", "credit: there is no file gone.py; need path/to/file.py:name"),
+        (f"credit={'x' * 300}.py:FirstTurns", f"credit: there is no file {'x' * 300}.py; need"),
         ("credit=mine.py:FirstTurn", "credit: unknown name 'FirstTurn'; did you mean 'FirstTurns'? in mine.py"),
         (
             "credit=mine.py:zzz",

@@ -10,6 +10,8 @@ EVIL = {"type": "object", "properties": {"a": {"type": "string", "pattern": "^(a
 def tools(name: str, listed: int) -> list[object]:
     if name == "empty":
         return []
+    if name == "endless":
+        return [{**SAY, "description": "x" * 10_000_000}]
     if name == "changing":
         return [SAY, {**SAY, "name": f"tool{listed}"}]
     if name == "evil":
@@ -43,6 +45,7 @@ def main(name: str) -> None:
             result = given.get("result", {})
             for noise in given.get("noise", ()):
                 write(noise)
+            sys.stdout.write("x" * given.get("characters", 0))
             if given.get("bytes"):
                 sys.stdout.buffer.write(b"\xff\xfe noise \xe4\n")
             if given.get("changes"):

@@ -142,8 +142,8 @@ def test_messages_have_a_limit() -> None:
 def test_generated_schemas_and_arguments_give_a_problem_or_none() -> None:
     """One message, or a schema that is named as wrong; each check ends."""
     for number, draw in inputs("schemas"):
-        schema = generated_schema(draw, 2)
-        whole = {"properties": {"x": schema}, "$defs": {"a": generated_schema(draw, 1)}}
+        schema, other = (generated_schema(draw, int(draw.integers(most))) for most in (3, 2))
+        whole = {"properties": {"x": schema}, "$defs": {"a": other}}
         made = Tool(name="f", description="", schema=whole)
         if wrong := schema_problem(made):
             assert wrong.startswith("tool 'f': got a schema"), number

@@ -39,6 +39,7 @@ from bough.env import (
         (CodeTasks, {"attempts": "3"}, "CodeTasks.attempts: got '3'; need an integer"),
         (Dialogue, {"patience": None}, "Dialogue.patience: got None; need an integer"),
         (FrozenLake, {"size": "5"}, "FrozenLake.size: got '5'; need an integer"),
+        (FrozenLake, {"size": -(10**400)}, "FrozenLake.size: got -1000"),
         (FrozenLake, {"slip": float("nan")}, "FrozenLake.slip: got nan; need a number"),
         (HttpEnv, {"url": "http://host", "items": "9"}, "HttpEnv.items: got '9'; need an integer"),
         (KnowledgeGraph, {"entities": "many"}, "KnowledgeGraph.entities: got 'many'; need an integer"),

@@ -4,7 +4,10 @@
 
 import json
 import sys
+import threading
+import time
 from collections.abc import Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +17,7 @@ from mcp.types import CallToolResult
 from pydantic import ValidationError
 from tests.fuzz import inputs
 
-from bough.env import EnvFault, McpStdio, State, ToolsEnv, tools_env
+from bough.env import EnvFault, McpHttp, McpStdio, State, ToolsEnv, tools_env
 from bough.env.mcp_messages import result_text
 from bough.tree import Action, ToolCall
 
@@ -90,6 +93,43 @@ def test_a_list_of_tools_that_is_empty_or_changes_is_named() -> None:
     with pytest.raises(EnvFault, match=r"changed \(say, tool1; now say, tool2\); need the same tools"):
         say(env, state, result={"content": []})
     env.close()
+
+
+def test_a_message_of_any_length_is_refused() -> None:
+    env = hand("plain")
+    state = first(env)
+    text = "a" * 1_000_000
+    assert say(env, state, result={"content": [{"type": "text", "text": text}]}).startswith(text[:4000])
+    began = time.monotonic()
+    with pytest.raises(EnvFault, match=r"tool say: .*got a message of more than 8,388,608 bytes; need a server"):
+        say(env, state, characters=20_000_000)
+    assert time.monotonic() - began < 20, "before the deadline of the call"
+    env.close()
+    with pytest.raises(EnvFault, match="did not start: got a message of more than 8,388,608 bytes"):
+        first(hand("endless"))
+
+
+class Long(BaseHTTPRequestHandler):
+    """Answers each request with 9,000,000 bytes of JSON."""
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.end_headers()
+        self.wfile.write(b" " * 9_000_000)
+
+    def log_message(self, *_: object) -> None: ...
+
+
+def test_an_answer_over_http_is_limited() -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Long) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}/mcp"
+        env = tools_env(servers=[McpHttp(url=url)], tasks=[{"prompt": "x", "split": "train"}], reward=solved)
+        with pytest.raises(EnvFault, match=r"did not start: .*got a message of more than 8,388,608 bytes"):
+            env.start(env.tasks("train", 1, 0)[0])
+        server.shutdown()
 
 
 def test_a_result_is_not_checked_by_the_servers_patterns() -> None:

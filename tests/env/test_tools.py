@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 from enum import Enum
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Annotated, Any, Literal
@@ -31,6 +32,7 @@ from bough.env import (
     Workers,
     call,
     check_call,
+    stateless,
     tools_env,
 )
 from bough.env.function_tool import function_tool
@@ -62,6 +64,10 @@ class Shop:
 
     def __init__(self, prices: Mapping[str, int]) -> None:
         self.prices, self.basket = dict(prices), list[str]()
+
+    def add(self, good: str) -> int:
+        self.basket.append(good)
+        return len(self.basket)
 
 
 class Locked(Shop):
@@ -102,6 +108,39 @@ def broken(shop: Shop) -> str:
 
 def opened(row: Mapping[str, Any]) -> Shop:
     return Shop(row["prices"])
+
+
+class Till:
+    """An object that all episodes share."""
+
+    @stateless
+    def paid(self, coins: int) -> int:
+        return coins
+
+    @staticmethod
+    @stateless
+    def change(coins: int) -> int:
+        return coins - 3
+
+
+TILL = Till()
+
+
+async def slow(shop: Shop, n: int) -> str:
+    await asyncio.sleep(0)
+    return f"{n} {threading.current_thread().name}"
+
+
+async def fails(shop: Shop, leaves: bool = False) -> str:
+    raise SystemExit if leaves else RuntimeError("a bug")
+
+
+async def opens(row: Mapping[str, Any]) -> Shop:
+    return Shop(row["prices"])
+
+
+async def judged(shop: Shop, row: Mapping[str, Any], answer: str) -> bool:
+    return shop.basket == ["tea"] and answer == "done"
 
 
 def locked(row: Mapping[str, Any]) -> Locked:
@@ -246,21 +285,51 @@ def test_a_function_that_cannot_be_a_tool_is_refused() -> None:
     def many(state: object, *names: str) -> None: ...
     def stateless() -> None: ...
     def odd(state: object, f: Callable[[], int]) -> None: ...
-    async def later(state: object) -> None: ...
+    async def later(state: object) -> Any:
+        yield state
 
     for function, message in (
         (untyped, "parameter n without a type hint"),
         (many, r"parameter \*names"),
         (stateless, "need the state as the first one"),
         (odd, "type hint .* of f, which has no JSON schema"),
-        (later, "async function"),
+        (later, "a generator"),
     ):
         with pytest.raises(ValueError, match=message):
             function_tool(function, takes_state=True)
-    with pytest.raises(ValueError, match="need one at the top of a module"):
-        shop(reward=lambda *_: True)
+    for tool, message in (
+        (lambda: "", r"the function .*<lambda> .*need one at the top of a module.*write it by `def`"),
+        (stateless, r"<locals>\.stateless \(.*test_tools\.py, line \d+\)"),
+        (Till().paid, r"the method Till\.paid of an object without a name .*make the object there"),
+        (partial(price, good="tea"), r"an object of partial .*pass the function that it calls"),
+    ):
+        with pytest.raises(ValueError, match=f"(?s){message}"):
+            shop(tools=[tool])
     with pytest.raises(ValueError, match="two tools with the name 'price'"):
         first(shop(tools=[price, price]))
+
+
+def test_tools_may_be_async_and_methods() -> None:
+    env = tools_env(
+        tools=[Shop.add, TILL.paid, Till.change, slow, fails],
+        state=opens,
+        tasks=rows,
+        reward=judged,
+        branching=Branching.COPY,
+    )
+    again = pickle.loads(pickle.dumps(env))
+    assert load(json.loads(json.dumps(dump(env)))) == again == env
+    given = [made("add", good="tea"), made("paid", coins=2), made("change", coins=3), made("slow", n=4)]
+    start = env.start(replace(env.tasks("train", 1, 0)[0]))
+    assert "self" not in start.tools[0].schema["properties"]
+    step = env.step(start, calls(*given))
+    assert texts(step) == ["1", "2", "0", "4 async functions"]
+    assert env.step(step.state, Action(text="done")).success
+    with pytest.raises(RuntimeError, match="a bug"):
+        env.step(start, calls(made("fails")))
+    with pytest.raises(SystemExit):
+        env.step(start, calls(made("fails", leaves=True)))
+    assert texts(env.step(start, calls(made("slow", n=5)))) == ["5 async functions"]
 
 
 def test_an_address_finds_the_function_of_the_loaded_module() -> None:

@@ -34,3 +34,12 @@ def test_a_folder_and_a_file_are_presets(name: str, tmp_path: Path) -> None:
     path.mkdir() if name == "model" else path.touch()
     run = find_run("grpo", "shop", str(path))
     assert run.world == pretrained(shop(), path=str(path))
+
+
+@pytest.mark.parametrize(("limit", "tokens"), [(300, 300), (40_960, 2048)])
+def test_a_folder_has_at_most_its_own_context(limit: int, tokens: int, tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(f'{{"max_position_embeddings": {limit}}}')
+    for asked, expected in ((None, tokens), (7, 7)):
+        policy = pretrained(shop(), path=str(tmp_path), context_tokens=asked).policy
+        assert isinstance(policy, Pretrained)
+        assert policy.context_tokens == expected

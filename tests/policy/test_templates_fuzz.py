@@ -29,10 +29,11 @@ BLOCKS = (
     *("{{# {} #}}", "{{{{ raise_exception({}) }}}}", "{{% generation %}}{}{{% endgeneration %}}", "{{% {} %}}"),
 )
 BEGIN, END = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}", "<|im_end|>\n{% endfor %}"
+REFUSALS = ("got a chat template that ", "got a tokenizer without a chat template; ")
 ENTRIES = (Entry("system", "s"), Entry("user", "go"), Entry("assistant", "left"), Entry("user", "on"))
 
 
-def expression(rng: np.random.Generator, depth: int = 2) -> str:
+def expression(rng: np.random.Generator, depth: int) -> str:
     if depth == 0 or rng.random() < 0.3:
         return VALUES[rng.integers(len(VALUES))]
     if rng.random() < 0.5:
@@ -42,8 +43,7 @@ def expression(rng: np.random.Generator, depth: int = 2) -> str:
 
 
 def template(rng: np.random.Generator) -> str:
-    parts = [BLOCKS[rng.integers(len(BLOCKS))].format(expression(rng)) for _ in range(rng.integers(1, 3))]
-    text = BEGIN + "".join(parts) + END
+    text = BEGIN + BLOCKS[rng.integers(len(BLOCKS))].format(expression(rng, int(rng.integers(3)))) + END
     return text if rng.random() < 0.8 else text[: rng.integers(len(text))]
 
 
@@ -52,11 +52,11 @@ def test_templates_write_or_are_refused() -> None:
     found, written = ChatTemplate(tokenizer, {}), 0
     for number, rng in inputs("templates"):
         tokenizer.chat_template = template(rng)
-        if number % 50:
+        if number % 200:
             message = refusal(lambda: found.frame(ENTRIES, "") and found._text(ENTRIES), ValueError, number)
         else:
             message = refusal(lambda: ChatRenderer(tokenizer, template={}), ValueError, number)
-        assert not message or message.startswith("got a chat template that "), number
+        assert not message or message.startswith(REFUSALS), number
         assert len(message) < 2000, number
         written += not message
     assert written

@@ -244,6 +244,20 @@ def test_a_call_before_a_stop_string_is_a_call_and_tool_choice_none_hides_the_to
     run(main())
 
 
+def test_a_model_of_every_name_is_listed_and_fields_without_effect_are_taken() -> None:
+    async def main() -> None:
+        async with client(scripted("yes", "yes"), models=()) as used:
+            (listed,) = [each.id async for each in used.models.list()]
+            idle: dict[str, Any] = {"service_tier": "auto", "verbosity": "low", "modalities": ["text"]}
+            for model in (listed, "gpt-4o-mini"):
+                said = await chat(used, model=model, **idle, safety_identifier="x", extra_body={"unheard_of": None})
+                assert said.model == model
+            with refused(openai.BadRequestError, "modalities"):
+                await chat(used, modalities=["text", "audio"])
+
+    run(main())
+
+
 def test_models_and_health() -> None:
     async def main() -> None:
         async with client(scripted("yes")) as used:

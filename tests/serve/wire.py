@@ -67,17 +67,22 @@ def scripted(*texts: str, latency_s: float = 0.0, context_tokens: int = 4096) ->
     return Scripted(script=script, latency_s=latency_s, context_tokens=context_tokens)
 
 
-def sessions(engine: Engine, key: str = "") -> EngineSession:
+def sessions(engine: Engine, key: str = "", models: tuple[str, ...] = ("tiny",)) -> EngineSession:
     sampling = Sampling(max_tokens=64)
-    return EngineSession(engine, Conversations(ByteChat()), models=("tiny",), sampling=sampling, key=key)
+    return EngineSession(engine, Conversations(ByteChat()), models=models, sampling=sampling, key=key)
 
 
 @asynccontextmanager
 async def client(
-    engine: Engine, *, key: str = "", used: str = "any", body_bytes: int = BODY_BYTES
+    engine: Engine,
+    *,
+    key: str = "",
+    used: str = "any",
+    body_bytes: int = BODY_BYTES,
+    models: tuple[str, ...] = ("tiny",),
 ) -> AsyncIterator[AsyncOpenAI]:
     """OpenAI's client of a server in this process."""
-    app = make_app(sessions(engine, key), body_bytes=body_bytes)
+    app = make_app(sessions(engine, key, models), body_bytes=body_bytes)
     transport = httpx.ASGITransport(app=app, raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, timeout=30) as http:
         yield AsyncOpenAI(base_url="http://test/v1", api_key=used, http_client=http, max_retries=0)

@@ -127,7 +127,7 @@ def test_a_run_in_an_environment_that_breaks(
     )
     rows = read_metrics(start(run, tmp_path, terminal=False).metrics)
     said = capsys.readouterr().out
-    assert "config.json has 0.0 MiB: it holds all fields of all pieces, and so does report.html" in said
+    assert "config.json has 0.0 MiB: it holds all fields of all pieces. Keep" in said
     assert "13 faults of the environment before the first step" in said
     assert rows[0]["env/faults"] == 13
     assert all("env/faults" not in row for row in rows[1:])

@@ -129,17 +129,19 @@ def test_changed_settings_make_other_tasks(folder: Path) -> None:
 def test_files_of_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Scripts of commands with their imports, functions of files, folders; not texts that only look like names."""
     monkeypatch.chdir(tmp_path)
-    for name in ("agent.py", "beside_agent.py", "rows.jsonl", "test/x", "corpus/a.txt", "small/x"):
+    for name in ("agent.py", "beside_agent.py", "desk.py", "rows.jsonl", "test/x", "corpus/a.txt", "small/x"):
         Path(name).parent.mkdir(exist_ok=True)
         Path(name).write_text("import beside_agent\n" if name == "agent.py" else "")
     changes = [
         "explorer=Program(agent='python agent.py --fast')",
         "models={judge: FrozenModel(policy=Pretrained(path=corpus))}",
+        f"env=Gymnasium(make={tmp_path}/desk.py:Desk.room)",
     ]
     run = override(small(), ["warmup.file=rows.jsonl", *changes])
     assert set(run_files(run)) == {
         str(tmp_path / "agent.py"),
         str(tmp_path / "beside_agent.py"),
+        str(tmp_path / "desk.py"),
         "rows.jsonl",
         "corpus",
     }

@@ -1,11 +1,12 @@
 import os
+import pickle
 import threading
 import time
 from pathlib import Path
 
 import pytest
 
-from bough.usercode.trial import TrialError, try_in_child
+from bough.usercode.trial import TrialError, _framed, _told, try_in_child
 
 
 class Odd(Exception):
@@ -41,6 +42,27 @@ def test_errors_come_back() -> None:
         try_it(lambda: b"a" * (1 << 30))
     with pytest.raises(TrialError, match="Odd: odd 3"):
         try_it(odd)
+
+
+def finish(writes: int, rest: bytes) -> None:
+    os.write(writes, rest)
+    os.close(writes)
+
+
+@pytest.mark.parametrize("end", [b"", b"\0\0\0", b"one."])
+def test_a_message_in_two_parts_is_read_whole(end: bytes) -> None:
+    """A part may end in a full stop, as a pickle does."""
+    told = pickle.dumps(ValueError("one. two"))
+    framed = _framed(told)
+    cut = framed.index(end) + len(end) or 1
+    for rest, expected in ((framed[cut:], told), (b"", b"")):
+        reads, writes = os.pipe()
+        os.write(writes, framed[:cut])
+        later = threading.Timer(0.02, finish, (writes, rest))
+        later.start()
+        assert _told(reads, 60) == expected
+        later.join()
+        os.close(reads)
 
 
 def test_a_crash_is_named() -> None:

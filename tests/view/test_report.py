@@ -55,6 +55,15 @@ def written(tmp_path: Path, **fields: object) -> str:
     return (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
+def test_large_settings_are_shown_in_part(tmp_path: Path) -> None:
+    text = written(tmp_path, config={"rows": [f'{{"prompt": "p{n}"}}' for n in range(30_000)], "code": "x" * 30_000})
+    assert "p99&quot;" in text.replace("\\", "")
+    assert "p100&quot;" not in text.replace("\\", "")
+    assert "(cut: 30,000 items)" in text
+    assert "(cut: 30,000 characters)" in text
+    assert len(text) < 100_000
+
+
 def run_rows(warmup: int = 50, steps: int = 60) -> list[dict[str, int | float | str]]:
     rows: list[dict[str, int | float | str]] = [
         {"step": step, "phase": "warmup", "loss/total": 2.0 / step, "time/learn_s": 1.0}

@@ -20,6 +20,7 @@ from bough.tree import (
 )
 from bough.view import show_tree
 from bough.view.branch import branches
+from bough.view.calls import tool_line
 from bough.view.outline import outline
 
 TOOL = Tool(name="get", description="Balance of <one>.\nMore.", schema={"properties": {"name": {}}})
@@ -61,9 +62,22 @@ def test_a_turn_has_its_calls_and_the_messages_of_the_response(called: Credited)
     assert (last.said, last.calls, last.label) == ("done", (), "done")
 
 
+def test_a_tool_is_shown_with_the_types_of_its_arguments() -> None:
+    properties = {
+        "n": {"type": "integer"},
+        "to": {"enum": ["a", 1]},
+        "at": {"anyOf": [{"type": "string"}, {"type": "null"}, {"$ref": "#/$defs/P"}]},
+        "of": {"type": ["number", "null"]},
+        "any": True,
+    }
+    tool = Tool(name="go", description="Goes.", schema={"properties": properties, "required": ["n"]})
+    types = 'n: integer, to?: "a" or 1, at?: string or null or ..., of?: number or null, any?'
+    assert tool_line(tool) == f"go({types})  Goes."
+
+
 def test_a_report_shows_calls_results_and_what_is_malformed(called: Credited) -> None:
     page = outline("Best", "", [called])
-    assert '<p class="role">tools</p><pre>get(name)  Balance of &lt;one&gt;.</pre>' in page
+    assert '<p class="role">tools</p><pre>get(name?)  Balance of &lt;one&gt;.</pre>' in page
     assert '<pre class="said">I look.</pre><pre class="call">get(name=&quot;&lt;ann&gt;&quot;)</pre>' in page
     bad = '<pre class="call bad">&lt;tool_call&gt;{&lt;/tool_call&gt;</pre>'
     assert f'{bad}<span class="tag">malformed call: got no JSON; need &lt;b&gt;</span>' in page

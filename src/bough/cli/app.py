@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from bough.cli.failure import explained
+from bough.cli.result_commands import measure_data, show_report, show_rewards
 
 app = typer.Typer(
     name="bough",
@@ -178,46 +179,9 @@ def export_trees(
     typer.echo(f"{what}: {len(found.rows)} in {out}")
 
 
-@app.command("measure")
-@explained
-def measure_data(
-    directory: Annotated[Path, typer.Argument(help="The run directory whose trees are measured.")],
-    trees: Annotated[Path | None, typer.Option(help="Other trees: a file or a folder.")] = None,
-    reference: Annotated[
-        Path | None, typer.Option(help="The reference of the coverage: a run directory, or trees.")
-    ] = None,
-    random: Annotated[float | None, typer.Option(help="Mean return of random actions; played if not given.")] = None,
-    best: Annotated[
-        float | None, typer.Option(help="Mean return of the best policy; the oracle's if not given.")
-    ] = None,
-    out: Annotated[Path | None, typer.Option(help="The JSON file to write.")] = None,
-) -> None:
-    """Measure a run's trees as a data set: trajectory quality and state-action coverage.
-
-    bough measure runs/a --reference runs/online
-
-    bough measure runs/a --trees found/trees --best 0.97
-    """
-    from bough.evaluate.measure_run import measure_run, sentences
-    from bough.store import write_json
-
-    found = measure_run(directory, trees=trees, reference=reference, random=random, best=best)
-    typer.echo("\n".join(sentences(found)))
-    if out is not None:
-        write_json(out, found.record())
-
-
-@app.command("rewards")
-@explained
-def show_rewards(directory: Annotated[Path, typer.Argument(help="The run directory.")]) -> None:
-    """Show the reward channels of a run: their means, spread and pair accuracy.
-
-    bough rewards runs/a
-    """
-    from bough.store import RunDirectory
-    from bough.train.result import Result
-
-    typer.echo(Result(directory=RunDirectory.open(directory).path).reward_table())
+app.command("measure")(measure_data)
+app.command("rewards")(show_rewards)
+app.command("report")(show_report)
 
 
 @app.command("train-reward")
@@ -255,7 +219,9 @@ def train_reward_model(
 @app.command("serve")
 @explained
 def serve_policy(
-    target: Annotated[Path, typer.Argument(help="A run directory, or a folder or GGUF file of a model.")],
+    target: Annotated[
+        Path, typer.Argument(help="A run directory; or a folder or GGUF file of a model, package:NAME, or smollm2.")
+    ],
     host: Annotated[str, typer.Option(help="The address; any but loopback needs a key.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="The port; 0 takes a free one.")] = 8000,
     key: Annotated[
@@ -264,22 +230,39 @@ def serve_policy(
     ] = None,
     step: Annotated[int | None, typer.Option(help="Checkpoint to load; the newest if not given.")] = None,
     seat: Annotated[str, typer.Option(help="A seat with weights of its own; the run's policy if not given.")] = "",
+    name: Annotated[
+        list[str] | None,
+        typer.Option(help="A name of the model in requests, may be repeated; the run's or folder's if none."),
+    ] = None,
     max_body_mib: Annotated[float, typer.Option(help="Largest body of a request, in MiB.")] = 4,
 ) -> None:
     """Serve a trained policy or a model over OpenAI's API, until Ctrl-C or SIGTERM; running answers end first."""
     from bough.cli.serve import serve_policy as serve
 
-    def ready(url: str, name: str) -> None:
-        typer.echo(f"serving {name} at {url}")
+    def ready(url: str, model: str) -> None:
+        typer.echo(f"serving {model} at {url}")
 
-    serve(target, host=host, port=port, key=key, step=step, ready=ready, seat=seat, max_body_mib=max_body_mib)
+    serve(
+        target,
+        host=host,
+        port=port,
+        key=key,
+        step=step,
+        ready=ready,
+        seat=seat,
+        names=name or (),
+        max_body_mib=max_body_mib,
+    )
 
 
 @app.command("chat")
 @explained
 def chat_with_agent(
     target: Annotated[
-        str | None, typer.Argument(help="A run directory; or a folder or GGUF file of a model; none with --on.")
+        str | None,
+        typer.Argument(
+            help="A run directory; or a model: a folder, a GGUF file, package:NAME, smollm2; none with --on."
+        ),
     ] = None,
     changes: Changes = None,
     on: On = None,

@@ -11,6 +11,7 @@ from typing import Protocol, TypeAlias
 
 from bough.cli.chat_rollouts import ChatRollouts
 from bough.cli.episode_chat import EpisodeChat
+from bough.cli.find import find_model
 from bough.cli.loop_thread import LoopThread
 from bough.cli.model_chat import ModelChat, Talk
 from bough.config import ConfigError, override
@@ -18,11 +19,9 @@ from bough.context import Full, ToolCalls
 from bough.engine import Local, OwnModel, Remote, Sampling
 from bough.env import InProcessHost
 from bough.evaluate.agent import EvaluationTarget, Preset, evaluation_target
-from bough.policy import Pretrained
-from bough.policy.folder import similar_folder
 from bough.rollout import Agent, Deadlines, Limits, RolloutRunner
 from bough.store import write_trees
-from bough.train import Run
+from bough.train import PolicyRecipe, Run
 from bough.train.evaluation import at_temperature
 from bough.train.watchdog import Watchdog
 from bough.tree import Tree, derive
@@ -139,7 +138,7 @@ def chat_with_model(
     """Talk to a model outside of an environment.
 
     Args:
-        model: The folder or the GGUF file of a model; or a server, `OpenAi(...)`.
+        model: A model as of `find_model`; or a server, `OpenAi(...)`.
         changes: Fields of `Sampling` to change: `temperature=0`, `max_tokens=200`.
         system: The system prompt.
         seed: The seed of the samples.
@@ -155,18 +154,16 @@ def chat_with_model(
     """
     deadlines = Deadlines()
     _check_file(out)
-    if isinstance(model, Path) and not model.is_dir() and not (model.suffix == ".gguf" and model.is_file()):
-        need = "a run directory, a folder or GGUF file of a model, or --on WORLD --policy POLICY"
-        raise ConfigError(f"{model}: got no folder and no file; need {need}{similar_folder(str(model))}")
+    source = find_model(model) if isinstance(model, Path) else model
     sampling: Sampling = override(Sampling(max_tokens=TEXT_TOKENS, entropies=False), changes)
     with Watchdog(deadlines, grace_s=30.0), LoopThread() as loop:
-        opened = _model(model, sampling, Talk(instructions=system), deadlines)
+        opened = _model(source, sampling, Talk(instructions=system), deadlines)
         return _talk(loop, opened, seed=seed, first=0, out=out, read=read or _read_line)
 
 
 @asynccontextmanager
 async def _model(
-    model: Path | OwnModel, sampling: Sampling, talk: Talk, deadlines: Deadlines
+    model: PolicyRecipe | OwnModel, sampling: Sampling, talk: Talk, deadlines: Deadlines
 ) -> AsyncGenerator["_Opened"]:
     """A model without a run."""
     if isinstance(model, OwnModel):
@@ -174,7 +171,7 @@ async def _model(
         if renderer is None:
             raise ConfigError("got api='completions', whose tokens need the model's renderer; need api='chat'")
     else:
-        policy = Pretrained(path=str(model)).build(())
+        policy = model.build(())
         engine, renderer = Local().build(policy), policy.renderer
     agent = Agent(engine=engine, renderer=renderer, context=Full(), parser=ToolCalls(), sampling=sampling)
     try:

@@ -182,12 +182,20 @@ class EpisodeChat:
 
 
 def written_action(text: str, tools: Sequence[str]) -> Action:
-    """The action that a person wrote: a call of one of the tools, or text.
+    """The action that a person wrote: a call, bad if it is of none of the tools; or text.
 
     Both forms of arguments are calls: `get(name="ann")` and `get({"name": "ann"})`.
     """
-    if text.partition("(")[0].strip() not in tools:
+    name, action = text.partition("(")[0].strip(), _parsed(text)
+    if name in tools:
+        return action
+    if not any(isinstance(call, ToolCall) for call in action.calls):
         return Action(text=text)
+    problem = f"got a call of {name!r}; need one of {', '.join(tools)}, or a text that is no call alone"
+    return Action(calls=(BadCall(text=text, problem=problem),))
+
+
+def _parsed(text: str) -> Action:
     if written := JSON_CALL.fullmatch(text):
         try:
             return Action(calls=(ToolCall(name=written[1], arguments=json.loads(written[2])),))

@@ -23,11 +23,15 @@ from bough.env import Env
 from bough.evaluate.agent import Preset
 from bough.nearest import close
 from bough.policies.server import server
+from bough.policy import Pretrained
 from bough.policy.folder import similar_folder
-from bough.train import Run, World
+from bough.train import PolicyRecipe, Run, World
 from bough.usercode.origin import describe, place
 
 PACKAGE = Path(__file__).parent.parent
+PACKAGED = "package:"
+"""Begins the name of a model in a package."""
+
 WORLD = "frozenlake"
 """The default world of a method."""
 
@@ -187,7 +191,7 @@ def find_policy(policy: str) -> Preset:
     Raises:
         ConfigError: when there is no such preset or folder.
     """
-    if Path(policy).expanduser().is_dir() or policy.endswith(".gguf"):
+    if Path(policy).expanduser().is_dir() or policy.endswith(".gguf") or policy.startswith(PACKAGED):
         policy = f"pretrained(path={policy!r})"
     written, known = PIECE.match(policy), list(names("policies"))
     name = written["name"] if written else policy
@@ -198,6 +202,27 @@ def find_policy(policy: str) -> Preset:
         hint = similar_folder(policy) or f"; a hub id in the local cache is 'pretrained(path={policy})'"
         raise ConfigError(f"--policy {policy!r}: got a folder that does not exist; need {preset}{hint}")
     return partial(_function(policy, ("policies",), "policy", "--policy"), World)
+
+
+def find_model(target: Path) -> PolicyRecipe:
+    """The policy of a model alone.
+
+    Args:
+        target: A folder or GGUF file of a model, `package:NAME`, or a preset, `smollm2`.
+
+    Raises:
+        ConfigError: when there is no such model.
+    """
+    text = str(target)
+    if target.is_dir() or text.startswith(PACKAGED) or (target.suffix == ".gguf" and target.is_file()):
+        return Pretrained(path=text)
+    written = PIECE.match(text)
+    if written and (written["file"] or written["name"] in names("policies")):
+        world = find_world(None)
+        if (policy := find_policy(text)(world).policy) != world.policy:
+            return policy
+    need = "a run directory, a folder or GGUF file of a model, package:NAME, or a preset such as smollm2"
+    raise ConfigError(f"{target}: got no folder and no file; need {need}{similar_folder(text)}")
 
 
 def evaluated(

@@ -4,11 +4,11 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bough.cli.find import is_run_directory
+from bough.cli.find import PACKAGED, find_model, is_run_directory
 from bough.config.config import ConfigError
 from bough.engine import Local, Sampling
 from bough.serve import Conversations, EngineSession
@@ -40,18 +40,20 @@ def serve_policy(
     step: int | None,
     ready: Callable[[str, str], None],
     seat: str = "",
+    names: Sequence[str] = (),
     max_body_mib: float,
 ) -> None:
     """Serve until SIGTERM, or until the process is interrupted; running answers end first.
 
     Args:
-        target: A run directory, or a folder or GGUF file of a model.
+        target: A run directory, or a model as of `find_model`.
         host: The address.
         port: The port; 0 takes a free one.
         key: The server's key; None takes the environment variable, "" needs none.
         step: The run's checkpoint; None for the newest.
         ready: Called with the base URL and the model's name.
         seat: A seat with weights of its own, in a run with several; "" for the run's `policy`.
+        names: The names of the model in requests, the first is shown; () for that of the run or the model.
         max_body_mib: Largest body of a request, in MiB.
 
     Raises:
@@ -77,10 +79,11 @@ def serve_policy(
 
         async def run() -> None:
             engine = recipe.build(policy)
-            sessions = EngineSession(engine, Conversations(policy.renderer), models=(name,), sampling=sampling, key=key)
+            models = (*names,) or (name,)
+            sessions = EngineSession(engine, Conversations(policy.renderer), models=models, sampling=sampling, key=key)
             try:
                 async with serve(sessions, listener, close_s=CLOSE_S, body_bytes=int(max_body_mib * MIB)) as url:
-                    ready(url, name)
+                    ready(url, models[0])
                     await _terminated()
             finally:
                 await engine.close()
@@ -112,9 +115,6 @@ def _of_run(path: Path, step: int | None, seat: str) -> "tuple[Policy, EngineRec
 
 def _of_model(path: Path) -> "tuple[Policy, EngineRecipe, Sampling, str]":
     """The policy of a model, an engine, sampling settings, and the name of its folder or file."""
-    from bough.policy import Pretrained
-
-    if not path.is_dir() and path.suffix != ".gguf":
-        raise ConfigError(f"{path}: got no folder; need a run directory, or a folder or GGUF file of a model")
-    policy = Pretrained(path=str(path)).build(())
-    return policy, Local(), Sampling(max_tokens=MAX_TOKENS, entropies=False), path.resolve().stem
+    policy, name = find_model(path).build(()), path.resolve().name
+    sampling = Sampling(max_tokens=MAX_TOKENS, entropies=False)
+    return policy, Local(), sampling, name.removeprefix(PACKAGED).removesuffix(".gguf")

@@ -3,6 +3,7 @@
 import dataclasses
 import importlib
 import inspect
+import os
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
@@ -63,7 +64,7 @@ def import_file(file: str, where: str) -> ModuleType:
         ConfigError: when the file does not exist or cannot be imported.
     """
     path = Path(file).expanduser()
-    if not path.is_file():
+    if not os.path.isfile(path):  # False for a name that is too long
         raise ConfigError(f"{where}: there is no file {file}; need path/to/file.py:name")
     try:
         return load_module(path)

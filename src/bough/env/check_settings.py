@@ -1,7 +1,6 @@
 """Checks the types of an environment's settings that come from Python; for texts see `bough.config`."""
 
 import dataclasses
-import math
 from collections.abc import Mapping
 from functools import cache
 from numbers import Integral, Real
@@ -48,7 +47,7 @@ def _fits(annotation: Any, value: object) -> bool:
         return len(kinds) == len(items) and all(map(_fits, kinds, items))
     if annotation in (int, float):
         number = not isinstance(value, bool) and isinstance(value, Integral if annotation is int else Real)
-        return number and not math.isnan(cast("float", value))
+        return number and value == value  # nan does not equal itself; an integer may be too large for a float
     return not (annotation in (str, bool, NoneType) and not isinstance(value, annotation))
 
 

@@ -14,6 +14,7 @@ from pydantic_core import to_jsonable_python
 
 from bough.env.env import EnvFault
 from bough.tree import Tool, copied
+from bough.usercode.loop import synchronous
 from bough.usercode.origin import definition
 
 NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
@@ -96,7 +97,7 @@ def function_tool(function: Callable[..., object], *, takes_state: bool) -> Func
     The description is the docstring's first paragraph; those of the arguments are in its section "Args:".
 
     Args:
-        function: Its parameters have type hints that pydantic knows.
+        function: Its parameters have type hints that pydantic knows. An async one is awaited at each call.
         takes_state: Whether the first parameter receives the state; it is then no part of the schema. A function that
             `stateless` marks never receives it.
 
@@ -104,9 +105,7 @@ def function_tool(function: Callable[..., object], *, takes_state: bool) -> Func
         ValueError: when a parameter has no type hint, or the function cannot be a tool.
     """
     name = getattr(function, "__name__", repr(function))
-    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
-        raise ValueError(f"tool {name}: got an async function; need a plain one")
-    if inspect.isgeneratorfunction(function):
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         raise ValueError(f"tool {name}: got a generator; need a function that returns, such as a list")
     takes_state = takes_state and not vars(function).get(STATELESS, False)
     parameters = list(inspect.signature(function).parameters.values())
@@ -124,7 +123,7 @@ def function_tool(function: Callable[..., object], *, takes_state: bool) -> Func
     defaults = {each.name: each.default for each in parameters if each.default is not each.empty}
     schema = _schema(adapters, defaults, about)
     tool = Tool(name=name, description=description, schema=schema)
-    return FunctionTool(tool=tool, function=function, takes_state=takes_state, adapters=adapters)
+    return FunctionTool(tool=tool, function=synchronous(function), takes_state=takes_state, adapters=adapters)
 
 
 def _json_value(result: object) -> object:

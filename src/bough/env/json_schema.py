@@ -62,12 +62,18 @@ def read_schema(text: str) -> JsonSchema:
     types = read.get("type", "object")
     if "object" not in ([types] if isinstance(types, str) else types):
         raise ValueError(f"got a schema of the type {types!r}; need an object, the arguments by name")
-    exact = {name: _multiple_of for name in ("multipleOf", "divisibleBy") if name in kind.VALIDATORS}
     # With a registry of its own it follows no reference to another document.
-    validator = kinds.extend(kind, exact)(read, registry=cast("Any", Registry)())
+    validator = _exact(kind)(read, registry=cast("Any", Registry)())
     graph, nodes = _graph(read, kind.META_SCHEMA["$schema"])
     slow = any(key in node for node in nodes for key in SLOW) or _parts(graph, id(read)) > MOST_PARTS
     return JsonSchema(validator=validator, needs_deadline=slow)
+
+
+@lru_cache
+def _exact(kind: Any) -> Any:
+    """The validator of a dialect, with multiples as decimals."""
+    exact = {name: _multiple_of for name in ("multipleOf", "divisibleBy") if name in kind.VALIDATORS}
+    return cast("Any", import_module("jsonschema.validators")).extend(kind, exact)
 
 
 def problem_of(text: str, arguments: Mapping[str, object]) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeAlias
 
 from bough.checks import WORKING_FOLDER
+from bough.env.mcp_limits import limit_answer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,9 +144,9 @@ async def _streams(url: str, headers: Mapping[str, str], timeout_s: float) -> As
     import httpx2
     from mcp.client.streamable_http import streamable_http_client
 
-    timeout = httpx2.Timeout(timeout_s, read=None)
+    timeout, hooks = httpx2.Timeout(timeout_s, read=None), {"response": [limit_answer]}
     async with (
-        httpx2.AsyncClient(headers=dict(headers), timeout=timeout) as client,
+        httpx2.AsyncClient(headers=dict(headers), timeout=timeout, event_hooks=hooks) as client,
         streamable_http_client(url, http_client=client) as streams,
     ):
         yield streams

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import threading
 import weakref
 from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
@@ -13,8 +12,10 @@ from typing import Any, TypeVar, cast
 
 from bough.env.env import EnvFault
 from bough.env.mcp import McpServer
+from bough.env.mcp_limits import limited
 from bough.env.mcp_messages import quiet_sdk, result_text, show_noise
 from bough.tree import Tool
+from bough.usercode.loop import start_loop
 from bough.usercode.origin import describe
 from bough.version import install
 
@@ -177,6 +178,7 @@ class _Connection:
     tools: tuple[Tool, ...] = ()
     changed: bool = False
     noise: int = 0
+    refused: str = ""
 
     async def start(self) -> tuple[Tool, ...]:
         fault: EnvFault | None = None
@@ -208,7 +210,8 @@ class _Connection:
         quiet_sdk()
         try:
             async with AsyncExitStack() as stack:
-                read, write, *_ = await stack.enter_async_context(self.server.connect(self.values))
+                with limited(self._refuse):
+                    read, write, *_ = await stack.enter_async_context(self.server.connect(self.values))
                 client = ClientSession(read, write, message_handler=cast("Any", self._receive))
                 session: Any = await stack.enter_async_context(client)
                 for name in UNLIMITED:
@@ -219,9 +222,10 @@ class _Connection:
                 ready.set_result(self.tools)
                 await self.stop.wait()
         except (Exception, asyncio.CancelledError, BaseExceptionGroup) as broken:
-            self.fault = f": {_reason(broken)}"
+            reason = self.refused or _reason(broken)
+            self.fault = f": {reason}"
             if not ready.done():
-                ready.set_exception(EnvFault(f"MCP server {self.server.name} did not start: {_reason(broken)}"))
+                ready.set_exception(EnvFault(f"MCP server {self.server.name} did not start: {reason}"))
                 ready.exception()  # Read here too: nothing waits for it after the deadline.
         finally:
             self.ended = True
@@ -246,7 +250,7 @@ class _Connection:
         except Exception as broken:
             if _code(broken) == INVALID_PARAMS:
                 return str(broken), True
-            raise EnvFault(f"{where}: {_reason(broken)}") from None
+            raise EnvFault(f"{where}: {self.refused or _reason(broken)}") from None
         return result_text(result), bool(result.get("isError"))
 
     async def _call(self, name: str, arguments: dict[str, object]) -> Any:
@@ -255,6 +259,12 @@ class _Connection:
             self.changed = False
             check_same(self.server, self.tools, await _list(self.session))
         return await self.session.call_tool(name, arguments)
+
+    def _refuse(self, reason: str) -> None:
+        """Ends the connection: the SDK reads on until the process ends."""
+        self.refused = f"got {reason}"
+        assert self.task is not None
+        self.task.cancel()
 
     async def _receive(self, message: Any) -> None:
         """Takes what the server sends besides results: notifications, and what is no message."""
@@ -337,9 +347,7 @@ def _reason(error: BaseException) -> str:
 @cache
 def _loop() -> asyncio.AbstractEventLoop:
     """The event loop of all sessions, in a thread of its own: environments are called synchronously."""
-    loop = asyncio.new_event_loop()
-    threading.Thread(target=loop.run_forever, name="mcp", daemon=True).start()
-    return loop
+    return start_loop("mcp")
 
 
 def _wait(work: Coroutine[Any, Any, Result], seconds: float) -> Result:

@@ -12,6 +12,7 @@ from bough.env.splits import instance_task, split_of
 from bough.tree import Task
 from bough.usercode.address import address_of, find_function
 from bough.usercode.json_file import parse_object
+from bough.usercode.loop import synchronous
 from bough.usercode.text_file import read_lines
 
 Row: TypeAlias = Mapping[str, Any]
@@ -100,7 +101,11 @@ def _lines(name: str, place: str | tuple[str, ...]) -> Sequence[tuple[str, str]]
     """The rows as lines of JSON, each after its place."""
     if isinstance(place, str) and (":" not in Path(place).name or Path(place).is_file()):
         return [*read_lines(Path(place))]
-    lines = place if isinstance(place, tuple) else map(_line, cast("Iterable[Row | str]", find_function(place)()))
+    lines = (
+        place
+        if isinstance(place, tuple)
+        else map(_line, cast("Iterable[Row | str]", synchronous(find_function(place))()))
+    )
     return [(f"{name}: task {number}", line) for number, line in enumerate(lines, 1)]
 
 

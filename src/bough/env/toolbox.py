@@ -1,7 +1,7 @@
 """The running objects behind an environment of tools."""
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from inspect import signature
 from typing import Any
@@ -13,6 +13,7 @@ from bough.env.mcp_session import McpSession, McpSessions
 from bough.env.rows import Row, RowTasks
 from bough.tree import BadCall, Task, ToolCall
 from bough.usercode.address import find_function
+from bough.usercode.loop import synchronous
 from bough.usercode.origin import describe
 
 
@@ -81,16 +82,16 @@ class Toolbox:
     ) -> None:
         found = [function_tool(find_function(each), takes_state=bool(state)) for each in tools]
         self.functions: dict[str, FunctionTool] = {each.tool.name: each for each in found}
-        self.factory = find_function(state) if state else None
-        self.oracle = find_function(oracle) if oracle else None
-        self.key = find_function(key) if key else None
-        self.copier = find_function(copier) if copier else copy.deepcopy
+        self.factory = _found(state)
+        self.oracle = _found(oracle)
+        self.key = _found(key)
+        self.copier = _found(copier) or copy.deepcopy
         self.sessions = McpSessions(servers)
         self.listed = tuple(each.tool for each in found)
         self._complete = False
         self._tasks: RowTasks | None = None
         self._place = (name, rows)
-        self._reward = find_function(reward)
+        self._reward = synchronous(find_function(reward))
         self._takes_answer = len(signature(self._reward).parameters) > 2
 
     @property
@@ -135,6 +136,11 @@ class Toolbox:
             return CallResult(text=f"error: {error}")
         except (LookupError, ArithmeticError) as error:
             return CallResult(text=f"error: {type(error).__name__}: {error}", raised=describe(error))
+
+
+def _found(address: str) -> Callable[..., Any] | None:
+    """The function of an address, which may be async; None for ""."""
+    return synchronous(find_function(address)) if address else None
 
 
 def _values(live: EpisodeResources, task: Task) -> Mapping[str, object]:

@@ -299,7 +299,7 @@ def tools_env(
     branching: Branching | None = None,
     name: str = "tools",
 ) -> ToolsEnv | Replay:
-    """Makes an environment of plain functions, all of them at the top of a module or a file.
+    """Makes an environment of functions and methods, plain or async, all of them with a name at the top of a file.
 
     A row is a task: "prompt" is the first message, "split" (else by a hash) and "id" are optional, the rest is free.
 
@@ -323,7 +323,7 @@ def tools_env(
         name: Begins the ids of tasks.
 
     Raises:
-        ValueError: when a function cannot be a tool, or is not at the top of a module.
+        ValueError: when a function cannot be a tool, or no name at the top of a module leads to it.
     """
     env = ToolsEnv(
         tools=tuple(map(address_of, tools)),

@@ -14,6 +14,7 @@ from bough.env.env import EnvFault
 from bough.env.verifiers_taskset import Loaded, vf
 from bough.env.verifiers_tools import Toolsets
 from bough.tree import Action, AgentAction, Message, Tool, ToolCall
+from bough.usercode.loop import start_loop
 from bough.usercode.origin import describe
 
 BLOCKED_S = 1.0
@@ -332,17 +333,8 @@ def _running_loop() -> asyncio.AbstractEventLoop:
     """The event loop of all programs, in a thread of its own: environments are called synchronously."""
     with _LOCK:
         if not _LOOPS:
-            loop = asyncio.new_event_loop()
-            threading.Thread(target=_run_loop, args=(loop,), name="verifiers", daemon=True).start()
-            _LOOPS.append(loop)
+            _LOOPS.append(start_loop("verifiers"))
         return _LOOPS[0]
-
-
-def _run_loop(loop: asyncio.AbstractEventLoop) -> None:
-    """Runs a loop; a program that calls `sys.exit` ends its own episode alone."""
-    while True:
-        with suppress(SystemExit):
-            loop.run_forever()
 
 
 def _replace_if_blocked(loop: asyncio.AbstractEventLoop) -> None:

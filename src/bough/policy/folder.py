@@ -1,7 +1,9 @@
 """Finds the folder of a pretrained model and checks that it is complete, without PyTorch."""
 
+import os
 import re
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import cast
 
@@ -29,7 +31,7 @@ def locate(path: str) -> Path:
         FileNotFoundError: when there is none; the message has a similar folder, or the command that downloads a model.
     """
     folder = Path(path).expanduser()
-    return folder if folder.exists() else _cached(path)
+    return folder if os.path.exists(folder) else _cached(path)
 
 
 def check_complete(folder: Path, path: str) -> None:
@@ -62,6 +64,14 @@ def check_complete(folder: Path, path: str) -> None:
             )
     _check_shards(folder, path)
     _check_layers(folder, path)
+
+
+def position_limit(path: str) -> int | None:
+    """The most positions of a sequence in the config of a model's folder; None where there is no such config."""
+    with suppress(OSError, ValueError):
+        limit = read_object(locate(path) / "config.json", infinite=True).get("max_position_embeddings")
+        return limit if isinstance(limit, int) else None
+    return None
 
 
 def check_names(path: str, missing: Collection[str], unused: Collection[str]) -> None:

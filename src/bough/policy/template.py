@@ -15,6 +15,7 @@ from bough.policy.template_date import CLOCK, date_of, with_date
 from bough.policy.tool_text import TextCalls, result_as_text, tools_as_text
 from bough.tree import Action, Tool, ToolCall, read_call, tool_record
 from bough.units import MIB
+from bough.usercode.processor_limit import OutOfTime, processor_limit
 from bough.usercode.trial import TrialError, try_in_child
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ PROBE_TOOL = Tool(
 
 
 DEADLINE_S, MEMORY_BYTES = 10.0, 1 << 29
-"""Limits of the first renderings of a template."""
+"""Limits of the first renderings of a template together; the time is also that of each later one."""
 
 MOST_CHARACTERS, MOST_COPIES = 100_000, 16
 """A template writes at most so many characters of its own, and so many copies of what it is given."""
@@ -190,9 +191,15 @@ class ChatTemplate:
         messages, shown = self.entries(entries, tools)
         given = self._arguments if shown is None else {**self._arguments, "tools": shown}
         try:
-            text: str = self._tokenizer.apply_chat_template(
-                messages, tokenize=False, add_generation_prompt=generates, **given
-            )
+            with processor_limit(DEADLINE_S):
+                text: str = self._tokenizer.apply_chat_template(
+                    messages, tokenize=False, add_generation_prompt=generates, **given
+                )
+        except OutOfTime as error:
+            raise ValueError(
+                f"got a chat template that did not end within {DEADLINE_S:g} s of processor time on one of the "
+                "conversations; need one for user and assistant"
+            ) from error
         except MemoryError as error:
             raise ValueError("got a chat template that fills the memory; need one for user and assistant") from error
         # A template is a program, which may raise anything.

@@ -26,6 +26,9 @@ from bough.tree import Message, Tool
 
 Result = TypeVar("Result")
 
+ANY_MODEL = "policy"
+"""The listed name of a model that has every name."""
+
 
 def make_app(sessions: Sessions, *, body_bytes: int = BODY_BYTES, local: bool = False) -> Starlette:
     """The application that answers requests.
@@ -132,7 +135,7 @@ class _Api:
 
     async def models(self, request: Request) -> Response:
         """`GET /v1/models`."""
-        names = self._session(request).models
+        names = self._session(request).models or (ANY_MODEL,)
         return JSONResponse({"object": "list", "data": [_card(name) for name in names]})
 
     async def model(self, request: Request) -> Response:

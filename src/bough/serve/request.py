@@ -144,7 +144,7 @@ class SamplingFields(BaseModel):
     """Fields of both kinds of requests; a field without effect is accepted at its neutral value only.
 
     Validation stops at the first wrong item of a list, and values of no effect are not validated: a body of
-    millions of wrong values has a few errors. `parse` refuses further fields.
+    millions of wrong values has a few errors. `parse` refuses further fields that are not null.
     """
 
     model_config = ConfigDict(extra="allow")
@@ -190,7 +190,7 @@ class SamplingFields(BaseModel):
 
 
 class ChatRequest(SamplingFields):
-    """The body of `POST /v1/chat/completions`. The last five fields are accepted and have no effect."""
+    """The body of `POST /v1/chat/completions`. The last nine fields are accepted and have no effect."""
 
     messages: list[ChatMessage] = Field(min_length=1, max_length=MOST_MESSAGES, fail_fast=True)
     tools: Annotated[list[ToolSpec], Field(max_length=MOST_TOOLS, fail_fast=True)] | None = None
@@ -204,6 +204,10 @@ class ChatRequest(SamplingFields):
     metadata: Annotated[dict[str, Any], Field(max_length=MOST_METADATA)] | None = None
     reasoning_effort: str | None = None
     prompt_cache_key: str | None = None
+    safety_identifier: str | None = None
+    service_tier: str | None = None
+    verbosity: str | None = None
+    modalities: Annotated[list[Literal["text"]], Field(max_length=1)] | None = None
 
     @field_validator("tool_choice", mode="before")
     @classmethod
@@ -282,7 +286,7 @@ def parse(kind: type[Body], raw: bytes) -> Body:
         raise ApiError(
             400, f"{place or 'body'}: {first['msg']}{got}; change or leave out the field", param=place or None
         ) from None
-    for name in body.model_extra or ():
+    for name in (name for name, value in (body.model_extra or {}).items() if value is not None):
         raise ApiError(400, f"{_short(name)}: got a field that this server has not; leave it out", param=name[:80])
     return body
 

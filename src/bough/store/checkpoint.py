@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from bough.store.atomic import StoreError, digest, explain_full_disk, sync
+from bough.usercode.json_file import json_text
 
 if TYPE_CHECKING:
     import torch
@@ -103,7 +104,7 @@ class Checkpoints:
         Args:
             step: Number of finished steps.
             tensors: Tensors by name, in groups: "policy", "optimizer". A group's name becomes a file's name.
-            state: The rest of the state; values that JSON can write.
+            state: The rest of the state; values that JSON can write. A number that is not finite is written as null.
             pinned: Steps to keep besides the newest, such as the best one so far.
 
         Returns:
@@ -118,7 +119,7 @@ class Checkpoints:
         self.directory.mkdir(parents=True, exist_ok=True)
         for leftover in self.directory.glob("*.tmp-*"):
             shutil.rmtree(leftover)
-        text = json.dumps(state, indent=2)
+        text = json_text(state, indent=2)
         home = self.directory / f"step_{step:06d}"
         temporary = self.directory / f"{home.name}.tmp-{os.getpid()}"
         needed_bytes = len(text) + sum(each.nbytes for group in tensors.values() for each in group.values())
@@ -202,7 +203,7 @@ def _write(folder: Path, step: int, tensors: "Mapping[str, Mapping[str, torch.Te
     files = sorted(folder.iterdir())
     listed = {file.name: {"bytes": file.stat().st_size, "blake2b": digest(file)} for file in files}
     # Without a newline at the end, any truncation of the manifest is invalid JSON.
-    (folder / "manifest.json").write_text(json.dumps({"format": FORMAT, "step": step, "files": listed}, indent=2))
+    (folder / "manifest.json").write_text(json_text({"format": FORMAT, "step": step, "files": listed}, indent=2))
     for each in (*files, folder / "manifest.json", folder):
         sync(each)
 

@@ -1,6 +1,5 @@
 """Metrics on disk: one line a step, and the same values for TensorBoard."""
 
-import json
 import math
 from collections.abc import Mapping
 from itertools import pairwise
@@ -9,6 +8,7 @@ from typing import TypeAlias, cast
 
 from bough.store.atomic import StoreError, append_bytes, stored_object, write_bytes
 from bough.store.events import Events
+from bough.usercode.json_file import json_text
 
 Value: TypeAlias = int | float | str
 Plain = int | float | str | None
@@ -68,7 +68,7 @@ class Metrics:
                 f"Metrics.write: got step {step} with values {sorted(values)} after step {self._step}; need ascending "
                 "steps, one line each, and no value called 'step'"
             )
-        append_bytes(self._path, (json.dumps({"step": step, **_plain(values)}) + "\n").encode())
+        append_bytes(self._path, (json_text({"step": step, **_plain(values)}) + "\n").encode())
         if self._events:
             self._events.write(step, _numbers(values))
         self._step = step
@@ -80,7 +80,7 @@ class Metrics:
             StoreError: when the disk is full; the file is as it was before.
         """
         *before, (_, row) = _rows(self._path, self._path.read_bytes())
-        lines = [*(line for line, _ in before), json.dumps({**row, **_plain(values)}).encode()]
+        lines = [*(line for line, _ in before), json_text({**row, **_plain(values)}).encode()]
         write_bytes(self._path, b"".join(line + b"\n" for line in lines))
         if self._events:
             self._events.write(self._step, _numbers(values))
@@ -114,12 +114,9 @@ def _numbers(values: Mapping[str, Value]) -> dict[str, int | float]:
     return {name: value for name, value in values.items() if not isinstance(value, str)}
 
 
-def _plain(values: Mapping[str, Value]) -> dict[str, float | str | None]:
-    """The values for JSON: non-finite numbers become null."""
-    return {
-        name: value if isinstance(value, str) else float(value) if math.isfinite(value) else None
-        for name, value in values.items()
-    }
+def _plain(values: Mapping[str, Value]) -> dict[str, float | str]:
+    """The values for JSON."""
+    return {name: value if isinstance(value, str) else float(value) for name, value in values.items()}
 
 
 def _rows(path: Path, data: bytes) -> list[tuple[bytes, dict[str, object]]]:

@@ -7,13 +7,13 @@ from pathlib import Path
 
 from bough.store.atomic import write_bytes
 from bough.tree import Task
-from bough.usercode.json_file import read_objects, shown
+from bough.usercode.json_file import json_text, read_objects, shown
 
 EXAMPLE = '{"id": "lake-1", "seed": 0, "data": {"rows": ["SF", "FG"]}}'
 
 
 def write_tasks(path: Path, tasks: Sequence[Task]) -> None:
-    """Write tasks as JSONL, completely or not at all.
+    """Write tasks as JSONL, completely or not at all; a number that is not finite is written as null.
 
     Raises:
         TypeError: when a task's data holds a value that JSON cannot write.
@@ -54,4 +54,4 @@ def read_tasks(path: Path) -> list[Task]:
 
 
 def _text(tasks: Sequence[Task]) -> bytes:
-    return "".join(json.dumps(task.record()) + "\n" for task in tasks).encode()
+    return "".join(json_text(task.record()) + "\n" for task in tasks).encode()

@@ -27,7 +27,7 @@ COMMANDS = ("agent", "command")
 MAX_CHARACTERS = 4096
 """Longest text that can be a path."""
 
-FUNCTION = re.compile(r"\.py:\w+$")
+FUNCTION = re.compile(r"\.py:[\w.]+$")
 """The end of a text that names a function of a file."""
 
 Parts: TypeAlias = Mapping[str, str]

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bough.store import Checkpoints, RunDirectory, StoreError, read_metrics
+from bough.store.atomic import explain_unwritable
+from bough.store.lock import holder
 from bough.train.recorder import read_heldout, read_heldout_results
 from bough.train.run import Run
-from bough.train.run_report import panels
+from bough.train.run_report import panels, write_run_report
 from bough.train.start import load_run
 from bough.view import HtmlFile, MetricTable, headline, reward_table
 
@@ -82,13 +84,19 @@ class Result:
     def report(self) -> HtmlFile:
         """The report; a notebook displays it, `.open()` opens it in a browser.
 
+        That of a run that trains or was killed is written now, from what is on disk.
+
         Raises:
-            StoreError: when the report is not yet written.
+            ConfigError: when there is no run.
+            StoreError: when the report cannot be written.
         """
-        path = self._files.report
-        if not path.is_file():
-            raise StoreError(f"{path}: got no report; need a run that ended or was stopped, which writes one")
-        return HtmlFile(path)
+        files = self._files
+        owner = holder(files.lock)
+        if owner or not files.report.is_file():
+            note = f"The run is not over: {owner} trains it." if owner else "The run has not ended."
+            with explain_unwritable(files.report):
+                write_run_report(self.run, files, note)
+        return HtmlFile(files.report)
 
     @cached_property
     def policy(self) -> "Policy":

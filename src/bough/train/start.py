@@ -194,7 +194,7 @@ def _go_on(made: Provenance, terminal: bool | None, lines: Sequence[str]) -> Non
             live.say(line)
         if (size := directory.config.stat().st_size) >= LARGE_CONFIG_BYTES:
             live.say(
-                f"config.json has {mib(size)}: it holds all fields of all pieces, and so does report.html. "
+                f"config.json has {mib(size)}: it holds all fields of all pieces. "
                 "Keep large data in a file that a field names"
             )
         live.say("building the model, the engine and the environment")

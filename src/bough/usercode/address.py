@@ -2,28 +2,30 @@
 
 import importlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from inspect import isclass, ismodule
 from pathlib import Path
-from types import ModuleType
+from types import MethodType, ModuleType
 from typing import Any, cast
 
 from bough.usercode.load import load_module
-from bough.usercode.origin import is_users
+from bough.usercode.origin import definition, is_users
 
 
 def address_of(function: Callable[..., Any]) -> str:
     """`module:name`; `/path/to/file.py:name` for a function in a user's file.
 
+    A method's name is `Class.method`, or `object.method` for one of an object at the top of a user's file.
+
     Raises:
-        ValueError: when the function is not at the top of a module (a lambda, a method, a function in a function).
+        ValueError: when no name at the top of a module leads to the function (a lambda, a function in a function, a
+            method of an object that is made later).
     """
-    module, name = function.__module__, function.__qualname__
-    file = vars(sys.modules[module]).get("__file__") if module in sys.modules else None
-    place = str(Path(file).resolve()) if file and file.endswith(".py") and is_users(file) else module
-    address = f"{place}:{name}"
-    if not name.isidentifier() or module not in sys.modules or find_function(address) is not function:
-        raise ValueError(f"got the function {name} of {module}; need one at the top of a module or a file, by `def`")
-    return address
+    for module, name in _names(function):
+        address = f"{_place(sys.modules[module])}:{name}"
+        if all(map(str.isidentifier, name.split("."))) and find_function(address) == function:
+            return address
+    raise ValueError(_refusal(function))
 
 
 def find_function(address: str) -> Callable[..., Any]:
@@ -36,16 +38,54 @@ def find_function(address: str) -> Callable[..., Any]:
     place, _, name = address.rpartition(":")
     if not place:
         raise ValueError(f"got the address {address!r} of a function; need path/to/file.py:name or module:name")
-    module = _of_file(Path(place).expanduser().resolve()) if place.endswith(".py") else importlib.import_module(place)
-    found = vars(module).get(name)
+    found: object = (
+        _of_file(Path(place).expanduser().resolve()) if place.endswith(".py") else importlib.import_module(place)
+    )
+    for part in name.split("."):
+        found = getattr(found, part, None)
     if not callable(found):
         raise ValueError(f"got the address {address!r}; need a function: {place} has no function {name}")
     return cast("Callable[..., Any]", found)
 
 
+def _names(function: Callable[..., Any]) -> Iterator[tuple[str, str]]:
+    """Modules, each with a name in it that may lead to the function."""
+    owner = getattr(function, "__self__", None)
+    if isinstance(function, MethodType) and not isclass(owner):
+        for key, module in [*sys.modules.items()]:
+            held = vars(module).items() if ismodule(cast("object", module)) else ()
+            if (name := next((name for name, each in held if each is owner), "")) and _is_of_user(module):
+                yield key, f"{name}.{function.__name__}"
+    elif (module := getattr(function, "__module__", None)) in sys.modules:
+        yield cast("str", module), getattr(function, "__qualname__", "")
+
+
+def _refusal(function: Callable[..., Any]) -> str:
+    """Why a function has no address, and what to do."""
+    name = getattr(function, "__qualname__", type(function).__name__)
+    got, where = f"the function {name}", f"({definition(function)})"
+    todo = "write it by `def`, and keep what it uses in the state of an episode, or at the top of the file"
+    if isinstance(function, MethodType):
+        got = f"the method {name} of an object without a name"
+        todo = "make the object there, as in `desk = Desk()`, and pass desk.method"
+    elif not hasattr(function, "__qualname__"):
+        got, todo = f"an object of {type(function).__name__}", "pass the function that it calls, or write one by `def`"
+    return f"got {got} {where}; need one at the top of a module or a file, which other processes can import: {todo}"
+
+
+def _place(module: ModuleType) -> str:
+    """The path of a user's module; the name of another one."""
+    return str(Path(module.__file__ or "").resolve()) if _is_of_user(module) else module.__name__
+
+
+def _is_of_user(module: ModuleType) -> bool:
+    file = vars(module).get("__file__")
+    return bool(file) and file.endswith(".py") and is_users(file)
+
+
 def _of_file(path: Path) -> ModuleType:
     for module in [*sys.modules.values()]:  # None for a module that must not be imported
-        file = vars(module).get("__file__") if isinstance(cast("object", module), ModuleType) else None
+        file = vars(module).get("__file__") if ismodule(cast("object", module)) else None
         if file and file.endswith(path.name) and Path(file).resolve() == path:
             return module
     return load_module(path)

@@ -2,6 +2,7 @@
 
 import importlib
 import importlib.util
+import os
 import pickle
 import re
 import sys
@@ -28,7 +29,7 @@ def load_module(path: Path) -> ModuleType:
         ValueError: when there is no such Python file.
     """
     path = path.resolve()
-    if path.suffix != ".py" or not path.is_file():
+    if path.suffix != ".py" or not os.path.isfile(path):
         raise ValueError(f"load_module: got {path}; need a Python file (.py) that exists")
     digest = blake2b(str(path).encode(), digest_size=4).hexdigest()
     name = f"{PREFIX}{re.sub(r'[^0-9A-Za-z_]', '_', path.stem)}_{digest}"

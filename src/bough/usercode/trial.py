@@ -17,6 +17,8 @@ from bough.usercode.origin import shorten
 MOST_SHOWN, MOST_BYTES = 500, 1 << 15
 """Characters of an exception that cannot be pickled, and bytes of one that is."""
 
+LENGTH_BYTES = 4
+
 STATUS = Path("/proc/self/statm")
 
 
@@ -64,7 +66,7 @@ def _run(function: Callable[[], object], writes: int, memory_bytes: int) -> NoRe
         if STATUS.exists():
             most = int(STATUS.read_text().split()[0]) * resource.getpagesize() + memory_bytes
             resource.setrlimit(resource.RLIMIT_AS, (most, most))
-        os.write(writes, _error_of(function))
+        os.write(writes, _framed(_error_of(function)))
     finally:
         os._exit(0)
 
@@ -82,13 +84,19 @@ def _error_of(function: Callable[[], object]) -> bytes:
     return pickle.dumps(None)
 
 
+def _framed(told: bytes) -> bytes:
+    """A message after its length. The end of the pipe does not mark it: a child of the child may keep the pipe."""
+    return len(told).to_bytes(LENGTH_BYTES, "big") + told
+
+
 def _told(reads: int, deadline_s: float) -> bytes | None:
-    """What the child writes, b"" where it dies before; None when it has not ended in time."""
+    """The message of the child, b"" where it dies before its end; None when it has not ended in time."""
     end, told, poll = time.monotonic() + deadline_s, b"", select.poll()
     poll.register(reads)
     while (left := end - time.monotonic()) > 0 and poll.poll(1000 * left):
         part = os.read(reads, 65536)
         told += part
-        if not part or part.endswith(pickle.STOP):
-            return told
+        whole = LENGTH_BYTES + int.from_bytes(told[:LENGTH_BYTES], "big")
+        if not part or len(told) >= whole:
+            return told[LENGTH_BYTES:] if len(told) >= whole else b""
     return None

@@ -1,19 +1,24 @@
 """The report of a run: one self-contained HTML file."""
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from importlib.resources import files
 from pathlib import Path
+from typing import cast
 
+from bough.usercode.json_file import json_text
+from bough.usercode.origin import shorten
 from bough.view.chart import figure
 from bough.view.choose import Group, choose_groups
 from bough.view.curves import Row, curves
 from bough.view.numbers import duration
 from bough.view.outline import outline
 from bough.view.results import Panel, headline, results
+
+MOST_ITEMS, MOST_CHARACTERS = 100, 10_000
+"""Items of a list and characters of a text that the settings in a report show."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,8 +159,21 @@ def _groups(groups: Sequence[Group]) -> str:
     )
 
 
+def _short(value: object) -> object:
+    """A JSON value with the begins of its long lists and texts; the file has them whole."""
+    if isinstance(value, Mapping):
+        return {name: _short(each) for name, each in cast("Mapping[str, object]", value).items()}
+    if isinstance(value, str):
+        return shorten(value, MOST_CHARACTERS)
+    if not isinstance(value, list | tuple):
+        return value
+    items = cast("Sequence[object]", value)
+    more = [f"... (cut: {len(items):,} items)"] if len(items) > MOST_ITEMS else []
+    return [*map(_short, items[:MOST_ITEMS]), *more]
+
+
 def _json(title: str, value: Mapping[str, object]) -> str:
     if not value:
         return ""
-    text = escape(json.dumps(value, indent=2, ensure_ascii=False))
+    text = escape(json_text(_short(value), indent=2, ascii_only=False))
     return f'<details class="json"><summary><h2>{title}</h2></summary><pre>{text}</pre></details>'

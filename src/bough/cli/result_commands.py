@@ -1,0 +1,61 @@
+"""The commands that show what a run has done."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bough.cli.failure import explained
+
+
+@explained
+def measure_data(
+    directory: Annotated[Path, typer.Argument(help="The run directory whose trees are measured.")],
+    trees: Annotated[Path | None, typer.Option(help="Other trees: a file or a folder.")] = None,
+    reference: Annotated[
+        Path | None, typer.Option(help="The reference of the coverage: a run directory, or trees.")
+    ] = None,
+    random: Annotated[float | None, typer.Option(help="Mean return of random actions; played if not given.")] = None,
+    best: Annotated[
+        float | None, typer.Option(help="Mean return of the best policy; the oracle's if not given.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="The JSON file to write.")] = None,
+) -> None:
+    """Measure a run's trees as a data set: trajectory quality and state-action coverage.
+
+    bough measure runs/a --reference runs/online
+
+    bough measure runs/a --trees found/trees --best 0.97
+    """
+    from bough.evaluate.measure_run import measure_run, sentences
+    from bough.store import write_json
+
+    found = measure_run(directory, trees=trees, reference=reference, random=random, best=best)
+    typer.echo("\n".join(sentences(found)))
+    if out is not None:
+        write_json(out, found.record())
+
+
+@explained
+def show_rewards(directory: Annotated[Path, typer.Argument(help="The run directory.")]) -> None:
+    """Show the reward channels of a run: their means, spread and pair accuracy.
+
+    bough rewards runs/a
+    """
+    from bough.store import RunDirectory
+    from bough.train.result import Result
+
+    typer.echo(Result(directory=RunDirectory.open(directory).path).reward_table())
+
+
+@explained
+def show_report(directory: Annotated[Path, typer.Argument(help="The run directory.")]) -> None:
+    """Write the report of a run that trains or was killed, from what is on disk; prints the result so far.
+
+    bough report runs/a
+    """
+    from bough.store import RunDirectory
+    from bough.train.result import Result
+
+    result = Result(directory=RunDirectory.open(directory).path)
+    typer.echo(f"{result}\nreport: {result.report.path}")
