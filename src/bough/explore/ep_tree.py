@@ -99,7 +99,8 @@ class EpTree:
     ) -> None:
         """Sample a path from each drawn position, and add its tokens to the candidates of its chain's tree."""
         calls = (self._path(rollout, position, number) for number, (_, position) in enumerate(drawn, start=first))
-        for (chain, _), path in zip(drawn, await together(rollout, calls), strict=True):
+        most = [rollout.max_cost(position, attempts=self.retries + 1) for _, position in drawn]
+        for (chain, _), path in zip(drawn, await together(rollout, calls, most), strict=True):
             known[chain] += path
 
     async def _path(self, rollout: Rollout, position: Cursor | PendingAction, number: int) -> list[Spot]:

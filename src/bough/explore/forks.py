@@ -75,7 +75,8 @@ class Forks:
     ) -> None:
         """Sample a path from each drawn state, and add its states to those of its chain."""
         calls = (self._path(rollout, cursor, number) for number, (_, cursor) in enumerate(drawn, start=first))
-        for (chain, _), path in zip(drawn, await together(rollout, calls), strict=True):
+        most = [rollout.max_cost(cursor, attempts=self.retries + 1) for _, cursor in drawn]
+        for (chain, _), path in zip(drawn, await together(rollout, calls, most), strict=True):
             cursors[chain] += path
 
     async def _path(self, rollout: Rollout, cursor: Cursor, number: int) -> list[Cursor]:
