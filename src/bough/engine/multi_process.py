@@ -114,6 +114,11 @@ class MultiProcessEngine:
         return self.stats.passes
 
     @property
+    def sequences(self) -> int:
+        """Sequences in these passes, each counted in every pass that computes it."""
+        return self.stats.sequences
+
+    @property
     def stats(self) -> Stats:
         """The sum of the workers' counts, as last reported."""
         every = [worker.stats for worker in self._workers]
