@@ -60,6 +60,10 @@ class Latr:
     others are samples of the policy. The paths of a tree are not a sample of the policy: near-ties are explored evenly,
     whatever their joint probability. A piece that fails is sampled again up to `retries` times.
 
+    The number of chains that fill a tree is known when the first path and its branches no longer branch. Where nothing
+    is tied, they start when the first path has ended or has `max_fork_tokens`, so a tree then has up to twice the
+    forward passes in a row of as many chains.
+
     Cost: a path that branched at token b costs T - b tokens less the forced one; a branch that is pruned at a window of
     r tokens costs r - 1. With C such tokens, a tree has paths * T - sum of b + C tokens, independent chains paths * T.
     The defaults are the paper's for the game of countdown; for mathematics it has floor .15, gap .25, suffix .2, rouge
