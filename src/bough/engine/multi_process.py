@@ -132,8 +132,7 @@ class MultiProcessEngine:
     async def generate(self, request: Request) -> Completion:
         """See `Engine.generate`."""
         work = Work(prompt=tuple(request.prompt_tokens), tokens=request.sampling.max_tokens)
-        completion = await self._ask(request, work)
-        assert isinstance(completion, Completion)
+        assert isinstance(completion := await self._ask(request, work), Completion)
         return completion
 
     async def score(
