@@ -132,7 +132,8 @@ class MultiProcessEngine:
     async def generate(self, request: Request) -> Completion:
         """See `Engine.generate`."""
         work = Work(prompt=tuple(request.prompt_tokens), tokens=request.sampling.max_tokens)
-        assert isinstance(completion := await self._ask(request, work), Completion)
+        completion = await self._ask(request, work)
+        assert isinstance(completion, Completion)
         return completion
 
     async def score(
@@ -225,8 +226,7 @@ class MultiProcessEngine:
     async def _ask(self, request: Request | Scoring, work: Work) -> Completion | tuple[float, ...]:
         if self._closed:
             raise EngineFault("the engine is closed; build a new one")
-        loop = asyncio.get_running_loop()
-        self._listen(loop)
+        self._listen(loop := asyncio.get_running_loop())
         job = Job(call=Call(call_id=next(self._call_ids), request=request), work=work, future=loop.create_future())
         self._waiting.append(job)
         if self._routing is None or self._routing.done():
