@@ -70,6 +70,7 @@ bench: $(STAMP)  ## All that docs/performance.md says, measured and written ther
 	$(BIN)/python bench/credit.py --write
 	$(BIN)/python bench/rewards.py --write
 	$(BIN)/python bench/overlap.py --write
+	$(BIN)/python bench/in_flight.py --write
 	$(BIN)/python bench/stages.py --write
 
 # TRL_PYTHON and VLLM_PYTHON: what constraints/peers.txt makes.

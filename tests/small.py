@@ -20,7 +20,7 @@ from bough.train import (
     World,
 )
 
-MEASURED = ("time/", "speed/tokens_per_s", "memory/process_gib")
+MEASURED = ("time/", "speed/tokens_per_s", "speed/in_flight", "memory/process_gib")
 """Beginnings of the metrics that differ between two equal runs."""
 
 

@@ -35,6 +35,7 @@ SLOW = {
     "generation": "--size tiny --rounds 1 --threads 1",
     "judges": "--tasks 2 --rounds 1",
     "logprob": "--vocabularies 300 --rounds 1",
+    "in_flight": "--trees 1 --rounds 1",
     "overlap": "--only growth --trees 1 --rounds 1",
     "plan": "--rounds 1 --step-s .001",
     "search": f"grpo_sokoban {SHORT} --seeds 1 --tasks 2 --budgets 1 --critic-steps 1 --searches beam",

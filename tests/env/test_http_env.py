@@ -1,5 +1,6 @@
 """Environments over HTTP, with a server that counts its episodes."""
 
+import asyncio
 import gc
 import json
 import pickle
@@ -12,10 +13,13 @@ from typing import Any
 from urllib.request import Request
 
 import pytest
+from tests.explore.stage import runner, scripted
 
-from bough.env import EnvFault, Replay
+from bough.env import EnvFault, InProcessHost, Replay, Workers
 from bough.env.http_env import HttpEnv
-from bough.tree import Outcome
+from bough.explore import Chains
+from bough.rollout import Limits
+from bough.tree import Outcome, Tree
 
 
 class Counting:
@@ -82,6 +86,53 @@ def test_an_episode_is_created_played_and_closed(world: Counting) -> None:
     assert (len(world.episodes), left.observation) == (1, state.observation)
     env.close()
     assert not world.episodes
+
+
+class Meeting(Counting):
+    """Answers a step when 16 are in flight."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.barrier = threading.Barrier(16)
+
+    def post(self, path: str, body: dict[str, Any]) -> Any:
+        if path == "/count/step":
+            self.barrier.wait(60)
+        return super().post(path, body)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_as_many_calls_are_in_flight_as_there_are_episodes(workers: int) -> None:
+    meeting = Meeting()
+    env = HttpEnv(url=meeting.url, items=100)
+    host = Workers(env=env, count=workers) if workers else InProcessHost(env=env)
+
+    async def grow() -> tuple[Tree, ...]:
+        place = runner(scripted(lambda _: "x"), host, limits=Limits(turns=2))
+        return (await place.run(Chains(n=1), env.tasks("train", 16, 0), seed=0)).trees
+
+    async def main() -> None:
+        try:
+            trees = await grow()
+            assert [tree.counts.turns for tree in trees] == [2] * 16
+            assert not any(tree.info[0]["text"] == tree.info[2]["text"] for tree in trees)
+            # The server is told of the ends of episodes that a limit ended; by a worker before its next call.
+            for _ in range(600):
+                gc.collect()
+                if not meeting.episodes:
+                    return
+                await asyncio.sleep(0.1)
+                if workers:
+                    await asyncio.gather(*(host.tasks("train", 1, 0) for _ in range(workers)))
+            raise AssertionError(f"left {meeting.episodes}")
+        finally:
+            await host.close()
+
+    try:
+        asyncio.run(main())
+    finally:
+        meeting.server.shutdown()
+        meeting.server.server_close()
 
 
 def test_an_earlier_state_is_replayed(world: Counting) -> None:

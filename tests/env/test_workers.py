@@ -399,6 +399,50 @@ def test_workers_die_with_a_parent_that_is_killed_even_in_the_middle_of_a_call(t
         time.sleep(0.02)
 
 
+def test_states_that_cannot_travel_are_stepped_where_they_are() -> None:
+    tasks = list(LAKE.tasks("train", 6, 0))
+    plans = [actions_of(seed, 12) for seed in range(6)]
+
+    async def use(host: Workers) -> list[list[Seen]]:
+        traces = await asyncio.gather(*(walk_on(host, *each) for each in zip(tasks, plans, strict=True)))
+        first = await host.start(tasks[0])
+        await host.step(first, "left")
+        with pytest.raises(EnvFault, match="no longer the newest"):
+            await host.step(first, "left")
+        return traces
+
+    for env in (worlds.Tape(lake=LAKE), worlds.Patient(lake=LAKE)):
+        assert with_workers(Workers(env=env), use) == [walk(LAKE, *each) for each in zip(tasks, plans, strict=True)]
+
+
+def test_a_late_call_of_an_environment_that_waits_does_not_end_the_others() -> None:
+    (task,) = LAKE.tasks("train", 1, 0)
+
+    async def use(host: Workers) -> None:
+        late = asyncio.ensure_future(host.step(await host.start(task), "late"))
+        while not late.done():
+            other = await host.start(task)
+            await asyncio.sleep(0.05)
+        with pytest.raises(EnvFault, match=r"late.*no answer within 2 s$"):
+            await late
+        assert host.replaced == 0
+        state = (await host.step(other, "left")).state
+        stuck = asyncio.ensure_future(host.step(await host.start(task), "late"))
+        with pytest.raises(EnvFault, match=r"its worker died .exit status -9. and was replaced"):
+            await host.step(await host.start(task), "die")
+        with pytest.raises(EnvFault, match="its worker died"):
+            await stuck
+        assert host.replaced == 1
+        with pytest.raises(EnvFault, match="got a state of a worker that was replaced; need a new start of its task"):
+            await host.step(state, "left")
+        await host.step(await host.start(task), "left")
+        with pytest.raises(EnvFault, match="no answer within 2 s; its worker was replaced"):
+            await host.step(await host.start(task), "late")
+        assert host.replaced == 2
+
+    with_workers(Workers(env=worlds.Patient(lake=LAKE), count=1, deadline_s=2, notify=lambda _: None), use)
+
+
 def test_an_environment_that_workers_cannot_load_stops_the_run_with_the_reason(tmp_path: Path) -> None:
     source = Path(__file__).with_name("worlds.py").read_text()
     (tmp_path / "gone.py").write_text(source)
@@ -413,7 +457,6 @@ def test_an_environment_that_workers_cannot_load_stops_the_run_with_the_reason(t
     [
         ({"count": 0}, "Workers.count: got 0; need 1 or more"),
         ({"deadline_s": 0.0}, "deadline_s=0.0.*need more than 0 seconds"),
-        ({"env": worlds.Tape()}, r"got Tape of branching NONE; need states that travel: Replay\(env=Tape"),
         ({"env": worlds.Trouble(unsendable=lambda: 0)}, "got Trouble, which cannot be pickled"),
     ],
 )

@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from bough.env import Branching, FrozenLake, Split, State, Step
 from bough.env.serve import Reply, Verdict, framed
@@ -145,6 +145,20 @@ class Tape:
     def _live(self, state: State) -> State:
         drift = f" {len(self.starts)}" if self.drift else ""
         return replace(state, observation=state.observation + drift, value=(once for once in [state]))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patient(Tape):
+    """A `Tape` that waits: `late` waits for ever, `die` ends the process."""
+
+    waits: ClassVar[bool] = True
+
+    def step(self, state: State, action: str) -> Step:
+        if action == "die":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if action == "late":
+            time.sleep(1000)
+        return Tape.step(self, state, action)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,17 +4,17 @@ import random
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies
-from tests.engines import Late
+from tests.engines import Front, Late
 from tests.explore.stage import World, grow, runner, scripted
 from tests.rollout.test_builder import columns
 
 from bough.credit import TreeGrpo
 from bough.credit.branches import trunk_of
-from bough.engine import InjectedFault, Request, Scripted
+from bough.engine import Completion, InjectedFault, Request, Scripted
 from bough.env import InProcessHost
-from bough.explore import Forks
+from bough.explore import EpTree, Forks
 from bough.reward import EnvReward
-from bough.rollout import Deadlines, Limits, Rollout, TreeBuilder
+from bough.rollout import Deadlines, Explorer, Limits, Rollout, TreeBuilder
 from bough.tree import Kind, Outcome, Rewarded, Task, Tree, TruncatedBy, counted, leaves, path, path_view, turns
 
 
@@ -197,3 +197,25 @@ def test_ranges() -> None:
             Forks(**field)
     assert Forks(draws=0).paths == 2
     assert len(leaves(grown(Forks(draws=0)))) == 2
+
+
+class Held(Front):
+    """Holds the second completion back until a third is asked for."""
+
+    asked = 0
+
+    async def generate(self, request: Request) -> Completion:
+        self.asked += 1
+        if self.asked == 2:
+            async with asyncio.timeout(60):
+                while self.asked < 3:
+                    await asyncio.sleep(0)
+        return await super().generate(request)
+
+
+@pytest.mark.parametrize("limits", [Limits(), Limits(tree_tokens=10**6)], ids=["free", "limited"])
+@pytest.mark.parametrize("explorer", [Forks(chains=2, draws=1), EpTree(chains=2, spots=1, forks_each=1)], ids=str)
+def test_a_chain_that_has_ended_is_forked_while_others_grow(explorer: Explorer, limits: Limits) -> None:
+    held = Held(scripted(lambda _: "aaa"))
+    tree = grow(runner(held, limits=limits), explorer).trees[0]
+    assert held.asked == len(counted(tree)) == 4

@@ -1,16 +1,19 @@
 import asyncio
+import random
 from collections import Counter
 from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
+from tests.engines import Late
 from tests.explore.stage import STOP, World, grow, runner, scripted
+from tests.rollout.test_builder import columns
 
 from bough.context import Full, Window
-from bough.engine import InjectedFault, Scripted
+from bough.engine import Completion, InjectedFault, Request, Scripted
 from bough.env import InProcessHost, State, Step
-from bough.explore import Chains, Demonstration
-from bough.rollout import Limits, Rollout, RolloutRunner, Rollouts
+from bough.explore import Chains, Demonstration, Forks, FullTree
+from bough.rollout import Explorer, Limits, Rollout, RolloutRunner, Rollouts
 from bough.tree import Kind, Outcome, Source, Task, Ternary, Tree, TruncatedBy, counted, leaves, truncated_states, turns
 
 
@@ -60,6 +63,42 @@ def test_a_budget_of_tokens_is_never_exceeded() -> None:
         # A turn is 2 tokens and may be 8.
         assert most - 8 < spent <= most
         assert len(engine.requests) == spent // 2
+
+
+class Crowd(Late):
+    """Counts the completions in flight."""
+
+    present = most = 0
+
+    async def generate(self, request: Request) -> Completion:
+        self.present += 1
+        self.most = max(self.most, self.present)
+        try:
+            return await super().generate(request)
+        finally:
+            self.present -= 1
+
+
+@pytest.mark.parametrize("explorer", [Chains(n=8), Forks(chains=4), FullTree(width=4, depth=1)], ids=str)
+@pytest.mark.parametrize(
+    ("limits", "least"),
+    [
+        (Limits(turns=4, tree_tokens=10**6, tree_turns=10**6, tree_calls=10**6), 4),
+        # A path may have 3 attempts of 4 turns of 8 tokens, and has at most 8 tokens in all: two of them fit.
+        (Limits(turns=4, tree_tokens=200), 2),
+        (Limits(turns=4, tree_tokens=90), 1),
+    ],
+)
+def test_branches_grow_at_a_time_where_they_cannot_exceed_a_budget(
+    explorer: Explorer, limits: Limits, least: int
+) -> None:
+    long = InProcessHost(env=World(length=100))
+    crowd = Crowd(scripted(lambda luck: luck.choice("ab")), random.Random(1))
+    bounded = only(grow(runner(crowd, long, limits=limits), explorer))
+    assert crowd.most >= least
+    if limits.tree_calls is not None:
+        free = only(grow(runner(scripted(lambda luck: luck.choice("ab")), long, limits=Limits(turns=4)), explorer))
+        assert columns(bounded) == columns(free)
 
 
 def test_a_path_has_no_more_tokens_than_it_may() -> None:

@@ -7,12 +7,14 @@ import random
 from collections.abc import Sequence
 from dataclasses import replace
 from types import ModuleType
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies
+from tests.engines import Late
 from tests.explore.stage import STOP, World, runner
+from tests.rollout.test_builder import columns
 from tests.search.game import Counted, Game, Steps, answer, search
 
 from bough import explore
@@ -21,7 +23,7 @@ from bough.cli.catalogue import entries
 from bough.config.kinds import wrong_kind
 from bough.engine import InjectedFault, Request, Scripted
 from bough.env import Branching, Env, EnvFault, InProcessHost, Replay, State, Step
-from bough.rollout import Explorer, Limits, RoleModel, Rollout, TreeBuilder
+from bough.rollout import Budget, Explorer, Limits, RoleModel, Rollout, TreeBuilder
 from bough.search import Admissible, Best, ConstantValue, Level, MeanBackup, NodeValue, Search
 from bough.tree import Outcome, Task, Ternary, Tree
 
@@ -58,9 +60,12 @@ def script(request: Request) -> tuple[int, ...]:
     return tuple(map(ord, luck.choice("ab") if read.startswith("{go: }") else luck.choice(["1 yes", "0 no", "2", "?"])))
 
 
-def grown(explorer: Explorer, env: Env, limits: Limits) -> tuple[Tree, Counted, Rollout]:
-    """A tree, and what engine and critic were asked for."""
+def grown(
+    explorer: Explorer, env: Env, limits: Limits, *, in_turn: bool = False, late: int | None = None
+) -> tuple[Tree, Counted, Rollout]:
+    """A tree, and what engine and critic were asked for; completions may arrive in a random order."""
     engine = Counted(inner=Scripted(script=script))
+    front = engine if late is None else Late(engine, random.Random(late))
 
     async def critic(texts: Sequence[tuple[int, ...]]) -> list[float]:
         engine.calls += 1
@@ -71,9 +76,9 @@ def grown(explorer: Explorer, env: Env, limits: Limits) -> tuple[Tree, Counted, 
         return [1.0, len(tokens) % 3, count % 2]
 
     async def main() -> tuple[Tree, Rollout]:
-        place = runner(engine, InProcessHost(env=env), limits=limits)
+        place = runner(front, InProcessHost(env=env), limits=limits)
         # It shares the engine, so that what it is asked is counted.
-        reference = RoleModel(engine=engine, renderer=place.agent.renderer, name="reference")
+        reference = RoleModel(engine=front, renderer=place.agent.renderer, name="reference")
         models = dict.fromkeys(("judge", "q", "reference"), reference)
         rollout = Rollout(
             TreeBuilder(Task(id="t")),
@@ -84,6 +89,7 @@ def grown(explorer: Explorer, env: Env, limits: Limits) -> tuple[Tree, Counted, 
             seed=3,
             deadlines=place.deadlines,
         )
+        rollout.budget = Budget(limits, Branching.REPLAY) if in_turn else rollout.budget
         await explorer(rollout)
         rollout.finish()
         return rollout.builder.done(), rollout
@@ -120,6 +126,26 @@ def test_no_budget_is_exceeded(name: str, data: strategies.DataObject) -> None:
     assert spent.calls <= calls
     if name in SEARCHES:
         assert isinstance(answer(tree), list), "one node, and one only, is the answer"
+
+
+@pytest.mark.parametrize("name", EXPLORERS)
+def test_a_budget_gives_the_tree_of_calls_that_run_one_after_the_other(name: str) -> None:
+    luck = random.Random(name)
+    for _ in range(4):
+        sizes = {"tree_turns": 60, "tree_tokens": 200, "tree_calls": 60}
+        limits = Limits(turns=4, **{each: luck.randint(1, most) for each, most in sizes.items() if luck.random() < 0.6})
+        env: Env = Game(depth=4, pays=PAYS)
+        if name != "Correct" and luck.random() < 0.5:
+            env = Replay(env=env)
+        slow = replace(limits, tree_turns=limits.tree_turns or 10**9)
+        wanted, _, in_turn = grown(EXPLORERS[name], env, slow, in_turn=True)
+        tree, _, rollout = grown(EXPLORERS[name], env, limits, late=luck.getrandbits(32))
+        for each in (wanted, tree) if limits.tree_turns is None else ():
+            for info in each.info:
+                cast("dict[str, object]", info).pop("replayed_steps", None)
+            rollout.budget.spent.turns = in_turn.budget.spent.turns = 0
+        assert columns(tree) == columns(wanted)
+        assert rollout.budget.spent == in_turn.budget.spent
 
 
 @pytest.mark.parametrize("name", EXPLORERS)

@@ -91,6 +91,8 @@ def test_trees_are_a_version_behind_from_the_second_step_on(tmp_path: Path) -> N
         assert np.array_equal(one.positive, other.positive)
     measured = read_metrics(behind.metrics)[-2]
     assert {"time/grow/engine_s", "time/grow/env_s", "time/grow/idle_s", "time/learn_s"} <= measured.keys()
+    assert 1 < float(measured["speed/in_flight"]) <= float(measured["train/paths"])
+    assert float(measured["time/grow/engine_passes"]) >= 1
     idle = float(measured["time/grow/idle_s"])
     assert 0 <= idle < float(measured["time/grow_s"])
 

@@ -70,12 +70,14 @@ class Stats:
 
     Attributes:
         passes: Forward passes.
+        sequences: Sequences in the passes, each counted in every pass that computes it.
         prompt_tokens: Prompt tokens of all jobs.
         cached_prompt_tokens: Prompt tokens found in the KV cache.
         generated_tokens: Sampled tokens.
     """
 
     passes: int = 0
+    sequences: int = 0
     prompt_tokens: int = 0
     cached_prompt_tokens: int = 0
     generated_tokens: int = 0
@@ -226,6 +228,7 @@ class Decoder:
         )
         self._slots.read[slots] += count
         self.stats.passes += 1
+        self.stats.sequences += len(slots)
         for slot, end, width in zip(*(x[scoring].tolist() for x in (slots, ends, count)), strict=True):
             self._score(slot, hidden[end - width : end])
         if sampling.any():

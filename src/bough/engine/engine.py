@@ -197,6 +197,11 @@ class Passing(Protocol):
         """Forward passes since its creation."""
         ...
 
+    @property
+    def sequences(self) -> int:
+        """Sequences in these passes, each counted in every pass that computes it."""
+        ...
+
 
 @runtime_checkable
 class Replacing(Protocol):

@@ -66,6 +66,11 @@ class LocalEngine:
         return self.stats.passes
 
     @property
+    def sequences(self) -> int:
+        """Sequences in these passes, each counted in every pass that computes it."""
+        return self.stats.sequences
+
+    @property
     def stats(self) -> Stats:
         """Counts since the engine was built; a copy."""
         return replace(self._decoder.stats)

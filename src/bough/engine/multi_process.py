@@ -114,6 +114,11 @@ class MultiProcessEngine:
         return self.stats.passes
 
     @property
+    def sequences(self) -> int:
+        """Sequences in these passes, each counted in every pass that computes it."""
+        return self.stats.sequences
+
+    @property
     def stats(self) -> Stats:
         """The sum of the workers' counts, as last reported."""
         every = [worker.stats for worker in self._workers]
@@ -221,8 +226,7 @@ class MultiProcessEngine:
     async def _ask(self, request: Request | Scoring, work: Work) -> Completion | tuple[float, ...]:
         if self._closed:
             raise EngineFault("the engine is closed; build a new one")
-        loop = asyncio.get_running_loop()
-        self._listen(loop)
+        self._listen(loop := asyncio.get_running_loop())
         job = Job(call=Call(call_id=next(self._call_ids), request=request), work=work, future=loop.create_future())
         self._waiting.append(job)
         if self._routing is None or self._routing.done():

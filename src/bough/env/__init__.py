@@ -21,6 +21,7 @@ from bough.env.env import (
     State,
     Step,
     UserCodeError,
+    Waits,
     deviations_of,
     seats_of,
 )
@@ -159,6 +160,7 @@ __all__ = [
     "ToolsEnv",
     "TreeSearchPlay",
     "UserCodeError",
+    "Waits",
     "Verifiers",
     "Workers",
     "call",

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Literal, get_args
+from typing import ClassVar, Literal, get_args
 
 from bough.env.check_settings import check_settings
 from bough.env.coding.family import Tier
@@ -83,6 +83,8 @@ class CodeTasks:
     Raises:
         ValueError: when a field is out of its range.
     """
+
+    waits: ClassVar[bool] = True
 
     tiers: tuple[Tier, ...] = ("easy",)
     families: tuple[str, ...] = ()

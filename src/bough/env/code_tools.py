@@ -63,6 +63,7 @@ class CodeTools:
     """
 
     needs: ClassVar[frozenset[Need]] = frozenset({CALLS})
+    waits: ClassVar[bool] = True
 
     tasks_of: CodeTasks = field(default_factory=CodeTasks)
     max_calls: int = 8

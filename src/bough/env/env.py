@@ -145,6 +145,29 @@ def seats_of(env: Env) -> Mapping[str, str]:
     return env.seats if isinstance(env, Seated) else {}
 
 
+MOST_CALLS = 64
+"""Default of the maximum number of calls at a time of an environment that waits."""
+
+
+@runtime_checkable
+class Waits(Protocol):
+    """An environment whose calls wait for something outside of the process, such as a server or a program.
+
+    It declares `waits: ClassVar[bool] = True`. Calls then run in threads, several at a time, each in another episode;
+    what they share is to be guarded by a lock, and the working folder is not to be changed.
+    """
+
+    @property
+    def waits(self) -> bool:
+        """Whether several calls may run at a time."""
+        ...
+
+
+def waits_of(env: Env) -> bool:
+    """Whether several calls of an environment may run at a time."""
+    return isinstance(env, Waits) and env.waits
+
+
 def env_gives(env: Env) -> frozenset[Need]:
     """What an environment gives, by its methods, its needs and its own `gives`; a wrapper's oracle by `gives` alone."""
     declared = gives_of(env)

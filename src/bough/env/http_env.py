@@ -4,10 +4,12 @@ import json
 import urllib.request
 import weakref
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from functools import partial
 from http.client import HTTPException
 from random import Random
-from typing import Any, cast
+from threading import Lock
+from typing import Any, ClassVar, cast
 from urllib.parse import urlencode
 
 from bough.env.check_settings import check_settings
@@ -16,6 +18,8 @@ from bough.env.http_request import body_of
 from bough.env.outside import Live, Position, object_field, reward_and_done
 from bough.env.outside_checks import check_url
 from bough.env.splits import split_of
+from bough.launch import in_background
+from bough.launch.background import in_event_loop
 from bough.tree import Outcome, Task
 
 
@@ -41,6 +45,8 @@ class HttpEnv:
         ValueError: when a number is out of its range, or `url` is no address.
     """
 
+    waits: ClassVar[bool] = True
+
     url: str
     items: int
     id_field: str = "id"
@@ -51,6 +57,7 @@ class HttpEnv:
     success_at: float = 1.0
     deadline_s: float = 60.0
     _open: "weakref.WeakSet[Live]" = field(default_factory=weakref.WeakSet[Live], init=False, repr=False, compare=False)
+    _lock: Lock = field(default_factory=Lock, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -93,7 +100,8 @@ class HttpEnv:
             raise ValueError(f"HttpEnv: task {task.id} got the item {item!r}; need data={{'item': INTEGER}}")
         identity = self._identity(self._send("create", {}))
         live = Live(identity, self._forget)
-        self._open.add(live)
+        with self._lock:
+            self._open.add(live)
         reply = self._send("reset", {self.id_field: identity, self.item_field: item})
         found = self._text(reply)
         if found is None:
@@ -126,10 +134,16 @@ class HttpEnv:
 
     def close(self) -> None:
         """Closes all episodes on the server."""
-        for live in [*self._open]:
+        with self._lock:
+            opened = [*self._open]
+        for live in opened:
             live.end()
 
     def _forget(self, identity: Any) -> None:
+        """Closes an episode on the server; the event loop does not wait for that."""
+        if in_event_loop():
+            in_background(partial(self._forget, identity), "bough-env-close")
+            return
         try:
             self._send("close", {self.id_field: identity})
         except EnvFault:
@@ -167,7 +181,7 @@ class HttpEnv:
         raise EnvFault(f"HttpEnv: {address} answered with status {status}: {answer[:300]!r}")
 
 
-_SETTINGS = tuple(name for name, each in HttpEnv.__dataclass_fields__.items() if each.init)
+_SETTINGS = tuple(each.name for each in fields(HttpEnv) if each.init)
 
 
 def _made(settings: Mapping[str, Any]) -> HttpEnv:

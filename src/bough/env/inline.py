@@ -1,30 +1,49 @@
-"""A host for fast environments: they run in this process, one call at a time."""
+"""A host for environments that run in this process."""
 
-import time
-from collections.abc import Generator
-from contextlib import contextmanager
+import asyncio
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeVar
 
+from bough.env.busy_time import BusyTime
 from bough.env.checked import ValidatedEnv
-from bough.env.env import Branching, Closing, Env, Split, State, Step
+from bough.env.env import MOST_CALLS, Branching, Closing, Env, Split, State, Step, waits_of
+from bough.launch import in_background
 from bough.tree import AgentAction, Task
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InProcessHost:
-    """Runs an environment in this process. A call that hangs blocks the process; use `Workers` against hanging calls.
+    """Runs an environment in this process.
+
+    The calls of an environment that waits (`Waits`) run in threads, up to `max_calls` at a time, and the engine goes on
+    meanwhile. Those of any other run one at a time, and one that hangs blocks the process; use `Workers` against
+    hanging calls.
 
     Attributes:
         env: The environment.
+        max_calls: Maximum number of calls at a time of an environment that waits.
     """
 
     env: Env
-    _took_s: list[float] = field(default_factory=lambda: [0.0], init=False, repr=False, compare=False)
+    max_calls: int = MOST_CALLS
+    _busy: BusyTime = field(default_factory=BusyTime, init=False, repr=False, compare=False)
+    _gates: dict[asyncio.AbstractEventLoop, asyncio.Semaphore] = field(
+        default_factory=dict[asyncio.AbstractEventLoop, asyncio.Semaphore], init=False, repr=False, compare=False
+    )
+
+    def __post_init__(self) -> None:
+        if self.max_calls < 1:
+            raise ValueError(f"InProcessHost.max_calls: got {self.max_calls}; need 1 or more")
 
     @property
     def busy_s(self) -> float:
-        """Busy seconds of the environment."""
-        return self._took_s[0]
+        """Busy seconds of the environment: those in which at least one call runs."""
+        return self._busy.seconds
 
     @property
     def branching(self) -> Branching:
@@ -43,8 +62,7 @@ class InProcessHost:
             EnvFault: when the environment raises anything but ValueError.
             ValueError: the environment's own, or when the result is not `count` different tasks.
         """
-        with self._working():
-            return ValidatedEnv(env=self.env).tasks(split, count, seed)
+        return await self._run(partial(ValidatedEnv(env=self.env).tasks, split, count, seed))
 
     async def start(self, task: Task) -> State:
         """Calls `Env.start`.
@@ -53,8 +71,7 @@ class InProcessHost:
             EnvFault: when the environment raises anything but ValueError, or returns no `State`.
             ValueError: the environment's own, about a bad task.
         """
-        with self._working():
-            return ValidatedEnv(env=self.env).start(task)
+        return await self._run(partial(ValidatedEnv(env=self.env).start, task))
 
     async def step(self, state: State, action: AgentAction) -> Step:
         """Calls `Env.step`.
@@ -62,8 +79,7 @@ class InProcessHost:
         Raises:
             EnvFault: when the environment raises, or returns no `Step`.
         """
-        with self._working():
-            return ValidatedEnv(env=self.env).step(state, action)
+        return await self._run(partial(ValidatedEnv(env=self.env).step, state, action))
 
     async def plan(self, state: State) -> tuple[AgentAction, ...] | None:
         """Calls `Oracle.plan`; returns None too when the environment is no oracle.
@@ -71,18 +87,26 @@ class InProcessHost:
         Raises:
             EnvFault: when the environment raises, or returns neither strings nor None.
         """
-        with self._working():
-            return ValidatedEnv(env=self.env).plan(state)
+        return await self._run(partial(ValidatedEnv(env=self.env).plan, state))
 
     async def close(self) -> None:
         """Closes the environment, if it holds processes or connections (`Closing`)."""
         if isinstance(self.env, Closing):
-            self.env.close()
+            await self._run(self.env.close)
 
-    @contextmanager
-    def _working(self) -> Generator[None]:
-        begin = time.perf_counter()
-        try:
-            yield
-        finally:
-            self._took_s[0] += time.perf_counter() - begin
+    async def _run(self, call: Callable[[], Result]) -> Result:
+        """The result of a call: in a thread for an environment that waits, else at once."""
+        if not waits_of(self.env):
+            with self._busy:
+                return call()
+        async with self._gate():
+            with self._busy:
+                return await asyncio.wrap_future(in_background(call, "bough-env-call"))
+
+    def _gate(self) -> AbstractAsyncContextManager[None]:
+        """Bounds the number of calls; a semaphore belongs to one event loop, and a host may outlive several."""
+        loop = asyncio.get_running_loop()
+        if loop not in self._gates:
+            self._gates.clear()
+            self._gates[loop] = asyncio.Semaphore(self.max_calls)
+        return self._gates[loop]

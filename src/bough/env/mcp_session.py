@@ -100,6 +100,8 @@ class McpSessions:
         self._open: weakref.WeakSet[McpSession] = weakref.WeakSet()
         self._listed: dict[int, tuple[Tool, ...]] = {}
         self._unused: dict[int, tuple[Mapping[str, object], McpSession]] = {}
+        # Several episodes may start at a time, each in a thread.
+        self._lock = threading.RLock()
 
     def tools(self, own: dict[int, McpSession], values: Mapping[str, object]) -> tuple[Tool, ...]:
         """The tools of all servers. The first time it starts the servers; the next episode of the task uses them.
@@ -107,16 +109,20 @@ class McpSessions:
         Raises:
             ValueError: when a server lists no tools.
         """
-        for number in range(len(self.servers)):
-            if number not in self._listed:
-                session = self._session(number, own, values)
-                if not session.tools:
-                    session.close()
-                    raise ValueError(f"MCP server {self.servers[number].name}: lists no tools; need at least one")
-                self._listed[number] = session.tools
-                if number in own:
-                    self._unused[number] = (values, own.pop(number))
+        with self._lock:
+            for number in range(len(self.servers)):
+                if number not in self._listed:
+                    self._list(number, own, values)
         return tuple(tool for number in sorted(self._listed) for tool in self._listed[number])
+
+    def _list(self, number: int, own: dict[int, McpSession], values: Mapping[str, object]) -> None:
+        session = self._session(number, own, values)
+        if not session.tools:
+            session.close()
+            raise ValueError(f"MCP server {self.servers[number].name}: lists no tools; need at least one")
+        self._listed[number] = session.tools
+        if number in own:
+            self._unused[number] = (values, own.pop(number))
 
     def call(
         self, own: dict[int, McpSession], values: Mapping[str, object], name: str, arguments: Mapping[str, object]
@@ -134,14 +140,23 @@ class McpSessions:
 
     def close(self) -> None:
         """Ends all sessions."""
-        for session in [*self._open]:
+        with self._lock:
+            opened = [*self._open]
+        for session in opened:
             session.close()
         self._shared.clear()
         self._unused.clear()
 
     def _session(self, number: int, own: dict[int, McpSession], values: Mapping[str, object]) -> McpSession:
         server = self.servers[number]
-        sessions = self._shared if server.stateless else own
+        if not server.stateless:
+            return self._opened(number, own, values)
+        with self._lock:
+            return self._opened(number, self._shared, values)
+
+    def _opened(self, number: int, sessions: dict[int, McpSession], values: Mapping[str, object]) -> McpSession:
+        """The session of a server among some, which is started where it is missing."""
+        server = self.servers[number]
         # A shared server that died is restarted; one with an episode's state is not, since the state is lost.
         if number not in sessions or (server.stateless and not sessions[number].alive):
             started_for, unused = self._unused.pop(number, (None, None))
@@ -155,7 +170,8 @@ class McpSessions:
                 session.close()
                 raise
             sessions[number] = session
-            self._open.add(session)
+            with self._lock:
+                self._open.add(session)
         return sessions[number]
 
 

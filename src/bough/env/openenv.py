@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from bough.env.check_settings import check_settings
 from bough.env.env import Branching, EnvFault, Split, State, Step
@@ -48,6 +48,8 @@ class OpenEnv:
     Raises:
         ValueError: when a number is out of its range, or `url` is no address.
     """
+
+    waits: ClassVar[bool] = True
 
     url: str
     field: str = "message"

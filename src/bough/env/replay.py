@@ -5,8 +5,9 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
+from threading import Lock
 
-from bough.env.env import Branching, Closing, Env, EnvFault, Oracle, Split, State, Step, env_gives, seats_of
+from bough.env.env import Branching, Closing, Env, EnvFault, Oracle, Split, State, Step, env_gives, seats_of, waits_of
 from bough.tree import AgentAction, Observation, Outcome, Task, action_record
 from bough.tree.needs import ORACLE, Need
 
@@ -50,6 +51,8 @@ class Replay:
     _live: OrderedDict[str, State] = field(
         default_factory=OrderedDict[str, State], init=False, repr=False, compare=False
     )
+    # Guards the live states, as an environment that waits is called by several threads.
+    _lock: Lock = field(default_factory=Lock, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.keep < 0:
@@ -63,6 +66,11 @@ class Replay:
     def branching(self) -> Branching:
         """`REPLAY`."""
         return Branching.REPLAY
+
+    @property
+    def waits(self) -> bool:
+        """Whether the inner environment waits."""
+        return waits_of(self.env)
 
     @property
     def instructions(self) -> str:
@@ -116,19 +124,23 @@ class Replay:
 
     def close(self) -> None:
         """Drops the live states, and closes the inner environment."""
-        self._live.clear()
+        with self._lock:
+            self._live.clear()
         if isinstance(self.env, Closing):
             self.env.close()
 
     def _retain(self, played: ReplayState, inner: State) -> None:
-        self._live[played.name] = inner
-        self._live.move_to_end(played.name)
-        while len(self._live) > self.keep:
-            self._live.popitem(last=False)
+        with self._lock:
+            self._live[played.name] = inner
+            self._live.move_to_end(played.name)
+            dropped = [self._live.popitem(last=False) for _ in range(len(self._live) - self.keep)]
+        # The end of a state may call a server, which is not to hold up other threads.
+        dropped.clear()
 
     def _reach(self, played: ReplayState) -> tuple[State, int]:
         """Returns the inner state, removed from the live ones, and the number of replayed steps."""
-        inner = self._live.pop(played.name, None)
+        with self._lock:
+            inner = self._live.pop(played.name, None)
         if inner is not None:
             return inner, 0
         inner = self.env.start(played.task.copy())

@@ -63,6 +63,7 @@ class ToolsEnv:
         result_characters: Longer results are cut, with a note of their length.
         branching: `COPY`, or `NONE` for states that are changed in place; `Replay` makes these branch.
         name: Begins the ids of tasks.
+        concurrent: Whether its calls run in threads, several at a time (`Waits`); None: where it has servers.
 
     Raises:
         ValueError: when a function is not found or cannot be a tool, or a field is out of its range.
@@ -85,6 +86,7 @@ class ToolsEnv:
     result_characters: int = 4000
     branching: Branching = Branching.COPY
     name: str = "tools"
+    concurrent: bool | None = None
     _toolbox: "Toolbox" = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -121,6 +123,11 @@ class ToolsEnv:
     def gives(self) -> frozenset[Need]:
         """An oracle, where there is one."""
         return frozenset({ORACLE} if self.oracle else ())
+
+    @property
+    def waits(self) -> bool:
+        """Whether several calls may run at a time."""
+        return bool(self.servers) if self.concurrent is None else self.concurrent
 
     @property
     def data_hash(self) -> str:
@@ -345,7 +352,6 @@ def tools_env(
 
 
 def _branched(env: ToolsEnv, branching: Branching) -> ToolsEnv | Replay:
-    """The environment with a branching."""
     if branching is not Branching.REPLAY:
         return replace(env, branching=branching)
     return Replay(env=env, keep=LIVE_SERVERS) if env.servers else Replay(env=env)

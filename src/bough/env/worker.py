@@ -3,6 +3,7 @@
 import asyncio
 import pickle
 import socket
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -29,8 +30,10 @@ ENTRY = "bough.env.serve:serve"
 class Worker:
     """A process that runs an environment. The first call starts it.
 
-    Calls run one at a time, first come first served. When the process hangs or dies, the current call raises the
-    fault; the calls in the queue go to the new process.
+    Calls run one at a time, first come first served; those of an environment that waits run up to `max_calls` at a
+    time. When the process hangs or dies, the current calls raise the fault; the calls in the queue go to the new
+    process. Of an environment that waits, a late call raises its fault, and the process is replaced if it has answered
+    no call meanwhile.
 
     Attributes:
         name: Name of the environment, for messages.
@@ -40,9 +43,11 @@ class Worker:
         launcher: Starts the process.
         index: Of the worker among those of its host.
         notify: Called with a line when the process is replaced because it hung or died.
+        max_calls: Maximum number of calls at a time; 1 for an environment that does not wait.
+        ended: The numbers of requests whose states have no copy left in this process.
         calls: Number of calls running or queued.
         replaced: Number of processes that hung or died and were replaced.
-        busy_s: Busy seconds over the calls that returned.
+        busy_s: Busy seconds of its processes.
     """
 
     name: str
@@ -52,14 +57,15 @@ class Worker:
     launcher: Launcher
     index: int
     notify: Callable[[str], None]
+    max_calls: int = 1
+    ended: deque[int] = field(default_factory=deque[int])
     calls: int = 0
     replaced: int = 0
     busy_s: float = 0.0
     _numbers: Iterator[int] = field(default_factory=lambda: count(1))
     _process: "_Process | None" = None
     _closed: bool = False
-    _lock: asyncio.Lock | None = None
-    _loop: asyncio.AbstractEventLoop | None = None
+    _gate: "_Gate | None" = None
 
     async def call(self, request: Request) -> Answer:
         """Runs one call.
@@ -74,7 +80,7 @@ class Worker:
         """
         self.calls += 1
         try:
-            async with self._lock_of_loop():
+            async with self._gate_of_loop().calls:
                 reply = await self._exchange(request)
         finally:
             self.calls -= 1
@@ -87,49 +93,65 @@ class Worker:
         """Ends the process. A call in flight raises its fault; no process is started."""
         self._closed = True
         if self._process is not None:
-            # The channel stays open for the call in flight, which then raises its fault.
+            # A call in flight then raises its fault, and a process that is starting ends.
             self._process.child.kill()
-        async with self._lock_of_loop():
+        async with self._gate_of_loop().sending:
             self._end_process()
 
-    def _lock_of_loop(self) -> asyncio.Lock:
-        """Returns the event loop's lock; a lock belongs to one loop, and a worker may outlive several."""
+    def _gate_of_loop(self) -> "_Gate":
+        """Returns the event loop's gate; a gate belongs to one loop, and a worker may outlive several."""
         loop = asyncio.get_running_loop()
-        if self._lock is None or self._loop is not loop:
-            self._lock, self._loop = asyncio.Lock(), loop
-        return self._lock
+        if self._gate is None or self._gate.loop is not loop:
+            self._gate = _Gate(loop=loop, calls=asyncio.Semaphore(self.max_calls), sending=asyncio.Lock())
+        return self._gate
 
     async def _exchange(self, request: Request) -> Reply:
         about = f"{self.name}.{request.call} ({request.about})"
+        loop, process, replies = asyncio.get_running_loop(), None, 0
         if self._closed:
             raise RuntimeError(f"{about}: got a call after close(); need workers that are open")
         try:
-            process = await self._ready()
-            async with asyncio.timeout(self.deadline_s):
-                return await process.exchange(replace(request, number=next(self._numbers)))
+            async with self._gate_of_loop().sending:
+                process = await self._ready()
+                replies, late_s = process.replies, loop.time() + self.deadline_s
+                async with asyncio.timeout_at(late_s):
+                    reply = await process.send(self._numbered(request))
+            async with asyncio.timeout_at(late_s):
+                return await reply
         except TimeoutError:
-            self._replace()
-            fault = EnvFault(f"{about}: no answer within {self.deadline_s:g} s; its worker was replaced")
+            assert process is not None
+            fault = EnvFault(f"{about}: no answer within {self.deadline_s:g} s")
+            if self.max_calls == 1 or process.broken or process.replies == replies:
+                self._replace(process)
+                fault = EnvFault(f"{fault}; its worker was replaced")
         except (EOFError, ConnectionError):
-            status = self._replace()
+            assert process is not None
+            status = self._replace(process)
             fault = EnvFault(f"{about}: its worker died (exit status {status}) and was replaced")
         except EnvFault as late:
-            self._replace()
+            self._replace(self._process)
             fault = late
         except BaseException:
             # A cancelled call, above all: the next call would get its reply, so the process is replaced.
-            self._replace()
+            if process is None or self.max_calls == 1 or process.broken:
+                self._replace(process or self._process)
             raise
         if not self._closed:
             self.notify(str(fault))
         raise fault
+
+    def _numbered(self, request: Request) -> Request:
+        """A request with a number, and those of the states that have ended."""
+        ended = tuple(self.ended.popleft() for _ in range(len(self.ended)))
+        return replace(request, number=next(self._numbers), ended=ended)
 
     async def _ready(self) -> "_Process":
         """Returns the process once it has unpickled the environment; a new one where it died since the last call."""
         if self._process is None:
             self._process = self._spawn()
         elif not self._process.is_quiet():
-            self.notify(f"{self.name}: a worker died between calls (exit status {self._replace()}) and was replaced")
+            status = self._replace(self._process)
+            self.notify(f"{self.name}: a worker died between calls (exit status {status}) and was replaced")
         process = self._process
         if process.channel is not None:
             return process
@@ -149,26 +171,53 @@ class Worker:
             ) from error
         return process
 
-    def _replace(self) -> int | None:
-        status = self._end_process()
-        self.replaced += 1
-        if not self._closed:
-            self._process = self._spawn()
-        return status
+    def _replace(self, process: "_Process | None") -> int | None:
+        """Ends a process, and starts another one unless that was done before; returns its exit status."""
+        if self._process is process:
+            self._end_process()
+            self.replaced += 1
+            if not self._closed:
+                self._process = self._spawn()
+        return None if process is None else process.status
 
     def _spawn(self) -> "_Process":
         return _Process(child=self.launcher.launch(ENTRY, self.index))
 
-    def _end_process(self) -> int | None:
-        """Ends the process; returns its exit status, minus the signal where one killed it."""
+    def _end_process(self) -> None:
         process, self._process = self._process, None
-        return None if process is None else process.kill()
+        if process is not None:
+            process.kill()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Gate:
+    """Bounds the calls of an event loop: those at a time, and one that is sent."""
+
+    loop: asyncio.AbstractEventLoop
+    calls: asyncio.Semaphore
+    sending: asyncio.Lock
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class _Process:
+    """A process and its channel.
+
+    Attributes:
+        child: The process.
+        channel: Carries requests and replies; None before it is ready.
+        pending: The futures of replies, by number.
+        replies: Number of replies.
+        broken: Whether the channel ended, or carries a part of a message.
+        status: The exit status, minus the signal where one killed it; None before its end.
+    """
+
     child: Launched
     channel: socket.socket | None = None
+    pending: dict[int, asyncio.Future[Reply]] = field(default_factory=dict[int, asyncio.Future[Reply]])
+    replies: int = 0
+    broken: bool = False
+    status: int | None = None
+    _reading: asyncio.Task[None] | None = None
 
     async def prepare(self, setup: bytes, timeout_s: float) -> None:
         """Send the setup and wait until the process is ready; its channel is then open.
@@ -185,29 +234,54 @@ class _Process:
 
     def is_quiet(self) -> bool:
         """Whether the process is alive and has sent nothing outside a call."""
-        if self.channel is None:
-            return True
+        if self.channel is None or self._is_reading:
+            return not self.broken
         try:
             self.channel.recv(1, socket.MSG_PEEK)
         except BlockingIOError:
-            return True
+            return not self.broken
         except ConnectionError:
             return False
         return False
 
-    async def exchange(self, request: Request) -> Reply:
-        """Sends a request and waits for the reply of its number.
+    async def send(self, request: Request) -> asyncio.Future[Reply]:
+        """Sends a request; returns the future of its reply, which raises EOFError when the process has died.
 
         Raises:
-            EOFError, ConnectionError: when the process died.
+            ConnectionError: when the process died.
         """
         assert self.channel is not None
-        await asyncio.get_running_loop().sock_sendall(self.channel, framed(request))
-        while True:
-            size = int.from_bytes(await self._receive(self.channel, LENGTH_BYTES), "big")
-            reply: Reply = pickle.loads(await self._receive(self.channel, size))
-            if reply.number == request.number:
-                return reply
+        loop = asyncio.get_running_loop()
+        reply = self.pending[request.number] = loop.create_future()
+        was_broken, self.broken = self.broken, True
+        await loop.sock_sendall(self.channel, framed(request))
+        self.broken = was_broken
+        if not self._is_reading:
+            self._reading = asyncio.create_task(self._read(self.channel), name="bough-worker-replies")
+        return reply
+
+    @property
+    def _is_reading(self) -> bool:
+        return self._reading is not None and not self._reading.done()
+
+    async def _read(self, channel: socket.socket) -> None:
+        """Hands out replies until none is pending."""
+        try:
+            while self.pending:
+                size = int.from_bytes(await self._receive(channel, LENGTH_BYTES), "big")
+                reply: Reply = pickle.loads(await self._receive(channel, size))
+                self.replies += 1
+                waiting = self.pending.pop(reply.number, None)
+                if waiting is not None and not waiting.done():
+                    waiting.set_result(reply)
+        except BaseException as error:
+            self.broken = True
+            for waiting in self.pending.values():
+                if not waiting.done():
+                    waiting.set_exception(error if isinstance(error, Exception) else EOFError())
+            self.pending.clear()
+            if not isinstance(error, Exception):
+                raise
 
     async def _receive(self, channel: socket.socket, size: int) -> bytearray:
         loop = asyncio.get_running_loop()
@@ -220,9 +294,14 @@ class _Process:
             rest = rest[got:]
         return buffer
 
-    def kill(self) -> int | None:
-        """Ends the process and its children; returns its exit status."""
-        status = self.child.kill()
-        if self.channel is not None:
-            self.channel.close()
-        return status
+    def kill(self) -> None:
+        """Ends the process and its children."""
+        self.status, channel = self.child.kill(), self.channel
+        if channel is None:
+            return
+        if self._reading is not None and not self._reading.done():
+            # The event loop lets go of the channel first.
+            self._reading.add_done_callback(lambda _: channel.close())
+            self._reading.cancel()
+        else:
+            channel.close()

@@ -2,11 +2,12 @@
 
 import pickle
 import sys
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import cast
 
-from bough.env.env import Branching, Env, Split, State, Step
+from bough.env.env import MOST_CALLS, Branching, Env, Split, State, Step, waits_of
 from bough.env.serve import Packed, Request
 from bough.env.worker import Worker
 from bough.launch import Launcher, Placement, ThisMachine
@@ -29,7 +30,9 @@ class Workers:
     """Runs an environment in `count` processes.
 
     A process that hangs or dies is killed and replaced at once. Its call raises an `EnvFault`; all other calls
-    continue, because states are values. A new episode goes to the least busy process, a step to the process that may
+    continue, because states are values. Each process runs one call at a time, or up to `max_calls` of an environment
+    that waits (`Waits`), in threads. States of branching `NONE` stay in the process that started their episode, and are
+    lost with it. A new episode goes to the least busy process, a step to the process that may
     hold its live state (`Replay`). The first calls start the processes. They load torch only if the environment does,
     and end with this process, however it ends.
 
@@ -41,11 +44,12 @@ class Workers:
         deadline_s: Maximum seconds for one call, counted from when its process is free. A call behind n others
             returns or raises within (n + 1) deadlines, plus the time to start new processes.
         startup_s: Maximum seconds for a new process to load the environment.
+        max_calls: Maximum number of calls at a time in each process, of an environment that waits.
         placement: Where the processes start.
         notify: Called with a line when a process is replaced, and when the environment or a state is large.
 
     Raises:
-        ValueError: when a field is out of its range, or the environment cannot be pickled or branched.
+        ValueError: when a field is out of its range, or the environment cannot be pickled.
         LaunchError: when the cluster has no free resources, or more processes are wanted than fit this machine.
     """
 
@@ -53,6 +57,7 @@ class Workers:
     count: int = 2
     deadline_s: float = 30.0
     startup_s: float = 60.0
+    max_calls: int = MOST_CALLS
     placement: Placement = ThisMachine()
     notify: Callable[[str], None] = field(default=to_stderr, repr=False)
     _largest: list[int] = field(default_factory=lambda: [LARGE_STATE_BYTES // 2], init=False, repr=False)
@@ -60,17 +65,14 @@ class Workers:
     _launchers: list[Launcher] = field(default_factory=list[Launcher], init=False, repr=False)
 
     def __post_init__(self) -> None:
-        if self.count < 1:
-            raise ValueError(f"Workers.count: got {self.count}; need 1 or more")
+        for name in ("count", "max_calls"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"Workers.{name}: got {getattr(self, name)}; need 1 or more")
         if self.deadline_s <= 0 or self.startup_s <= 0:
             raise ValueError(
                 f"Workers: got deadline_s={self.deadline_s} and startup_s={self.startup_s}; need more than 0 seconds"
             )
         name = type(self.env).__name__
-        if self.env.branching == Branching.NONE:
-            raise ValueError(
-                f"Workers.env: got {name} of branching NONE; need states that travel: Replay(env={name}(...))"
-            )
         try:
             blob = pickle.dumps(self.env)
         except Exception as broken:
@@ -95,6 +97,7 @@ class Workers:
                 launcher=launcher,
                 index=index,
                 notify=self.notify,
+                max_calls=self.max_calls if waits_of(self.env) else 1,
             )
             for index in range(self.count)
         )
@@ -135,7 +138,7 @@ class Workers:
     async def step(self, state: State, action: AgentAction) -> Step:
         """Calls `Env.step`; faults as in `start`."""
         home = self._home(state)
-        if isinstance(state.value, Packed):
+        if isinstance(state.value, Packed) and not state.value.kept:
             state.value.home = None  # A step consumes the live state: any process can run the next step from here.
         step = cast("Step", await self._workers[home].call(Request(call="step", state=state, action=action)))
         return replace(step, state=self._with_home(step.state, home))
@@ -163,8 +166,11 @@ class Workers:
         if not isinstance(state.value, Packed):
             return state
         self._report_large(len(state.value.blob))
-        if self.env.branching == Branching.REPLAY:
+        if self.env.branching is not Branching.COPY:
             state.value.home = home
+        if state.value.kept:
+            # The process drops the state together with the last copy here.
+            weakref.finalize(state.value, self._workers[home].ended.append, state.value.kept).atexit = False
         return state
 
     def _report_large(self, size: int) -> None:

@@ -59,7 +59,8 @@ class BudgetedChains:
         """Grow the tree."""
         root = await rollout.root()
         prompt = [self._with_budget(rollout, root, number, budget) for number, budget in enumerate(self.budgets)]
-        await together(rollout, (self._chain(rollout, prompt[at % len(prompt)], at) for at in range(self.n)))
+        most = [rollout.max_cost(root, attempts=self.retries + 1)] * self.n
+        await together(rollout, (self._chain(rollout, prompt[at % len(prompt)], at) for at in range(self.n)), most)
 
     def _with_budget(self, rollout: Rollout, root: Cursor, number: int, budget: int) -> Cursor:
         """The prompt with a budget."""

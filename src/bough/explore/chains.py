@@ -35,7 +35,8 @@ class Chains:
     async def __call__(self, rollout: Rollout) -> None:
         """Grow the tree."""
         root = await rollout.root()
-        await together(rollout, (self._chain(rollout, root, chain) for chain in range(self.n)))
+        most = [rollout.max_cost(root, attempts=self.retries + 1)] * self.n
+        await together(rollout, (self._chain(rollout, root, chain) for chain in range(self.n)), most)
 
     async def _chain(self, rollout: Rollout, root: Cursor, chain: int) -> None:
         for attempt in range(self.retries + 1):

@@ -111,9 +111,12 @@ class Correct:
             attempt_with_retries(rollout, root, number=number, step=self.n, retries=self.retries)
             for number in range(self.n)
         ]
-        lost = [each for each in await together(rollout, calls) if each is not None and each.unsolved]
+        most = [rollout.max_cost(root, attempts=self.retries + 1)] * self.n
+        lost = [each for each in await together(rollout, calls, most) if each is not None and each.unsolved]
         places = await self._places(rollout, lost)
-        await together(rollout, [self._continue(rollout, cursor) for cursor in places])
+        # A teacher's action costs at most what the policy's does.
+        most = [rollout.max_cost(cursor, attempts=self.retries + 1) for cursor in places]
+        await together(rollout, [self._continue(rollout, cursor) for cursor in places], most)
 
     async def _places(self, rollout: Rollout, lost: Sequence[Attempt]) -> list[Cursor]:
         """The cursors from which the teacher continues, each once."""

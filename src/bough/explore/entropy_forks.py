@@ -174,7 +174,8 @@ class EntropyForks:
             write_on(rollout, path.at, branch=number, retries=self.retries)
             for path, number in zip(live, numbers, strict=True)
         )
-        return await together(rollout, calls)
+        most = [rollout.max_cost(path.at, turns=1, attempts=self.retries + 1) for path in live]
+        return await together(rollout, calls, most)
 
     def _advance(self, rollout: Rollout, path: Path, piece: Piece, may_fork: bool, number: int) -> Path | None:
         """Advance a path by its new turn; returns the path that forks from it, if any."""

@@ -1,13 +1,15 @@
 """Chains, then forks within turns at the tokens of the largest surprisal."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 from bough.checks import check_at_least
+from bough.explore.chain_trees import grow_chain_trees
 from bough.rollout.cursor import Cursor, PendingAction
 from bough.rollout.piece import write_on
 from bough.rollout.rollout import Rollout
-from bough.rollout.together import together
 from bough.tree import Outcome
 from bough.tree.needs import FORKS, Need
 
@@ -44,6 +46,9 @@ class EpTree:
 
     In an environment of many turns the tokens of all turns are candidates, and a fork is sampled to the end of the
     episode. Where a tree has fewer candidates than spots, chains from the prompt replace the missing ones.
+
+    The largest surprisal is known when a chain has ended, so a tree has up to twice the forward passes in a row of as
+    many chains. A chain's forks do not wait for other chains.
 
     The surprisal of a sampled token is a one-sample estimate of the entropy: it is noisier, but free. A failed piece is
     sampled again up to `retries` times; when a budget of the tree runs out, no more forks start.
@@ -82,25 +87,23 @@ class EpTree:
     async def __call__(self, rollout: Rollout) -> None:
         """Grow the tree."""
         root = await rollout.root()
-        known: list[list[Spot]] = [[] for _ in range(self.chains)]
-        await self._play(rollout, known, [(chain, root) for chain in range(self.chains)], 0)
-        for number in range(self.rounds):
-            if rollout.spent:
-                break
-            drawn: list[tuple[int, Cursor | PendingAction]] = []
-            for chain, spots in enumerate(known):
-                best = sorted(spots, key=lambda spot: -spot.surprisal)[: self.spots]
-                positions = [*(_before(rollout, spot) for spot in best), *[root] * (self.spots - len(best))]
-                drawn += [(chain, position) for position in positions for _ in range(self.forks_each)]
-            await self._play(rollout, known, drawn, self.chains + number * len(drawn))
 
-    async def _play(
-        self, rollout: Rollout, known: list[list[Spot]], drawn: list[tuple[int, Cursor | PendingAction]], first: int
-    ) -> None:
-        """Sample a path from each drawn position, and add its tokens to the candidates of its chain's tree."""
-        calls = (self._path(rollout, position, number) for number, (_, position) in enumerate(drawn, start=first))
-        for (chain, _), path in zip(drawn, await together(rollout, calls), strict=True):
-            known[chain] += path
+        def select(chain: int, number: int, spots: Sequence[Spot]) -> list[Cursor | PendingAction]:
+            del chain, number
+            best = sorted(spots, key=lambda spot: -spot.surprisal)[: self.spots]
+            positions = [*(_before(rollout, spot) for spot in best), *[root] * (self.spots - len(best))]
+            return [position for position in positions for _ in range(self.forks_each)]
+
+        await grow_chain_trees(
+            rollout,
+            root,
+            chains=self.chains,
+            forks=self.spots * self.forks_each,
+            rounds=self.rounds,
+            attempts=self.retries + 1,
+            positions=select,
+            path=partial(self._path, rollout),
+        )
 
     async def _path(self, rollout: Rollout, position: Cursor | PendingAction, number: int) -> list[Spot]:
         """The candidate tokens of path `number`; none when all attempts failed."""

@@ -1,12 +1,13 @@
 """Chains, then forks at turns drawn at random, each sampled to the end."""
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from bough.rollout.cursor import Cursor
+from bough.explore.chain_trees import grow_chain_trees
+from bough.rollout.cursor import Cursor, PendingAction
 from bough.rollout.rollout import Rollout
-from bough.rollout.together import together
 from bough.tree import Outcome
 from bough.tree.needs import FORKS, Need
 
@@ -19,6 +20,9 @@ class Forks:
     from the prompt and all states of its own tree before a turn, earlier forks included. A path is sampled from each to
     the end. That makes `chains * (1 + draws * rounds)` paths, 8 by default. A fork at the prompt shares no turn, but
     counts with the chain that drew it: the column `chain` at every path's first action has the index of that chain.
+
+    A draw is uniform over the states of a chain, so a chain is forked when it has ended, and a tree has up to twice the
+    forward passes in a row of as many chains. A chain's forks do not wait for other chains.
 
     The draws depend only on the seed and the tree. When a budget of the tree runs out, no more forks start. A path that
     fails is retried from its fork up to `retries` times; failed attempts stay in the tree as `FAILED` paths, which
@@ -55,28 +59,28 @@ class Forks:
     async def __call__(self, rollout: Rollout) -> None:
         """Grow the tree."""
         root = await rollout.root()
-        # By chain: the states at which a path of its tree can fork.
-        cursors = [[root] for _ in range(self.chains)]
-        await self._play(rollout, cursors, [(chain, root) for chain in range(self.chains)], 0)
-        for number in range(self.rounds):
-            if rollout.spent:
-                break
-            drawn: list[tuple[int, Cursor]] = []
-            for chain, candidates in enumerate(cursors):
-                rng = random.Random(rollout.seed("forks", number, chain))
-                drawn += [(chain, cursor) for cursor in rng.choices(candidates, k=self.draws)]
-            await self._play(rollout, cursors, drawn, self.chains + number * len(drawn))
+
+        def draw(chain: int, number: int, passed: Sequence[Cursor]) -> list[Cursor]:
+            rng = random.Random(rollout.seed("forks", number, chain))
+            return rng.choices([root, *passed], k=self.draws)
+
+        async def path(at: Cursor | PendingAction, number: int) -> list[Cursor]:
+            assert isinstance(at, Cursor)
+            return await self._path(rollout, at, number)
+
+        await grow_chain_trees(
+            rollout,
+            root,
+            chains=self.chains,
+            forks=self.draws,
+            rounds=self.rounds,
+            attempts=self.retries + 1,
+            positions=draw,
+            path=path,
+        )
         for node in rollout.builder.nodes:
             if node.parent == root.node:
                 node.chain = self._trunk(node.branch)
-
-    async def _play(
-        self, rollout: Rollout, cursors: list[list[Cursor]], drawn: list[tuple[int, Cursor]], first: int
-    ) -> None:
-        """Sample a path from each drawn state, and add its states to those of its chain."""
-        calls = (self._path(rollout, cursor, number) for number, (_, cursor) in enumerate(drawn, start=first))
-        for (chain, _), path in zip(drawn, await together(rollout, calls), strict=True):
-            cursors[chain] += path
 
     async def _path(self, rollout: Rollout, cursor: Cursor, number: int) -> list[Cursor]:
         """The states of path `number` before its end; none when all attempts failed."""

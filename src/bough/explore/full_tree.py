@@ -93,12 +93,17 @@ class FullTree:
             calls = [
                 self._write(rollout, cursor, branch, 0, sampling) for cursor in live for branch in range(self.width)
             ]
-            written = await together(rollout, calls)
+            most = [rollout.max_cost(cursor, turns=1, attempts=self.retries + 1) for cursor in live]
+            # An action is only sampled.
+            each_most = [replace(each, turns=0) for each in most for _ in range(self.width)]
+            written = await together(rollout, calls, each_most)
             groups = [written[at : at + self.width] for at in range(0, len(written), self.width)]
             chosen = await self._choose(rollout, groups)
-            after = await together(rollout, [self._do(rollout, each) for each in chosen])
+            most = [rollout.max_cost(each.draft, turns=1, attempts=self.retries + 1) for each in chosen]
+            after = await together(rollout, [self._do(rollout, each) for each in chosen], most)
             live = [cursor for cursor in after if isinstance(cursor, Cursor)]
-        await together(rollout, [self._continue(rollout, cursor) for cursor in live])
+        most = [rollout.max_cost(cursor, attempts=self.retries + 1) for cursor in live]
+        await together(rollout, [self._continue(rollout, cursor) for cursor in live], most)
 
     async def _grow_trunk(self, rollout: Rollout) -> list[Cursor]:
         """The state at which the window begins; none where the path has ended before."""
@@ -129,7 +134,7 @@ class FullTree:
         """An action; None when all attempts from this one on failed, or when it does not fit a budget."""
         try:
             while attempt <= self.retries:
-                if not rollout.budget.fits(Usage(turns=1)):
+                if not await rollout.budget.fits(Usage(turns=1)):
                     raise BudgetExceeded(TruncatedBy.TREE_TURNS)
                 draft = await rollout.sample(cursor, branch=branch + attempt * self.width, sampling=sampling)
                 if isinstance(draft, PendingAction):

@@ -52,12 +52,15 @@ class Guided:
     async def __call__(self, rollout: Rollout) -> None:
         """Grow the tree."""
         root = await rollout.root()
-        attempts = await together(rollout, [self._play(rollout, root, number, None) for number in range(self.n)])
+        most = rollout.max_cost(root, attempts=self.retries + 1)
+        calls = [self._play(rollout, root, number, None) for number in range(self.n)]
+        attempts = await together(rollout, calls, [most] * self.n)
         lost = [each for each in attempts if each is not None and each.unsolved]
         if not lost or any(each is not None and each.success for each in attempts):
             return
         hints = [self._hints(rollout, lost[number % len(lost)]) for number in range(self.again)]
-        await together(rollout, [self._play(rollout, root, self.n + at, hint) for at, hint in enumerate(hints)])
+        calls = [self._play(rollout, root, self.n + at, hint) for at, hint in enumerate(hints)]
+        await together(rollout, calls, [most] * self.again)
 
     async def _play(self, rollout: Rollout, root: Cursor, number: int, hints: Hints | None) -> Attempt | None:
         step = self.n + self.again

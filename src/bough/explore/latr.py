@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from bough.checks import check_at_least
 from bough.explore.text_similarity import edit_ratio, rouge_l, suffix_match
+from bough.rollout.budget import Usage
 from bough.rollout.cursor import Cursor, PendingAction
 from bough.rollout.piece import Piece, first_branch, write_on
 from bough.rollout.rollout import Rollout
@@ -58,6 +59,10 @@ class Latr:
     Probabilities are raw, without temperature and top-p. A forced token has no log-probability and gets no loss; all
     others are samples of the policy. The paths of a tree are not a sample of the policy: near-ties are explored evenly,
     whatever their joint probability. A piece that fails is sampled again up to `retries` times.
+
+    The number of chains that fill a tree is known when the first path and its branches no longer branch. Where nothing
+    is tied, they start when the first path has ended or has `max_fork_tokens`, so a tree then has up to twice the
+    forward passes in a row of as many chains.
 
     Cost: a path that branched at token b costs T - b tokens less the forced one; a branch that is pruned at a window of
     r tokens costs r - 1. With C such tokens, a tree has paths * T - sum of b + C tokens, independent chains paths * T.
@@ -121,7 +126,8 @@ class Latr:
         rollout.builder.counts = replace(rollout.builder.counts, pruned_branches=pruned)
         chains = [Row(at=root) for _ in range(self.paths - len(rows))]
         ends = [self._finish(rollout, row, 0) for row in rows]
-        await together(rollout, ends + [self._finish(rollout, chain, next(names)) for chain in chains])
+        calls = ends + [self._finish(rollout, chain, next(names)) for chain in chains]
+        await together(rollout, calls, self._most(rollout, [*rows, *chains]))
 
     async def _write(self, rollout: Rollout, rows: list[Row]) -> tuple[list[Row], dict[int, Piece]]:
         """Extend all paths and prune; returns the kept paths, and each new piece by the `id` of its path."""
@@ -145,10 +151,17 @@ class Latr:
                 have = len(row.at.tokens) - row.born
                 most = next((window - have for window in self.windows if window > have), most)
             calls.append(write_on(rollout, row.at, branch=0, retries=self.retries, most=most, sampling=sampling))
-        pieces = await together(rollout, calls)
+        pieces = await together(rollout, calls, self._most(rollout, live, turns=1))
         for row, piece in zip(live, pieces, strict=True):
             row.at, row.draft = piece.after, piece.draft
         return pieces
+
+    def _most(self, rollout: Rollout, rows: Sequence[Row], turns: int | None = None) -> list[Usage]:
+        """The maximum cost of continuing each path."""
+        return [
+            Usage() if isinstance(row.at, Outcome) else rollout.max_cost(row.at, turns=turns, attempts=self.retries + 1)
+            for row in rows
+        ]
 
     def _full(self, rows: Sequence[Row]) -> bool:
         return len(rows) >= round(self.paths * self.share)

@@ -66,7 +66,9 @@ class RollIns:
     async def __call__(self, rollout: Rollout) -> None:
         """Grow the tree."""
         root = await rollout.root()
-        await together(rollout, [self._roll_in(rollout, root, number) for number in range(self.n)])
+        # A guide's action costs at most what the policy's does.
+        most = [rollout.max_cost(root, attempts=1 + self.width)] * self.n
+        await together(rollout, [self._roll_in(rollout, root, number) for number in range(self.n)], most)
         for node in rollout.builder.nodes:
             if node.parent == root.node:
                 node.chain = node.branch // self.width
@@ -85,7 +87,7 @@ class RollIns:
         # The numbers at a state other than the root follow that of the roll-in's own next action.
         base = first if here is root else 1
         calls = [self._branch(rollout, here, base + number, guided=not ppo) for number in range(self.width)]
-        await together(rollout, calls)
+        await together(rollout, calls, [rollout.max_cost(here)] * self.width)
 
     async def _branch(self, rollout: Rollout, cursor: Cursor, branch: int, *, guided: bool) -> None:
         """An action of the policy, and a roll-out."""

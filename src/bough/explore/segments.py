@@ -103,7 +103,8 @@ class Segments:
             at = trail[-1]
             calls.append(write_on(rollout, at, branch=branches[at.node], retries=self.retries, most=self.tokens))
             branches[at.node] += 1
-        return await together(rollout, calls)
+        most = [rollout.max_cost(trail[-1], turns=1, attempts=self.retries + 1) for trail in starts]
+        return await together(rollout, calls, most)
 
     def _spread(self, live: Sequence[Trail], just: int, capacity: int) -> list[Trail]:
         """The trails that continue, each repeated by its number of branches, up to the capacity."""

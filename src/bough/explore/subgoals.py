@@ -59,12 +59,13 @@ class Subgoals:
         here: Cursor | None = cursor
         while here is not None:
             calls = [self._subgoal(rollout, here, first + number) for number in range(self.width)]
-            reached = [each for some in await together(rollout, calls) for each in some]
+            most = [rollout.max_cost(here, attempts=1 + self.tries)] * self.width
+            reached = [each for some in await together(rollout, calls, most) for each in some]
             rng = random.Random(rollout.seed("subgoal", first, *here.branches))
             here = rng.choice(reached) if reached else None
             rest = [each for each in reached if each is not here]
             if self.to_end:
-                await together(rollout, [rollout.roll_out(each) for each in rest])
+                await together(rollout, [rollout.roll_out(each) for each in rest], [*map(rollout.max_cost, rest)])
             else:
                 for each in rest:
                     rollout.stop(each, TruncatedBy.STUB)
@@ -77,7 +78,8 @@ class Subgoals:
             return []
         if self._decides(after):
             return [after]
-        ends = await together(rollout, [self._try(rollout, after, number) for number in range(self.tries)])
+        calls = [self._try(rollout, after, number) for number in range(self.tries)]
+        ends = await together(rollout, calls, [rollout.max_cost(after)] * self.tries)
         return [each for each in ends if isinstance(each, Cursor)]
 
     async def _try(self, rollout: Rollout, cursor: Cursor, branch: int) -> Cursor | Outcome:

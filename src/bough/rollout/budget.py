@@ -1,10 +1,14 @@
 """The budget of a tree: an operation starts only if its worst-case cost fits."""
 
 import asyncio
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, fields
+from bisect import insort
+from collections.abc import AsyncGenerator, Generator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from itertools import takewhile
 
+from bough.env import Branching
 from bough.rollout.agent import Limits
 from bough.tree import TruncatedBy
 
@@ -38,34 +42,73 @@ class Usage:
 
     def add(self, other: "Usage", sign: int = 1) -> None:
         """Add `sign` times the other usage to this one."""
-        for each in fields(Usage):
-            setattr(self, each.name, getattr(self, each.name) + sign * getattr(other, each.name))
+        self.turns += sign * other.turns
+        self.tokens += sign * other.tokens
+        self.calls += sign * other.calls
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Share:
+    """What one of several concurrent calls uses; or what the whole tree does.
+
+    Attributes:
+        above: The share of the call around it; None for the tree.
+        order: The places of the calls around it, and its own.
+        left: What the call may still reserve; None where unknown.
+        spent: Usage of its finished operations.
+        held: Usage that its running operations have reserved.
+        calls: The shares of the calls that run inside it, in order.
+        over: Whether the call has ended.
+    """
+
+    above: "Share | None" = None
+    order: tuple[int, ...] = ()
+    left: Usage | None = None
+    spent: Usage = field(default_factory=Usage)
+    held: Usage = field(default_factory=Usage)
+    calls: "list[Share]" = field(default_factory=list["Share"])
+    over: bool = False
+
+    def line(self) -> "Generator[Share]":
+        """This share and all above it."""
+        here: Share | None = self
+        while here is not None:
+            yield here
+            here = here.above
 
 
 class Budget:
     """The resources that one tree has used and reserved.
 
-    Each operation reserves its maximum cost while it runs, and is charged its real cost when it ends. An operation that
-    does not fit beside the reservations waits. An operation that would not fit if all of them cost nothing raises
-    `BudgetExceeded`. So no budget is exceeded, and no budget is left unused because of a reservation.
+    Each operation reserves its maximum cost while it runs, and is charged its real cost when it ends. Concurrent calls
+    (`share`) have an order. An operation starts as soon as it fits together with the most that the calls ahead of it
+    may still use. It raises `BudgetExceeded` when those have ended and it does not fit; until then it waits. So every
+    operation has the result that it has where the calls run one after the other, and no budget is exceeded.
+
+    Two operations of one call that run at a time have no order: one that does not fit beside the other waits for it.
+
+    Where steps are replayed, which of two branches finds a live state depends on their order. So with `tree_turns` and
+    such an environment, every call waits for the end of those ahead of it.
 
     Attributes:
         spent: Usage of the finished operations.
         replayed: Number of replayed turns in `spent`.
     """
 
-    def __init__(self, limits: Limits) -> None:
-        self.spent = Usage()
+    def __init__(self, limits: Limits, branching: Branching = Branching.COPY) -> None:
         self.replayed = 0
-        self._limits = limits
-        self._held = Usage()
-        self._waiting: list[asyncio.Future[None]] = []
+        self._in_turn = limits.tree_turns is not None and branching is not Branching.COPY
+        self._tree = Share()
+        self.spent = self._tree.spent
+        bounds = {"turns": limits.tree_turns, "tokens": limits.tree_tokens, "calls": limits.tree_calls}
+        self._bounds = {name: bound for name, bound in bounds.items() if bound is not None}
+        self._present: ContextVar[Share] = ContextVar("share", default=self._tree)
+        self._waiting: list[_Waiting] = []
 
     @property
     def bounded(self) -> bool:
         """Whether the tree has a budget of its own."""
-        limits = self._limits
-        return any(each is not None for each in (limits.tree_turns, limits.tree_tokens, limits.tree_calls))
+        return bool(self._bounds)
 
     @asynccontextmanager
     async def reserve(self, most: Usage) -> AsyncGenerator[Usage, None]:
@@ -74,37 +117,140 @@ class Budget:
         Raises:
             BudgetExceeded: when `most` does not fit a budget.
         """
-        while self._short(most, self._held):
-            if short := self._short(most, Usage()):
-                raise BudgetExceeded(short)
-            turn = asyncio.get_running_loop().create_future()
-            self._waiting.append(turn)
-            await turn
-        self._held.add(most)
+        present = self._present.get()
+        if short := await self._decided(present, most):
+            raise BudgetExceeded(short)
+        line = [*present.line()]
+        for share in line:
+            share.held.add(most)
+            if share.left is not None:
+                share.left.add(most, -1)
+                if min(share.left.turns, share.left.tokens, share.left.calls) < 0:
+                    raise RuntimeError(f"got a call that reserves {most}, {share.left} beyond the most it was given")
         cost = Usage()
         try:
             yield cost
         finally:
-            self._held.add(most, -1)
-            self.spent.add(cost)
+            for share in line:
+                share.held.add(most, -1)
+                share.spent.add(cost)
             self._wake()
 
-    def fits(self, most: Usage) -> bool:
-        """Whether `most` would fit the budgets without any reservation."""
-        return not self._short(most, Usage())
+    async def fits(self, most: Usage) -> bool:
+        """Whether `most` fits the budgets, once the calls ahead leave no doubt; it is not reserved."""
+        return not await self._decided(self._present.get(), most)
 
-    def _short(self, most: Usage, held: Usage) -> TruncatedBy:
-        """The first limit that `most` would exceed beside `held`, or `NOTHING`."""
-        for name in ("turns", "tokens", "calls"):
-            limit: int | None = getattr(self._limits, f"tree_{name}")
+    def allows(self, most: Usage) -> bool:
+        """Whether `most` fits the budgets beside all that has been spent."""
+        return not self._exceeded(self._tree, most)
+
+    @contextmanager
+    def shares(self, most: Sequence[Usage | None]) -> Generator[list[Share]]:
+        """The shares of concurrent calls while a block runs.
+
+        Args:
+            most: The worst-case cost of each call, in their order; None where unknown.
+        """
+        above = self._present.get()
+        first = above.calls[-1].order[-1] + 1 if above.calls else 0
+        left = [None if each is None or self._in_turn else replace(each) for each in most]
+        opened = [
+            Share(above=above, order=(*above.order, place), left=each) for place, each in enumerate(left, start=first)
+        ]
+        above.calls += opened
+        try:
+            yield opened
+        finally:
+            above.calls = [each for each in above.calls if each not in opened]
+            self._wake()
+
+    @asynccontextmanager
+    async def within(self, share: Share) -> AsyncGenerator[None]:
+        """Charge the operations of a block to a share, which ends with the block.
+
+        The block starts once no call ahead can exceed a budget, so that it finds what it would find after them.
+        """
+        await self._decided(share, None)
+        token = self._present.set(share)
+        try:
+            yield
+        finally:
+            self._present.reset(token)
+            share.over, share.left = True, Usage()
+            self._wake()
+
+    async def _decided(self, share: Share, most: Usage | None) -> TruncatedBy:
+        """The result of `_verdict`, once it is known."""
+        while (verdict := self._verdict(share, most)) is None:
+            waiting = _Waiting(share=share, most=most, future=asyncio.get_running_loop().create_future())
+            insort(self._waiting, waiting, key=lambda each: each.share.order)
+            try:
+                await waiting.future
+            finally:
+                self._waiting = [each for each in self._waiting if each is not waiting]
+        return verdict
+
+    def _verdict(self, share: Share, most: Usage | None) -> TruncatedBy | None:
+        """`NOTHING` where an operation of a share may start, or without `most` the share's call.
+
+        The limit that it exceeds where it may not; None while that depends on calls ahead.
+        """
+        ahead = [*_ahead(share)]
+        if all(self._fits_beside(share, ahead, most, name) for name in self._bounds):
+            return TruncatedBy.NOTHING
+        if any(not each.over for each in ahead):
+            return None
+        return TruncatedBy.NOTHING if most is None else self._exceeded(share, most) or None
+
+    def _fits_beside(self, share: Share, ahead: Sequence[Share], most: Usage | None, name: str) -> bool:
+        """Whether an operation fits a budget beside the most that is used ahead of it in the end."""
+        requested: int = 0 if most is None else getattr(most, name)
+        if most is not None and not requested:
+            return True
+        total: int = getattr(self.spent, name) + getattr(self._tree.held, name) + requested
+        for each in _behind(share):
+            total -= getattr(each.spent, name) + getattr(each.held, name)
+        for each in ahead:
+            if each.left is None:
+                return False
+            total += getattr(each.left, name)
+        return total <= self._bounds[name]
+
+    def _exceeded(self, share: Share, most: Usage) -> TruncatedBy:
+        """The first limit that an operation would exceed beside all that has been spent, behind its share aside."""
+        for name, bound in self._bounds.items():
             requested: int = getattr(most, name)
-            if limit is not None and requested and getattr(self.spent, name) + getattr(held, name) + requested > limit:
+            spent: int = getattr(self.spent, name) - sum(getattr(each.spent, name) for each in _behind(share))
+            if requested and spent + requested > bound:
                 return TruncatedBy[f"TREE_{name.upper()}"]
         return TruncatedBy.NOTHING
 
     def _wake(self) -> None:
-        """Wake all waiting operations in the order of their arrival; each checks the budget again."""
-        woken, self._waiting = self._waiting, []
-        for turn in woken:
-            if not turn.done():
-                turn.set_result(None)
+        """Wake the first waiting operations, up to one that is still undecided; each looks again."""
+        while self._waiting and self._verdict(self._waiting[0].share, self._waiting[0].most) is not None:
+            waiting = self._waiting.pop(0)
+            if not waiting.future.done():
+                waiting.future.set_result(None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Waiting:
+    """An operation of a share, or the start of its call, that waits for the calls ahead."""
+
+    share: Share
+    most: Usage | None
+    future: asyncio.Future[None]
+
+
+def _ahead(share: Share) -> Generator[Share]:
+    """The calls ahead of that of a share, and ahead of those around it."""
+    for here in share.line():
+        if here.above is not None:
+            yield from takewhile(lambda each, here=here: each is not here, here.above.calls)
+
+
+def _behind(share: Share) -> Generator[Share]:
+    """The calls behind that of a share, and behind those around it."""
+    for here in share.line():
+        if here.above is not None:
+            yield from takewhile(lambda each, here=here: each is not here, reversed(here.above.calls))

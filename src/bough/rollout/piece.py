@@ -46,7 +46,7 @@ async def write_on(
         most: Maximum number of tokens of the piece; None for the rest of the action.
         sampling: Sampling settings; None for the agent's.
     """
-    if isinstance(at, Cursor) and not rollout.budget.fits(Usage(turns=1)):
+    if isinstance(at, Cursor) and not await rollout.budget.fits(Usage(turns=1)):
         # An action that the budget can't execute is not sampled.
         rollout.stop(at, TruncatedBy.TREE_TURNS)
         return Piece(draft=None, after=Outcome.TRUNCATED)

@@ -13,6 +13,7 @@ from bough.rollout.budget import Budget, BudgetExceeded, Usage
 from bough.rollout.builder import TreeBuilder
 from bough.rollout.cursor import Cursor, PendingAction
 from bough.rollout.deadlines import Deadlines
+from bough.rollout.max_cost import make_max_cost
 from bough.rollout.observer import Observer
 from bough.rollout.open_ends import end_open, over_too_early
 from bough.rollout.seats import SeatAgent
@@ -39,6 +40,7 @@ class Rollout:
         deadlines: The run's register of pending awaits.
         limits: Budgets of a path and of the tree.
         budget: Usage of the tree.
+        max_cost: The maximum cost of a path.
         answered: By the index of an action, the index of the node with the environment's observation.
     """
 
@@ -55,7 +57,7 @@ class Rollout:
         seats: Mapping[str, SeatAgent] | None = None,
     ) -> None:
         self.builder, self.agent = builder, agent
-        self.limits, self.deadlines, self.budget = limits, deadlines, Budget(limits)
+        self.limits, self.deadlines, self.budget = limits, deadlines, Budget(limits, host.branching)
         self.answered: dict[int, int] = {}
         self._host, self._seed, self._stopped = host, seed, dict[int, TruncatedBy]()
         self._states = States(host=host, task=builder.task, call=self._from_env)
@@ -66,6 +68,7 @@ class Rollout:
         self._automatic = AutomaticSeats(seats=self._seats, builder=builder, seed=seed, turn=self._turn)
         self._alone = not self._automatic.some
         self._observer = Observer(builder=builder, writers=self._writers, limits=limits)
+        self.max_cost = make_max_cost([*self._writers.values()], host.branching, automatic=not self._alone)
 
     def writer(self, at: Cursor | PendingAction | None = None) -> Writer:
         """The writer of the seat that acts at a position; without one, that of the first seat."""
@@ -106,7 +109,7 @@ class Rollout:
     @property
     def spent(self) -> bool:
         """Whether a budget of the tree is exhausted: no turn can start, not even the first of a path."""
-        return not self.budget.fits(Usage(turns=1, tokens=self.sampling.max_tokens, calls=1))
+        return not self.budget.allows(Usage(turns=1, tokens=self.sampling.max_tokens, calls=1))
 
     def seed(self, *name: int | str) -> int:
         """A seed for the explorer's own random choices, by name; completions use other seeds."""

@@ -43,7 +43,9 @@ class PayoffValue:
         if self.evaluate is not None:
             value = await self.evaluate(tree, node)
             return value if tree.acts(node) else -value
-        ends = [end for end in await tree.together(tree.roll_out(node) for _ in range(self.n)) if end is not None]
+        most = [tree.max_cost(node, turns=None)] * self.n
+        rolled_out = await tree.together((tree.roll_out(node) for _ in range(self.n)), most)
+        ends = [end for end in rolled_out if end is not None]
         return sum(end.reward for end in ends) / len(ends) if ends else tree.failure_value
 
 

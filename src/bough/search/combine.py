@@ -89,7 +89,7 @@ class ExecuteAndEvaluate:
             BudgetExceeded: when they do not all fit a budget.
         """
         del node
-        await tree.together(tree.execute(child) for child in children)
+        await tree.together((tree.execute(child) for child in children), [*map(tree.max_cost, children)])
         return await tree.together(self._executed_value(tree, child) for child in children)
 
     async def _executed_value(self, tree: SearchTree, child: SearchNode) -> float:

@@ -49,7 +49,9 @@ class RolloutValue:
 
     async def __call__(self, tree: SearchTree, node: SearchNode) -> float:
         """Roll out; the value of a failed path where no rollout reached an end."""
-        ends = [end for end in await tree.together(tree.roll_out(node) for _ in range(self.n)) if end is not None]
+        most = [tree.max_cost(node, turns=None)] * self.n
+        rolled_out = await tree.together((tree.roll_out(node) for _ in range(self.n)), most)
+        ends = [end for end in rolled_out if end is not None]
         for end in ends:
             value = tree.end_value(end)
             if value is None:

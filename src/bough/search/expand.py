@@ -41,13 +41,15 @@ class Sample:
         """Sample actions at a node."""
         at_root = node.parent is None and self.root_width is not None
         count = (self.root_width or self.width if at_root else self.width) * times
+        most = [tree.max_cost(node)] * count
         if self.hint is None:
-            drafts = await tree.together(tree.sample(node) for _ in range(count))
+            drafts = await tree.together((tree.sample(node) for _ in range(count)), most)
         elif self.hint.in_turn:
             drafts = [draft async for draft in self._in_turn(tree, node, count, self.hint)]
         else:
             hint = await tree.within_budget(self.hint(tree, node, _written(node)))
-            drafts = await tree.together(tree.sample(node, hint=hint) for _ in range(count)) if hint is not None else []
+            calls = [tree.sample(node, hint=hint) for _ in range(count)] if hint is not None else []
+            drafts = await tree.together(calls, most[: len(calls)])
         return [(draft, self._prior(draft, count)) for draft in drafts if draft is not None]
 
     async def _in_turn(

@@ -69,7 +69,8 @@ class Ideas:
         if ideas is None:
             return []
         hints = [self.text.format_map(fields | {"idea": idea}) if idea else "" for idea in ideas]
-        drafts = await tree.together(tree.sample(node, hint=hint) for hint in hints)
+        most = [tree.max_cost(node)] * len(hints)
+        drafts = await tree.together((tree.sample(node, hint=hint) for hint in hints), most)
         proposed = [(draft, idea) for draft, idea in zip(drafts, ideas, strict=True) if draft is not None]
         by_action.update((draft.node, idea) for draft, idea in proposed)
         return [(draft, 1 / len(ideas)) for draft, _ in proposed]

@@ -64,7 +64,8 @@ class Rethink:
         ratings = await execute(tree, node, children)
         failed = [child for child, rating in zip(children, ratings, strict=True) if child.ended and rating < self.under]
         hints = await tree.together(self._hint(tree, child) for child in failed)
-        drafts = await tree.together(tree.sample(node, hint=hint) for hint in hints)
+        most = [tree.max_cost(node)] * len(hints)
+        drafts = await tree.together((tree.sample(node, hint=hint) for hint in hints), most)
         for child, draft in zip(failed, drafts, strict=True):
             if draft is not None:
                 again = tree.add(node, draft, prior=child.prior)

@@ -111,7 +111,7 @@ class Search:
         chosen = Counter(self.select(tree))
         if not chosen:
             return False
-        await tree.together(tree.execute(node) for node in chosen)
+        await tree.together((tree.execute(node) for node in chosen), [*map(tree.max_cost, chosen)])
         if await self._evaluate(tree, [node for node in chosen if node.ended or not self.eager]):
             return False
         at = {node: times for node, times in chosen.items() if node.live and isinstance(node.at, Cursor)}
@@ -120,7 +120,7 @@ class Search:
         children = {node: self._add(tree, node, some) for node, some in zip(at, proposed, strict=True)}
         await tree.together(self._rate(tree, node, some) for node, some in children.items() if some)
         new = [child for some in children.values() for child in self._leading(some)] if self.eager else []
-        await tree.together(tree.execute(node) for node in new)
+        await tree.together((tree.execute(node) for node in new), [*map(tree.max_cost, new)])
         # A rating may execute actions, and the ends that it finds are not selected otherwise.
         found = (child for node in at for child in node.children if child.ended and math.isnan(child.value))
         new += [child for child in found if child not in new]

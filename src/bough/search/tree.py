@@ -1,11 +1,11 @@
 """The state of a search: its nodes, and the operations on them."""
 
 import math
-from collections.abc import Awaitable, Coroutine, Iterable, Mapping
+from collections.abc import Awaitable, Coroutine, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from bough.engine import EngineFault, Sampling
-from bough.rollout.budget import BudgetExceeded
+from bough.rollout.budget import BudgetExceeded, Usage
 from bough.rollout.builder import NodeDraft
 from bough.rollout.cursor import Cursor, PendingAction
 from bough.rollout.rollout import Rollout
@@ -85,9 +85,16 @@ class SearchTree:
             else self.failure_value
         )
 
-    async def together(self, calls: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:
-        """The results of all calls, in their order: concurrent, or sequential where the tree has its own budget."""
-        return await together(self.rollout, calls)
+    async def together(
+        self, calls: Iterable[Coroutine[Any, Any, Result]], most: Sequence[Usage | None] | None = None
+    ) -> list[Result]:
+        """The results of concurrent calls, in their order; see `bough.rollout.together`."""
+        return await together(self.rollout, calls, most)
+
+    def max_cost(self, node: SearchNode, *, turns: int | None = 1) -> Usage:
+        """The maximum cost of an action at a node, and of its own; or of more turns, as in `Rollout.max_cost`."""
+        at = node.draft if node.at is None else node.at
+        return Usage() if at is None or isinstance(at, Outcome) else self.rollout.max_cost(at, turns=turns)
 
     async def within_budget(self, call: Awaitable[Result]) -> Result | None:
         """The result of a call; None when it exceeds a budget (`spent` is set then) or when the engine broke."""

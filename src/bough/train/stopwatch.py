@@ -13,6 +13,7 @@ class Stopwatch:
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
         self.passes: dict[str, int] = {}
+        self._sequences = 0
         self._begin = time.perf_counter()
 
     @contextmanager
@@ -26,7 +27,9 @@ class Stopwatch:
         """
         counting = {name: part for name, part in parts.items() if isinstance(part, Busy)}
         before = {name: part.busy_s for name, part in counting.items()}
-        passing = {name: (part, part.passes) for name, part in parts.items() if isinstance(part, Passing)}
+        passing = {
+            name: (part, part.passes, part.sequences) for name, part in parts.items() if isinstance(part, Passing)
+        }
         begin = time.perf_counter()
         try:
             yield
@@ -36,19 +39,23 @@ class Stopwatch:
             self._add(stage, wall_s)
             for name, seconds in worked.items():
                 self._add(f"{stage}/{name}", seconds)
-            for name, (part, passes) in passing.items():
+            for name, (part, passes, sequences) in passing.items():
                 key = f"{stage}/{name}"
                 self.passes[key] = self.passes.get(key, 0) + part.passes - passes
+                self._sequences += part.sequences - sequences
             if worked:
                 self._add(f"{stage}/idle", wall_s - max(worked.values()))
 
     def metrics(self, tokens: float | None = None) -> dict[str, float]:
         """`time/<stage>_s` for each stage, `time/<stage>/<part>_s` and `time/<stage>/<part>_passes` for its parts.
 
-        With `tokens` also `speed/tokens_per_s`, over the time since the stopwatch was created.
+        `speed/in_flight` is the mean number of sequences in a pass. With `tokens` also `speed/tokens_per_s`, over the
+        time since the stopwatch was created.
         """
         times = {f"time/{stage}_s": seconds for stage, seconds in self.seconds.items()}
         times |= {f"time/{part}_passes": float(count) for part, count in self.passes.items()}
+        if passes := sum(self.passes.values()):
+            times["speed/in_flight"] = self._sequences / passes
         if tokens is not None:
             times["speed/tokens_per_s"] = tokens / max(time.perf_counter() - self._begin, 1e-9)
         return times

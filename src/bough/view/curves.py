@@ -44,6 +44,7 @@ def curves(rows: Sequence[Row], *, graded: bool = False) -> list[Chart]:
         ("Gradient norm", {"optimizer/gradient_norm": "before clipping"}, False),
         ("Memory of the process, GiB", {"memory/process_gib": "resident"}, False),
         ("Tokens per second", {"speed/tokens_per_s": "tokens/s"}, False),
+        ("Sequences in a pass of the engine, mean", {"speed/in_flight": "in flight"}, False),
     ):
         charts.append(_chart(title, rows, names, share=share, warmup=warmup))
     shares = [dict(row) | _shares(row) for row in rows]

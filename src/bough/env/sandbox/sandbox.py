@@ -6,6 +6,7 @@ import random
 import re
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
@@ -39,6 +40,9 @@ CHILD = re.compile(rb'"child-pid":\s*(\d+)')
 
 KERNEL_BYTES = 32 * MIB
 """Memory that bubblewrap and the kernel have for a program, besides that of the program and its files."""
+
+_CORES = threading.BoundedSemaphore(os.cpu_count() or 1)
+"""As many programs run at a time as there are cores, so that the limit of their seconds does not depend on others."""
 
 NOBODY = 65534
 PIPES = ("stdout", "stderr", "report")
@@ -105,7 +109,8 @@ class Sandbox:
             SandboxError: when the machine cannot run a sandbox.
         """
         privilege = _privilege(self.python)
-        return _run(self, program, stdin=stdin, echo=echo, privilege=privilege)
+        with _CORES:
+            return _run(self, program, stdin=stdin, echo=echo, privilege=privilege)
 
     def check(self) -> None:
         """Starts a sandbox once per process.
