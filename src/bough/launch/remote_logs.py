@@ -7,9 +7,7 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from bough.units import MIB
-
-LARGEST = 64 * MIB
+LARGEST = 64 * 2**20
 """Bytes of a file; what a process prints beyond them is lost, as its last line says."""
 
 READ_BYTES = 65536
