@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import threading
 import weakref
 from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
