@@ -128,8 +128,8 @@ def start_child(
     return subprocess.Popen(
         [sys.executable, "-c", START, str(channel.fileno()), entry, path],
         stdin=subprocess.PIPE,
-        stdout=2 if output is None else output,
-        stderr=output,
+        stdout=2 if output is None else output.fileno(),
+        stderr=None if output is None else output.fileno(),
         pass_fds=[channel.fileno()],
         start_new_session=True,
     )
