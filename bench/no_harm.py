@@ -104,8 +104,9 @@ def table(rows: Sequence[Row]) -> list[str]:
         own = [row for row in rows if row["method"] == method]
         cells = [method, own[0]["world"], *_cells(own, same), own[-1]["commit"][:8]]
         lines.append(f"| {' | '.join(cells)} |")
-    minutes = sum(row["minutes"] for row in rows)
-    return [*lines, "", f"{HELDOUT} held-out tasks at most; {minutes:.0f} minutes in all; {machine(1)}"]
+    minutes, measured = sum(row["minutes"] for row in rows), len({row["method"] for row in rows})
+    count = f"{measured} of {len(printed())} methods so far; " if measured < len(printed()) else ""
+    return [*lines, "", f"{count}{HELDOUT} held-out tasks at most; {minutes:.0f} minutes in all; {machine(1)}"]
 
 
 def _cells(own: Sequence[Row], same: Mapping[str, Sequence[str]]) -> list[str]:
