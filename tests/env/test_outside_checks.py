@@ -3,6 +3,7 @@
 # ruff: noqa: ARG002
 
 import re
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import gymnasium
@@ -66,11 +67,18 @@ def test_a_class_makes_an_environment() -> None:
     played(gymnasium_env(Good))
 
 
+def nested() -> Callable[[], Good]:
+    def make() -> Good:
+        return Good()
+
+    return make
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
         (Good(), "gymnasium_env.make: got an object of the class Good; need a function or a class.*return Good"),
-        (Good.reset, "gymnasium_env.make: got the function .*; need one at the top of a module or a file"),
+        (nested(), "gymnasium_env.make: got the function .*; need one at the top of a module or a file"),
         (Turns, "Gymnasium.make: got Turns, an environment of PettingZoo.*use `pettingzoo_env`"),
         (nothing, "Gymnasium.make: got NoneType without reset, step, action_space; need an environment on gymnasium"),
         (Unseeded, "Gymnasium.make: got Unseeded, whose reset takes no seed; need `reset"),

@@ -169,7 +169,7 @@ def test_a_result_that_waits_is_a_fault(tool: Any) -> None:
 
 @pytest.mark.parametrize(
     ("tool", "message"),
-    [(waits, "got an async"), (streams, "got an async"), (yields, "got a generator; need a function")],
+    [(streams, "got a generator; need a function"), (yields, "got a generator; need a function")],
 )
 def test_functions_that_do_not_return_their_result_are_refused(tool: Any, message: str) -> None:
     with pytest.raises(ValueError, match=f"tool {tool.__name__}: {message}"):

@@ -61,7 +61,6 @@ def _frozenlake() -> Run:
         batch_tasks=16,
         tasks=Tasks(split="train", count=2000),
         evaluation=Evaluation(tasks=Tasks(split="test", count=300), every=20),
-        threads=1,
     )
 
 
@@ -83,7 +82,6 @@ def _sokoban() -> Run:
         batch_tasks=16,
         tasks=Tasks(split="train", count=800),
         evaluation=Evaluation(tasks=Tasks(split="test", count=300), every=20),
-        threads=1,
     )
 
 
@@ -104,7 +102,6 @@ def _textworld() -> Run:
         batch_tasks=16,
         tasks=Tasks(split="train", count=400),
         evaluation=Evaluation(tasks=Tasks(split="test", count=150), every=25),
-        threads=1,
     )
 
 
