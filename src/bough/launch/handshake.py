@@ -116,7 +116,7 @@ def receive_setup(channel: int) -> tuple[Connection, Any]:
         channel: The number of the open file that is the channel.
 
     Raises:
-        EOFError, ConnectionError: when the run has ended, or has other versions, which it is told.
+        EOFError, ConnectionError: when the run has ended, or has other versions, which are sent to it.
     """
     threading.Thread(target=end_with_parent, daemon=True).start()
     connection = Connection(channel)

@@ -31,7 +31,7 @@ class ReadsData(Protocol):
 
 
 def asked_roles(run: Run) -> frozenset[str]:
-    """The roles whose models a run's pieces ask."""
+    """The roles whose models the pieces of a run need."""
     return frozenset(names_of(frozenset[Need]().union(*(piece.needs for piece in run_pieces(run))), Role))
 
 
