@@ -118,7 +118,7 @@ def main() -> None:
 
 def scaling(run: MeasuredRun, model: ModelSize, trees: int) -> list[float]:
     """The speed of an update on each of `RANKS`, in percent of as many times the speed of one rank."""
-    learned, found = replace(model, number_bytes=4), list[float]()
+    found = list[float]()
     for ranks in RANKS:
         batch = [run.trees[number % len(run.trees)] for number in range(trees * ranks)]
         one, several = (
@@ -126,7 +126,7 @@ def scaling(run: MeasuredRun, model: ModelSize, trees: int) -> list[float]:
                 devices=Devices(**DEVICES),
                 efficiency=Efficiency(**REACHED),
                 model=model,
-                learned=learned,
+                learned=model.in_dtype("float32"),
                 run=run,
                 devices_per_replica=1,
                 ranks=count,

@@ -16,9 +16,10 @@ import json
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from statistics import median
+from typing import Any, cast
 
 import torch
 
@@ -210,12 +211,12 @@ def _grow(policy: Policy, host: EnvHost, explorer: Explorer, tasks: Sequence[Tas
 
 
 def _name(explorer: Explorer) -> str:
-    fields = ", ".join(
-        f"{name}={getattr(explorer, name)}"
-        for name, field in type(explorer).__dataclass_fields__.items()  # type: ignore[attr-defined]
-        if field.init and hasattr(explorer, name) and getattr(explorer, name) != field.default
+    shown = ", ".join(
+        f"{field.name}={getattr(explorer, field.name)}"
+        for field in fields(cast("Any", explorer))
+        if field.init and getattr(explorer, field.name) != field.default
     )
-    return f"{type(explorer).__name__}({fields})"
+    return f"{type(explorer).__name__}({shown})"
 
 
 class _Server:

@@ -436,9 +436,11 @@ def test_a_late_call_of_an_environment_that_waits_does_not_end_the_others() -> N
         with pytest.raises(EnvFault, match="got a state of a worker that was replaced; need a new start of its task"):
             await host.step(state, "left")
         await host.step(await host.start(task), "left")
+        with pytest.raises(EnvFault, match=r"its worker died .exit status 1. and was replaced"):
+            await host.step(await host.start(task), "base")
         with pytest.raises(EnvFault, match="no answer within 2 s; its worker was replaced"):
             await host.step(await host.start(task), "late")
-        assert host.replaced == 2
+        assert host.replaced == 3
 
     with_workers(Workers(env=worlds.Patient(lake=LAKE), count=1, deadline_s=2, notify=lambda _: None), use)
 

@@ -149,13 +149,15 @@ class Tape:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patient(Tape):
-    """A `Tape` that waits: `late` waits for ever, `die` ends the process."""
+    """A `Tape` that waits: `late` waits for ever, `die` ends the process, `base` raises what is no `Exception`."""
 
     waits: ClassVar[bool] = True
 
     def step(self, state: State, action: str) -> Step:
         if action == "die":
             os.kill(os.getpid(), signal.SIGKILL)
+        if action == "base":
+            raise BaseException("the bottom of it")
         if action == "late":
             time.sleep(1000)
         return Tape.step(self, state, action)

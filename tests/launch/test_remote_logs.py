@@ -25,7 +25,7 @@ def test_a_process_appends_to_its_file_until_it_is_full(tmp_path: Path, monkeypa
     with kept_logs(file.parent):
         assert printed(file, b"one\n") == b"one\n"
         assert printed(file, b"two\n") == b"one\ntwo\n", "its replacement"
-        monkeypatch.setattr(remote_logs, "LARGEST", 10)
+        monkeypatch.setattr(remote_logs, "MOST_BYTES", 10)
         assert printed(file, b"three\n") == b"one\ntwo\nth\nThe file is full.\n"
         assert printed(file, b"four\n") == b"one\ntwo\nth\nThe file is full.\n"
 

@@ -21,6 +21,7 @@ from bough.plan import (
     Efficiency,
     Forecast,
     MeasuredRates,
+    MeasuredRun,
     TreeWork,
     TurnWork,
     count_tokens,
@@ -70,7 +71,7 @@ def rates(**changes: Any) -> DeviceRates:
         "devices": Devices(**H100),
         "efficiency": Efficiency(learner=0.5, engine=0.5, bandwidth=0.5, link=0.5, pass_s=0.0),
         "model": SIZE,
-        "learned": replace(SIZE, number_bytes=4),
+        "learned": SIZE.in_dtype("float32"),
         "run": measured(TREES),
         "devices_per_replica": 1,
         "ranks": 1,
@@ -295,14 +296,20 @@ def test_the_learner_has_a_data_type_and_a_peak_rate_of_its_own() -> None:
 
 def test_threads_that_share_updates_do_not_make_passes_faster(tmp_path: Path) -> None:
     """Seconds of a token in a pass are a part of those on one thread."""
-    shared = {"time/learn/0_s": 1.0, "time/learn/1_s": 1.0}
     directory = start(small_run().replace(steps=2, name="one"), tmp_path, terminal=False)
-    before = measure_stages(directory)
-    rows = [row | (shared if row.get("phase") == "rl" else {}) for row in read_metrics(directory.metrics)]
-    directory.metrics.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    after = measure_stages(directory)
+    rows = read_metrics(directory.metrics)
+
+    def measured_with(**metrics: float) -> MeasuredRun:
+        changed = [row | (metrics if row.get("phase") == "rl" else {}) for row in rows]
+        directory.metrics.write_text("".join(f"{json.dumps(row)}\n" for row in changed))
+        return measure_stages(directory)
+
+    # A slow engine, whose seconds do not limit those of a token.
+    slow = {"time/grow/engine_s": 1e6}
+    before = measured_with(**slow)
+    after = measured_with(**slow, **{"time/learn/0_s": 1.0, "time/learn/1_s": 1.0})
     assert after.learn_s == before.learn_s
-    assert after.token_s > before.token_s
+    assert after.token_s == pytest.approx(2 * before.token_s)
 
 
 def test_a_run_is_forecast_from_its_own_measurements(tmp_path: Path) -> None:

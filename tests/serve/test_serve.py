@@ -250,7 +250,7 @@ def test_a_model_of_every_name_is_listed_and_fields_without_effect_are_taken() -
             (listed,) = [each.id async for each in used.models.list()]
             idle: dict[str, Any] = {"service_tier": "auto", "verbosity": "low", "modalities": ["text"]}
             for model in (listed, "gpt-4o-mini"):
-                said = await chat(used, model=model, **idle, safety_identifier="x", extra_body={"unheard_of": None})
+                said = await chat(used, model=model, **idle, safety_identifier="x", extra_body={"other": None})
                 assert said.model == model
             with refused(openai.BadRequestError, "modalities"):
                 await chat(used, modalities=["text", "audio"])

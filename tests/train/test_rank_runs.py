@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -14,11 +14,23 @@ from tests.small import MEASURED
 from tests.small import run as small
 
 from bough.config import ConfigError
+from bough.env import FrozenLake, State, Step
 from bough.launch import Ray
 from bough.store import read_metrics
 from bough.train import resume, start
 from bough.train.check import check
 from bough.train.torchrun import with_torchrun_ranks
+
+SEEN: list[int] = []
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watching(FrozenLake):
+    """Notes the number of threads of an operation at each step."""
+
+    def step(self, state: State, action: str) -> Step:
+        SEEN.append(torch.get_num_threads())
+        return FrozenLake.step(self, state, action)
 
 
 @pytest.fixture(scope="module")
@@ -110,11 +122,12 @@ def test_threads_share_batches_of_a_small_policy(
     """Unless `optimizer.cpu_workers` says how many do; generation then has one thread an operation."""
     optimizer = replace(small().world.optimizer, cpu_workers=cpu_workers)
     before = torch.get_num_threads()
-    try:
-        directory = start(small().replace(threads=threads, steps=1, optimizer=optimizer), tmp_path)
-        assert torch.get_num_threads() == inside
-    finally:
-        torch.set_num_threads(before)
+    SEEN.clear()
+    run = small().replace(env=Watching(size=3, max_steps=6), threads=threads, steps=1, optimizer=optimizer)
+    directory = start(run, tmp_path)
+    # The first states belong to the tasks and their demonstrations, before there is a policy.
+    assert SEEN[-1] == inside
+    assert torch.get_num_threads() == before, "the next run of this process begins with as many"
     assert len(tokens_of_shares(read_metrics(directory.metrics)[-1])) == (shares if shares > 1 else 0)
 
 

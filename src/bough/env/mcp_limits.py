@@ -1,5 +1,6 @@
 """A limit of the messages of MCP servers; the SDK has one for events over HTTP only."""
 
+import warnings
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -54,6 +55,8 @@ def _limit_lines() -> None:
                 raise ValueError(NEED)
             return text
 
+    if not hasattr(stdio, READER):
+        warnings.warn(f"messages of MCP servers have no limit: this version of mcp has no {READER}", stacklevel=2)
     setattr(stdio, READER, Limited)
 
 

@@ -1,7 +1,9 @@
 """The server loop inside a worker process: read a request, call the environment, write the reply."""
 
+import os
 import pickle
 import threading
+import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -132,7 +134,7 @@ def serve(channel_fd: int) -> None:
         server = _Server(env=ValidatedEnv(env=env), files=setup.files, stream=stream)
         while isinstance(request := _read(stream), Request):
             if waits_of(env):
-                in_background(partial(server.answer, request), "bough-env-call")
+                in_background(partial(server.answer_or_end, request), "bough-env-call")
             else:
                 server.answer(request)
 
@@ -154,6 +156,14 @@ class _Server:
     kept: dict[int, object] = field(default_factory=dict[int, object])
     _busy: BusyTime = field(default_factory=BusyTime)
     _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def answer_or_end(self, request: Request) -> None:
+        """`answer` in a thread, whose error would end nothing: the caller would wait until its deadline."""
+        try:
+            self.answer(request)
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
 
     def answer(self, request: Request) -> None:
         """Call the environment, and write the reply."""

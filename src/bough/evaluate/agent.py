@@ -70,19 +70,22 @@ class EvaluationTarget:
                 yield Evaluee(name=engine.model, runner=served.runner, tasks=served.tasks, seat=first_seat(self.run))
             return
         # Imported here because it imports torch; wrong arguments are reported earlier.
+        from bough.train.kept_threads import kept_threads
         from bough.train.runtime import Runtime
 
-        runtime = Runtime(self.run, self.assets, deadlines, trains=False)
-        try:
-            check_heldout(self.made, self.run, runtime.heldout_tasks)
-            if self.checkpoint is not None:
-                runtime.load(self.checkpoint)
-            await runtime.sync(moved=False)
-            name = type(self.run.world.policy).__name__ if self.checkpoint is None else f"step {self.checkpoint.step}"
-            seat = runtime.main.trainee.seat
-            yield Evaluee(name=name, runner=runtime.rollouts, tasks=runtime.heldout_tasks, seat=seat)
-        finally:
-            await runtime.close()
+        with kept_threads():
+            runtime = Runtime(self.run, self.assets, deadlines, trains=False)
+            try:
+                check_heldout(self.made, self.run, runtime.heldout_tasks)
+                if self.checkpoint is not None:
+                    runtime.load(self.checkpoint)
+                await runtime.sync(moved=False)
+                policy = type(self.run.world.policy).__name__
+                name = policy if self.checkpoint is None else f"step {self.checkpoint.step}"
+                seat = runtime.main.trainee.seat
+                yield Evaluee(name=name, runner=runtime.rollouts, tasks=runtime.heldout_tasks, seat=seat)
+            finally:
+                await runtime.close()
 
 
 def check_heldout(made: Provenance | None, run: Run, heldout: Sequence[Task]) -> None:

@@ -130,16 +130,18 @@ async def _local(
     checkpoint = checkpoint_of(directory, step)
     folder = _folder(run, out, f"step {checkpoint.step}")
     # Imported here because it imports torch; wrong arguments are reported earlier.
+    from bough.train.kept_threads import kept_threads
     from bough.train.runtime import Runtime
 
-    runtime = Runtime(run, directory.policy, deadlines, trains=False)
-    runtime.load(checkpoint)
-    try:
-        check_heldout(made, run, runtime.heldout_tasks)
-        await runtime.sync(moved=False)
-        return await _grow(run, runtime.rollouts, runtime.heldout_tasks, folder, tell)
-    finally:
-        await runtime.close()
+    with kept_threads():
+        runtime = Runtime(run, directory.policy, deadlines, trains=False)
+        runtime.load(checkpoint)
+        try:
+            check_heldout(made, run, runtime.heldout_tasks)
+            await runtime.sync(moved=False)
+            return await _grow(run, runtime.rollouts, runtime.heldout_tasks, folder, tell)
+        finally:
+            await runtime.close()
 
 
 async def _remote(run: Run, deadlines: Deadlines, out: Path | None, tell: OnProgress | None) -> Rollouts:

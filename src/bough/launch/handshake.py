@@ -10,9 +10,9 @@ import importlib.metadata
 import json
 import os
 import pickle
-import platform
 import socket
 import struct
+import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -121,8 +121,8 @@ def receive_setup(channel: int) -> tuple[Connection, Any]:
     threading.Thread(target=end_with_parent, daemon=True).start()
     connection = Connection(channel)
     run, here = json.loads(connection.recv_bytes()), _versions()
-    if run != here:
-        other = ", ".join(f"{name} {here[name]} (the run has {run[name]})" for name in here if run[name] != here[name])
+    if differing := [name for name in here if run.get(name) != here[name]]:
+        other = ", ".join(f"{name} {here[name] or 'missing'} (the run has {run.get(name)})" for name in differing)
         connection.send(
             f"machine {socket.gethostname()}: got {other}; need the run's versions on every machine; install them there"
         )
@@ -132,7 +132,7 @@ def receive_setup(channel: int) -> tuple[Connection, Any]:
 
 def _versions() -> dict[str, str]:
     """Of Python, Bough and `PACKAGES`; "" for what is not installed."""
-    found = {"python": ".".join(platform.python_version_tuple()[:2]), "bough": __version__}
+    found = {"python": f"{sys.version_info.major}.{sys.version_info.minor}", "bough": __version__}
     for name in PACKAGES:
         try:
             found[name] = importlib.metadata.version(name).partition("+")[0]

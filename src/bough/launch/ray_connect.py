@@ -37,7 +37,7 @@ RECONNECT = "RAY_gcs_rpc_server_reconnect_timeout_s"
 """The variable of Ray with the seconds after which it ends a process whose cluster's head is gone, in its own words."""
 
 RECONNECT_S = 600
-"""Longer than most steps: Bough looks for the head at every step. As long Ray keeps the process when it ends."""
+"""Longer than most steps, as Bough looks for the head at every step. A process may end so much later than its work."""
 
 WITHOUT_PORT = ("auto", "local")
 """Addresses of Ray without host and port: a running cluster, a new one on this machine."""
@@ -111,7 +111,7 @@ def check_connected() -> None:
 
 def clusters_elsewhere() -> list[str]:
     """Addresses of the user's clusters on this machine whose folder is not Ray's default, which Ray does not find."""
-    default = str(Path(os.environ.get("RAY_TMPDIR", "/tmp"), "ray"))
+    default = Path(os.environ.get("RAY_TMPDIR", "/tmp"), "ray")
     found: list[str] = []
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError, ValueError):  # it has ended, or is another user's
@@ -119,7 +119,7 @@ def clusters_elsewhere() -> list[str]:
             if process.stat().st_uid != os.getuid() or not program.endswith("/gcs_server"):
                 continue
             given = dict(word.removeprefix("--").split("=", 1) for word in words if "=" in word)
-            if not given.get("session-dir", default).startswith(default):
+            if not Path(given.get("session-dir", default)).is_relative_to(default):
                 found.append(f"{given.get('node-ip-address')}:{given.get('gcs_server_port')}")
     return sorted(found)
 

@@ -4,11 +4,11 @@ import socket
 import sys
 import threading
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
-LARGEST = 64 * 2**20
-"""Bytes of a file; what a process prints beyond them is lost, as its last line says."""
+MOST_BYTES = 64 * 2**20
+"""Most bytes of a file. Its last line then says that it is full, and what the process prints after that is dropped."""
 
 READ_BYTES = 65536
 
@@ -38,18 +38,24 @@ def keep_log(channel: socket.socket, name: str) -> None:
 
 def _copy(channel: socket.socket, name: str, file: Path | None) -> None:
     with channel:
-        # A full disk loses what is printed, not the run: the process waits for whoever reads.
         while chunk := _received(channel):
-            with suppress(OSError):
-                if file is None:
-                    for line in chunk.decode(errors="replace").splitlines():
-                        print(f"[{name}] {line}", file=sys.stderr, flush=True)
-                    continue
-                file.parent.mkdir(exist_ok=True)
-                with file.open("ab") as log:
-                    room = LARGEST - log.tell()
-                    if room > 0:
-                        log.write(chunk if len(chunk) < room else chunk[:room] + b"\nThe file is full.\n")
+            # What can't be written to the file is printed: the process would stop if nobody read on.
+            if file is None or not _appended(file, chunk):
+                for line in chunk.decode(errors="replace").splitlines():
+                    print(f"[{name}] {line}", file=sys.stderr, flush=True)
+
+
+def _appended(file: Path, chunk: bytes) -> bool:
+    """Append to a file that is not full; returns whether it could be written."""
+    try:
+        file.parent.mkdir(exist_ok=True)
+        with file.open("ab") as log:
+            room = MOST_BYTES - log.tell()
+            if room > 0:
+                log.write(chunk if len(chunk) < room else chunk[:room] + b"\nThe file is full.\n")
+    except OSError:
+        return False
+    return True
 
 
 def _received(channel: socket.socket) -> bytes:

@@ -37,8 +37,6 @@ dist: Any = torch.distributed
 IDLE = timedelta(days=30)
 """Longest wait for the next command: trees may grow for a long time. A rank that dies is noticed at once."""
 
-FAULT = "a rank of the learner died or did not answer: {}"
-
 ABOUT_SOURCES = re.compile(r"\[/\S+:\d+\] |\. This is typically caused by.*", re.DOTALL)
 """What gloo adds to its errors: the place in its sources, and advice about logs that are not ours."""
 
@@ -240,7 +238,7 @@ class RankGroup(Following):
             yield
         except RuntimeError as error:
             if self.shards and _raised_by_exchange(error):
-                raise RankFault(FAULT.format(ABOUT_SOURCES.sub("", str(error)))) from error
+                raise _fault(error) from error
             raise
 
     def all_gather(self, found: list[Found], device: torch.device) -> list[Found]:
@@ -299,13 +297,17 @@ class RankGroup(Following):
         dist.distributed_c10d._world.group_count = 0
 
 
+def _fault(error: RuntimeError) -> RankFault:
+    return RankFault(f"a rank of the learner died or did not answer: {ABOUT_SOURCES.sub('', str(error))}")
+
+
 @contextmanager
 def _faults() -> Generator[None]:
     """Turns an error of `torch.distributed` into a `RankFault`."""
     try:
         yield
     except RuntimeError as error:
-        raise RankFault(FAULT.format(ABOUT_SOURCES.sub("", str(error)))) from error
+        raise _fault(error) from error
 
 
 def _raised_by_exchange(error: RuntimeError) -> bool:

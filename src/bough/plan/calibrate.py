@@ -1,11 +1,9 @@
 """Fits a plan to measured runs: the seconds of the rollout loop, and the shares of the peak rates that are reached."""
 
-from dataclasses import replace
-
 from bough.config.config import ConfigError
 from bough.plan.cluster import Cluster, Efficiency
 from bough.plan.measured import MeasuredRun
-from bough.plan.model_size import BYTES, ModelSize
+from bough.plan.model_size import ModelSize
 from bough.plan.rates import DeviceRates, MeasuredRates
 from bough.plan.simulate import Deployment, simulate
 
@@ -57,13 +55,12 @@ def fit_efficiency(run: MeasuredRun, cluster: Cluster, model: ModelSize) -> Effi
             f"--calibrate: got devices.kind = {cluster.devices.kind!r}, whose throughputs are those of the planned "
             "run; need peak rates; name them in the cluster file, or leave --calibrate out"
         )
-    learned = replace(model, number_bytes=BYTES[cluster.layout.learner_dtype])
     assumed = cluster.efficiency
     rates = DeviceRates(
         devices=cluster.devices,
         efficiency=assumed,
         model=model,
-        learned=learned,
+        learned=model.in_dtype(cluster.layout.learner_dtype),
         run=run,
         devices_per_replica=1,
         ranks=1,

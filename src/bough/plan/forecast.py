@@ -9,7 +9,7 @@ from bough.plan.calibrate import fit_loop_s
 from bough.plan.cluster import Cluster
 from bough.plan.measured import MeasuredRun
 from bough.plan.memory import DeviceMemory, activation_bytes, engine_memory, learner_memory
-from bough.plan.model_size import BYTES, ModelSize
+from bough.plan.model_size import ModelSize
 from bough.plan.rates import DeviceRates, MeasuredRates
 from bough.plan.simulate import Deployment, Rates, Simulated, simulate
 from bough.units import GIB
@@ -124,7 +124,7 @@ def _forecast(
 ) -> Forecast:
     division = divide(cluster, count)
     usable = cluster.devices.memory_gib * GIB * cluster.efficiency.memory
-    learned = replace(model, number_bytes=BYTES[cluster.layout.learner_dtype])
+    learned = model.in_dtype(cluster.layout.learner_dtype)
     learner = learner_memory(
         learned,
         activations=activation_bytes(learned, run.micro_tokens, recompute=run.recompute),
@@ -195,7 +195,7 @@ def _deployed(
         devices=devices,
         efficiency=cluster.efficiency,
         model=model,
-        learned=replace(model, number_bytes=BYTES[layout.learner_dtype]),
+        learned=model.in_dtype(layout.learner_dtype),
         run=run,
         devices_per_replica=layout.devices_per_replica,
         ranks=division.ranks,

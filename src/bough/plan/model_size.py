@@ -5,7 +5,7 @@ on the meta device, without weights, which takes seconds.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +76,10 @@ class ModelSize:
     kv_width: int
     vocab: int
     number_bytes: int
+
+    def in_dtype(self, name: str) -> "ModelSize":
+        """The same model in a data type of `BYTES`."""
+        return replace(self, number_bytes=BYTES[name])
 
     @property
     def weight_bytes(self) -> int:

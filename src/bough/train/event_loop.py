@@ -54,16 +54,18 @@ def interrupt() -> None:
 async def _interruptible(main: Coroutine[Any, Any, T]) -> T:
     if threading.current_thread() is not threading.main_thread():
         return await main
-    _mains.extend(filter(None, [asyncio.current_task()]))
+    task = asyncio.current_task()
+    assert task is not None
+    _mains.append(task)
     try:
         return await main
     except asyncio.CancelledError:
         # Ctrl-C that is not ignored cancels too, and `asyncio.run` makes it a `KeyboardInterrupt`.
-        if not callable(signal.getsignal(signal.SIGINT)):
+        if task.cancelling() and not callable(signal.getsignal(signal.SIGINT)):
             raise KeyboardInterrupt from None
         raise
     finally:
-        _mains.clear()
+        _mains.remove(task)
 
 
 def _run_in_thread(main: Coroutine[Any, Any, T]) -> T:

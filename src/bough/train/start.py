@@ -179,10 +179,8 @@ def _go_on(made: Provenance, terminal: bool | None, lines: Sequence[str]) -> Non
     check_trained_sampling(run)
     check_files(run)
     made.check_files(run)
-    # Imported here because these import torch; wrong settings are reported earlier.
-    from bough.train.recorder import RunRecorder
-    from bough.train.run_report import write_run_report
-    from bough.train.runtime import Runtime
+    # Imported here because it imports torch; wrong settings are reported earlier.
+    from bough.train.kept_threads import kept_threads
 
     deadlines = Deadlines()
     with (
@@ -198,36 +196,46 @@ def _go_on(made: Provenance, terminal: bool | None, lines: Sequence[str]) -> Non
                 "Keep large data in a file that a field names"
             )
         live.say("building the model, the engine and the environment")
-        runtime = Runtime(run, directory.policy, deadlines, live.say)
-        for each in runtime.trained:
-            if each.budget is not None:
-                live.say(each.budget.line)
-            if marks := each.policy.renderer.plain_marks:
-                live.say(
-                    f"the chat template marks messages by plain text ({', '.join(marks)}), which texts of others can "
-                    "imitate; for these take a model whose tokenizer has tokens for its marks"
-                )
-        made.check_tasks(run, {"train": runtime.train_tasks, "heldout": runtime.heldout_tasks})
-        for line in made.record():
-            live.say(line)
-        recorder = RunRecorder(run, directory, live)
-        try:
-            ended = run_coroutine(_run(runtime, recorder))
-            recorder.save_policies(runtime.trained)
-        except BaseException as error:
-            # The error is raised; a failure to write its report is ignored.
-            with suppress(Exception):
-                reason = origin.describe(error) if origin.place(error) else str(error) or type(error).__name__
-                write_run_report(run, directory, f"The run stopped early: {reason}")
-            steps = Checkpoints(directory=directory.checkpoints).steps()
-            if steps and not isinstance(error, KeyboardInterrupt):
-                live.say(
-                    f"stopped by an error; `{resume_command(directory.path)}` goes on after {run.named_step(steps[-1])}"
-                )
-            raise
-        write_run_report(run, directory, f"The run {ended}." if ended else "")
-        if ended:
-            live.say(ended)
+        with kept_threads():
+            _train(made, live, deadlines)
+
+
+def _train(made: Provenance, live: Live, deadlines: Deadlines) -> None:
+    from bough.train.recorder import RunRecorder
+    from bough.train.run_report import write_run_report
+    from bough.train.runtime import Runtime
+
+    run, directory = made.run, made.directory
+    runtime = Runtime(run, directory.policy, deadlines, live.say)
+    for each in runtime.trained:
+        if each.budget is not None:
+            live.say(each.budget.line)
+        if marks := each.policy.renderer.plain_marks:
+            live.say(
+                f"the chat template marks messages by plain text ({', '.join(marks)}), which texts of others can "
+                "imitate; for these take a model whose tokenizer has tokens for its marks"
+            )
+    made.check_tasks(run, {"train": runtime.train_tasks, "heldout": runtime.heldout_tasks})
+    for line in made.record():
+        live.say(line)
+    recorder = RunRecorder(run, directory, live)
+    try:
+        ended = run_coroutine(_run(runtime, recorder))
+        recorder.save_policies(runtime.trained)
+    except BaseException as error:
+        # The error is raised; a failure to write its report is ignored.
+        with suppress(Exception):
+            reason = origin.describe(error) if origin.place(error) else str(error) or type(error).__name__
+            write_run_report(run, directory, f"The run stopped early: {reason}")
+        steps = Checkpoints(directory=directory.checkpoints).steps()
+        if steps and not isinstance(error, KeyboardInterrupt):
+            live.say(
+                f"stopped by an error; `{resume_command(directory.path)}` goes on after {run.named_step(steps[-1])}"
+            )
+        raise
+    write_run_report(run, directory, f"The run {ended}." if ended else "")
+    if ended:
+        live.say(ended)
 
 
 async def _run(runtime: "Runtime", recorder: "RunRecorder") -> str:
