@@ -1,12 +1,13 @@
 """What docs/performance.md shows for CPUs, on a GPU: updates, log-probabilities, generation, a step, memory.
 
-    python bench/gpu.py --write                              # bfloat16 and float32, tiny to 1B
-    VLLM_PYTHON=VLLM/bin/python python bench/gpu.py --only generation --size 1B
+    python bench/gpu.py --write                              # bfloat16 and float32, tiny to 0.6B
+    VLLM_PYTHON=VLLM/bin/python python bench/gpu.py --only generation --size 0.6B
     python bench/gpu.py --device cpu --size tiny --quick     # the same code in under a minute
 
 Two sides run in turn, and each ratio is the median over rounds of wall time, after a first round that compiles and
 takes memory. Times include the end of all work on the GPU. Memory is the peak of tensors during a call of a side,
-besides what was there before. Prints Markdown tables; `--write` puts them into docs/performance.md.
+besides what was there before. The first table says how far the gradients of an update are from those that the same
+update has path by path on a CPU in float64. Prints Markdown tables; `--write` puts them into docs/performance.md.
 """
 
 import argparse
@@ -39,11 +40,17 @@ from machine import machine
 from page import section
 from texts import batch
 
-SIZES = trees.SIZES | {"150M": (12, 768, 12, 32000), "1B": (16, 2048, 16, 64000)}
+SIZES = trees.SIZES | {"150M": (12, 768, 12, 32000), "0.6B": (28, 1024, 16, 151936)}
 """Layers, width, heads, words. With up to four heads each has its own keys, with more two share them."""
 
+HEAD_WIDTH = {"0.6B": 128}
+"""Elements of a head where they are not width / heads: the shape of Qwen3-0.6B."""
+
 DTYPES = {"bfloat16": torch.bfloat16, "float32": torch.float32}
-PARTS = ("trees", "logprob", "generation", "stages", "memory")
+PARTS = ("gradients", "trees", "logprob", "generation", "stages", "memory")
+EXACT_SIZES = ("tiny",)
+"""Whose gradients are compared with those of a CPU, which takes minutes for larger ones."""
+
 NONE = "-"
 """Where a side can't run on the device."""
 
@@ -83,9 +90,7 @@ class Bench:
         """Each size in each dtype: names and policy."""
         for size in self.sizes:
             for dtype in self.dtypes:
-                shape = SIZES[size]
-                kv_heads = shape[2] if shape[2] <= 4 else shape[2] // 2
-                yield size, dtype, trees.model(shape, kv_heads=kv_heads, device=self.device, dtype=DTYPES[dtype])
+                yield size, dtype, model(size, self.device, DTYPES[dtype])
 
     def seconds(self, work: Side) -> float:
         """Wall time of `work` and of all that it leaves to the GPU."""
@@ -114,10 +119,17 @@ class Bench:
             torch.cuda.synchronize(self.device)
 
 
+def model(size: str, device: str, dtype: torch.dtype) -> Policy:
+    """A policy of a size of `SIZES`, with random weights."""
+    shape = SIZES[size]
+    kv_heads = shape[2] if shape[2] <= 4 else shape[2] // 2
+    return trees.model(shape, kv_heads=kv_heads, head_width=HEAD_WIDTH.get(size), device=device, dtype=dtype)
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cuda")
-    parser.add_argument("--size", choices=SIZES, nargs="+", default=["tiny", "20M", "150M", "1B"])
+    parser.add_argument("--size", choices=SIZES, nargs="+", default=["tiny", "20M", "150M", "0.6B"])
     parser.add_argument("--dtype", choices=DTYPES, nargs="+", default=list(DTYPES))
     parser.add_argument("--only", choices=PARTS, nargs="+", default=list(PARTS))
     parser.add_argument("--rounds", type=int, default=5)
@@ -136,13 +148,51 @@ def main(arguments: Sequence[str] | None = None) -> None:
         chunk=given.chunk,
         quick=given.quick,
     )
-    parts = {"trees": update, "logprob": head, "generation": engines, "stages": step, "memory": memory}
+    parts = {
+        "gradients": gradients,
+        "trees": update,
+        "logprob": head,
+        "generation": engines,
+        "stages": step,
+        "memory": memory,
+    }
     with section("cuda", keep=given.write) as say:
         for name in given.only:
             for line in parts[name](bench):
                 say(line)
             say("")
         say(f"{machine()}; on {given.device}, {rounds} rounds")
+
+
+def gradients(bench: Bench) -> Iterator[str]:
+    """How far gradients are from those of a CPU in float64, path by path."""
+    yield "| model | packed, FlexAttention | packed, masks | paths |"
+    yield "|---" * 4 + "|"
+    for size, dtype, policy in bench.models():
+        if size in EXACT_SIZES:
+            nodes = trees.SHAPES["a spine of 16 turns with side leaves"](np.random.default_rng(0))
+            given = batch(nodes, SIZES[size][3], np.random.default_rng(1))
+            exact = model(size, "cpu", torch.float64)
+            exact.load_state({name: weight.cpu().double() for name, weight in policy.state().items()})
+            wanted = _gradient(exact, given, merges=False, chunk=bench.chunk)
+            sides = {"flex": True, "masks": True, "auto": False} if bench.on_gpu else {"masks": True, "auto": False}
+            found = list[str]()
+            for choice, merges in sides.items():
+                with attention(choice):
+                    gradient = _gradient(policy, given.to(bench.device), merges=merges, chunk=bench.chunk)
+                found.append(f"{(gradient - wanted).norm() / wanted.norm():.1e}")
+            yield f"| {size}, {dtype} | {' | '.join(([NONE] if len(found) == 2 else []) + found)} |"
+
+
+def _gradient(policy: Policy, given: Batch, *, merges: bool, chunk: int) -> torch.Tensor:
+    """All gradients of an update, one after the other, in float64 on the CPU."""
+    trees.side(policy, given, merges=merges, micro_tokens=chunk)()
+    found = list[torch.Tensor]()
+    for weight in policy.parameters().values():
+        assert weight.grad is not None
+        found.append(weight.grad.cpu().double().flatten())
+        weight.grad = None
+    return torch.cat(found)
 
 
 def update(bench: Bench) -> Iterator[str]:

@@ -178,6 +178,7 @@ def model(
     size: tuple[int, int, int, int],
     *,
     kv_heads: int | None = None,
+    head_width: int | None = None,
     device: str = "cpu",
     dtype: torch.dtype = torch.float32,
 ) -> Policy:
@@ -190,7 +191,7 @@ def model(
         num_hidden_layers=layers,
         num_attention_heads=heads,
         num_key_value_heads=kv_heads or heads,
-        head_dim=width // heads,
+        head_dim=head_width or width // heads,
         max_position_embeddings=8192,
         tie_word_embeddings=True,
     )

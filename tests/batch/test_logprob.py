@@ -158,6 +158,25 @@ def test_how_many_logits_there_are_at_once(entropy: bool) -> None:
     kept, tiles = (logits_at_once(rows, 100_000, entropy=entropy) for rows in (40, 5000))
     assert kept == 40 * 100_000 * (2 + entropy)
     assert tiles == 2048 * 2048 * (1 + entropy)
+    assert logits_at_once(50_000, 100_000, entropy=entropy, device="cuda") == 2**26 * (1 + entropy)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="this machine has no GPU")
+@pytest.mark.parametrize(("dtype", "bound"), [(torch.float32, 1e-5), (torch.bfloat16, 1e-2)])
+def test_on_a_gpu(dtype: torch.dtype, bound: float) -> None:
+    given = head(50, 32, 300, dtype)
+    exact = [each.detach().double().requires_grad_() for each in given[:3]]
+    put = [each.detach().cuda().requires_grad_() for each in given[:3]]
+    hidden, weight, bias = put
+    logprob, _ = chosen_logprobs(hidden, weight, given[3].cuda(), bias, tile_elements=1000)
+    logprob.sum().backward()
+    wanted, _ = plain(exact[0], exact[1], given[3], exact[2], 1.0)
+    wanted.sum().backward()
+    assert torch.allclose(logprob.cpu().double(), wanted, atol=1e-4)
+    for mine, theirs in zip(put, exact, strict=True):
+        assert mine.grad is not None
+        assert theirs.grad is not None
+        assert (mine.grad.cpu().double() - theirs.grad).norm() <= bound * theirs.grad.norm()
 
 
 def test_what_makes_no_sense_is_refused() -> None:

@@ -33,7 +33,8 @@ def test_every_part_runs_on_a_cpu() -> None:
         "| 4,000, float32 | no | ",
         "| 2 prompts of 32 x 2 branches, tiny, float32 | ",
         "| `grpo_frozenlake, float32` | ",
-        "| tiny, float32 | ",
+        "| tiny, float32 | - | ",
+        "| tiny, float32 | 0.",
     ):
         assert sum(line.startswith(first) for line in lines) == 1, first
     assert lines[-1].endswith("; on cpu, 1 rounds")

@@ -8,8 +8,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-TILE_ELEMENTS, TILE_VOCAB = 2**22, 2048
-"""Larger tiles are slower: they do not stay in a processor's cache."""
+TILES = {"cpu": (2**22, 2048), "cuda": (2**26, 8192)}
+"""By kind of device the most logits of a tile, and the most of the vocabulary in one of several. Larger tiles are slow
+on a CPU, where they leave its cache; smaller ones are on a GPU, which then waits for the next operation."""
 
 
 def chosen_logprobs(
@@ -20,15 +21,16 @@ def chosen_logprobs(
     *,
     temperature: float = 1.0,
     entropy: bool = False,
-    tile_elements: int = TILE_ELEMENTS,
-    tile_vocab: int = TILE_VOCAB,
+    tile_elements: int | None = None,
+    tile_vocab: int | None = None,
 ) -> tuple[Float[Tensor, " M"], Float[Tensor, " M"] | None]:
     """The log of softmax((hidden @ weight.T + bias) / temperature) at `target`, and that distribution's entropy.
 
     Logits exist one tile of rows x vocabulary at a time, in memory that every tile uses in turn, and are made again for
     the gradient; when all of them fit in one tile they are kept instead, and it costs what the plain formula costs.
     Both results carry exact first-order gradients to `hidden`, `weight` and `bias`. Sums are in float32 (float64 for
-    float64), whatever the inputs are.
+    float64), whatever the inputs are. On CUDA, where weights and states are of 16 bits, so are the gradients of logits
+    that are multiplied with them, as PyTorch's own product would have it; their sums are in float32 there too.
 
     Args:
         hidden: [M, W] final hidden states of the predicting positions.
@@ -37,8 +39,8 @@ def chosen_logprobs(
         bias: [V] of the output layer.
         temperature: Divides the logits, > 0.
         entropy: Whether the entropy is wanted.
-        tile_elements: Most logits of a tile; see `logits_at_once` for how many tiles there are.
-        tile_vocab: Most of the vocabulary in a tile, when there is more than one.
+        tile_elements: Most logits of a tile; see `logits_at_once` for how many tiles there are. None is `TILES`.
+        tile_vocab: Most of the vocabulary in a tile, when there is more than one. None is `TILES`.
 
     Returns:
         [M] log-probabilities and [M] entropies in nats (None when not wanted), float32 (float64 for float64).
@@ -54,16 +56,21 @@ def chosen_logprobs(
             f"chosen_logprobs: got targets from {int(target.min())} to {int(target.max())}; need "
             f"tokens of a vocabulary of {vocab}"
         )
-    tile = _tile(len(target), vocab, tile_elements, tile_vocab)
+    elements, columns = _tiles(hidden.device.type)
+    tile = _tile(len(target), vocab, tile_elements or elements, tile_vocab or columns)
     apply = cast("Callable[..., tuple[Tensor, Tensor | None]]", _Chosen.apply)  # pyright: ignore[reportUnknownMemberType]
     return apply(hidden, weight, bias, target, temperature, entropy, tile)
 
 
-def logits_at_once(rows: int, vocab: int, *, entropy: bool = False) -> int:
-    """How many logits `chosen_logprobs` makes room for at a time, forward or backward."""
-    tile = _tile(rows, vocab, TILE_ELEMENTS, TILE_VOCAB)
+def logits_at_once(rows: int, vocab: int, *, entropy: bool = False, device: str = "cpu") -> int:
+    """How many logits `chosen_logprobs` makes room for at a time, forward or backward, on a kind of device."""
+    tile = _tile(rows, vocab, *_tiles(device))
     kept = rows <= tile[0] and vocab <= tile[1]
     return min(rows, tile[0]) * tile[1] * (1 + entropy + kept)
+
+
+def _tiles(device: str) -> tuple[int, int]:
+    return TILES.get(device, TILES["cpu"])
 
 
 def _tile(rows: int, vocab: int, elements: int, columns: int) -> tuple[int, int]:
@@ -93,8 +100,8 @@ class _Chosen(torch.autograd.Function):
         rooms = _rooms(hidden, weight, tile, wide, two=entropy or whole)
         logits = hidden.new_empty((0, len(weight)), dtype=wide)
         for rows in _slices(len(hidden), tile[0]):
-            read, wanted = hidden[rows].to(wide), target[rows]
-            top = read.new_full((len(read),), -torch.inf)  # the largest logit so far
+            read, wanted = hidden[rows].to(_factor(hidden, weight, wide)), target[rows]
+            top = chosen.new_full((len(read),), -torch.inf)  # the largest logit so far
             total, mean, picked = (torch.zeros_like(top) for _ in range(3))  # sums of exp(z - top), and of that times z
             for cols in _slices(len(weight), tile[1]):
                 logits = _logits(read, weight, bias, cols, temperature, rooms[0])
@@ -126,8 +133,9 @@ class _Chosen(torch.autograd.Function):
         to_bias = torch.zeros_like(bias, dtype=wide) if wants_bias else None
         two = spread is not None and grad_entropy is not None
         rooms = _rooms(hidden, weight, ctx.tile, wide, two=two)
+        factor = _factor(hidden, weight, wide)
         for rows in _slices(len(hidden), ctx.tile[0]):
-            read, wanted, pull = hidden[rows].to(wide), target[rows], grad_logprob[rows, None]
+            read, wanted, pull = hidden[rows].to(factor), target[rows], grad_logprob[rows, None]
             for cols in _slices(len(weight), ctx.tile[1]):
                 known = whole is not None
                 logits = whole if known else _logits(read, weight, bias, cols, ctx.temperature, rooms[0])
@@ -136,18 +144,20 @@ class _Chosen(torch.autograd.Function):
                 if spread is None or grad_entropy is None:
                     grad = logprobs.exp_().mul_(-pull)
                 else:
-                    factor = torch.add(logprobs, spread[rows, None], out=_view(rooms[1], logits))
-                    factor.mul_(grad_entropy[rows, None]).add_(pull)
-                    grad = logprobs.exp_().mul_(factor).neg_()
+                    pulls = torch.add(logprobs, spread[rows, None], out=_view(rooms[1], logits))
+                    pulls.mul_(grad_entropy[rows, None]).add_(pull)
+                    grad = logprobs.exp_().mul_(pulls).neg_()
                 inside, place = _inside(wanted, cols)
                 grad.scatter_add_(1, place[:, None], torch.where(inside[:, None], pull, 0.0))
-                grad /= ctx.temperature
-                if to_hidden is not None:
-                    to_hidden[rows].addmm_(grad, weight[cols].to(wide))
-                if to_weight is not None:
-                    to_weight[cols].addmm_(grad.T, read)
+                if ctx.temperature != 1.0:
+                    grad /= ctx.temperature
                 if to_bias is not None:
                     to_bias[cols] += grad.sum(dim=0)
+                grad = grad.to(factor)
+                if to_hidden is not None:
+                    _add_product(to_hidden[rows], grad, weight[cols].to(factor))
+                if to_weight is not None:
+                    _add_product(to_weight[cols], grad.T, read)
         grads = zip((to_hidden, to_weight, to_bias), (hidden, weight, bias), strict=True)
         return (*(None if grad is None else grad.to(like.dtype) for grad, like in grads), None, None, None, None)
 
@@ -166,13 +176,31 @@ def _view(room: Tensor, like: Tensor) -> Tensor:
     return room[: like.numel()].view(like.shape)
 
 
+def _factor(hidden: Tensor, weight: Tensor, wide: torch.dtype) -> torch.dtype:
+    """The dtype of the factors of products whose sums are in `wide`: a GPU multiplies those of 16 bits much faster."""
+    halves = hidden.dtype == weight.dtype and hidden.dtype in (torch.bfloat16, torch.float16)
+    return hidden.dtype if hidden.is_cuda and halves else wide
+
+
 def _logits(read: Tensor, weight: Tensor, bias: Tensor | None, cols: slice, temperature: float, room: Tensor) -> Tensor:
-    """One tile of logits over the temperature, in the dtype of `read`."""
+    """One tile of logits over the temperature, in the dtype of `room`."""
     matrix = weight[cols].to(read.dtype).T
-    logits = torch.mm(read, matrix, out=room[: len(read) * matrix.shape[1]].view(len(read), -1))
+    logits = room[: len(read) * matrix.shape[1]].view(len(read), -1)
+    if read.dtype == room.dtype:
+        torch.mm(read, matrix, out=logits)
+    else:
+        torch.mm(read, matrix, out_dtype=room.dtype, out=logits)
     if bias is not None:
-        logits += bias[cols].to(read.dtype)
+        logits += bias[cols].to(room.dtype)
     return logits if temperature == 1.0 else logits.div_(temperature)
+
+
+def _add_product(total: Tensor, left: Tensor, right: Tensor) -> None:
+    """Add left @ right to `total`, which may be wider."""
+    if left.dtype == total.dtype:
+        total.addmm_(left, right)
+    else:
+        torch.addmm(total, left, right, out_dtype=total.dtype, out=total)
 
 
 def _inside(target: Tensor, cols: slice) -> tuple[Tensor, Tensor]:

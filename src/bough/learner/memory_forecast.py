@@ -33,9 +33,10 @@ SIZES = {"cpu": (64, 128, 192), "cuda": (1024, 2048, 3072)}
 MIN_TOKENS, MAX_TOKENS = 64, 2**22
 """Minimum tokens of a chosen chunk."""
 
-PROCESS_BYTES = {"cpu": 8 * MIB, "cuda": 64 * MIB}
+PROCESS_BYTES = {"cpu": 8 * MIB, "cuda": 112 * MIB}
 """Memory of an update besides its tensors: buffers of the matrix products, on a CPU partly used heap pages. PyTorch
-gives cuBLAS up to 32 MiB in each of two threads, of the forward and of the backward pass."""
+gives cuBLAS up to 32 MiB in each of two threads, of the forward and of the backward pass; on an H200 tensors took 30 to
+40 MiB besides."""
 
 LOGITS = "bough.logits"
 
@@ -96,6 +97,7 @@ class ChunkMemory:
         words: [V, W] of the output layer.
         number_bytes: Bytes of one weight.
         learns_words: Whether the output layer is trained.
+        device: Its kind, "cpu" or "cuda".
     """
 
     whole: "MemoryByPhase"
@@ -106,11 +108,12 @@ class ChunkMemory:
     words: tuple[int, int]
     number_bytes: int
     learns_words: bool
+    device: str
 
     def bytes(self, extent: Extent, *, entropy: bool) -> int:
         """Bytes for chunks of that extent."""
         wide = max(4, self.number_bytes)
-        at_once = wide * logits_at_once(extent.trained, self.words[0], entropy=entropy)
+        at_once = wide * logits_at_once(extent.trained, self.words[0], entropy=entropy, device=self.device)
         layer = wide * self.words[0] * self.words[1] if self.learns_words else 0
         # The gathered predicting states, and their gradients.
         predicting = layer + at_once + self.hidden_bytes * extent.trained
@@ -166,6 +169,7 @@ def measure_chunk_memory(policy: Policy) -> ChunkMemory:
         words=(weight.shape[0], weight.shape[1]),
         number_bytes=width,
         learns_words=weight.requires_grad,
+        device=policy.device.type,
     )
 
 

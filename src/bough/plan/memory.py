@@ -40,7 +40,7 @@ def activation_bytes(model: ModelSize, tokens: int, *, recompute: bool) -> float
     layer = 4 * model.width + 3 * model.query_width + 3 * model.kv_width + 4 * model.inner
     numbers = model.layers * model.width + layer if recompute else model.layers * layer
     wide = max(4, model.number_bytes)
-    head = wide * (model.vocab * model.width + logits_at_once(tokens, model.vocab, entropy=True))
+    head = wide * (model.vocab * model.width + logits_at_once(tokens, model.vocab, entropy=True, device="cuda"))
     return tokens * model.number_bytes * (numbers + model.width) + head
 
 
