@@ -105,6 +105,7 @@ def evaluate(
     on: World | str | Path | None = None,
     policy: OpenAi | Callable[[World], World] | str | Path | None = None,
     step: int | None = None,
+    shots: int = 0,
     accept_changes: bool = False,
 ) -> PolicyResult:
     """Measure a policy on held-out tasks; nothing in a run's directory is changed.
@@ -120,17 +121,18 @@ def evaluate(
         policy: The policy in place of the run's: the model of a server, a preset, a folder of a model, or
             `path/to/file.py:function`; or a function `World -> World`.
         step: Step of the checkpoint; the newest complete one if None.
+        shots: Number of held-out tasks whose demonstrations the weights imitate first; see `bough.evaluate.evaluate`.
         accept_changes: Whether to go on when files of pieces, data or tasks changed since the run was made.
 
     Raises:
         StoreError: when there is no such run or checkpoint.
         ConfigError: when a change is not one of the run's fields, or pieces do not fit together; when files or held-out
-            tasks changed, without `accept_changes`.
+            tasks changed, without `accept_changes`; when there are as many shots as tasks, or a server's model.
         EngineFault: when a server does not answer, or refuses the key.
         AllFailed: when every task failed.
     """
     found, preset = evaluated(_place(run), _text(on), _text(policy))
-    return evaluate_policy(found, policy=preset, step=step, changes=changes, accept_changes=accept_changes)
+    return evaluate_policy(found, policy=preset, step=step, shots=shots, changes=changes, accept_changes=accept_changes)
 
 
 def chat(

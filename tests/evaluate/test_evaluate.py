@@ -72,6 +72,26 @@ def test_the_sentence(finished: RunDirectory) -> None:
     assert " of 4 held-out tasks, 4 of them from a later start (95 % interval " in sentence(late)
 
 
+def test_demonstrations_of_held_out_tasks_are_imitated_and_left_out(finished: RunDirectory) -> None:
+    before = everything(finished)
+    changes = ["evaluation.tasks.count=20", "evaluation.temperature=0", "warmup.learning_rate=0.003"]
+    found, plain = evaluate(finished.path, shots=10, changes=changes), evaluate(finished.path, changes=changes)
+    assert found.before is not None
+    assert [*found.score.successes] == [*found.before.successes] == [*plain.score.successes][10:]
+    assert [*found.before.successes.values()] == [*plain.score.successes.values()][10:]
+    spoken = [[tree.token.tolist() for tree in each.score.trees] for each in (plain, found)]
+    assert spoken[0][10:] != spoken[1], "the engine has the adapted weights"
+    assert f"after 10 demonstrations of other held-out tasks; before them success {found.before.rate:.1%}" in str(found)
+    assert everything(finished) == before, "the weights on disk stay"
+
+
+def test_shots_need_tasks_beside_them(finished: RunDirectory) -> None:
+    with pytest.raises(ConfigError, match=r"shots: got 4 with 4 held-out tasks; need at least one task more"):
+        evaluate(finished.path, shots=4, changes=["evaluation.tasks.count=4"])
+    with pytest.raises(ConfigError, match=r"shots: got -1 with"):
+        evaluate(finished.path, shots=-1)
+
+
 def test_a_run_without_a_checkpoint(finished: RunDirectory, tmp_path: Path) -> None:
     (tmp_path / "config.json").write_bytes(finished.config.read_bytes())
     with pytest.raises(StoreError, match="got no whole checkpoint; need a run that has saved one"):

@@ -86,6 +86,9 @@ def evaluate(
         typer.Option(help="The agent in place of the run's: 'OpenAi(model=..., base_url=...)', a model"),
     ] = None,
     step: Annotated[int | None, typer.Option(help="Checkpoint to load; the newest if not given.")] = None,
+    shots: Annotated[
+        int, typer.Option(help="Held-out tasks whose demonstrations are imitated first; the others are measured.")
+    ] = 0,
     accept_changes: Accept = False,
 ) -> None:
     """Measure an agent on held-out tasks: evaluation.tasks.count=500 evaluation.temperature=0 ...
@@ -104,11 +107,11 @@ def evaluate(
     place, edits = split_target(target, changes or [])
     found, preset = evaluated(place, on, policy)
     if preset is None:
-        typer.echo(sentence(measure(found, step=step, changes=edits, accept_changes=accept_changes)))
+        typer.echo(sentence(measure(found, step=step, shots=shots, changes=edits, accept_changes=accept_changes)))
         return
     with counter("held-out tasks") as tell:
         result = measure(
-            found, policy=preset, step=step, changes=edits, accept_changes=accept_changes, on_progress=tell
+            found, policy=preset, step=step, shots=shots, changes=edits, accept_changes=accept_changes, on_progress=tell
         )
     typer.echo(sentence(result))
 

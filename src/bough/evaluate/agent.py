@@ -1,8 +1,9 @@
 """The agent of an evaluation: a checkpoint of a run, another policy in its place, or the model of a server."""
 
-from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeAlias
@@ -22,6 +23,9 @@ from bough.tree import Task
 Preset: TypeAlias = Callable[[World], World]
 """Sets the policy of a world, and the settings that depend on it."""
 
+Adapt: TypeAlias = Callable[[Sequence[Task]], Awaitable[None]]
+"""Has the weights in this process imitate the oracle on tasks."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluee:
@@ -32,12 +36,14 @@ class Evaluee:
         runner: Grows trees.
         tasks: The held-out tasks.
         seat: The seat of the policy; "" in an environment for one agent.
+        adapt: None for the model of a server.
     """
 
     name: str
     runner: RolloutRunner
     tasks: list[Task]
     seat: str = ""
+    adapt: Adapt | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +78,7 @@ class EvaluationTarget:
         # Imported here because it imports torch; wrong arguments are reported earlier.
         from bough.train.kept_threads import kept_threads
         from bough.train.runtime import Runtime
+        from bough.train.warmup import adapt
 
         with kept_threads():
             runtime = Runtime(self.run, self.assets, deadlines, trains=False)
@@ -83,7 +90,13 @@ class EvaluationTarget:
                 policy = type(self.run.world.policy).__name__
                 name = policy if self.checkpoint is None else f"step {self.checkpoint.step}"
                 seat = runtime.main.trainee.seat
-                yield Evaluee(name=name, runner=runtime.rollouts, tasks=runtime.heldout_tasks, seat=seat)
+                yield Evaluee(
+                    name=name,
+                    runner=runtime.rollouts,
+                    tasks=runtime.heldout_tasks,
+                    seat=seat,
+                    adapt=partial(adapt, runtime),
+                )
             finally:
                 await runtime.close()
 

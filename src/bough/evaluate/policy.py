@@ -6,17 +6,18 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
+from bough.config import ConfigError
 from bough.engine import Remote
 from bough.engine.usage import ServerUsage
-from bough.evaluate.agent import EvaluationTarget, Preset, evaluation_target
+from bough.evaluate.agent import Adapt, EvaluationTarget, Evaluee, Preset, evaluation_target
 from bough.evaluate.failed import require_some
 from bough.evaluate.progress import CountedTrees, OnProgress
 from bough.rollout import Deadlines
 from bough.train import HeldoutResult, Run, measure
 from bough.train.event_loop import run_coroutine
 from bough.train.watchdog import Watchdog
-from bough.tree import derive
-from bough.view import cut_note, failed_note, invalid_note, late_note, mean_interval, wilson
+from bough.tree import Task, derive
+from bough.view import cut_note, failed_note, invalid_note, late_note, mean_interval, paired, wilson
 from bough.view.numbers import short
 
 
@@ -35,6 +36,8 @@ class PolicyResult:
         usage: The usage of a server; None for a model in this process.
         late: Number of tasks from a later start than their own.
         accepted: What changed since the run was made, a line each.
+        shots: Number of tasks whose demonstrations the policy imitated before `score`; they are not among its tasks.
+        before: The result on the same tasks before that; None without.
     """
 
     agent: str
@@ -47,6 +50,8 @@ class PolicyResult:
     usage: ServerUsage | None = None
     late: int = 0
     accepted: Sequence[str] = ()
+    shots: int = 0
+    before: HeldoutResult | None = None
 
     def __str__(self) -> str:
         return sentence(self)
@@ -60,17 +65,23 @@ def evaluate(
     *,
     policy: Preset | None = None,
     step: int | None = None,
+    shots: int = 0,
     changes: Sequence[str] = (),
     accept_changes: bool = False,
     on_progress: OnProgress | None = None,
 ) -> PolicyResult:
     """Sample one path for every held-out task of a run.
 
+    With `shots` it measures few-shot adaptation (arXiv 2603.07432, on apps that training never saw): the policy is
+    measured, imitates the oracle on the first held-out tasks, and is measured again, both times on the others. Epochs
+    and learning rate are those of the world's warm-up. The paper does not say how it adapts; this is Bough's choice.
+
     Args:
         target: A run directory, nothing in which is changed; or a run without weights, whose policy is as built, or a
             server's (`engine=OpenAi(...)`).
         policy: The policy in place of the run's.
         step: The checkpoint of a run directory; the newest complete one if None.
+        shots: Number of held-out tasks whose demonstrations are imitated; the run's weights on disk stay as they are.
         changes: Fields of the run to change first, as on the command line: other tasks, another temperature.
         accept_changes: Whether to go on when files or held-out tasks changed since the run was made.
         on_progress: Called with the progress.
@@ -78,7 +89,8 @@ def evaluate(
     Raises:
         StoreError: when there is no such run or checkpoint.
         ConfigError: when a change is not one of the run's fields, or pieces do not fit together; when files or held-out
-            tasks changed, without `accept_changes`.
+            tasks changed, without `accept_changes`; when no task is left beside the shots, or the model is a server's.
+        ValueError: with shots, when the environment has no oracle.
         EngineFault: when a server does not answer, or refuses the key.
         AllFailed: when every task failed; has the most frequent cause.
     """
@@ -87,25 +99,23 @@ def evaluate(
         evaluation_target(target, policy=policy, step=step, changes=changes, accept_changes=accept_changes) as found,
         Watchdog(deadlines, grace_s=found.run.health.stuck_s),
     ):
-        return run_coroutine(_measured(found, deadlines, on_progress))
+        return run_coroutine(_measured(found, deadlines, shots, on_progress))
 
 
-async def _measured(target: EvaluationTarget, deadlines: Deadlines, tell: OnProgress | None) -> PolicyResult:
-    run = target.run
+async def _measured(
+    target: EvaluationTarget, deadlines: Deadlines, shots: int, tell: OnProgress | None
+) -> PolicyResult:
+    before: HeldoutResult | None = None
     async with target.open(deadlines) as agent:
-        score = await measure(
-            agent.runner,
-            run.method.explorer,
-            agent.tasks,
-            temperature=run.world.evaluation.temperature,
-            seed=derive(run.world.evaluation.seed, "heldout"),
-            rewards=run.world.rewards,
-            seat=agent.seat,
-            store=CountedTrees(None, tell, len(agent.tasks)),
-        )
+        tasks = agent.tasks[shots:]
+        if shots:
+            adapt = _adaptation(agent, shots)
+            before = await _score(target.run, agent, tasks, tell)
+            await adapt(agent.tasks[:shots])
+        score = await _score(target.run, agent, tasks, tell)
         engine = agent.runner.agent.engine
         usage = engine.usage if isinstance(engine, Remote) else None
-        late = sum(bool(task.start) for task in agent.tasks)
+        late = sum(bool(task.start) for task in tasks)
     require_some(score.successes, score.failures)
     low, high = wilson(sum(score.successes.values()), len(score.successes))
     reward_low, reward_high = mean_interval([*score.rewards.values()])
@@ -120,6 +130,37 @@ async def _measured(target: EvaluationTarget, deadlines: Deadlines, tell: OnProg
         usage=usage,
         late=late,
         accepted=() if target.made is None else tuple(target.made.accepted),
+        shots=shots,
+        before=before,
+    )
+
+
+def _adaptation(agent: Evaluee, shots: int) -> Adapt:
+    """What adapts the agent.
+
+    Raises:
+        ConfigError: when the number is wrong, or the agent is the model of a server.
+    """
+    if agent.adapt is None:
+        raise ConfigError(f"shots: got {shots} and the model of a server; need weights in this process, or no shots")
+    if not 0 < shots < len(agent.tasks):
+        raise ConfigError(
+            f"shots: got {shots} with {len(agent.tasks)} held-out tasks; need at least one task more than shots: lower "
+            "it, or raise evaluation.tasks.count"
+        )
+    return agent.adapt
+
+
+async def _score(run: Run, agent: Evaluee, tasks: Sequence[Task], tell: OnProgress | None) -> HeldoutResult:
+    return await measure(
+        agent.runner,
+        run.method.explorer,
+        tasks,
+        temperature=run.world.evaluation.temperature,
+        seed=derive(run.world.evaluation.seed, "heldout"),
+        rewards=run.world.rewards,
+        seat=agent.seat,
+        store=CountedTrees(None, tell, len(tasks)),
     )
 
 
@@ -141,4 +182,18 @@ def sentence(evaluation: PolicyResult) -> str:
         interval = f"{short(evaluation.reward_low)} to {short(evaluation.reward_high)}"
         measured.insert(0 if score.graded else 1, f"reward {short(score.reward)} (95 % interval {interval})")
     result = f"{evaluation.agent}: {', '.join(measured)}, {score.turns:.1f} turns a path"
-    return "\n".join([result, *(note for note in notes if note)])
+    return "\n".join([result, *_shots_note(evaluation), *(note for note in notes if note)])
+
+
+def _shots_note(evaluation: PolicyResult) -> list[str]:
+    """The result before the adaptation, and the difference on the tasks that both measured."""
+    before, after = evaluation.before, evaluation.score
+    if before is None:
+        return []
+    both = [task for task in before.successes if task in after.successes]
+    low, high = paired([before.successes[task] for task in both], [after.successes[task] for task in both])
+    return [
+        f"after {evaluation.shots} demonstrations of other held-out tasks; before them success {before.rate:.1%}, "
+        f"reward {short(before.reward)} (difference of success {low:+.1%} to {high:+.1%}, 95 % interval of "
+        f"{len(both)} pairs)"
+    ]

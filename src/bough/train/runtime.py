@@ -253,7 +253,10 @@ class Runtime:
             NoLearningSignal: when all of them fail.
             ValueError: when there are fewer tasks, or the environment has no oracle.
         """
-        tasks = first_tasks(self.train_tasks, count, field)
+        return await self.demonstrate_tasks(first_tasks(self.train_tasks, count, field), field, shortcuts)
+
+    async def demonstrate_tasks(self, tasks: Sequence[Task], field: str, shortcuts: float = 0.0) -> list[Tree]:
+        """As `demonstrate`, of given tasks."""
         return await self._demonstrate(self._runner(demonstrates=True), tasks, field, shortcuts)
 
     async def demonstrate_in(self, env: Env, count: int, field: str, shortcuts: float = 0.0) -> list[Tree]:

@@ -16,7 +16,7 @@ from bough.train.runtime import Runtime
 from bough.train.settings import Warmup
 from bough.train.stopwatch import Stopwatch
 from bough.train.trained import TrainedPolicy
-from bough.tree import Source, Tree, counted, derive
+from bough.tree import Source, Task, Tree, counted, derive
 
 
 async def warm_up(runtime: Runtime, recorder: RunRecorder) -> None:
@@ -59,6 +59,27 @@ async def _warm_up(runtime: Runtime, recorder: RunRecorder, settings: Warmup, fi
             watch = Stopwatch()
 
 
+async def adapt(runtime: Runtime, tasks: Sequence[Task]) -> None:
+    """Few-shot adaptation: imitate the oracle on these tasks, with the settings of the warm-up, and sync the engines.
+
+    Shortcuts are left out: no reinforcement learning follows that would correct them.
+
+    Raises:
+        NoLearningSignal: when the environment fails in every demonstration.
+        ValueError: when the environment has no oracle.
+    """
+    run, field = runtime.run, "shots"
+    settings = run.world.warmup
+    trees = await runtime.demonstrate_tasks(tasks, field)
+    lessons = [_Imitation(each, trees, settings, field) for each in runtime.trained]
+    with runtime.asleep():
+        for epoch in range(1, settings.epochs + 1):
+            for each in lessons:
+                await asyncio.sleep(0)
+                each.epoch(epoch, derive(run.seed, "adaptation", epoch))
+    await runtime.sync(moved=True)
+
+
 async def _demonstrations(runtime: Runtime, settings: Warmup, part: str) -> list[Tree]:
     """The oracle's demonstrations, in the warm-up's own environment where it has one."""
     count, field = settings.demonstrations, f"{part}.demonstrations"
@@ -82,7 +103,7 @@ class _Imitation:
         views = self.trainee.views(trees)
         if not views:
             raise ValueError(
-                f"{field}.demonstrations: got {len(trees)} demonstrations in which the seats "
+                f"{field}: got {len(trees)} demonstrations in which the seats "
                 f"{list(self.trainee.seats)} do not act; need an oracle whose plans have actions of every seat"
             )
         self.epochs = settings.epochs
