@@ -175,6 +175,11 @@ def test_a_model_alone(trained: RunDirectory, tmp_path: Path, capsys: pytest.Cap
     assert "agent: " in capsys.readouterr().out
 
 
+def test_a_policy_without_a_target_is_the_model(trained: RunDirectory) -> None:
+    (tree,) = library.chat(policy=str(trained.final), changes=["max_tokens=4"], read=lines("hello"))
+    assert tree.info[0]["text"] == "hello"
+
+
 def command(*arguments: object) -> list[str]:
     return [sys.executable, "-m", "bough", "chat", *map(str, arguments)]
 

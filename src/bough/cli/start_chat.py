@@ -32,7 +32,7 @@ def start_chat(
         target: A run or its directory; or a folder or GGUF file of a model; None with a world, or for a server alone.
         changes: Fields of the run, or of `Sampling` for a model alone.
         on: The world without a run.
-        policy: The policy in place of the run's; without run and world a server's model.
+        policy: The policy in place of the run's; without run and world a model, or a server's.
         task: The number of the first task.
         split: The split of the tasks.
         seed: The seed of the samples; None for `evaluation.seed`.
@@ -70,6 +70,8 @@ def _model(target: Path | None, policy: object, *, task: int, split: str | None,
         raise ConfigError("got no target, or a model and a policy; need a run directory, a model, or --policy alone")
     if target is not None:
         return target
+    if isinstance(policy, str) and "(" not in policy:
+        return Path(policy)
     if isinstance(policy, str):
         engine = override(Execution(), [f"engine={policy}"]).engine
         policy = engine if isinstance(engine, OwnModel) else None
