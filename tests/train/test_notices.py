@@ -1,5 +1,9 @@
 """Notices that a run shows once."""
 
+from dataclasses import replace
+
+from tests.trees import chains
+
 from bough.train.notices import Notices
 
 
@@ -13,3 +17,13 @@ def test_unequal_shares_of_an_update_are_reported_once() -> None:
         notices.shares({"update/tokens/0": 90.0, "update/tokens/1": 10.0})
     assert len(shown) == 1
     assert "unequal shares of an update, 10 to 90 tokens" in shown[0]
+
+
+def test_the_notice_of_failed_paths_says_that_others_took_their_place() -> None:
+    shown: list[str] = []
+    tree = chains([1.0, 0.0])
+    failed = replace(tree, info=({"fault": "the server is gone"}, *tree.info[1:]))
+    Notices(notify=shown.append).faults([tree, failed])
+    (line,) = shown
+    assert line.startswith("1 path of a batch failed (paths/failed): the server is gone. ")
+    assert "others were sampled in their place" in line

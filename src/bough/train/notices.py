@@ -89,7 +89,11 @@ class Notices:
         if recorded:
             faults = {str(number): fault for number, fault in enumerate(recorded)}
             paths = "1 path" if len(faults) == 1 else f"{len(faults)} paths"
-            self._once("faults", f"{paths} of a batch failed and do not count (paths/failed): {cause(faults)}")
+            self._once(
+                "faults",
+                f"{paths} of a batch failed (paths/failed): {cause(faults)}. Failed attempts count nowhere; others "
+                "were sampled in their place, up to the number of retries",
+            )
 
     def tool_exceptions(self, trees: Sequence[Tree]) -> None:
         """Report the first exceptions of tools that agents read as results and that may be mistakes of the tools."""
