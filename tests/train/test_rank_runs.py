@@ -79,7 +79,7 @@ def test_a_run_under_torchrun_is_that_of_one_process(alone: list[dict[str, float
     script = Path(__file__).with_name("under_torchrun.py")
     done = subprocess.run(
         [*torchrun, str(script), str(tmp_path)],
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "BOUGH_SECRET": "of all machines"},
         capture_output=True,
         text=True,
         check=False,

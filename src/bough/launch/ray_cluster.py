@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from bough.launch.listen import reached_at
 from bough.launch.placement import LaunchError
 from bough.launch.ray_connect import WITHOUT_PORT, check_cluster, connect, host_and_port, translated
 from bough.launch.ray_process import RayProcess, Starter
@@ -101,11 +102,11 @@ class RayLauncher:
         self._ray, self._group, self._name, self._bundle = ray, group, name, bundle
         self._actor = ray.remote(Starter)
         with translated(f"{name}: this machine has no address in the cluster"):
-            self._host = str(ray.util.get_node_ip_address())
+            self._host = reached_at(str(ray.util.get_node_ip_address()))
 
     @property
     def host(self) -> str:
-        """The address of this machine in the cluster."""
+        """The address of this machine in the cluster, or that of `BOUGH_BIND`."""
         return self._host
 
     def launch(self, entry: str, index: int) -> "RayProcess":
