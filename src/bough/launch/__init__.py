@@ -15,7 +15,7 @@ from bough.launch.handshake import (
     socket_of,
 )
 from bough.launch.interface import interface_to
-from bough.launch.listen import listener, reached_at
+from bough.launch.listen import BIND, listener, reached_at
 from bough.launch.placement import ClusterGone, Launched, Launcher, LaunchError, Placement, ThisMachine, check_count
 from bough.launch.ray_cluster import Ray
 from bough.launch.ray_connect import check_connected
@@ -24,6 +24,7 @@ from bough.launch.signed import SECRET_BYTES, given_secret, signed, verified
 from bough.launch.torchrun import Torchrun
 
 __all__ = [
+    "BIND",
     "OUTPUT",
     "SECRET_BYTES",
     "STARTS",
