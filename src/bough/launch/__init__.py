@@ -17,6 +17,7 @@ from bough.launch.handshake import (
 from bough.launch.interface import interface_to
 from bough.launch.listen import BIND, listener, reached_at
 from bough.launch.placement import ClusterGone, Launched, Launcher, LaunchError, Placement, ThisMachine, check_count
+from bough.launch.places import places
 from bough.launch.ray_cluster import Ray
 from bough.launch.ray_connect import check_connected
 from bough.launch.remote_logs import kept_logs
@@ -50,6 +51,7 @@ __all__ = [
     "kept_logs",
     "limit_waits",
     "listener",
+    "places",
     "reached_at",
     "ready_channel",
     "receive_setup",

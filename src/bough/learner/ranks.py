@@ -65,6 +65,11 @@ class Ranks(Protocol):
         """How many ranks were started again so far."""
         ...
 
+    @property
+    def machines(self) -> tuple[str, ...]:
+        """The name of each rank's machine; empty for a single rank."""
+        ...
+
     def all_gather(self, found: list[Found], device: torch.device) -> list[Found]:
         """What all ranks have found, in their order, with tensors on `device`."""
         ...
@@ -119,6 +124,7 @@ class Following:
     """A rank that gives no commands."""
 
     replaced = 0
+    machines: tuple[str, ...] = ()
 
     def model_of(self, policy: PolicyModel) -> PolicyModel:
         """The policy."""
@@ -211,7 +217,9 @@ class RankGroup(Following):
             ) from error
 
     def _own_gpus(self) -> list[int | None]:
-        return own_gpus(self.all_gather([VisibleGpus.here()], torch.device("cpu")))
+        visible = self.all_gather([VisibleGpus.here()], torch.device("cpu"))
+        self.machines = tuple(each.machine[0] for each in visible)
+        return own_gpus(visible)
 
     @property
     def device(self) -> torch.device:

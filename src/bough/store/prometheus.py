@@ -65,7 +65,7 @@ class Endpoint:
         self._thread.join()
 
     def update(self, step: int, values: Mapping[str, float | int | str]) -> None:
-        """Set the values of a step; those that it lacks stay as they are, and texts are left out."""
+        """Set the values of a step. Values that it lacks stay as they are, and texts are left out."""
         fresh = {name: float(value) for name, value in values.items() if not isinstance(value, str)}
         # One assignment: the server's thread reads it meanwhile.
         self._newest = {**self._newest, **fresh, "step": float(step)}

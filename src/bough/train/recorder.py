@@ -216,7 +216,7 @@ class RunRecorder:
             self._copies.start()
 
     def copy_rest(self) -> None:
-        """Copy what was written since the last checkpoint, and wait for it."""
+        """Copy the files since the last checkpoint, and wait for the copy."""
         self._finish_copy()
         if self._copies is not None:
             self._copies.start()

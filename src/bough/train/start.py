@@ -221,7 +221,7 @@ def _train(made: Provenance, live: Live, deadlines: Deadlines, recorder: "RunRec
                 "imitate; for these take a model whose tokenizer has tokens for its marks"
             )
     made.check_tasks(run, {"train": runtime.train_tasks, "heldout": runtime.heldout_tasks})
-    for line in made.record():
+    for line in made.record(runtime.ranks.machines):
         live.say(line)
     try:
         ended = run_coroutine(_run(runtime, recorder))
