@@ -1,12 +1,13 @@
 """The processes of the other ranks, as rank 0 sees them: it launches them, or torchrun has started them."""
 
 import pickle
+import secrets
 from contextlib import suppress
 from datetime import timedelta
 from multiprocessing.connection import Connection
 from typing import Protocol, runtime_checkable
 
-from bough.launch import Launched, LaunchError, Placement, ThisMachine, ready_channel
+from bough.launch import SECRET_BYTES, Launched, LaunchError, Placement, ThisMachine, ready_channel
 from bough.learner.commands import JoinGroup
 from bough.learner.ranks import RankFault
 from bough.learner.rendezvous import Store, served_store
@@ -31,6 +32,11 @@ class RankProcesses(Protocol):
     @property
     def host(self) -> str:
         """The address at which they reach rank 0."""
+        ...
+
+    @property
+    def secret(self) -> bytes:
+        """As of `JoinGroup`."""
         ...
 
     @property
@@ -85,7 +91,7 @@ class LaunchedRanks:
             LaunchError: when there are no free resources.
             ImportError: when an extra is missing.
         """
-        self.world_size = world_size
+        self.world_size, self.secret = world_size, secrets.token_bytes(SECRET_BYTES)
         self._launcher = placement.reserve("learner ranks", world_size - 1)
         self._processes = list[Launched]()
         self._channels = list[Connection]()

@@ -71,6 +71,7 @@ class WorldSettings(TypedDict, total=False):
     rank_placement: Placement
     shard: bool
     rank_deadline_s: float
+    metrics_port: int
 
 
 class WorldFields(WorldSettings, total=False):
