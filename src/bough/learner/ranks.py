@@ -11,6 +11,7 @@ import io
 import re
 import traceback
 from collections.abc import Callable, Generator, Mapping, Sequence
+from concurrent.futures import wait
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import timedelta
 from functools import partial
@@ -21,6 +22,7 @@ import torch.distributed
 from torch import Tensor, nn
 from torch.distributed.tensor import DTensor
 
+from bough.launch import in_background
 from bough.learner.commands import JoinGroup
 from bough.learner.memory_meter import return_freed
 from bough.learner.optimizer import Optimizer
@@ -36,6 +38,9 @@ dist: Any = torch.distributed
 
 IDLE = timedelta(days=30)
 """Longest wait for the next command: trees may grow for a long time. A rank that dies is noticed at once."""
+
+SIGNAL_S = 0.2
+"""Seconds between two looks for signals while the ranks meet."""
 
 ABOUT_SOURCES = re.compile(r"\[/\S+:\d+\] |\. This is typically caused by.*", re.DOTALL)
 """What gloo adds to its errors: the place in its sources, and advice about logs that are not ours."""
@@ -60,8 +65,23 @@ class Ranks(Protocol):
         ...
 
     @property
+    def alone(self) -> bool:
+        """Whether there is no other rank, and will be none."""
+        ...
+
+    @property
     def replaced(self) -> int:
         """How many ranks were started again so far."""
+        ...
+
+    @property
+    def lost(self) -> int:
+        """How many ranks did not come back so far."""
+        ...
+
+    @property
+    def joined(self) -> int:
+        """How many lost ranks have come back later so far."""
         ...
 
     def all_gather(self, found: list[Found], device: torch.device) -> list[Found]:
@@ -101,6 +121,10 @@ class Ranks(Protocol):
         """Have the other ranks make a policy's present weights its reference."""
         ...
 
+    def admit(self) -> None:
+        """Take in lost ranks that have come back. Between calls only."""
+        ...
+
     def restart(self, fault: RankFault) -> None:
         """Start the other ranks again, with the same policies and learners.
 
@@ -117,7 +141,8 @@ class Ranks(Protocol):
 class Following:
     """A rank that gives no commands."""
 
-    replaced = 0
+    alone = False
+    replaced = lost = joined = 0
 
     def model_of(self, policy: PolicyModel) -> PolicyModel:
         """The policy."""
@@ -143,6 +168,9 @@ class Following:
     def freeze(self, policy: PolicyModel) -> None:
         """Do nothing."""
 
+    def admit(self) -> None:
+        """Do nothing: rank 0 takes ranks in."""
+
     def restart(self, fault: RankFault) -> None:
         """Raise the fault: rank 0 starts ranks again."""
         raise fault
@@ -154,7 +182,7 @@ class Following:
 class SingleRank(Following):
     """The only process."""
 
-    rank, world_size = 0, 1
+    rank, world_size, alone = 0, 1, True
 
     def faults(self) -> AbstractContextManager[None]:
         """Do nothing."""
@@ -187,15 +215,12 @@ class RankGroup(Following):
             RankFault: when a rank does not come within `update_s`.
         """
         self.rank, self.world_size, self.shards, self._files = rank, join.world_size, join.shards, join.files
-        backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
-        limit = timedelta(seconds=join.update_s)
         try:
-            store.set_timeout(limit)
-            with gloo_reaches(join.host):
-                dist.init_process_group(backend, store=store, rank=rank, world_size=join.world_size, timeout=limit)
-                # Timeouts are a rank's own: rank 0 does not wait long for another to take a command.
-                self._commands: Any = dist.new_group(timeout=IDLE if rank else limit, backend="gloo")
-                self._objects: Any = dist.new_group(timeout=limit, backend="gloo")
+            # In a thread, so that signals act meanwhile.
+            met = in_background(partial(self._meet, join, store), "bough-ranks")
+            while not met.done():
+                wait((met,), timeout=SIGNAL_S)
+            met.result()
             self.gpus = self._own_gpus()
             if join.shards and self.device.type == "cuda":
                 torch.cuda.set_device(self.device)
@@ -207,6 +232,17 @@ class RankGroup(Following):
             raise RankFault(
                 f"rank {rank} of {join.world_size}: the ranks did not meet within {join.update_s:g} s: {error}"
             ) from error
+
+    def _meet(self, join: JoinGroup, store: Store) -> None:
+        """Wait until all ranks have joined."""
+        backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
+        limit = timedelta(seconds=join.update_s)
+        store.set_timeout(limit)
+        with gloo_reaches(join.host):
+            dist.init_process_group(backend, store=store, rank=self.rank, world_size=join.world_size, timeout=limit)
+            # Timeouts are a rank's own: rank 0 does not wait long for another to take a command.
+            self._commands: Any = dist.new_group(timeout=IDLE if self.rank else limit, backend="gloo")
+            self._objects: Any = dist.new_group(timeout=limit, backend="gloo")
 
     def _own_gpus(self) -> list[int | None]:
         visible: list[Any] = [None] * self.world_size

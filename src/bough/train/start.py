@@ -38,6 +38,7 @@ MAY_CHANGE = (
     "worker_deadline_s",
     "worker_placement",
     "ranks",
+    "min_ranks",
     "rank_placement",
     "shard",
     "rank_deadline_s",

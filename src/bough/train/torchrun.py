@@ -44,6 +44,11 @@ def with_torchrun_ranks(run: Run) -> Run:
             f"rank_placement: got {execution.rank_placement} under torchrun, which has started the ranks; need "
             "rank_placement=ThisMachine(), or a run without torchrun"
         )
+    if execution.min_ranks is not None:
+        raise ConfigError(
+            f"min_ranks: got {execution.min_ranks} under torchrun, which starts the ranks; need None; set "
+            "`torchrun --nnodes=MIN:MAX --max-restarts=3`, and resume the run"
+        )
     return override(run, [f"ranks={torchrun.world_size}"])
 
 
