@@ -73,7 +73,7 @@ def test_a_rank_that_dies_or_hangs_is_started_again_and_the_update_repeated(kind
         learn_under_strike(several, lambda: os.kill(pid, kind))
         assert "all ranks start again" in notes[0]
         assert several.pids != (pid,)
-        assert several.replaced == 1
+        assert several.events["replaced"] == 1
     finally:
         several.close()
     assert not any(_alive(pid) for pid in several.pids)
@@ -118,14 +118,14 @@ def test_fewer_ranks_go_on_and_those_that_come_back_join() -> None:
         assert "batches are divided over 2" in lost
         machines.lost.clear()
         one, other, given, told = Trained.of(), Trained.of(several), batch(), list[dict[str, float]]()
-        while not several.joined:
+        while not several.events["joined"]:
             told = [each.learn(given, OBJECTIVES["critic"], times=1)[0] for each in (one, other)]
         assert without_shares(told[1]) == pytest.approx(told[0], rel=1e-6, abs=1e-7)
         same(one, other)
         assert len(tokens_of_shares(told[1])) == 3
         assert min(tokens_of_shares(told[1])) > 0
         assert notes[2:] == ["1 ranks came back: batches are divided over 3 (rank/world_size)"]
-        assert (several.replaced, several.lost, several.joined) == (1, 1, 1)
+        assert several.events == {"replaced": 1, "lost": 1, "joined": 1}
     finally:
         several.close()
     assert not any(_alive(pid) for pid in several.pids)

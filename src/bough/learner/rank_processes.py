@@ -73,7 +73,7 @@ class RankProcesses(Protocol):
         ...
 
     def more(self, limit_s: float) -> bool:
-        """Whether a rank that was lost has started since; those that are still lost are tried again, without a wait.
+        """Whether a lost rank has started since; the other lost ones are tried again, without a wait.
 
         Args:
             limit_s: As of `start`.
@@ -81,7 +81,7 @@ class RankProcesses(Protocol):
         ...
 
     def join(self, join: JoinGroup) -> Store:
-        """Have those that run join a new group; returns where they meet."""
+        """Have the running ranks join a new group; returns where they meet."""
         ...
 
     def wait(self) -> None:
@@ -197,7 +197,7 @@ class LaunchedRanks:
         self._launcher.close()
 
     def _launch(self, limit_s: float) -> None:
-        """Launch those that neither run nor start."""
+        """Launch the ranks that neither run nor start."""
         for index in range(self.wanted - 1):
             if index not in self._running and index not in self._starting:
                 process = self._launcher.launch(ENTRY, index)
@@ -205,7 +205,7 @@ class LaunchedRanks:
                 self._starting[index] = process, in_background(ready, f"bough-rank-{index + 1}")
 
     def _take(self) -> dict[int, Exception]:
-        """Add those that have started to those that run; returns the errors of those that did not, by their index."""
+        """Move started ranks to the running ones; returns the errors of failed starts, by index."""
         faults = dict[int, Exception]()
         for index, (process, started) in [*self._starting.items()]:
             if not started.done():

@@ -15,6 +15,7 @@ from concurrent.futures import wait
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import timedelta
 from functools import partial
+from types import MappingProxyType
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import torch
@@ -70,18 +71,8 @@ class Ranks(Protocol):
         ...
 
     @property
-    def replaced(self) -> int:
-        """How many ranks were started again so far."""
-        ...
-
-    @property
-    def lost(self) -> int:
-        """How many ranks did not come back so far."""
-        ...
-
-    @property
-    def joined(self) -> int:
-        """How many lost ranks have come back later so far."""
+    def events(self) -> Mapping[str, int]:
+        """How many ranks so far were started again, "replaced"; did not come back, "lost"; came later, "joined"."""
         ...
 
     def all_gather(self, found: list[Found], device: torch.device) -> list[Found]:
@@ -142,7 +133,7 @@ class Following:
     """A rank that gives no commands."""
 
     alone = False
-    replaced = lost = joined = 0
+    events: Mapping[str, int] = MappingProxyType({})
 
     def model_of(self, policy: PolicyModel) -> PolicyModel:
         """The policy."""

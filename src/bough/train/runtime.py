@@ -317,9 +317,7 @@ class Runtime:
             "env/faults": len(self.timed.faults),
             "env/replaced": self.host.replaced,
             "engine/replaced": sum(each.replaced for each in self._engines.values() if isinstance(each, Replacing)),
-            "rank/replaced": self.ranks.replaced,
-            "rank/lost": self.ranks.lost,
-            "rank/joined": self.ranks.joined,
+            **{f"rank/{event}": count for event, count in self.ranks.events.items()},
         }
         new = {name: float(count - self._counted.get(name, 0)) for name, count in now.items()}
         self._counted = now

@@ -277,7 +277,7 @@ class Execution:
             a part of the batch's trees. Gradients differ from those of one process by rounding. Under torchrun it is
             the number of torchrun's processes.
         min_ranks: Fewest ranks with which the run goes on when others do not come back, this one included: the batch is
-            divided over those that run, and ranks that come back join at an update. None for all ranks: then the run
+            divided over the running ranks, and ranks that come back join at an update. None for all ranks: then the run
             stops. torchrun has `--nnodes=MIN:MAX` for it.
         rank_placement: Where the other ranks start: `ThisMachine()`, or `Ray()` for a cluster.
         shard: Whether each rank has a part of the weights, gradients and moments (FSDP2), and gathers each layer for

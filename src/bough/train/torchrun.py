@@ -52,6 +52,11 @@ def with_torchrun_ranks(run: Run) -> Run:
     return override(run, [f"ranks={torchrun.world_size}"])
 
 
+def with_ranks_of_torchrun(stored: Run) -> Run:
+    """A stored run, under torchrun without its number of ranks: torchrun may have other machines than before."""
+    return stored if Torchrun.found() is None else override(stored, ["min_ranks=none", "ranks=1"])
+
+
 def resume_command(path: Path) -> str:
     """The command that continues a run, started as this process was.
 
