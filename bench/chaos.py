@@ -47,6 +47,7 @@ SETTINGS = [
     "checkpointing.every=1",
     "checkpointing.trees_every=1",
     "health.dead_batches=100000",
+    "health.cut_batches=0",
 ]
 DRIVER_SHARE = 0.1
 """Share of the strikes that hit the run's own process."""
