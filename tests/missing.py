@@ -42,6 +42,7 @@ PACKAGES: Mapping[str, str] = {
     "alfworld": WORLDS,
     "fast_downward": "apt-get install cmake g++; make alfworld",
     "miniwob": WORLDS,
+    "prometheus_client": "make test",
     "ray": SCALE,
     "reasoning_gym": WORLDS,
     "scienceworld": WORLDS,

@@ -19,7 +19,8 @@ UNDECLARED = {
 }
 """Modules that no dependency has, with the reason."""
 DISTRIBUTIONS = {"alfworld": "alfworld", "miniwob": "miniwob", "py4j": "py4j", "ray": "ray", "vllm": "vllm"}
-DISTRIBUTIONS |= {"reasoning_gym": "reasoning-gym", "scienceworld": "scienceworld", "verifiers": "verifiers"}
+DISTRIBUTIONS |= {"prometheus_client": "prometheus-client", "reasoning_gym": "reasoning-gym"}
+DISTRIBUTIONS |= {"scienceworld": "scienceworld", "verifiers": "verifiers"}
 """Of modules that `make` does not install."""
 
 

@@ -1,6 +1,8 @@
 """Addresses at which no Ray cluster answers."""
 
+import json
 import os
+import platform
 import signal
 import socket
 import subprocess
@@ -91,10 +93,11 @@ def elsewhere(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 
 WATCH = """
-import os, sys
-from bough.launch import ClusterGone, Ray, check_connected
-Ray(address=sys.argv[1], cpus=0.1).reserve("engine", 1)
+import json, os, sys
+from bough.launch import ClusterGone, Ray, check_connected, places
+launcher = Ray(address=sys.argv[1], cpus=0.1).reserve("engine", 1)
 check_connected()
+print(json.dumps(places()), flush=True)
 print("there", flush=True)
 sys.stdin.readline()
 try:
@@ -115,6 +118,11 @@ def test_a_cluster_with_its_own_folder_is_named_and_its_head_is_watched(elsewher
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     watching = subprocess.Popen([sys.executable, "-c", WATCH, elsewhere], text=True, **pipes)
     assert watching.stdout is not None
+    found: dict[str, Any] = json.loads(watching.stdout.readline())
+    (node,) = found["cluster"]["nodes"]
+    assert (found["host"], node["host"], node["resources"]) == (platform.node(), socket.gethostname(), {"CPU": 1})
+    assert found["cluster"]["address"] == elsewhere
+    assert found["cluster"]["processes"] == {"engine": [node["address"]]}
     assert watching.stdout.readline() == "there\n"
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):

@@ -1,6 +1,7 @@
 """A run remembers what it was made of: `resume`, `evaluate` and `search` refuse what changed, by name."""
 
 import json
+import platform
 import shutil
 import sys
 from collections.abc import Callable, Iterator
@@ -13,9 +14,10 @@ from bough.config import ConfigError
 from bough.config.override import override
 from bough.env import FrozenLake
 from bough.evaluate import evaluate, search
-from bough.store import write_tasks
+from bough.store import RunDirectory, write_tasks
 from bough.train import Evaluation, Tasks, Warmup, resume, start
-from bough.train.provenance import run_files
+from bough.train.provenance import Provenance, run_files
+from bough.train.start import load_run
 
 CREDIT = """
 from collections.abc import Sequence
@@ -118,6 +120,20 @@ def test_other_versions_are_a_warning(folder: Path, capsys: pytest.CaptureFixtur
     resume(run, ["steps=2"], terminal=False)
     assert "other versions than the run was made with: torch 0.1 ->" in capsys.readouterr().out
     assert json.loads((run / "manifest.json").read_text())["changes"][0]["versions"][0].startswith("torch 0.1 -> ")
+
+
+def test_each_new_place_is_recorded_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    directory = RunDirectory(path=folder / "small")
+    made = Provenance(directory=directory, run=load_run(directory), accept=False)
+    (first,) = directory.read_manifest()["places"]
+    assert (first["host"], first["cluster"], first["ranks"]) == (platform.node(), None, [])
+    made.record()
+    assert directory.read_manifest()["places"] == [first], "it goes on in the same place"
+    monkeypatch.setattr(platform, "node", lambda: "elsewhere")
+    for _ in range(2):
+        made.record(["elsewhere", "another"])
+    _, second = directory.read_manifest()["places"]
+    assert (second["host"], second["ranks"]) == ("elsewhere", ["elsewhere", "another"])
 
 
 def test_changed_settings_make_other_tasks(folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from dataclasses import dataclass, replace
@@ -16,7 +17,7 @@ from tests.small import run as small
 from bough.config import ConfigError
 from bough.env import FrozenLake, State, Step
 from bough.launch import Ray
-from bough.store import read_metrics
+from bough.store import RunDirectory, read_metrics
 from bough.train import resume, start
 from bough.train.check import check
 from bough.train.torchrun import with_ranks_of_torchrun, with_torchrun_ranks
@@ -79,7 +80,7 @@ def test_a_run_under_torchrun_is_that_of_one_process(alone: list[dict[str, float
     script = Path(__file__).with_name("under_torchrun.py")
     done = subprocess.run(
         [*torchrun, str(script), str(tmp_path)],
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "BOUGH_SECRET": "of all machines"},
         capture_output=True,
         text=True,
         check=False,
@@ -88,6 +89,8 @@ def test_a_run_under_torchrun_is_that_of_one_process(alone: list[dict[str, float
     same(alone, json.loads(done.stdout.splitlines()[-1]))
     assert done.stdout.count("resumed after step") == 1
     assert '"ranks": 2' in (tmp_path / "small" / "config.json").read_text()
+    (place,) = RunDirectory(path=tmp_path / "small").read_manifest()["places"]
+    assert (place["cluster"]["kind"], place["ranks"]) == ("torchrun", [socket.gethostname()] * 2)
 
 
 @pytest.mark.parametrize(

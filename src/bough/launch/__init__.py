@@ -15,14 +15,19 @@ from bough.launch.handshake import (
     socket_of,
 )
 from bough.launch.interface import interface_to
+from bough.launch.listen import BIND, listener, reached_at
 from bough.launch.placement import ClusterGone, Launched, Launcher, LaunchError, Placement, ThisMachine, check_count
+from bough.launch.places import places
 from bough.launch.ray_cluster import Ray
 from bough.launch.ray_connect import check_connected
 from bough.launch.remote_logs import kept_logs
+from bough.launch.signed import SECRET_BYTES, given_secret, signed, verified
 from bough.launch.torchrun import Torchrun
 
 __all__ = [
+    "BIND",
     "OUTPUT",
+    "SECRET_BYTES",
     "STARTS",
     "CallEnded",
     "ClusterGone",
@@ -39,13 +44,19 @@ __all__ = [
     "check_connected",
     "check_count",
     "give_setup",
+    "given_secret",
     "in_background",
     "in_event_loop",
     "interface_to",
     "kept_logs",
     "limit_waits",
+    "listener",
+    "places",
+    "reached_at",
     "ready_channel",
     "receive_setup",
     "retried",
+    "signed",
     "socket_of",
+    "verified",
 ]

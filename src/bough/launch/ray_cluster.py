@@ -4,15 +4,20 @@ import importlib
 import math
 import secrets
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from bough.launch.listen import reached_at
 from bough.launch.placement import LaunchError
-from bough.launch.ray_connect import WITHOUT_PORT, check_cluster, connect, host_and_port, translated
+from bough.launch.ray_connect import WITHOUT_PORT, check_cluster, connect, connected, host_and_port, translated
 from bough.launch.ray_process import RayProcess, Starter
 
 STRATEGIES = ("PACK", "SPREAD", "STRICT_PACK", "STRICT_SPREAD")
+
+_open: "list[RayLauncher]" = []
+"""The launchers in use."""
 
 POLL_S = 0.5
 """Seconds between two looks for signals, in a wait for free resources."""
@@ -85,6 +90,37 @@ class Ray:
         return RayLauncher(ray, group, name, bundle, self.wait_s)
 
 
+def ray_places() -> dict[str, object] | None:
+    """The cluster of this process, as `places` has it; None without one."""
+    ray = next(iter(connected()), None)
+    if ray is None:
+        return None
+    with translated("the nodes of the cluster are unknown"):
+        nodes = {str(each["NodeID"]): each for each in ray.nodes() if each["Alive"]}
+        have = {name: each["NodeManagerAddress"] for name, each in nodes.items()}
+        return {
+            "kind": "ray",
+            "address": _address(ray),
+            "version": ray.__version__,
+            "nodes": [
+                {"host": each["NodeManagerHostname"], "address": have[name], "resources": _resources(each["Resources"])}
+                for name, each in nodes.items()
+            ],
+            "processes": {each.name: [have.get(node, node) for node in each.nodes] for each in _open},
+        }
+
+
+def _address(ray: Any) -> str | None:
+    with suppress(Exception):  # a client of Ray has no such address
+        return str(ray.get_runtime_context().gcs_address)
+    return None
+
+
+def _resources(found: Mapping[str, float]) -> dict[str, float]:
+    """Cores and GPUs of a node."""
+    return {kind: found[kind] for kind in ("CPU", "GPU") if kind in found}
+
+
 def _wait(group: Any, wait_s: float) -> bool:
     """Wait for the bundles of a placement group, in pieces between which signals act."""
     end = time.monotonic() + wait_s
@@ -94,19 +130,30 @@ def _wait(group: Any, wait_s: float) -> bool:
 
 
 class RayLauncher:
-    """Starts processes in the bundles of a placement group."""
+    """Starts processes in the bundles of a placement group.
+
+    Attributes:
+        name: The kind of process.
+    """
 
     def __init__(self, ray: Any, group: Any, name: str, bundle: dict[str, float], wait_s: float) -> None:
         """For the bundles that `Ray.reserve` reserved."""
-        self._ray, self._group, self._name, self._bundle, self._wait_s = ray, group, name, bundle, wait_s
+        self._ray, self._group, self.name, self._bundle, self._wait_s = ray, group, name, bundle, wait_s
         self._actor = ray.remote(Starter)
         with translated(f"{name}: this machine has no address in the cluster"):
-            self._host = str(ray.util.get_node_ip_address())
+            self._host = reached_at(str(ray.util.get_node_ip_address()))
+        _open.append(self)
 
     @property
     def host(self) -> str:
-        """The address of this machine in the cluster."""
+        """The address of this machine in the cluster, or that of `BOUGH_BIND`."""
         return self._host
+
+    @property
+    def nodes(self) -> list[str]:
+        """The ids of the nodes of its bundles, in their order."""
+        table = self._ray.util.placement_group_table(self._group)["bundles_to_node_id"]
+        return [str(table[bundle]) for bundle in sorted(table)]
 
     def launch(self, entry: str, index: int) -> "RayProcess":
         """See `Launcher.launch`."""
@@ -116,17 +163,19 @@ class RayLauncher:
             return self._actor.options(
                 num_cpus=self._bundle["CPU"],
                 num_gpus=self._bundle.get("GPU", 0),
-                name=f"bough {self._name} {index} {secrets.token_hex(4)}",
+                name=f"bough {self.name} {index} {secrets.token_hex(4)}",
                 max_restarts=0,
                 scheduling_strategy=scheduling.PlacementGroupSchedulingStrategy(
                     placement_group=self._group, placement_group_bundle_index=index
                 ),
             ).remote()
 
-        return RayProcess(self._ray, make_actor, self.host, entry, f"{self._name} {index}", self._wait_s)
+        return RayProcess(self._ray, make_actor, self.host, entry, f"{self.name} {index}", self._wait_s)
 
     def close(self) -> None:
         """See `Launcher.close`."""
+        if self in _open:
+            _open.remove(self)
         with suppress(Exception):  # the cluster may be gone
             check_cluster(self._ray)
             self._ray.util.remove_placement_group(self._group)

@@ -104,9 +104,13 @@ def check_connected() -> None:
     Raises:
         ClusterGone: when its head does not answer any more.
     """
-    for ray in _connected:
-        if ray.is_initialized():
-            check_cluster(ray)
+    for ray in connected():
+        check_cluster(ray)
+
+
+def connected() -> list[Any]:
+    """The module `ray` if `connect` has connected it."""
+    return [ray for ray in _connected if ray.is_initialized()][:1]
 
 
 def clusters_elsewhere() -> list[str]:

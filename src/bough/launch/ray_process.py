@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+from bough.launch.listen import listener
 from bough.launch.placement import LaunchError, start_child
 from bough.launch.ray_connect import check_cluster, translated
 from bough.launch.remote_logs import keep_log
@@ -17,12 +18,15 @@ from bough.launch.remote_logs import keep_log
 TOKEN_BYTES = 32
 POLL_S = 0.2
 
+ANSWER_S = 60.0
+"""Longest wait for the run's proof, seconds."""
+
 
 class RayProcess:
     """A process that an actor starts."""
 
     def __init__(
-        self, ray: Any, make_actor: Callable[[], Any], host: str, entry: str, name: str, wait_s: float
+        self, ray: Any, make_actor: Callable[[], Any], host: str, entry: str, name: str, wait_s: float = 60.0
     ) -> None:
         """Have an actor start it; an error is raised by `connect`.
 
@@ -38,17 +42,18 @@ class RayProcess:
         self._ray, self._actor, self._started = ray, None, None
         self._channel: socket.socket | None = None
         self._pid: int | None = None
-        self._token = secrets.token_bytes(TOKEN_BYTES)
-        self._listener = socket.create_server(("", 0))
-        self._listener.settimeout(POLL_S)
-        port = self._listener.getsockname()[1]
+        self._token, self._answer = secrets.token_bytes(TOKEN_BYTES), secrets.token_bytes(TOKEN_BYTES)
+        self._listener: socket.socket | None = None
         self._fault: LaunchError | None = None
         try:
             check_cluster(ray)
+            self._listener = listener(host)
+            self._listener.settimeout(POLL_S)
+            port = self._listener.getsockname()[1]
             with translated("an actor did not start"):
                 self._actor = make_actor()
                 self._started = self._actor.start.remote(
-                    host, port, self._token, entry, json.dumps(sys.path), os.getcwd()
+                    host, port, self._token, self._answer, entry, json.dumps(sys.path), os.getcwd()
                 )
         except LaunchError as error:
             self._fault = error
@@ -71,16 +76,20 @@ class RayProcess:
                     "resources free again: check `ray status`, or add a machine"
                 ) from error
             finally:
-                self._listener.close()
+                self._stop_listening()
         return self._channel
 
     def kill(self) -> None:
         """See `Launched.kill`. The child of an actor ends with it."""
-        self._listener.close()
+        self._stop_listening()
         if self._actor is not None:
             with suppress(Exception):  # the cluster may be gone
                 check_cluster(self._ray)
                 self._ray.kill(self._actor)
+
+    def _stop_listening(self) -> None:
+        if self._listener is not None:
+            self._listener.close()
 
     def _connected(self, end: float) -> socket.socket:
         """Wait for its two connections until a time of the monotonic clock, then for the process id."""
@@ -119,10 +128,12 @@ class RayProcess:
 
     def _accept(self) -> socket.socket | None:
         """The channel, if the next connection has the secret."""
+        assert self._listener is not None  # else there is a fault
         channel, _ = self._listener.accept()
         channel.settimeout(POLL_S * 10)
         with suppress(OSError):
             if secrets.compare_digest(channel.recv(TOKEN_BYTES, socket.MSG_WAITALL), self._token):
+                channel.sendall(self._answer)
                 channel.settimeout(None)
                 channel.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 return channel
@@ -133,11 +144,14 @@ class RayProcess:
 class Starter:
     """The actor on the process' machine: starts the process, which ends when the actor ends."""
 
-    def start(self, host: str, port: int, token: bytes, entry: str, path: str, folder: str) -> int:
+    def start(self, host: str, port: int, token: bytes, answer: bytes, entry: str, path: str, folder: str) -> int:
         """Connect to the run, and give the connection and one for what it prints to a child; returns its process id.
+
+        Both ends prove that they have a secret, which Ray has brought here: the child unpickles what it receives.
 
         Raises:
             FileNotFoundError: when the machine lacks the working directory of the run.
+            ConnectionRefusedError: when another process than the run listens at the address.
         """
         if not os.path.isdir(folder):
             raise FileNotFoundError(
@@ -149,6 +163,13 @@ class Starter:
             channel.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             for each in (channel, output):
                 each.sendall(token)
+                each.settimeout(ANSWER_S)
+                if not secrets.compare_digest(each.recv(TOKEN_BYTES, socket.MSG_WAITALL), answer):
+                    raise ConnectionRefusedError(
+                        f"got no proof from {host}:{port} that it is the run; need the run itself there; look for "
+                        "another program that took its port"
+                    )
+                each.settimeout(None)
             # Kept: the child ends when the pipe to its standard input closes.
             self._child = start_child(channel, entry, path, output)
         return self._child.pid

@@ -21,6 +21,7 @@ class JoinGroup:
         shards: Whether each rank has a part of the weights.
         threads: PyTorch's threads in the process; rank 0 keeps its own.
         files: The files of user code in rank 0, as of `loaded_files`.
+        secret: What ranks exchange has a proof of it, see `signed`.
     """
 
     world_size: int
@@ -29,6 +30,7 @@ class JoinGroup:
     shards: bool
     threads: int
     files: Mapping[str, str]
+    secret: bytes = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

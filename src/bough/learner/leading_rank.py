@@ -77,6 +77,7 @@ class LeadingRank(RankGroup):
             shards=self._sharded,
             threads=max(1, torch.get_num_threads() // processes.world_size),
             files=loaded_files(),
+            secret=processes.secret,
         )
         super().__init__(0, join, processes.join(join))
 

@@ -1,6 +1,7 @@
 """The processes of the other ranks, as rank 0 sees them: it launches them, or torchrun has started them."""
 
 import pickle
+import secrets
 from concurrent.futures import Future, wait
 from contextlib import suppress
 from dataclasses import dataclass
@@ -9,7 +10,16 @@ from functools import partial
 from multiprocessing.connection import Connection
 from typing import Protocol, runtime_checkable
 
-from bough.launch import Launched, LaunchError, Placement, SetupError, ThisMachine, in_background, ready_channel
+from bough.launch import (
+    SECRET_BYTES,
+    Launched,
+    LaunchError,
+    Placement,
+    SetupError,
+    ThisMachine,
+    in_background,
+    ready_channel,
+)
 from bough.learner.commands import JoinGroup
 from bough.learner.ranks import RankFault
 from bough.learner.rendezvous import Store, served_store
@@ -44,6 +54,11 @@ class RankProcesses(Protocol):
     @property
     def host(self) -> str:
         """The address at which they reach rank 0."""
+        ...
+
+    @property
+    def secret(self) -> bytes:
+        """As of `JoinGroup`."""
         ...
 
     @property
@@ -121,6 +136,7 @@ class LaunchedRanks:
             ImportError: when an extra is missing.
         """
         self.wanted, self._fewest, self.missing = world_size, fewest or world_size, ""
+        self.secret = secrets.token_bytes(SECRET_BYTES)
         self._launcher = placement.reserve("learner ranks", world_size - 1)
         self._starting = dict[int, tuple[Launched, Future[Connection]]]()
         self._running = dict[int, _Rank]()

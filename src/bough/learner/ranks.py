@@ -23,7 +23,7 @@ import torch.distributed
 from torch import Tensor, nn
 from torch.distributed.tensor import DTensor
 
-from bough.launch import in_background
+from bough.launch import in_background, signed, verified
 from bough.learner.commands import JoinGroup
 from bough.learner.memory_meter import return_freed
 from bough.learner.optimizer import Optimizer
@@ -73,6 +73,11 @@ class Ranks(Protocol):
     @property
     def events(self) -> Mapping[str, int]:
         """How many ranks so far were started again, "replaced"; did not come back, "lost"; came later, "joined"."""
+        ...
+
+    @property
+    def machines(self) -> tuple[str, ...]:
+        """The name of each rank's machine; empty for a single rank."""
         ...
 
     def all_gather(self, found: list[Found], device: torch.device) -> list[Found]:
@@ -134,6 +139,7 @@ class Following:
 
     alone = False
     events: Mapping[str, int] = MappingProxyType({})
+    machines: tuple[str, ...] = ()
 
     def model_of(self, policy: PolicyModel) -> PolicyModel:
         """The policy."""
@@ -206,6 +212,7 @@ class RankGroup(Following):
             RankFault: when a rank does not come within `update_s`.
         """
         self.rank, self.world_size, self.shards, self._files = rank, join.world_size, join.shards, join.files
+        self._secret = join.secret
         try:
             # In a thread, so that signals act meanwhile.
             met = in_background(partial(self._meet, join, store), "bough-ranks")
@@ -236,8 +243,8 @@ class RankGroup(Following):
             self._objects: Any = dist.new_group(timeout=limit, backend="gloo")
 
     def _own_gpus(self) -> list[int | None]:
-        visible: list[Any] = [None] * self.world_size
-        dist.all_gather_object(visible, VisibleGpus.here(), group=self._objects)
+        visible = self.all_gather([VisibleGpus.here()], torch.device("cpu"))
+        self.machines = tuple(each.machine[0] for each in visible)
         return own_gpus(visible)
 
     @property
@@ -270,10 +277,16 @@ class RankGroup(Following):
 
     def all_gather(self, found: list[Found], device: torch.device) -> list[Found]:
         """See `Ranks.all_gather`."""
-        parts: list[bytes] = [b""] * self.world_size
+        own = self._signed(found)
         with _faults():
-            dist.all_gather_object(parts, _dumped(found), group=self._objects)
-        return [each for part in parts for each in self._loaded(part, device)]
+            sizes = [torch.tensor(0) for _ in range(self.world_size)]
+            dist.all_gather(sizes, torch.tensor(len(own)), group=self._objects)
+            most = int(max(sizes))
+            parts = [torch.empty(most, dtype=torch.uint8) for _ in sizes]
+            dist.all_gather(parts, nn.functional.pad(own, (0, most - len(own))), group=self._objects)
+        return [
+            each for part, size in zip(parts, sizes, strict=True) for each in self._loaded(part[: int(size)], device)
+        ]
 
     def all_reduce_gradients(self, weights: Sequence[nn.Parameter]) -> None:
         """See `Ranks.all_reduce_gradients`. A weight without a gradient in any rank keeps none.
@@ -296,24 +309,36 @@ class RankGroup(Following):
 
     def send(self, command: object) -> None:
         """Send a command to the other ranks."""
+        text = self._signed(command)
         with _faults():
-            dist.broadcast_object_list([_dumped(command)], src=0, group=self._commands)
+            for each in (torch.tensor(len(text)), text):
+                dist.broadcast(each, src=0, group=self._commands)
 
     def receive(self) -> Any:
         """The next command of rank 0. Tensors of its GPU come to this rank's own GPU, others to the CPU.
 
         Where ranks have shards, whole weights come to the CPU, as they may not fit a GPU.
         """
-        box: list[bytes] = [b""]
         with _faults():
-            dist.broadcast_object_list(box, src=0, group=self._commands)
+            dist.broadcast(size := torch.tensor(0), src=0, group=self._commands)
+            dist.broadcast(text := torch.empty(int(size), dtype=torch.uint8), src=0, group=self._commands)
         own = torch.device("cpu") if self.shards else partial(_to_own_gpu, self.gpus[self.rank])
-        return self._loaded(box[0], own)
+        return self._loaded(text, own)
 
-    def _loaded(self, text: bytes, location: torch.device | Callable[[Any, str], Any]) -> Any:
-        # Only bytes of the run's own processes arrive here.
+    def _signed(self, value: object) -> Tensor:
+        """A value for the other ranks, bytes."""
+        buffer = io.BytesIO()
+        torch.save(value, buffer)
+        return torch.frombuffer(bytearray(signed(self._secret, buffer.getvalue())), dtype=torch.uint8)
+
+    def _loaded(self, text: Tensor, location: torch.device | Callable[[Any, str], Any]) -> Any:
+        """The value of `_signed`, which only a process of the run has made."""
+        try:
+            content = io.BytesIO(verified(self._secret, text.numpy().tobytes()))
+        except PermissionError as error:
+            raise RankFault(f"rank {self.rank} of {self.world_size}: {error}") from error
         return torch.load(
-            io.BytesIO(text), map_location=location, weights_only=False, pickle_module=user_pickle, files=self._files
+            content, map_location=location, weights_only=False, pickle_module=user_pickle, files=self._files
         )
 
     def leave(self) -> None:
@@ -341,12 +366,6 @@ def _raised_by_exchange(error: RuntimeError) -> bool:
     """Whether `torch.distributed` raised an error. Gloo's errors have no type of their own."""
     *_, (frame, _) = traceback.walk_tb(error.__traceback__)
     return str(frame.f_globals.get("__name__")).startswith("torch.distributed")
-
-
-def _dumped(value: object) -> bytes:
-    buffer = io.BytesIO()
-    torch.save(value, buffer)
-    return buffer.getvalue()
 
 
 def _to_own_gpu(gpu: int | None, storage: Any, location: str) -> Any:

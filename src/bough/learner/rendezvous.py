@@ -1,7 +1,6 @@
 """How ranks find each other: a store of PyTorch with their addresses, and the interface at which gloo listens."""
 
 import os
-import socket
 from collections.abc import Generator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -9,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import torch.distributed
 
-from bough.launch import interface_to
+from bough.launch import interface_to, listener
 
 dist: Any = torch.distributed
 
@@ -48,11 +47,14 @@ def served_store(host: str, limit: timedelta) -> tuple[Store, int]:
     Args:
         host: The address of this process at which it listens.
         limit: Longest time of an operation.
+
+    Raises:
+        LaunchError: as `listener`.
     """
-    listener = socket.create_server((host, 0))
-    port = listener.getsockname()[1]
+    listening = listener(host)
+    port = listening.getsockname()[1]
     store: Store = dist.TCPStore(
-        host, port, is_master=True, wait_for_workers=False, master_listen_fd=listener.detach(), timeout=limit
+        host, port, is_master=True, wait_for_workers=False, master_listen_fd=listening.detach(), timeout=limit
     )
     return store, port
 

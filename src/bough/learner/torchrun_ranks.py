@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 
-from bough.launch import Torchrun
+from bough.launch import Torchrun, given_secret, signed, verified
 from bough.learner.commands import JoinGroup
 from bough.learner.follow import follow
 from bough.learner.ranks import IDLE, RankFault
@@ -44,6 +44,7 @@ class TorchrunRanks:
     def __init__(self, torchrun: Torchrun) -> None:
         """For the processes that `Torchrun.found` found."""
         self.wanted = self.world_size = torchrun.world_size
+        self.secret = given_secret()
         self._store = _store(torchrun)
 
     @property
@@ -71,8 +72,9 @@ class TorchrunRanks:
         """See `RankProcesses.join`."""
         # They execute the same script, and have its classes.
         files = {name: file for name, file in join.files.items() if name != "__main__"}
-        join = replace(join, files=files)
-        return part_of(self._store, _publish(self._store, pickle.dumps(join)))
+        # Who reaches the store reads it: each process has the secret from its environment.
+        join = replace(join, files=files, secret=b"")
+        return part_of(self._store, _publish(self._store, signed(self.secret, pickle.dumps(join))))
 
     def wait(self) -> None:
         """Do nothing: they wait for the next run."""
@@ -98,7 +100,7 @@ def follow_torchrun(torchrun: Torchrun) -> None:
     """
     # Ctrl-C is for rank 0, whose end ends this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    store = _store(torchrun)
+    store, secret = _store(torchrun), given_secret()
     if torchrun.rank == torchrun.world_size - 1:
         # On its own machine the name of rank 0 may stand for an address that others cannot reach. The last rank is on
         # another machine, if there are several.
@@ -113,7 +115,8 @@ def follow_torchrun(torchrun: Torchrun) -> None:
         if content == END:
             return
         with suppress(RankFault):
-            follow(torchrun.rank, pickle.loads(content), part_of(store, key))
+            join = pickle.loads(verified(secret, content))
+            follow(torchrun.rank, replace(join, secret=secret), part_of(store, key))
 
 
 def _store(torchrun: Torchrun) -> Store:

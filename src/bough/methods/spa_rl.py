@@ -19,9 +19,11 @@ def spa_rl(
 ) -> Run:
     """SPA-RL (arXiv 2505.20732): PPO on each turn's learned share of the outcome, and a bonus for executed actions.
 
-    Assumes that a turn's context and action show how far the task is. In the first `collect` steps the estimator alone
-    learns; see `ProgressReward`. The paid progress replaces the world's rewards, whose sums it learns. The batch is
-    that of `ppo`: one path of each of 8 times the world's tasks. Discount 1 and lambda .95 are the released trainer's.
+    Assumes that a turn's context and action show how far the task is, in the reference's hidden states: where they do
+    not, as with models of a few layers, it pays noise and success falls. In the first `collect` steps only the
+    estimator learns; see `ProgressReward`. The paid progress replaces the world's rewards, whose sums it learns. The
+    batch is that of `ppo`: one path of each of 8 times the world's tasks. Discount 1 and lambda .95 are the released
+    trainer's.
     """
     reward = ProgressReward(progress=progress, grounding=grounding, warmup_steps=collect, head=head)
     return world.run(

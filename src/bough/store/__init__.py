@@ -2,12 +2,14 @@
 
 from bough.store.atomic import StoreError, digest, write_json
 from bough.store.checkpoint import Checkpoint, Checkpoints, Latest
+from bough.store.copies import Copies
 from bough.store.fingerprint import fingerprint
 from bough.store.lock import owned
 from bough.store.manifest import describe, versions
 from bough.store.message_log import Conversation, read_conversations
 from bough.store.metrics import Metrics, read_metrics
 from bough.store.partial_trees import PartialTrees
+from bough.store.prometheus import Endpoint
 from bough.store.rundir import RunDirectory
 from bough.store.tasks import digest_tasks, read_tasks, write_tasks
 from bough.store.trees import read_trees, stored_rewarded, stored_trees, tree_files, write_trees
@@ -16,6 +18,8 @@ __all__ = [
     "Checkpoint",
     "Checkpoints",
     "Conversation",
+    "Copies",
+    "Endpoint",
     "Latest",
     "Metrics",
     "PartialTrees",

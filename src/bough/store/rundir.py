@@ -52,8 +52,7 @@ class RunDirectory:
         with explain_unwritable(path):
             if path.exists() and (not path.is_dir() or any(path.iterdir())):
                 raise StoreError(run._occupied())
-            for folder in (run.tensorboard, run.trees, run.checkpoints, run.policy):
-                folder.mkdir(parents=True, exist_ok=True)
+            run.make_folders()
         return run
 
     @classmethod
@@ -70,6 +69,15 @@ class RunDirectory:
                 "`bough train` made, with a config.json in it"
             )
         return run
+
+    def make_folders(self) -> None:
+        """Make the folders that are missing: a copy from an object store has no empty ones.
+
+        Raises:
+            OSError: when the run's folder can't be written to.
+        """
+        for folder in (self.tensorboard, self.trees, self.checkpoints, self.policy):
+            folder.mkdir(parents=True, exist_ok=True)
 
     def remove(self) -> None:
         """Remove the run and all its files; for a symbolic link, the files in its target."""

@@ -12,6 +12,7 @@ from typing import TypeAlias, cast
 
 from bough.config.config import ConfigError, dump
 from bough.env.env import HashedData
+from bough.launch import places
 from bough.store import RunDirectory, describe, digest_tasks, fingerprint, versions
 from bough.train.resolve import run_pieces
 from bough.train.run import Run
@@ -84,23 +85,31 @@ class Provenance:
         before, now = _versions(self.directory.read_manifest()), _versions(versions())
         return [f"{name} {was} -> {now.get(name)}" for name, was in before.items() if now.get(name) != was]
 
-    def record(self) -> list[str]:
-        """Write the present fingerprints and the accepted changes, with the time, to the manifest.
+    def record(self, ranks: Sequence[str] = ()) -> list[str]:
+        """Write the present fingerprints, the accepted changes, and new places, with the time, to the manifest.
 
         The next comparison is with these fingerprints.
+
+        Args:
+            ranks: The machine of each rank, where there are several.
 
         Returns:
             Lines for the user about the changes.
         """
         before, lines = self.directory.read_manifest(), self.lines
+        at, here = datetime.now(UTC).isoformat(timespec="seconds"), {**places(), "ranks": list(ranks)}
+        known = cast("list[dict[str, object]]", before.get("places", []))
+        if not known or {**known[-1], "at": None} != {**here, "at": None}:
+            known = [*known, {"at": at, **here}]
         if not before:
-            self.directory.write_manifest({**describe(), **self.now})
-        elif lines:
-            at = datetime.now(UTC).isoformat(timespec="seconds")
+            self.directory.write_manifest({**describe(), **self.now, "places": known})
+        elif not lines:
+            self.directory.write_manifest({**before, "places": known})
+        else:
             entry = {"at": at, "accepted": self.accepted, "versions": self.other_versions()}
             parts = {kind: {**_parts(before, kind), **found} for kind, found in self.now.items()}
             changes = [*cast("list[object]", before.get("changes", [])), entry]
-            self.directory.write_manifest({**before, **versions(), **parts, "changes": changes})
+            self.directory.write_manifest({**before, **versions(), **parts, "changes": changes, "places": known})
         return lines
 
     @property

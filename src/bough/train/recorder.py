@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, cast
 from bough.learner.process_memory import process_bytes
 from bough.store import (
     Checkpoints,
+    Copies,
+    Endpoint,
     Metrics,
     PartialTrees,
     RunDirectory,
@@ -57,7 +59,15 @@ MANY_CUT = 0.05
 class RunRecorder:
     """Records a run in its directory."""
 
-    def __init__(self, run: Run, directory: RunDirectory, live: Live) -> None:
+    def __init__(
+        self,
+        run: Run,
+        directory: RunDirectory,
+        live: Live,
+        endpoint: Endpoint | None = None,
+        copies: Copies | None = None,
+    ) -> None:
+        self._endpoint, self._copies = endpoint, copies
         self.directory = directory
         self._run = run
         self._live = live
@@ -148,6 +158,8 @@ class RunRecorder:
             self._row["memory/process_gib"] = resident / GIB
         if self._metrics.step < step:
             self._metrics.write(step, self._row)
+        if self._endpoint is not None:
+            self._endpoint.update(step, self._row)
         self._tell(step)
         self._report_rewards(step)
         self._row = {}
@@ -202,7 +214,26 @@ class RunRecorder:
         tensors |= {name: memory.state() for name, memory in memories.items()}
         numbers: dict[str, object] = {"drawn": progress.drawn, **asdict(progress.health)}
         numbers |= {name: number for each in policies for name, number in each.numbers.items()}
+        # A copy has the checkpoints that this one replaces.
+        self._finish_copy()
         self._checkpoints.save(progress.step, tensors, numbers)
+        if self._copies is not None:
+            self._copies.start()
+
+    def copy_rest(self) -> None:
+        """Copy the files since the last checkpoint, and wait for the copy."""
+        self._finish_copy()
+        if self._copies is not None:
+            self._copies.start()
+            self._finish_copy()
+
+    def _finish_copy(self) -> None:
+        """Wait for the copy of the last checkpoint, and report its fault."""
+        if self._copies is None:
+            return
+        if fault := self._copies.finish():
+            self._live.say(f"warning: {fault}")
+        self.log({"checkpoint/failed_copies": float(self._copies.failures)})
 
     def _load_newest(self, policies: Sequence["TrainedPolicy"]) -> int:
         """Load the weights of the newest checkpoint into the policies; returns its step.

@@ -72,6 +72,7 @@ class WorldSettings(TypedDict, total=False):
     rank_placement: Placement
     shard: bool
     rank_deadline_s: float
+    metrics_port: int
 
 
 class WorldFields(WorldSettings, total=False):

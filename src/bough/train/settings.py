@@ -285,6 +285,8 @@ class Execution:
             moments on the CPU. Needs `optimizer.momentum="adam"`, `cpu_workers=1` and `memory_gib=None`.
         rank_deadline_s: Longest time of one exchange between the ranks during an update, in seconds; then a rank counts
             as dead, all start again, and the update is repeated.
+        metrics_port: The port at which Prometheus reads the newest metrics (extra `prometheus`), on loopback or at the
+            address of `BOUGH_BIND`; 0 for none.
     """
 
     engine: EngineRecipe = Local(slots=256)
@@ -298,6 +300,7 @@ class Execution:
     rank_placement: Placement = ThisMachine()
     shard: bool = False
     rank_deadline_s: float = 600.0
+    metrics_port: int = 0
 
     def __post_init__(self) -> None:
         check_at_least(self, workers=0, threads=0, ranks=1)
@@ -310,6 +313,8 @@ class Execution:
         for name in ("worker_deadline_s", "rank_deadline_s"):
             if not 0 < getattr(self, name) < math.inf:
                 raise ValueError(f"Execution.{name}: got {getattr(self, name)}; need a finite number above 0, seconds")
+        if not 0 <= self.metrics_port < 2**16:
+            raise ValueError(f"Execution.metrics_port: got {self.metrics_port}; need 1 to {2**16 - 1}, or 0 for none")
         if not 0 <= self.staleness <= MAX_STALENESS:
             raise ValueError(f"Execution.staleness: got {self.staleness}; need 0 to {MAX_STALENESS}")
         check_kinds(self)
@@ -330,12 +335,15 @@ class Checkpointing:
         trees_every: Steps between files of trees; 0 writes only the trees of the last step.
         as_grown: Whether each tree of a step is written as soon as it is complete, and loaded by `resume`: for long
             searches. With a non-deterministic engine the last bits of the trees that `resume` grows may differ.
+        copy_to: A folder for copies of the newest checkpoints and of what `resume` needs beside them, as a URL of
+            fsspec (extra `copies`): "s3://bucket/runs". Copied while the run goes on; "" for none.
     """
 
     every: int = 10
     keep: int = 2
     trees_every: int = 10
     as_grown: bool = False
+    copy_to: str = ""
 
     def __post_init__(self) -> None:
         if self.every < 1 or self.keep < 1 or self.trees_every < 0:

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ from bough.config.override import full_path, override
 from bough.env.workers import mib
 from bough.launch import kept_logs
 from bough.rollout import Deadlines
-from bough.store import Checkpoints, RunDirectory, owned
+from bough.store import Checkpoints, Copies, Endpoint, RunDirectory, owned
 from bough.train.check import check, check_files, check_trained_sampling
 from bough.train.event_loop import run_coroutine
 from bough.train.interrupt import interruptible
@@ -42,6 +42,7 @@ MAY_CHANGE = (
     "rank_placement",
     "shard",
     "rank_deadline_s",
+    "metrics_port",
     "limits.env_deadline_s",
     "limits.engine_deadline_s",
 )
@@ -134,6 +135,7 @@ def resume(
                 live.say("already finished; add steps=N to continue")
             return directory
         absolute = RunDirectory(path=directory.path.absolute())
+        absolute.make_folders()
         _go(Provenance(directory=absolute, run=run, accept=accept_changes), terminal, lines)
         return directory
 
@@ -182,9 +184,12 @@ def _go_on(made: Provenance, terminal: bool | None, lines: Sequence[str]) -> Non
     made.check_files(run)
     # Imported here because it imports torch; wrong settings are reported earlier.
     from bough.train.kept_threads import kept_threads
+    from bough.train.recorder import RunRecorder
 
-    deadlines = Deadlines()
+    deadlines, port, url = Deadlines(), run.world.execution.metrics_port, run.checkpointing.copy_to
+    copies = Copies(url, directory.path) if url else None
     with (
+        Endpoint(run.name, port) if port else nullcontext() as endpoint,
         Live(run.name, run.world.schedule.steps, epochs=run.warmup_steps, terminal=terminal) as live,
         Watchdog(deadlines, grace_s=run.health.stuck_s),
         kept_logs(directory.logs),
@@ -198,11 +203,11 @@ def _go_on(made: Provenance, terminal: bool | None, lines: Sequence[str]) -> Non
             )
         live.say("building the model, the engine and the environment")
         with kept_threads():
-            _train(made, live, deadlines)
+            recorder = RunRecorder(run, directory, live, endpoint, copies)
+            _train(made, live, deadlines, recorder)
 
 
-def _train(made: Provenance, live: Live, deadlines: Deadlines) -> None:
-    from bough.train.recorder import RunRecorder
+def _train(made: Provenance, live: Live, deadlines: Deadlines, recorder: "RunRecorder") -> None:
     from bough.train.run_report import write_run_report
     from bough.train.runtime import Runtime
 
@@ -217,9 +222,8 @@ def _train(made: Provenance, live: Live, deadlines: Deadlines) -> None:
                 "imitate; for these take a model whose tokenizer has tokens for its marks"
             )
     made.check_tasks(run, {"train": runtime.train_tasks, "heldout": runtime.heldout_tasks})
-    for line in made.record():
+    for line in made.record(runtime.ranks.machines):
         live.say(line)
-    recorder = RunRecorder(run, directory, live)
     try:
         ended = run_coroutine(_run(runtime, recorder))
         recorder.save_policies(runtime.trained)
@@ -235,6 +239,7 @@ def _train(made: Provenance, live: Live, deadlines: Deadlines) -> None:
             )
         raise
     write_run_report(run, directory, f"The run {ended}." if ended else "")
+    recorder.copy_rest()
     if ended:
         live.say(ended)
 
