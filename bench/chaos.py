@@ -6,8 +6,9 @@
 Trains GRPO on Sokoban with environment workers, engines in processes of their own, ranks and staleness. Every few
 seconds a random process of the run gets SIGKILL or SIGSTOP: the run itself, a worker, an engine or a rank. A run that
 was killed, or gave up after repeated strikes on its ranks, is resumed. A run that was stopped goes on after two
-seconds; the other processes are replaced by the run. At the end it checks each step's trees against the order of
-tasks, and prints how many processes were struck and replaced, and the memory of the run.
+seconds; the other processes are replaced by the run, and ranks that do not come back in time leave fewer ranks until
+they do. At the end it checks each step's trees against the order of tasks, and prints how many processes were struck
+and replaced, how many ranks computed, and the memory of the run.
 """
 
 import argparse
@@ -32,7 +33,8 @@ SETTINGS = [
     "worker_deadline_s=5",
     "engine=Replicas(engine=Local(slots=64), start_s=30, deadline_s=5)",
     "staleness=2",
-    "ranks=2",
+    "ranks=3",
+    "min_ranks=1",
     "rank_deadline_s=10",
     "objective=Tis()",
     "batch_tasks=4",
@@ -45,6 +47,7 @@ SETTINGS = [
     "checkpointing.every=1",
     "checkpointing.trees_every=1",
     "health.dead_batches=100000",
+    "health.cut_batches=0",
 ]
 DRIVER_SHARE = 0.1
 """Share of the strikes that hit the run's own process."""
@@ -66,10 +69,14 @@ def main() -> None:
         _check(directory)
         threads = load_run(directory).world.execution.threads
         rows = [row for row in read_metrics(directory.metrics) if row["phase"] == "rl"]
-        replaced = {kind: sum(float(row.get(f"{kind}/replaced") or 0.0) for row in rows) for kind in ("env", "engine")}
+        events = ("env/replaced", "engine/replaced", "rank/replaced", "rank/lost", "rank/joined")
+        counts = {event: sum(float(row.get(event) or 0.0) for row in rows) for event in events}
+        ranks = Counter(int(float(row["rank/world_size"])) for row in rows)
+        idle = sum(any(name.startswith("update/tokens/") and not value for name, value in row.items()) for row in rows)
         memory = [float(row["memory/process_gib"]) for row in rows]
     print(f"{sum(struck.values())} strikes in {took:.0f} s: {dict(struck)}; resumed: {dict(resumed)}")
-    print(f"replaced in completed steps: {replaced}")
+    print(f"in completed steps: {counts}")
+    print(f"steps by number of ranks: {dict(sorted(ranks.items()))}; with a share without tokens: {idle}")
     print(f"{len(rows)} steps, each on its own tasks, all trees trained once")
     print(
         f"memory of the run after step {len(rows) // 4}: {memory[len(rows) // 4]:.2f} GiB, at the end: {memory[-1]:.2f}"

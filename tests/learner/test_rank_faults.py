@@ -11,9 +11,10 @@ from datetime import timedelta
 import pytest
 import torch
 from tests.learner.test_ranks import OBJECTIVES, Trained, batch, same
-from tests.loads import without_shares
+from tests.loads import tokens_of_shares, without_shares
 from torch.distributed.distributed_c10d import _set_pg_timeout
 
+from bough.launch import Launched, ThisMachine
 from bough.learner import rank_processes
 from bough.learner.leading_rank import LeadingRank
 from bough.learner.rank_processes import LaunchedRanks
@@ -36,8 +37,8 @@ class Slow:
         return self.objective(columns)
 
 
-def learn_under_strike(several: LeadingRank, strike: Callable[[], object]) -> None:
-    """Strike in the middle of an update, which then must be that of one process."""
+def learn_under_strike(several: LeadingRank, strike: Callable[[], object]) -> list[float]:
+    """Strike in the middle of an update, which then must be that of one process; returns the tokens of its shares."""
     one, other, given = Trained.of(minibatches=2), Trained.of(several, minibatches=2), batch()
     for each in (one, other):
         each.learn(given, OBJECTIVES["reference"], times=1)
@@ -55,6 +56,7 @@ def learn_under_strike(several: LeadingRank, strike: Callable[[], object]) -> No
     thread.join()
     assert without_shares(told[1][0]) == pytest.approx(told[0][0], rel=1e-6, abs=1e-7)
     same(one, other)
+    return tokens_of_shares(told[1][0])
 
 
 @pytest.mark.parametrize(("kind", "shards"), [(signal.SIGSTOP, False), (signal.SIGKILL, True)])
@@ -71,7 +73,59 @@ def test_a_rank_that_dies_or_hangs_is_started_again_and_the_update_repeated(kind
         learn_under_strike(several, lambda: os.kill(pid, kind))
         assert "all ranks start again" in notes[0]
         assert several.pids != (pid,)
-        assert several.replaced == 1
+        assert several.events["replaced"] == 1
+    finally:
+        several.close()
+    assert not any(_alive(pid) for pid in several.pids)
+
+
+class _LosingMachines:
+    """A placement whose processes with an index in `lost` end as they start."""
+
+    def __init__(self) -> None:
+        self.lost = set[int]()
+        self.host, self._launcher = "127.0.0.1", ThisMachine().reserve("learner ranks", 2)
+
+    def reserve(self, name: str, count: int) -> "_LosingMachines":
+        del name, count
+        return self
+
+    def launch(self, entry: str, index: int) -> Launched:
+        return self._launcher.launch("os:nothing" if index in self.lost else entry, index)
+
+    def close(self) -> None:
+        self._launcher.close()
+
+
+def test_fewer_ranks_go_on_and_those_that_come_back_join() -> None:
+    """With shards, which are divided over fewer ranks, and over more again."""
+    notes, machines = list[str](), _LosingMachines()
+    several = LeadingRank(LaunchedRanks(3, machines, 2), notify=notes.append, update_s=PATIENCE_S, shards=True)
+
+    def lose() -> None:
+        machines.lost.add(1)
+        pid = several.pids[1]
+        assert pid is not None
+        os.kill(pid, signal.SIGKILL)
+
+    try:
+        tokens = learn_under_strike(several, lose)
+        assert len(tokens) == 2
+        assert min(tokens) > 0.3 * sum(tokens), "each computed its share"
+        again, lost = notes
+        assert "all ranks start again" in again
+        assert "1 of 3 ranks are lost (rank 2 of 3 did not start: it ended as it started" in lost
+        assert "batches are divided over 2" in lost
+        machines.lost.clear()
+        one, other, given, told = Trained.of(), Trained.of(several), batch(), list[dict[str, float]]()
+        while not several.events["joined"]:
+            told = [each.learn(given, OBJECTIVES["critic"], times=1)[0] for each in (one, other)]
+        assert without_shares(told[1]) == pytest.approx(told[0], rel=1e-6, abs=1e-7)
+        same(one, other)
+        assert len(tokens_of_shares(told[1])) == 3
+        assert min(tokens_of_shares(told[1])) > 0
+        assert notes[2:] == ["1 ranks came back: batches are divided over 3 (rank/world_size)"]
+        assert several.events == {"replaced": 1, "lost": 1, "joined": 1}
     finally:
         several.close()
     assert not any(_alive(pid) for pid in several.pids)
@@ -110,7 +164,7 @@ def test_a_rank_that_does_not_start_says_why(
     entry: str, update_s: float, why: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rank_processes, "ENTRY", entry)
-    with pytest.raises(RankFault, match=f"rank 1 of 2 did not start: {why}"):
+    with pytest.raises(RankFault, match=f"rank 1 of 2 did not start: {why}.*; to go on with fewer set min_ranks"):
         LeadingRank(LaunchedRanks(2), notify=print, update_s=update_s)
 
 

@@ -20,7 +20,7 @@ from bough.launch import Ray
 from bough.store import RunDirectory, read_metrics
 from bough.train import resume, start
 from bough.train.check import check
-from bough.train.torchrun import with_torchrun_ranks
+from bough.train.torchrun import with_ranks_of_torchrun, with_torchrun_ranks
 
 SEEN: list[int] = []
 
@@ -97,6 +97,7 @@ def test_a_run_under_torchrun_is_that_of_one_process(alone: list[dict[str, float
     ("changes", "needs"),
     [
         ({"ranks": 2}, "ranks: got 2 with 4 processes of torchrun; need ranks=4"),
+        ({"ranks": 4, "min_ranks": 2}, "min_ranks: got 2 under torchrun, which starts the ranks"),
         ({"rank_placement": Ray()}, "rank_placement: got Ray.* under torchrun, which has started the ranks"),
     ],
 )
@@ -108,12 +109,14 @@ def test_ranks_other_than_those_of_torchrun_are_refused(
         monkeypatch.setenv(name, value)
     for ranks in (1, 4):
         assert with_torchrun_ranks(small().replace(ranks=ranks)).world.execution.ranks == 4
+    stored = small().replace(ranks=3, min_ranks=2)
+    assert with_torchrun_ranks(with_ranks_of_torchrun(stored)).world.execution.ranks == 4, "other machines than before"
     with pytest.raises(ConfigError, match=needs):
         with_torchrun_ranks(small().replace(**changes))
 
 
 def test_a_run_resumes_with_shards(alone: list[dict[str, float]], tmp_path: Path) -> None:
-    same(alone, rows(tmp_path, 1, "ranks=4", "shard=true"))
+    same(alone, rows(tmp_path, 1, "ranks=4", "min_ranks=2", "shard=true"))
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,8 @@
 import asyncio
 import json
 import shutil
-from collections.abc import Iterator, Mapping
+import signal
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -25,9 +26,12 @@ from bough.objective import Loss, LossInputs, PpoClip
 from bough.rollout import DeadlineExceeded
 from bough.store import Checkpoints, RunDirectory, StoreError, read_metrics
 from bough.train import Checkpointing, Evaluation, Health, NoLearningSignal, Run, Tasks, read_heldout, resume, start
-from bough.tree import Outcome
+from bough.tree import Outcome, Rewarded, Task
 
 EPOCHS, STEPS = 2, 4
+EVALUATED_AT = 0.5
+"""Temperature of held-out episodes here."""
+
 SOLVED = "ended after step 2 of 4: every path of the last 2 batches succeeded, so nothing is left to learn"
 
 fault: dict[str, int] = {}
@@ -41,6 +45,13 @@ def healthy() -> Iterator[None]:
     fault.clear()
 
 
+def interrupt_once(moment: str, version: int) -> None:
+    """SIGTERM, as of a scheduler."""
+    if version >= fault.get(moment, 1000):
+        del fault[moment]
+        signal.raise_signal(signal.SIGTERM)
+
+
 class Faulty(Front):
     """An engine that breaks in one way."""
 
@@ -48,6 +59,9 @@ class Faulty(Front):
         return self.policy_version >= fault.get(kind, 1000)
 
     async def generate(self, request: Request) -> Completion:
+        interrupt_once(
+            "evaluation" if request.sampling.temperature == EVALUATED_AT else "rollouts", self.policy_version
+        )
         if self._is("broken"):
             raise EngineFault("the cable is out")
         if self._is("silent"):
@@ -58,6 +72,7 @@ class Faulty(Front):
         return replace(completion, logprobs=tuple(each - shift for each in completion.logprobs))
 
     def load_weights(self, weights: Mapping[str, Tensor], policy_version: int) -> None:
+        fault["loaded"] = policy_version
         scale = 1.2 if policy_version >= fault.get("unsynced", 1000) else 1.0
         self.engine.load_weights({name: weight * scale for name, weight in weights.items()}, policy_version)
 
@@ -76,6 +91,7 @@ class Exploding(PpoClip):
 
     def __call__(self, columns: LossInputs) -> Loss:
         loss = PpoClip.__call__(self, columns)
+        interrupt_once("update", fault.get("loaded", 0))
         if "nan" not in fault:
             return loss
         fault["nan"] += 1
@@ -137,6 +153,61 @@ def newest(directory: RunDirectory) -> int:
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
     return start(brief(name="undisturbed"), tmp_path_factory.mktemp("runs"), terminal=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountsBatches:
+    """A hook whose tasks and metrics depend on how many batches were drawn."""
+
+    def build(self, *, vocab_tokens: int, device: str, seed: int) -> "CountsBatchesState":
+        del vocab_tokens, device, seed
+        return CountsBatchesState()
+
+
+class CountsBatchesState:
+    ready = True
+
+    def __init__(self) -> None:
+        self.drawn = 0
+
+    async def rewrite(self, tasks: Sequence[Task], teacher: object, seed: int) -> list[Task]:
+        del teacher, seed
+        self.drawn += 1
+        return list(tasks)
+
+    def transform(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
+        del seed
+        return list(rewarded)
+
+    def observe(self, moved: Callable[[], float]) -> Mapping[str, float]:
+        del moved
+        return {"counts/drawn": float(self.drawn)}
+
+    def state(self) -> Mapping[str, Any]:
+        return {"drawn": np.asarray([self.drawn])}
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        self.drawn = int(state["drawn"][0])
+
+
+@pytest.mark.parametrize("hooks", [(), (CountsBatches(),)], ids=["", "hook"])
+def test_sigterm_leaves_a_checkpoint_of_the_last_step(hooks: tuple[CountsBatches, ...], tmp_path: Path) -> None:
+    """At once while trees grow and in an evaluation, after the step in its update; hooks count its tasks once."""
+    evaluation = Evaluation(tasks=Tasks(split="test", count=3), every=2, temperature=EVALUATED_AT)
+    run = brief(hooks=hooks, evaluation=evaluation)
+    whole = start(run.replace(name="whole"), tmp_path, terminal=False)
+    directory, left = None, list[int]()
+    for moment, version in (("rollouts", 2), ("update", 4), ("evaluation", 5)):
+        fault[moment] = version
+        with pytest.raises(KeyboardInterrupt, match="bough resume"):
+            start(run, tmp_path, terminal=False) if directory is None else resume(directory.path, terminal=False)
+        directory = RunDirectory.open(tmp_path / "small")
+        left.append(newest(directory) - EPOCHS)
+    assert directory is not None
+    assert left == [1, 3, 4]
+    resume(directory.path, terminal=False)
+    assert rows(directory) == rows(whole)
+    assert equal(weights(directory), weights(whole))
 
 
 def test_a_run_that_solves_everything_is_a_success(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -295,6 +295,11 @@ class Hooks:
         weight = np.prod(weights, axis=0)
         return weight / weight.sum()
 
+    @property
+    def rewrites(self) -> bool:
+        """Whether a hook rewrites tasks."""
+        return any(isinstance(each, TaskRewriter) for each in self._members.values())
+
     async def rewrite(self, tasks: Sequence[Task], teacher: Teacher, seed: int) -> list[Task]:
         """The tasks after `rewrite` of every task rewriter."""
         begun = list(tasks)

@@ -38,7 +38,7 @@ class Ray:
         cpus: CPU cores of a process; above 1 a whole number.
         gpus: GPUs of a process; above 1 a whole number.
         strategy: How processes are spread over machines: "PACK", "SPREAD", "STRICT_PACK" or "STRICT_SPREAD".
-        wait_s: Longest wait for free resources of the cluster, in seconds.
+        wait_s: Longest wait for free resources of the cluster, and for a process to start in them, in seconds.
     """
 
     address: str | None = None
@@ -87,7 +87,7 @@ class Ray:
                     f"{name}: got no free resources on the Ray cluster within {self.wait_s:g} s; need {count} x "
                     f"{bundle} free of {have} in all: set Ray.cpus or the number of processes lower, or add machines"
                 )
-        return RayLauncher(ray, group, name, bundle)
+        return RayLauncher(ray, group, name, bundle, self.wait_s)
 
 
 def ray_places() -> dict[str, object] | None:
@@ -136,9 +136,9 @@ class RayLauncher:
         name: The kind of process.
     """
 
-    def __init__(self, ray: Any, group: Any, name: str, bundle: dict[str, float]) -> None:
+    def __init__(self, ray: Any, group: Any, name: str, bundle: dict[str, float], wait_s: float) -> None:
         """For the bundles that `Ray.reserve` reserved."""
-        self._ray, self._group, self.name, self._bundle = ray, group, name, bundle
+        self._ray, self._group, self.name, self._bundle, self._wait_s = ray, group, name, bundle, wait_s
         self._actor = ray.remote(Starter)
         with translated(f"{name}: this machine has no address in the cluster"):
             self._host = reached_at(str(ray.util.get_node_ip_address()))
@@ -170,7 +170,7 @@ class RayLauncher:
                 ),
             ).remote()
 
-        return RayProcess(self._ray, make_actor, self.host, entry, f"{self.name} {index}")
+        return RayProcess(self._ray, make_actor, self.host, entry, f"{self.name} {index}", self._wait_s)
 
     def close(self) -> None:
         """See `Launcher.close`."""

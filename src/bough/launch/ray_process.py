@@ -25,7 +25,9 @@ ANSWER_S = 60.0
 class RayProcess:
     """A process that an actor starts."""
 
-    def __init__(self, ray: Any, make_actor: Callable[[], Any], host: str, entry: str, name: str) -> None:
+    def __init__(
+        self, ray: Any, make_actor: Callable[[], Any], host: str, entry: str, name: str, wait_s: float = 60.0
+    ) -> None:
         """Have an actor start it; an error is raised by `connect`.
 
         Args:
@@ -34,8 +36,9 @@ class RayProcess:
             host: The address at which the process reaches this one.
             entry: As of `Launcher.launch`.
             name: Of the process, for its log.
+            wait_s: Longest wait for it to start, seconds: its machine may be lost.
         """
-        self._name = name
+        self._name, self._wait_s = name, wait_s
         self._ray, self._actor, self._started = ray, None, None
         self._channel: socket.socket | None = None
         self._pid: int | None = None
@@ -64,7 +67,14 @@ class RayProcess:
         """See `Launched.connect`."""
         if self._channel is None:
             try:
-                self._channel = self._connected(time.monotonic() + timeout_s)
+                self._channel = self._connected(time.monotonic() + min(timeout_s, self._wait_s))
+            except TimeoutError as error:
+                if timeout_s < self._wait_s:
+                    raise
+                raise LaunchError(
+                    f"no machine of the Ray cluster started it within {self._wait_s:g} s (Ray.wait_s); need its "
+                    "resources free again: check `ray status`, or add a machine"
+                ) from error
             finally:
                 self._stop_listening()
         return self._channel

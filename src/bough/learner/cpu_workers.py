@@ -90,7 +90,7 @@ class CpuWorkers:
         for _ in range(count - 1):
             again = None if critic is None else critic.shadow()
             self._workers.append(CpuWorker(policy=policy.shadow(), critic=again))
-        self._tokens, self._seconds = np.zeros((2, count * ranks.world_size))
+        self._loads = self._no_loads(count)
         self._weights = [worker.weights() for worker in self._workers]
         self._pool = ThreadPoolExecutor(count, thread_name_prefix="bough-worker") if count > 1 else None
 
@@ -122,19 +122,24 @@ class CpuWorkers:
             shards.end_passes()
         with_tokens = [(*each, len(part)) for each, part in zip(found, own, strict=True)]
         every = self._ranks.all_gather(with_tokens, self._device)
-        self._tokens += [tokens for _, _, tokens in every]
-        self._seconds += [seconds for _, seconds, _ in every]
+        loads = np.array([(tokens, seconds) for _, seconds, tokens in every]).T
+        # The number of ranks changes between updates.
+        self._loads = self._loads + loads if self._loads.shape == loads.shape else loads
         return [result for result, _, _ in every]
 
     def take_loads(self) -> dict[str, float]:
         """Metrics of the passes since the last call: tokens and seconds of each share, if there are several."""
-        tokens, seconds = self._tokens, self._seconds
-        self._tokens, self._seconds = np.zeros_like(tokens), np.zeros_like(seconds)
+        tokens, seconds = self._loads
+        self._loads = self._no_loads(len(self._workers))
         if len(tokens) == 1:
             return {}
         return {f"update/tokens/{i}": float(each) for i, each in enumerate(tokens)} | {
             f"time/learn/{i}_s": float(each) for i, each in enumerate(seconds)
         }
+
+    def _no_loads(self, workers: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+        """[2, shares], tokens and seconds of the workers of all ranks."""
+        return np.zeros((2, workers * self._ranks.world_size))
 
     def _run(
         self, work: Callable[[CpuWorker, ChunkedForward], Result], forwards: Sequence[ChunkedForward]

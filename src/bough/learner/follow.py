@@ -1,7 +1,8 @@
 """A rank that follows rank 0: it has the same policies and learners, and executes the commands of rank 0."""
 
 import signal
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -30,11 +31,25 @@ def follow(rank: int, join: JoinGroup, store: Store) -> None:
     # Ctrl-C is for rank 0, which sends the end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     torch.set_num_threads(join.threads)
-    ranks = RankGroup(rank, join, store)
+    with _sigterm_waits():
+        ranks = RankGroup(rank, join, store)
+        try:
+            _Follower(ranks).run()
+        finally:
+            ranks.leave()
+
+
+@contextmanager
+def _sigterm_waits() -> Generator[None]:
+    """SIGTERM acts on exit: schedulers send it to all processes, and rank 0 then ends its update with the others."""
+    came = list[int]()
+    before = signal.signal(signal.SIGTERM, lambda number, _: came.append(number))
     try:
-        _Follower(ranks).run()
+        yield
     finally:
-        ranks.leave()
+        signal.signal(signal.SIGTERM, before)
+        if came:
+            signal.raise_signal(signal.SIGTERM)
 
 
 @dataclass(slots=True, eq=False)

@@ -1,8 +1,8 @@
 """Rank 0: it has the other ranks start, and tells them what to do."""
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 import torch
@@ -37,42 +37,62 @@ class LeadingRank(RankGroup):
 
         Args:
             processes: The other ranks; closed with this one.
-            notify: Called with a line when the ranks start again.
+            notify: Called with a line when the ranks start again, are lost or come back.
             update_s: Longest time of one exchange during an update, seconds.
             shards: Whether each rank has a part of the weights. Rank 0 has whole weights too, on the policy's device.
 
         Raises:
-            RankFault: when a rank does not come.
+            RankFault: when too few ranks come.
         """
         if torch.distributed.is_initialized():
             raise RankFault("got a process that is in a group of torch.distributed already; need one run at a time")
         self._processes, self._update_s, self._notify, self._sharded = processes, update_s, notify, shards
+        self.events = {"replaced": 0, "lost": 0, "joined": 0}
         self._policies = list[PolicyModel]()
         self._models = list[PolicyModel]()
         self._learners = list[MakeLearner]()
         self._references = dict[int, Freeze]()
         try:
             retried(self._start, RankFault)
+            self._count(processes.wanted)
         except BaseException:
             processes.close()
             raise
 
     def _start(self) -> None:
-        processes = self._processes
         try:
-            join = JoinGroup(
-                world_size=processes.world_size,
-                host=processes.host,
-                update_s=self._update_s,
-                shards=self._sharded,
-                threads=max(1, torch.get_num_threads() // processes.world_size),
-                files=loaded_files(),
-                secret=processes.secret,
-            )
-            super().__init__(0, join, processes.start(join))
+            self._processes.start(self._update_s)
+            self._regroup()
         except BaseException:
             self._end()
             raise
+
+    def _regroup(self) -> None:
+        """Join a new group with the ranks that run."""
+        processes = self._processes
+        join = JoinGroup(
+            world_size=processes.world_size,
+            host=processes.host,
+            update_s=self._update_s,
+            shards=self._sharded,
+            threads=max(1, torch.get_num_threads() // processes.world_size),
+            files=loaded_files(),
+            secret=processes.secret,
+        )
+        super().__init__(0, join, processes.join(join))
+
+    def _count(self, before: int) -> None:
+        """Count the ranks that were lost or have come back since there were `before`, and notify."""
+        now = self.world_size
+        if now < before:
+            self.events["lost"] += before - now
+            self._notify(
+                f"{before - now} of {before} ranks are lost ({self._processes.missing}): batches are divided over "
+                f"{now} (rank/world_size), and ranks that come back join at an update"
+            )
+        elif now > before:
+            self.events["joined"] += now - before
+            self._notify(f"{now - before} ranks came back: batches are divided over {now} (rank/world_size)")
 
     @property
     def pids(self) -> tuple[int | None, ...]:
@@ -104,7 +124,8 @@ class LeadingRank(RankGroup):
             seed=seed,
         )
         self._learners.append(made)
-        self.send(made)
+        with self._restarting():
+            self.send(made)
         return made.learner
 
     def call(self, learner: int, method: str, arguments: Sequence[object], named: Mapping[str, object]) -> None:
@@ -127,20 +148,50 @@ class LeadingRank(RankGroup):
         """See `Ranks.freeze`."""
         frozen = Freeze(policy=self._index_of(policy), weights=policy.state())
         self._references[frozen.policy] = frozen
-        self._send_reference(frozen)
+        with self._restarting():
+            self._send_reference(frozen)
+
+    @contextmanager
+    def _restarting(self) -> Generator[None]:
+        """Within, ranks that fail start again, with what they had and what is being sent."""
+        try:
+            yield
+        except RankFault as fault:
+            self.restart(fault)
 
     def restart(self, fault: RankFault) -> None:
         """See `Ranks.restart`."""
         if self._processes.remedy:
             raise RankFault(f"{fault}; {self._processes.remedy}") from fault
+        before = self.world_size
         self._notify(f"{fault}; all ranks start again (rank/replaced)")
-        self.replaced += self.world_size - 1
         retried(self._start_again, RankFault)
+        self.events["replaced"] += self.world_size - 1
+        self._count(before)
+
+    def admit(self) -> None:
+        """See `Ranks.admit`."""
+        if not self._processes.more(self._update_s):
+            return
+        before = self.world_size
+        try:
+            self.send(End())
+            self.leave()
+            self._regroup()
+            self._send_all()
+        except RankFault as fault:
+            self.restart(fault)
+        else:
+            self._count(before)
 
     def _start_again(self) -> None:
         """Start the other ranks, and send them what they had."""
         self._end()
         self._start()
+        self._send_all()
+
+    def _send_all(self) -> None:
+        """Send the ranks of a new group what they had."""
         self._models = [self._send_policy(index) for index in range(len(self._policies))]
         for made in self._learners:
             self.send(made)

@@ -70,7 +70,8 @@ class RankCalls:
     def together(self, method: str, work: Callable[[], Result], *arguments: object, **named: object) -> Result:
         """This rank's work of a method, while the other ranks do theirs. A call within a call is part of it.
 
-        When a rank dies or hangs, all others start again, and the work begins again with the values before it.
+        When a rank dies or hangs, all others start again, and the work begins again with the values before it. Lost
+        ranks that have come back take part from the next call on.
 
         Args:
             method: The method's name, for the other ranks.
@@ -81,8 +82,9 @@ class RankCalls:
         Raises:
             RankFault: when ranks die again and again.
         """
-        if self._together or self._ranks.world_size == 1:
+        if self._together or self._ranks.alone:
             return work()
+        self._ranks.admit()
         leads, restarts = self._ranks.rank == 0, 0
         before = self._learner.snapshot() if leads else None
         while True:

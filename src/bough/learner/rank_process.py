@@ -11,14 +11,19 @@ from bough.learner.rendezvous import connected_store
 
 
 def serve_rank(channel: int) -> None:
-    """Receive the rank, a `JoinGroup` and the port of the store, send None, and follow rank 0 until it ends.
+    """Send None when ready; then follow rank 0 in each group of ranks that it names, until it sends None or ends.
+
+    A group is named by this process' rank, a `JoinGroup` and the port of the store.
 
     Args:
         channel: The number of the open file that is the channel.
     """
-    # A fault of the exchange ends this process without a traceback: rank 0 raises it, or has died.
-    with suppress(EOFError, ConnectionError, RankFault):
-        connection, (rank, join, port) = receive_setup(channel)
-        assert isinstance(join, JoinGroup)
+    with suppress(EOFError, ConnectionError):
+        connection, _ = receive_setup(channel)
         connection.send(None)
-        follow(rank, join, connected_store(join.host, port, timedelta(seconds=join.update_s)))
+        while (named := connection.recv()) is not None:
+            rank, join, port = named
+            assert isinstance(join, JoinGroup)
+            # A fault of the exchange ends the group without a traceback: rank 0 raises it, or has died.
+            with suppress(RankFault):
+                follow(rank, join, connected_store(join.host, port, timedelta(seconds=join.update_s)))

@@ -2,12 +2,24 @@
 
 import pickle
 import secrets
+from concurrent.futures import Future, wait
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from multiprocessing.connection import Connection
 from typing import Protocol, runtime_checkable
 
-from bough.launch import SECRET_BYTES, Launched, LaunchError, Placement, ThisMachine, ready_channel
+from bough.launch import (
+    SECRET_BYTES,
+    Launched,
+    LaunchError,
+    Placement,
+    SetupError,
+    ThisMachine,
+    in_background,
+    ready_channel,
+)
 from bough.learner.commands import JoinGroup
 from bough.learner.ranks import RankFault
 from bough.learner.rendezvous import Store, served_store
@@ -25,8 +37,18 @@ class RankProcesses(Protocol):
     """The processes of all ranks but 0."""
 
     @property
+    def wanted(self) -> int:
+        """Number of ranks, with 0, when none is lost."""
+        ...
+
+    @property
     def world_size(self) -> int:
-        """Number of ranks, with 0."""
+        """Number of ranks that run, with 0."""
+        ...
+
+    @property
+    def missing(self) -> str:
+        """Why some did not start; "" when all run."""
         ...
 
     @property
@@ -54,12 +76,27 @@ class RankProcesses(Protocol):
         """Whether all are running, as far as is known."""
         ...
 
-    def start(self, join: JoinGroup) -> Store:
-        """Start them; returns where they meet.
+    def start(self, limit_s: float) -> None:
+        """Start them.
+
+        Args:
+            limit_s: Longest wait for them, seconds.
 
         Raises:
-            RankFault: when one does not start within `join.update_s`.
+            RankFault: when too few start in time.
         """
+        ...
+
+    def more(self, limit_s: float) -> bool:
+        """Whether a lost rank has started since; the other lost ones are tried again, without a wait.
+
+        Args:
+            limit_s: As of `start`.
+        """
+        ...
+
+    def join(self, join: JoinGroup) -> Store:
+        """Have the running ranks join a new group; returns where they meet."""
         ...
 
     def wait(self) -> None:
@@ -75,27 +112,40 @@ class RankProcesses(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Rank:
+    process: Launched
+    channel: Connection
+
+
 class LaunchedRanks:
     """Processes that rank 0 launches."""
 
     remedy = ""
 
-    def __init__(self, world_size: int, placement: Placement = THIS_MACHINE) -> None:
+    def __init__(self, world_size: int, placement: Placement = THIS_MACHINE, fewest: int | None = None) -> None:
         """Reserve resources for them.
 
         Args:
             world_size: Number of ranks, with 0.
             placement: Where they start.
+            fewest: Fewest ranks, with 0, that are enough after a fault; None for all.
 
         Raises:
             LaunchError: when there are no free resources.
             ImportError: when an extra is missing.
         """
-        self.world_size, self.secret = world_size, secrets.token_bytes(SECRET_BYTES)
+        self.wanted, self._fewest, self.missing = world_size, fewest or world_size, ""
+        self.secret = secrets.token_bytes(SECRET_BYTES)
         self._launcher = placement.reserve("learner ranks", world_size - 1)
-        self._processes = list[Launched]()
-        self._channels = list[Connection]()
+        self._starting = dict[int, tuple[Launched, Future[Connection]]]()
+        self._running = dict[int, _Rank]()
         self._store: Store | None = None
+
+    @property
+    def world_size(self) -> int:
+        """See `RankProcesses.world_size`."""
+        return 1 + len(self._running)
 
     @property
     def host(self) -> str:
@@ -105,40 +155,81 @@ class LaunchedRanks:
     @property
     def pids(self) -> tuple[int | None, ...]:
         """See `RankProcesses.pids`."""
-        return tuple(process.pid for process in self._processes)
+        return tuple(rank.process.pid for _, rank in sorted(self._running.items()))
 
     @property
     def alive(self) -> bool:
         """See `RankProcesses.alive`: a process that has ended has closed its channel."""
-        return bool(self._channels) and not any(channel.poll() for channel in self._channels)
+        return bool(self._running) and not any(rank.channel.poll() for rank in self._running.values())
 
-    def start(self, join: JoinGroup) -> Store:
+    def start(self, limit_s: float) -> None:
         """See `RankProcesses.start`."""
-        # A new store for each start: a meeting that failed leaves nothing behind.
+        self._launch(limit_s)
+        wait(started for _, started in self._starting.values())
+        faults = [f"rank {index + 1} of {self.wanted} did not start: {error}" for index, error in self._take().items()]
+        self.missing = faults[0] if faults else ""
+        if self.world_size < self._fewest:
+            raise RankFault(f"{self.missing}; to go on with fewer set min_ranks (now {self._fewest}) or ranks lower")
+
+    def more(self, limit_s: float) -> bool:
+        """See `RankProcesses.more`."""
+        before = self.world_size
+        self._take()
+        self._launch(limit_s)
+        return self.world_size > before
+
+    def join(self, join: JoinGroup) -> Store:
+        """See `RankProcesses.join`."""
+        # A new store for each group: a meeting that failed leaves nothing behind.
         self._store, port = served_store(self.host, timedelta(seconds=join.update_s))
-        for index in range(self.world_size - 1):
-            self._processes.append(self._launcher.launch(ENTRY, index))
-        for rank, process in enumerate(self._processes, 1):
-            try:
-                self._channels.append(ready_channel(process, pickle.dumps((rank, join, port)), join.update_s))
-            except LaunchError as error:
-                raise RankFault(f"rank {rank} of {self.world_size} did not start: {error}") from error
+        for rank, (_, each) in enumerate(sorted(self._running.items()), 1):
+            # The meeting fails without one that has died.
+            with suppress(OSError):
+                each.channel.send((rank, join, port))
         return self._store
 
     def wait(self) -> None:
         """See `RankProcesses.wait`."""
-        for channel in self._channels:
-            channel.poll(END_S)
+        for rank in self._running.values():
+            with suppress(OSError):
+                rank.channel.send(None)
+        for rank in self._running.values():
+            rank.channel.poll(END_S)
 
     def end(self) -> None:
         """See `RankProcesses.end`."""
-        for process in self._processes:
+        for process, _ in self._starting.values():
             process.kill()
-        for channel in self._channels:
+        wait(started for _, started in self._starting.values())
+        self._take()
+        for rank in self._running.values():
+            rank.process.kill()
             with suppress(OSError):
-                channel.close()
-        self._processes, self._channels, self._store = [], [], None
+                rank.channel.close()
+        self._running, self._store = {}, None
 
     def close(self) -> None:
         """See `RankProcesses.close`."""
         self._launcher.close()
+
+    def _launch(self, limit_s: float) -> None:
+        """Launch the ranks that neither run nor start."""
+        for index in range(self.wanted - 1):
+            if index not in self._running and index not in self._starting:
+                process = self._launcher.launch(ENTRY, index)
+                ready = partial(ready_channel, process, pickle.dumps(None), limit_s)
+                self._starting[index] = process, in_background(ready, f"bough-rank-{index + 1}")
+
+    def _take(self) -> dict[int, Exception]:
+        """Move started ranks to the running ones; returns the errors of failed starts, by index."""
+        faults = dict[int, Exception]()
+        for index, (process, started) in [*self._starting.items()]:
+            if not started.done():
+                continue
+            del self._starting[index]
+            try:
+                self._running[index] = _Rank(process=process, channel=started.result())
+            except (LaunchError, SetupError) as error:
+                process.kill()
+                faults[index] = error
+        return faults

@@ -11,9 +11,11 @@ import io
 import re
 import traceback
 from collections.abc import Callable, Generator, Mapping, Sequence
+from concurrent.futures import wait
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import timedelta
 from functools import partial
+from types import MappingProxyType
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import torch
@@ -21,7 +23,7 @@ import torch.distributed
 from torch import Tensor, nn
 from torch.distributed.tensor import DTensor
 
-from bough.launch import signed, verified
+from bough.launch import in_background, signed, verified
 from bough.learner.commands import JoinGroup
 from bough.learner.memory_meter import return_freed
 from bough.learner.optimizer import Optimizer
@@ -37,6 +39,9 @@ dist: Any = torch.distributed
 
 IDLE = timedelta(days=30)
 """Longest wait for the next command: trees may grow for a long time. A rank that dies is noticed at once."""
+
+SIGNAL_S = 0.2
+"""Seconds between two looks for signals while the ranks meet."""
 
 ABOUT_SOURCES = re.compile(r"\[/\S+:\d+\] |\. This is typically caused by.*", re.DOTALL)
 """What gloo adds to its errors: the place in its sources, and advice about logs that are not ours."""
@@ -61,8 +66,13 @@ class Ranks(Protocol):
         ...
 
     @property
-    def replaced(self) -> int:
-        """How many ranks were started again so far."""
+    def alone(self) -> bool:
+        """Whether there is no other rank, and will be none."""
+        ...
+
+    @property
+    def events(self) -> Mapping[str, int]:
+        """How many ranks so far were started again, "replaced"; did not come back, "lost"; came later, "joined"."""
         ...
 
     @property
@@ -107,6 +117,10 @@ class Ranks(Protocol):
         """Have the other ranks make a policy's present weights its reference."""
         ...
 
+    def admit(self) -> None:
+        """Take in lost ranks that have come back. Between calls only."""
+        ...
+
     def restart(self, fault: RankFault) -> None:
         """Start the other ranks again, with the same policies and learners.
 
@@ -123,7 +137,8 @@ class Ranks(Protocol):
 class Following:
     """A rank that gives no commands."""
 
-    replaced = 0
+    alone = False
+    events: Mapping[str, int] = MappingProxyType({})
     machines: tuple[str, ...] = ()
 
     def model_of(self, policy: PolicyModel) -> PolicyModel:
@@ -150,6 +165,9 @@ class Following:
     def freeze(self, policy: PolicyModel) -> None:
         """Do nothing."""
 
+    def admit(self) -> None:
+        """Do nothing: rank 0 takes ranks in."""
+
     def restart(self, fault: RankFault) -> None:
         """Raise the fault: rank 0 starts ranks again."""
         raise fault
@@ -161,7 +179,7 @@ class Following:
 class SingleRank(Following):
     """The only process."""
 
-    rank, world_size = 0, 1
+    rank, world_size, alone = 0, 1, True
 
     def faults(self) -> AbstractContextManager[None]:
         """Do nothing."""
@@ -195,15 +213,12 @@ class RankGroup(Following):
         """
         self.rank, self.world_size, self.shards, self._files = rank, join.world_size, join.shards, join.files
         self._secret = join.secret
-        backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
-        limit = timedelta(seconds=join.update_s)
         try:
-            store.set_timeout(limit)
-            with gloo_reaches(join.host):
-                dist.init_process_group(backend, store=store, rank=rank, world_size=join.world_size, timeout=limit)
-                # Timeouts are a rank's own: rank 0 does not wait long for another to take a command.
-                self._commands: Any = dist.new_group(timeout=IDLE if rank else limit, backend="gloo")
-                self._objects: Any = dist.new_group(timeout=limit, backend="gloo")
+            # In a thread, so that signals act meanwhile.
+            met = in_background(partial(self._meet, join, store), "bough-ranks")
+            while not met.done():
+                wait((met,), timeout=SIGNAL_S)
+            met.result()
             self.gpus = self._own_gpus()
             if join.shards and self.device.type == "cuda":
                 torch.cuda.set_device(self.device)
@@ -215,6 +230,17 @@ class RankGroup(Following):
             raise RankFault(
                 f"rank {rank} of {join.world_size}: the ranks did not meet within {join.update_s:g} s: {error}"
             ) from error
+
+    def _meet(self, join: JoinGroup, store: Store) -> None:
+        """Wait until all ranks have joined."""
+        backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
+        limit = timedelta(seconds=join.update_s)
+        store.set_timeout(limit)
+        with gloo_reaches(join.host):
+            dist.init_process_group(backend, store=store, rank=self.rank, world_size=join.world_size, timeout=limit)
+            # Timeouts are a rank's own: rank 0 does not wait long for another to take a command.
+            self._commands: Any = dist.new_group(timeout=IDLE if self.rank else limit, backend="gloo")
+            self._objects: Any = dist.new_group(timeout=limit, backend="gloo")
 
     def _own_gpus(self) -> list[int | None]:
         visible = self.all_gather([VisibleGpus.here()], torch.device("cpu"))

@@ -39,10 +39,12 @@ class TorchrunRanks:
     )
     pids = ()
     alive = True
+    missing = ""
 
     def __init__(self, torchrun: Torchrun) -> None:
         """For the processes that `Torchrun.found` found."""
-        self.world_size, self.secret = torchrun.world_size, given_secret()
+        self.wanted = self.world_size = torchrun.world_size
+        self.secret = given_secret()
         self._store = _store(torchrun)
 
     @property
@@ -58,8 +60,16 @@ class TorchrunRanks:
             last = self.world_size - 1
             raise RankFault(f"rank {last} of {self.world_size} did not come within {LIMIT}: {error}") from error
 
-    def start(self, join: JoinGroup) -> Store:
-        """See `RankProcesses.start`: have them join."""
+    def start(self, limit_s: float) -> None:
+        """Do nothing: torchrun has started them."""
+
+    def more(self, limit_s: float) -> bool:
+        """False: torchrun starts all again."""
+        del limit_s
+        return False
+
+    def join(self, join: JoinGroup) -> Store:
+        """See `RankProcesses.join`."""
         # They execute the same script, and have its classes.
         files = {name: file for name, file in join.files.items() if name != "__main__"}
         # Who reaches the store reads it: each process has the secret from its environment.

@@ -106,7 +106,8 @@ class GrowingBatches:
         """Stop growing.
 
         Args:
-            keep: Whether the finished trees of incomplete batches stay in the checkpoint.
+            keep: Whether the finished trees of incomplete batches stay in the checkpoint. Their tasks stay, as hooks
+                have counted them.
         """
         for batch in self._batches.values():
             growing, batch.growing = batch.growing, None
@@ -116,8 +117,8 @@ class GrowingBatches:
             await asyncio.wait([growing])
             if not growing.cancelled() and growing.exception() is None:
                 batch.rollouts = growing.result()
-        if not keep:
-            self._batches = {step: batch for step, batch in self._batches.items() if batch.rollouts is not None}
+            elif not keep:
+                batch.trees.clear()
 
     def state(self) -> Mapping[str, Tensor]:
         """The trees, column by column, and all else as JSON; empty without a batch."""

@@ -1,8 +1,8 @@
-"""Work in a thread beside the event loop."""
+"""Work that is not cancelled: in a thread beside the event loop, and in the loop."""
 
 import asyncio
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
 
 import torch
 
@@ -39,3 +39,18 @@ async def in_thread(work: Callable[[], Result], deadlines: Deadlines, *, owner: 
             if not ended.cancelled():
                 ended.exception()
             raise
+
+
+async def uncancelled(work: Coroutine[Any, Any, Result]) -> Result:
+    """The result of `work`; when cancelled, this waits for its end.
+
+    Raises:
+        CancelledError: when cancelled, after the end; an error of `work` comes first.
+    """
+    ended = asyncio.create_task(work)
+    try:
+        return await asyncio.shield(ended)
+    except asyncio.CancelledError:
+        await asyncio.wait([ended])
+        ended.result()
+        raise

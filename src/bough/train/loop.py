@@ -9,6 +9,7 @@ With `execution.staleness` the trees of later steps grow meanwhile (see `growing
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 
 import numpy as np
 
@@ -26,7 +27,7 @@ from bough.train.asker import AppraiseStage, Asker, required_columns
 from bough.train.evaluation import measure
 from bough.train.growing import GrowingBatch, GrowingBatches
 from bough.train.health import NoLearningSignal, check_gap, check_paths, check_signal, is_over, mostly_cut, next_health
-from bough.train.in_thread import in_thread
+from bough.train.in_thread import in_thread, uncancelled
 from bough.train.recorder import RunRecorder, TrainState
 from bough.train.replayed_states import ReplayedStates
 from bough.train.runtime import Runtime
@@ -71,7 +72,7 @@ class _Loop:
         self.watch = Stopwatch()
         self.staleness = self.world.execution.staleness
         self.slots = asyncio.Semaphore(self.world.schedule.batch_tasks) if self.staleness > 1 else None
-        stale = {"ahead": self.growing} if self.staleness else {}
+        stale = {"ahead": self.growing} if self.staleness or runtime.main.hooks.rewrites else {}
         self.checkpointed = {**runtime.memories, **stale}
         self.answers = Answers(recorder.directory.answers)
         runtime.main.hooks.attach_models(self.ask_for_hook)
@@ -97,9 +98,10 @@ class _Loop:
                 await runtime.sync(moved=True)
             await self.reinforce()
             check_signal(state.health, self.settings.health, self.dropped)
-        except STOPS:
+        except (*STOPS, asyncio.CancelledError) as error:
             await self.growing.stop(keep=self.staleness > 1)
-            self.recorder.stop(runtime.trained, state, self.checkpointed)
+            interrupted = isinstance(error, asyncio.CancelledError)
+            self.recorder.stop(runtime.trained, state, self.checkpointed, final=not interrupted)
             raise
         finally:
             await self.growing.stop(keep=False)
@@ -116,7 +118,8 @@ class _Loop:
             await self.close_step(())
         demonstrations = await self.runtime.show()
         while not self._is_last():
-            await self.close_step(await self.step(demonstrations))
+            rollouts = await self.begin_step()
+            await self.close_step(await uncancelled(self.step(rollouts, demonstrations)))
         if not any(each.hooks.ready for each in self.runtime.trained):
             self.runtime.notify(
                 "no step updated the policy: its hooks still collected data or trained a model of their own; take more "
@@ -125,14 +128,18 @@ class _Loop:
 
     # --- one step
 
-    async def step(self, demonstrations: Sequence[Tree]) -> list[Credited]:
-        """Sample, reward, credit, filter, pack, update, sync; returns the step's credited trees."""
-        runtime, state = self.runtime, self.state
-        self.watch = watch = Stopwatch()
-        await runtime.begin_step(state.step - self.first)
+    async def begin_step(self) -> Rollouts:
+        """Sample the first trees of the next step. An interrupt until then leaves the state that of the last step."""
+        self.watch = Stopwatch()
+        await self.runtime.begin_step(self.state.step - self.first)
         if self.method.reference == "step":
             self.freeze_references()
-        parts = await self.gather()
+        return await self.next_trees(self.state.step + 1, 0)
+
+    async def step(self, rollouts: Rollouts, demonstrations: Sequence[Tree]) -> list[Credited]:
+        """Reward, credit, filter, pack, update, sync; returns the step's credited trees."""
+        runtime, state, watch = self.runtime, self.state, self.watch
+        parts = await self.gather(rollouts)
         for data in parts:
             data.metrics = summarize(data.episodes, unstarted=data.unstarted, dropped=data.dropped)
             if data.policy.trainee.seats:
@@ -170,13 +177,14 @@ class _Loop:
         """Log the metrics of a policy."""
         self.recorder.log({data.policy.trainee.metric(name): value for name, value in data.metrics.items()})
 
-    async def gather(self) -> list[StepData]:
-        """Sample, reward, credit and filter, in rounds, until the batches are full or the rounds are over."""
+    async def gather(self, rollouts: Rollouts) -> list[StepData]:
+        """Reward, credit and filter, in rounds of sampling, until the batches are full or the rounds are over."""
         step, batch_tasks = self.state.step + 1, self.world.schedule.batch_tasks
         parts = [StepData(policy=each) for each in self.runtime.trained if not each.trainee.frozen]
         for round_number in range(self.method.max_sampling_rounds):
-            rollouts = await self.next_trees(step, round_number)
-            if round_number == 0:
+            if round_number:
+                rollouts = await self.next_trees(step, round_number)
+            else:
                 check_paths(rollouts.trees, rollouts.unstarted)
             # The step counts from here on: hooks observe its trees.
             self.state.step, self.state.drawn = step, self.state.drawn + batch_tasks
@@ -243,27 +251,20 @@ class _Loop:
             deadlines=self.runtime.deadlines,
             deadline_s=self.world.limits.env_deadline_s,
         )
-        ask = Asker(
-            agent=agent,
-            answers=self.answers,
-            deadlines=self.runtime.deadlines,
-            seed=self.settings.seed,
-            step=step,
-            replay=replay,
+        required, ask = (
+            required_columns(self.world.rewards, self.method),
+            replace(self.asker(agent, step), replay=replay),
         )
-        return AppraiseStage(
-            appraisers=self.world.appraisers, required=required_columns(self.world.rewards, self.method), ask=ask
-        )
+        return AppraiseStage(appraisers=self.world.appraisers, required=required, ask=ask)
+
+    def asker(self, agent: Agent, step: int) -> Asker:
+        """Asks the models of a step."""
+        deadlines, seed = self.runtime.deadlines, self.settings.seed
+        return Asker(agent=agent, answers=self.answers, deadlines=deadlines, seed=seed, step=step)
 
     async def ask_for_hook(self, question: HookQuestion) -> str | None:
         """The answer of a model to a hook of the run's `policy`; None when it is late or refused."""
-        ask = Asker(
-            agent=self.runtime.main.agent(self.runtime.models),
-            answers=self.answers,
-            deadlines=self.runtime.deadlines,
-            seed=self.settings.seed,
-            step=self.state.step,
-        )
+        ask = self.asker(self.runtime.main.agent(self.runtime.models), self.state.step)
         reply = await ask(
             Question(
                 text=question.text,

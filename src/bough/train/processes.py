@@ -15,7 +15,9 @@ def leading_rank(run: Run, notify: Callable[[str], None]) -> LeadingRank:
     """Rank 0 of a run with several ranks: torchrun has started the others, or they start now."""
     settings, torchrun = run.world.execution, Torchrun.found()
     return LeadingRank(
-        TorchrunRanks(torchrun) if torchrun else LaunchedRanks(settings.ranks, settings.rank_placement),
+        TorchrunRanks(torchrun)
+        if torchrun
+        else LaunchedRanks(settings.ranks, settings.rank_placement, settings.min_ranks),
         update_s=settings.rank_deadline_s,
         notify=notify,
         shards=settings.shard,

@@ -180,9 +180,14 @@ class RunRecorder:
         PartialTrees(directory=self.directory.growing).clear()
 
     def stop(
-        self, policies: Sequence["TrainedPolicy"], progress: TrainState, memories: Mapping[str, Checkpointable]
+        self,
+        policies: Sequence["TrainedPolicy"],
+        progress: TrainState,
+        memories: Mapping[str, Checkpointable],
+        *,
+        final: bool,
     ) -> None:
-        """Write the row, checkpoint and `final/` of a run that is stopped between two checkpoints.
+        """Write the row and checkpoint of a run that is stopped between two checkpoints, with `final` `final/` too.
 
         When the weights are not finite, there is no checkpoint, and `final/` gets those of the newest one.
         """
@@ -194,10 +199,10 @@ class RunRecorder:
                 step = self._load_newest(policies)
             else:
                 self._save(policies, progress, memories)
-            self.save_policies(policies)
-            self._live.say(
-                f"stopped after {self._run.named_step(step)}; its checkpoint and {self.directory.final} exist"
-            )
+            if final:
+                self.save_policies(policies)
+            written = f"checkpoint and {self.directory.final} exist" if final else "checkpoint exists"
+            self._live.say(f"stopped after {self._run.named_step(step)}; its {written}")
         except StoreError as error:
             # The caller raises the reason for the stop; this error is only reported.
             self._live.say(f"stopped; the weights could not be written: {error}")

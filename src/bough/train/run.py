@@ -68,6 +68,7 @@ class WorldSettings(TypedDict, total=False):
     staleness: int
     threads: int
     ranks: int
+    min_ranks: int | None
     rank_placement: Placement
     shard: bool
     rank_deadline_s: float

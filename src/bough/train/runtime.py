@@ -78,7 +78,7 @@ class Runtime:
         self.host = make_host(run, notify)
         self.timed = TimedHost(host=self.host, deadlines=deadlines, deadline_s=run.world.limits.env_deadline_s)
         self.ranks: Ranks = SINGLE_RANK
-        self._counted = {"env/faults": 0, "env/replaced": 0, "engine/replaced": 0, "rank/replaced": 0}
+        self._counted = dict[str, int]()
         try:
             self._build(assets, trains=trains)
         except BaseException:
@@ -309,23 +309,22 @@ class Runtime:
             return ()
 
     def fault_metrics(self) -> dict[str, float]:
-        """The faults of the environment, the engines and the ranks since the last call; empty without any.
+        """What failed, was started again, lost or joined since the last call, and the number of elastic ranks.
 
-        Returns:
-            "env/replaced", "engine/replaced" and "rank/replaced", the workers, engine processes and ranks that were
-            started again, and "env/faults", the faults outside of trees: before the first step, and in the oracle's
-            demonstrations for hooks.
+        "env/faults" are those outside of trees: before the first step, and in demonstrations for hooks.
         """
         now = {
             "env/faults": len(self.timed.faults),
             "env/replaced": self.host.replaced,
             "engine/replaced": sum(each.replaced for each in self._engines.values() if isinstance(each, Replacing)),
-            "rank/replaced": self.ranks.replaced,
+            **{f"rank/{event}": count for event, count in self.ranks.events.items()},
         }
-        new = {name: float(count - self._counted[name]) for name, count in now.items()}
+        new = {name: float(count - self._counted.get(name, 0)) for name, count in now.items()}
         self._counted = now
         if lost := new["engine/replaced"]:
             self.notify(f"{lost:g} engine processes died or hung and were replaced (engine/replaced)")
+        if self.run.world.execution.min_ranks is not None:
+            new["rank/world_size"] = float(self.ranks.world_size)
         return {name: count for name, count in new.items() if count}
 
     def _draw(self, first: int) -> list[Task]:

@@ -276,6 +276,9 @@ class Execution:
             a policy on CUDA, else with its part of the threads. Each has the weights and the optimizer's moments, and
             a part of the batch's trees. Gradients differ from those of one process by rounding. Under torchrun it is
             the number of torchrun's processes.
+        min_ranks: Fewest ranks with which the run goes on when others do not come back, this one included: the batch is
+            divided over the running ranks, and ranks that come back join at an update. None for all ranks: then the run
+            stops. torchrun has `--nnodes=MIN:MAX` for it.
         rank_placement: Where the other ranks start: `ThisMachine()`, or `Ray()` for a cluster.
         shard: Whether each rank has a part of the weights, gradients and moments (FSDP2), and gathers each layer for
             its forward and backward pass. Rank 0 has whole weights and moments too: the weights on `policy.device`, the
@@ -293,6 +296,7 @@ class Execution:
     staleness: int = 0
     threads: int = 0
     ranks: int = 1
+    min_ranks: int | None = None
     rank_placement: Placement = ThisMachine()
     shard: bool = False
     rank_deadline_s: float = 600.0
@@ -300,6 +304,10 @@ class Execution:
 
     def __post_init__(self) -> None:
         check_at_least(self, workers=0, threads=0, ranks=1)
+        if self.min_ranks is not None and not 1 <= self.min_ranks <= self.ranks:
+            raise ValueError(
+                f"Execution.min_ranks: got {self.min_ranks}; need 1 to ranks={self.ranks}, or None for all ranks"
+            )
         if self.threads > MAX_THREADS:
             raise ValueError(f"Execution.threads: got {self.threads}; need 0 to {MAX_THREADS}; 0 is PyTorch's number")
         for name in ("worker_deadline_s", "rank_deadline_s"):

@@ -18,7 +18,7 @@ from bough.train.interrupt import interruptible
 from bough.train.provenance import Provenance
 from bough.train.recorder import heldout_file
 from bough.train.run import Run
-from bough.train.torchrun import join_torchrun, resume_command, with_torchrun_ranks
+from bough.train.torchrun import join_torchrun, resume_command, with_ranks_of_torchrun, with_torchrun_ranks
 from bough.train.unused import refuse_unused_models, unread_columns
 from bough.train.watchdog import Watchdog
 from bough.units import MIB
@@ -38,6 +38,7 @@ MAY_CHANGE = (
     "worker_deadline_s",
     "worker_placement",
     "ranks",
+    "min_ranks",
     "rank_placement",
     "shard",
     "rank_deadline_s",
@@ -116,7 +117,7 @@ def resume(
     join_torchrun()
     with RunDirectory.open(path).in_its_folder() as directory, owned(directory.lock):
         stored = load_run(directory)
-        run = with_torchrun_ranks(_changed(stored, changes))
+        run = with_torchrun_ranks(_changed(with_ranks_of_torchrun(stored), changes))
         lines = [f"changed: {change}" for change in changes]
         newest, steps = Checkpoints(directory=directory.checkpoints).latest(), run.world.schedule.steps
         done = newest.checkpoint.step - run.warmup_steps if newest.checkpoint else -1

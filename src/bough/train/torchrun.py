@@ -44,7 +44,17 @@ def with_torchrun_ranks(run: Run) -> Run:
             f"rank_placement: got {execution.rank_placement} under torchrun, which has started the ranks; need "
             "rank_placement=ThisMachine(), or a run without torchrun"
         )
+    if execution.min_ranks is not None:
+        raise ConfigError(
+            f"min_ranks: got {execution.min_ranks} under torchrun, which starts the ranks; need None; set "
+            "`torchrun --nnodes=MIN:MAX --max-restarts=3`, and resume the run"
+        )
     return override(run, [f"ranks={torchrun.world_size}"])
+
+
+def with_ranks_of_torchrun(stored: Run) -> Run:
+    """A stored run, under torchrun without its number of ranks: torchrun may have other machines than before."""
+    return stored if Torchrun.found() is None else override(stored, ["min_ranks=none", "ranks=1"])
 
 
 def resume_command(path: Path) -> str:
