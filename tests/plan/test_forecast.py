@@ -71,7 +71,7 @@ def rates(**changes: Any) -> DeviceRates:
         "devices": Devices(**H100),
         "efficiency": Efficiency(learner=0.5, engine=0.5, bandwidth=0.5, link=0.5, pass_s=0.0),
         "model": SIZE,
-        "learned": SIZE.in_dtype("float32"),
+        "learner_model": SIZE.in_dtype("float32"),
         "run": measured(TREES),
         "devices_per_replica": 1,
         "ranks": 1,
