@@ -126,7 +126,7 @@ def scaling(run: MeasuredRun, model: ModelSize, trees: int) -> list[float]:
                 devices=Devices(**DEVICES),
                 efficiency=Efficiency(**REACHED),
                 model=model,
-                learned=model.in_dtype("float32"),
+                learner_model=model.in_dtype("float32"),
                 run=run,
                 devices_per_replica=1,
                 ranks=count,

@@ -33,7 +33,7 @@ from bough.config import dump, override
 from bough.policy import Pretrained
 from bough.store import RunDirectory, read_metrics
 from bough.train import Run, Warmup, read_heldout, start
-from bough.train.unused import asked_roles
+from bough.train.unused import needed_roles
 from bough.view import paired
 from machine import machine
 from page import write
@@ -216,7 +216,7 @@ def _start(run: Run, seed: int) -> Path:
     """The folder of the policy after the warm-up of a world, with this seed."""
     world = run.world
     warm = find_run("grpo", world).replace(steps=0, seed=seed, name="start", threads=1)
-    warm = warm.replace(models={role: model for role, model in run.models.items() if role in asked_roles(warm)})
+    warm = warm.replace(models={role: model for role, model in run.models.items() if role in needed_roles(warm)})
     warm = warm.replace(evaluation=replace(run.world.evaluation, tasks=replace(run.world.evaluation.tasks, count=1)))
     key = hashlib.sha256(json.dumps(dump(warm), sort_keys=True, default=str).encode()).hexdigest()[:12]
     name = f"start_{world.name}_{key}"

@@ -66,7 +66,7 @@ def main() -> None:
                 bases += [measure_stages(directory)] if setting == BASE else []
                 shutil.rmtree(directory.path)
     base = sorted(bases, key=lambda run: run.step_s)[len(bases) // 2]
-    text = "\n".join([*table(base, took), "", f"{machine(1)}; stolen time {stolen.share():.0%}"])
+    text = "\n".join([*table(base, took), "", f"{machine(1)}; CPU time taken by other machines {stolen.share():.0%}"])
     print(text)
     if arguments.write:
         write("plan.md", "plan-measured", text)

@@ -34,9 +34,9 @@ def test_each_prediction_has_one_share_and_its_whole_prefix(rng: np.random.Gener
     whole = pack([credited(random_tree(rng, task=str(i)), rng) for i in range(3)]).forest()
     found = shares(whole, count, operations)
     assert len(found) == count
-    assert sorted(np.concatenate([each.number for each in found])) == list(range(len(whole.at)))
+    assert sorted(np.concatenate([each.prediction for each in found])) == list(range(len(whole.at)))
     for each in found:
-        for at, number in zip(each.at, each.number, strict=True):
+        for at, number in zip(each.at, each.prediction, strict=True):
             assert path(each, at) == path(whole, whole.at[number])
             assert each.position[at] == whole.position[whole.at[number]]
 

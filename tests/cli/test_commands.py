@@ -27,7 +27,7 @@ def test_train_resume_eval(bough: Bough, tmp_path: Path) -> None:
     assert "rl 1/1" in out
     assert bough("resume", "runs/mine", folder=tmp_path).fine().endswith("report: runs/mine/report.html\n")
     out = bough("eval", "runs/mine", "evaluation.tasks.count=3", folder=tmp_path).fine()
-    line = r"step 2: success \d+\.\d% of 3 held-out tasks \(95 % interval .*%\), [\d.]+ turns a path"
+    line = r"step 2: success \d+\.\d% of 3 held-out tasks \(95 % interval .*%\), mean episode length [\d.]+ turns"
     # After one step of training further lines count the cut and invalid actions.
     assert re.fullmatch(rf"{line}\n(\d+ of \d+ actions .*\n)*", out)
     assert "got no checkpoint of step 7" in bough("eval", "runs/mine", "--step", "7", folder=tmp_path).error(1)

@@ -96,7 +96,7 @@ def test_new_weights_are_everywhere_at_once(shared: tuple[Toy, MultiProcessEngin
     assert {each.policy_version for each in completions} == {built.policy_version} == {7}
     same(completions, together(engine(Toy(seed=1))))
     alone = pytest.approx(run(engine(Toy(seed=1)).score(PROMPTS[0], (3, 4))), abs=1e-10)
-    assert run(built.score_everywhere(PROMPTS[0], (3, 4))) == {0: alone, 1: alone}
+    assert run(built.score_each_process(PROMPTS[0], (3, 4))) == {0: alone, 1: alone}
     with pytest.raises(ValueError, match="need"):
         built.load_weights({}, 8)
     built.load_weights(first, 0)
@@ -258,7 +258,7 @@ def test_a_replacement_starts_beside_the_event_loop(
         ticking = asyncio.create_task(tick())
         await lose(built)
         built.load_weights(Toy(seed=1).state_dict(), 5)
-        assert list(await built.score_everywhere(PROMPTS[0], (3, 4))) == [1], "the one that serves"
+        assert list(await built.score_each_process(PROMPTS[0], (3, 4))) == [1], "the one that serves"
         found = await asyncio.gather(*(built.generate(ask(prompt)) for prompt in PROMPTS))
         assert not built._starting
         ticking.cancel()

@@ -67,7 +67,7 @@ def test_the_sentence(finished: RunDirectory) -> None:
     found = evaluate(finished.path, changes=["evaluation.tasks.count=4"])
     wins = sum(found.score.successes.values())
     assert sentence(found).startswith(f"step 24: success {wins / 4:.1%} of 4 held-out tasks (95 % interval ")
-    assert sentence(found).splitlines()[0].endswith(" turns a path")
+    assert ", mean episode length " in sentence(found).splitlines()[0]
     late = evaluate(finished.path, changes=["evaluation.tasks.count=4", "evaluation.tasks.actions_left=1"])
     assert " of 4 held-out tasks, 4 of them from a later start (95 % interval " in sentence(late)
 

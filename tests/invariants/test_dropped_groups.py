@@ -129,12 +129,12 @@ def test_minibatches_share_what_is_left_out(share: Normalizer) -> None:
     batch = packed(eight_groups(3), "count")
     for count in (1, 2, 4):
         parts = [each.batch for each in batch.minibatches(count, seed=1)]
-        assert sum(part.others.paths for part in parts) == pytest.approx(batch.others.paths)
-        divisors = sum(float((part.inverse_length.sum() + part.others.paths).item()) for part in parts)
+        assert sum(part.counted_only.paths for part in parts) == pytest.approx(batch.counted_only.paths)
+        divisors = sum(float((part.inverse_length.sum() + part.counted_only.paths).item()) for part in parts)
         assert divisors == pytest.approx(16)
     one = batch.minibatches(2, seed=1)[0].batch
     assert loss_weights(one, share).sum().item() < 1 + (share.by == "constant")
-    assert one.to("cpu").others == one.others
+    assert one.to("cpu").counted_only == one.counted_only
 
 
 def test_demonstrations_have_a_mean_of_their_own() -> None:
@@ -172,4 +172,4 @@ def test_a_token_that_kept_and_masked_paths_share_is_one_unique_token() -> None:
     first = counted(tree)[:1]
     rest = exclude_leaves(given, counted(tree)[1:])
     batch = pack([exclude_leaves(given, first)], counted_only=[rest, rest])
-    assert len(batch.at) + batch.others.unique_tokens == len(pack([given]).at)
+    assert len(batch.at) + batch.counted_only.unique_tokens == len(pack([given]).at)

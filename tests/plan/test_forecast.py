@@ -71,7 +71,7 @@ def rates(**changes: Any) -> DeviceRates:
         "devices": Devices(**H100),
         "efficiency": Efficiency(learner=0.5, engine=0.5, bandwidth=0.5, link=0.5, pass_s=0.0),
         "model": SIZE,
-        "learned": SIZE.in_dtype("float32"),
+        "learner_model": SIZE.in_dtype("float32"),
         "run": measured(TREES),
         "devices_per_replica": 1,
         "ranks": 1,
@@ -290,7 +290,7 @@ def test_the_learner_has_a_data_type_and_a_peak_rate_of_its_own() -> None:
     assert found.engine == smaller.engine
     slower = rates(devices=Devices(**H100 | {"learner_tflops": 989.0 / 4}))
     assert slower.update_s(TREES) == pytest.approx(4 * rates().update_s(TREES))
-    exchanged = rates(ranks=2).update_s(TREES) - rates(ranks=2, learned=SIZE).update_s(TREES)
+    exchanged = rates(ranks=2).update_s(TREES) - rates(ranks=2, learner_model=SIZE).update_s(TREES)
     assert exchanged == pytest.approx(measured(TREES).optimizer_steps * SIZE.weight_bytes / (50e9 * 0.5))
 
 

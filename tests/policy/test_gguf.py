@@ -121,11 +121,11 @@ def test_a_truncated_file(size: int, source: Path, tmp_path: Path) -> None:
     [
         (
             {"keeps": lambda name: "blk.1.ffn_up" not in name},
-            "lack 1 the config asks for, first .*1.mlp.up_proj.weight'",
+            "lack 1 of the config, first .*1.mlp.up_proj.weight'",
         ),
-        ({"keeps": lambda name: "blk.1" not in name}, "lack 9 the config asks for, first 'model.layers.1.input_layern"),
-        ({"keeps": lambda name: "token_embd" not in name}, "lack 1 the config asks for, first 'model.embed_tokens"),
-        ({"layers": 3}, "lack 9 the config asks for, first 'model.layers.2.input_layernorm"),
+        ({"keeps": lambda name: "blk.1" not in name}, "lack 9 of the config, first 'model.layers.1.input_layern"),
+        ({"keeps": lambda name: "token_embd" not in name}, "lack 1 of the config, first 'model.embed_tokens"),
+        ({"layers": 3}, "lack 9 of the config, first 'model.layers.2.input_layernorm"),
         ({"layers": 1}, "got 9 weights that the config does not use, first 'blk.1.attn_k.weight'"),
         ({"parts": 2}, r"it is one of 2 parts; join them by llama-gguf-split --merge"),
     ],

@@ -81,7 +81,7 @@ def test_weights_of_another_config(tmp_path: Path) -> None:
     config = folders.folder(tmp_path) / "config.json"
     fields = json.loads(config.read_text())
     config.write_text(json.dumps({**fields, "num_hidden_layers": 3}))
-    with pytest.raises(ValueError, match=r"got weights that lack 9 the config asks for, first 'model.layers.2"):
+    with pytest.raises(ValueError, match=r"got weights that lack 9 of the config, first 'model.layers.2"):
         build(tmp_path)
 
 
@@ -106,7 +106,7 @@ def rewrite(folder: Path, change: Callable[[dict[str, torch.Tensor]], object]) -
             {"model_type": "llama", "architectures": None},
             "got 6 weights .* not use, first .*0.self_attn.k_proj.b",
         ),
-        ("llama", {"model_type": "qwen2", "architectures": None}, "lack 6 the config asks for, first .*k_proj.bias"),
+        ("llama", {"model_type": "qwen2", "architectures": None}, "lack 6 of the config, first .*k_proj.bias"),
     ],
 )
 def test_a_config_of_other_weights(family: str, fields: dict[str, object], message: str, tmp_path: Path) -> None:
@@ -121,8 +121,8 @@ def test_a_config_of_other_weights(family: str, fields: dict[str, object], messa
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda weights: weights.pop("lm_head.weight"), "lack 1 the config asks for, first 'lm_head.weight'"),
-        (lambda weights: weights.pop("model.norm.weight"), "lack 1 the config asks for, first 'model.norm.weight'"),
+        (lambda weights: weights.pop("lm_head.weight"), "lack 1 of the config, first 'lm_head.weight'"),
+        (lambda weights: weights.pop("model.norm.weight"), "lack 1 of the config, first 'model.norm.weight'"),
         (lambda weights: weights.update({"v_head.weight": torch.ones(1)}), "does not use, first 'v_head.weight'"),
         (lambda weights: weights["model.norm.weight"].fill_(math.nan), r"nan or infinite in float32 in 1 .*model.norm"),
         (lambda weights: weights["lm_head.weight"][3].fill_(-math.inf), "nan or infinite in float32 in 1 .*'lm_head"),

@@ -230,7 +230,7 @@ def test_a_folder_gives_the_same_scores_and_refuses_another_tokenizer(tmp_path: 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda weights: weights.pop("norm.weight"), "lack 1 the config asks for, first 'norm.weight'"),
+        (lambda weights: weights.pop("norm.weight"), "lack 1 of the config, first 'norm.weight'"),
         (
             lambda weights: weights.update(extra=torch.ones(1)),
             "got 1 weights that the config does not use, first 'extra'",

@@ -472,7 +472,7 @@ def test_a_typo_in_a_need_is_an_error(tmp_path: Path, imported: str, needs: str,
 
 def test_a_batch_larger_than_the_pool() -> None:
     run = small().replace(batch_tasks=13)
-    with pytest.raises(ConfigError, match=r"batch_tasks: got 13 with tasks.count=12; need at most as many tasks in a"):
+    with pytest.raises(ConfigError, match=r"batch_tasks=13 is larger than tasks.count=12; lower"):
         check(run)
     check(small().replace(batch_tasks=12))
     check(run.replace(steps=0))

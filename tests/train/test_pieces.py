@@ -59,11 +59,13 @@ def test_a_batch_has_the_rates_of_its_place_in_the_run() -> None:
     rng = np.random.default_rng(1)
     batch = pack([credited(random_tree(rng, task=str(task), vocab=40), rng) for task in range(4)])
     settings = {"minibatches": 2, "epochs": 2, "schedule": "linear", "learning_rate": 1e-3}
-    late = learner(**settings).learn(batch, PpoClip(), Normalizer(), seed=0, context=ObjectiveContext(place=6))
+    late = learner(**settings).learn(
+        batch, PpoClip(), Normalizer(), seed=0, context=ObjectiveContext(scheduled_update=6)
+    )
     assert late["optimizer/learning_rate"] == pytest.approx(1e-3 * np.mean([0.4, 0.3, 0.2, 0.1]))
     # One tree makes one minibatch of an epoch; the second epoch begins where it would with two.
     part = batch.minibatches(4, 0)[0].batch
-    few = learner(**settings).learn(part, PpoClip(), Normalizer(), seed=0, context=ObjectiveContext(place=6))
+    few = learner(**settings).learn(part, PpoClip(), Normalizer(), seed=0, context=ObjectiveContext(scheduled_update=6))
     assert few["optimizer/learning_rate"] == pytest.approx(1e-3 * np.mean([0.4, 0.2]))
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bough.usercode.trial import TrialError, _framed, _told, try_in_child
+from bough.usercode.trial import TrialError, _framed, _received, try_in_child
 
 
 class Odd(Exception):
@@ -52,15 +52,15 @@ def finish(writes: int, rest: bytes) -> None:
 @pytest.mark.parametrize("end", [b"", b"\0\0\0", b"one."])
 def test_a_message_in_two_parts_is_read_whole(end: bytes) -> None:
     """A part may end in a full stop, as a pickle does."""
-    told = pickle.dumps(ValueError("one. two"))
-    framed = _framed(told)
+    message = pickle.dumps(ValueError("one. two"))
+    framed = _framed(message)
     cut = framed.index(end) + len(end) or 1
-    for rest, expected in ((framed[cut:], told), (b"", b"")):
+    for rest, expected in ((framed[cut:], message), (b"", b"")):
         reads, writes = os.pipe()
         os.write(writes, framed[:cut])
         later = threading.Timer(0.02, finish, (writes, rest))
         later.start()
-        assert _told(reads, 60) == expected
+        assert _received(reads, 60) == expected
         later.join()
         os.close(reads)
 

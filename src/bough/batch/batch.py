@@ -56,7 +56,7 @@ class Batch:
         value_targets: By the name of a value head, [M] float32, as in `Credited`.
         old_values: By the name of a value head, [M] float32: its value before the update.
         path_index: The same tokens path by path; None in a micro-batch, or without `paths`.
-        others: The paths that count in the mean of the loss without a token here; see `Normalizer`.
+        counted_only: The paths that count in the mean of the loss without a token here; see `Normalizer`.
 
     Raises:
         ValueError: when a trained token has no token before it for the prediction.
@@ -83,7 +83,7 @@ class Batch:
     value_targets: Mapping[str, Float[Tensor, " M"]] = field(default_factory=dict[str, Tensor])
     old_values: Mapping[str, Float[Tensor, " M"]] = field(default_factory=dict[str, Tensor])
     path_index: PathIndex | None = None
-    others: PathCounts = PathCounts()
+    counted_only: PathCounts = PathCounts()
 
     def __post_init__(self) -> None:
         if bool((self.position[self.at] == 0).any()):
@@ -130,7 +130,7 @@ class Batch:
 
         In a batch with paths the trees of a task stay together, since their paths may be compared. Demonstrations are
         spread evenly, so that no step is without sampled tokens. Fewer when there are fewer trees or tasks than
-        `count`; none when there are no rows. Each gets an equal part of `others`.
+        `count`; none when there are no rows. Each gets an equal part of `counted_only`.
 
         Raises:
             ValueError: when `count` is below 1.
@@ -144,7 +144,7 @@ class Batch:
         last = np.isin(dealt, self._demonstrations(tree))
         sampled, shown = (np.array_split(some, count) for some in (dealt[~last], dealt[last]))
         hands = [hand for pair in zip(sampled, shown, strict=True) if len(hand := np.concatenate(pair))]
-        shared = replace(self, others=self.others.split(count))
+        shared = replace(self, counted_only=self.counted_only.split(count))
         parts = [shared.take(torch.as_tensor(np.flatnonzero(np.isin(tree, hand)))) for hand in hands]
         if self.path_index is None:
             return parts

@@ -134,7 +134,7 @@ class ChunkedForward:
         wanted = torch.as_tensor(once if len(once) else [len(chunk) - 1], device=tokens.device) if few else None
         hidden = self._model(tokens, position, attend, wanted, None if predicts else only_store)
         at_rows = torch.as_tensor(rows if few else once[rows], device=tokens.device)
-        trained = torch.as_tensor(self._packed.number[mine], device=tokens.device)
+        trained = torch.as_tensor(self._packed.prediction[mine], device=tokens.device)
         return ChunkOutput(hidden=hidden[at_rows], trained=trained)
 
 

@@ -63,7 +63,7 @@ def chosen_logprobs(
 
 
 def logits_at_once(rows: int, vocab: int, *, entropy: bool = False, device: str = "cpu") -> int:
-    """How many logits `chosen_logprobs` makes room for at a time, forward or backward, on a kind of device."""
+    """How many logits `chosen_logprobs` holds in memory at a time, forward or backward, on a kind of device."""
     tile = _tile(rows, vocab, *_tiles(device))
     kept = rows <= tile[0] and vocab <= tile[1]
     return min(rows, tile[0]) * tile[1] * (1 + entropy + kept)
@@ -97,19 +97,19 @@ class _Chosen(torch.autograd.Function):
         chosen, normaliser = (hidden.new_empty(len(hidden), dtype=wide) for _ in range(2))
         spread = hidden.new_empty(len(hidden), dtype=wide) if entropy else None
         whole = len(hidden) <= tile[0] and len(weight) <= tile[1]
-        rooms = _rooms(hidden, weight, tile, wide, two=entropy or whole)
+        buffers = _buffers(hidden, weight, tile, wide, two=entropy or whole)
         logits = hidden.new_empty((0, len(weight)), dtype=wide)
         for rows in _slices(len(hidden), tile[0]):
             read, wanted = hidden[rows].to(_factor(hidden, weight, wide)), target[rows]
             top = chosen.new_full((len(read),), -torch.inf)  # the largest logit so far
             total, mean, picked = (torch.zeros_like(top) for _ in range(3))  # sums of exp(z - top), and of that times z
             for cols in _slices(len(weight), tile[1]):
-                logits = _logits(read, weight, bias, cols, temperature, rooms[0])
+                logits = _logits(read, weight, bias, cols, temperature, buffers[0])
                 inside, place = _inside(wanted, cols)
                 picked = torch.where(inside, logits.gather(1, place[:, None])[:, 0], picked)
                 raised = torch.maximum(top, logits.amax(dim=1))
                 fade, top = (top - raised).exp(), raised
-                mass = torch.sub(logits, top[:, None], out=_view(rooms[-1], logits)).exp_()
+                mass = torch.sub(logits, top[:, None], out=_view(buffers[-1], logits)).exp_()
                 total = total * fade + mass.sum(dim=1)
                 if entropy:
                     mean = mean * fade + torch.einsum("rv,rv->r", mass, logits)
@@ -132,19 +132,19 @@ class _Chosen(torch.autograd.Function):
         to_weight = torch.zeros_like(weight, dtype=wide) if wants_weight else None
         to_bias = torch.zeros_like(bias, dtype=wide) if wants_bias else None
         two = spread is not None and grad_entropy is not None
-        rooms = _rooms(hidden, weight, ctx.tile, wide, two=two)
+        buffers = _buffers(hidden, weight, ctx.tile, wide, two=two)
         factor = _factor(hidden, weight, wide)
         for rows in _slices(len(hidden), ctx.tile[0]):
             read, wanted, pull = hidden[rows].to(factor), target[rows], grad_logprob[rows, None]
             for cols in _slices(len(weight), ctx.tile[1]):
                 known = whole is not None
-                logits = whole if known else _logits(read, weight, bias, cols, ctx.temperature, rooms[0])
-                logprobs = torch.sub(logits, normaliser[rows, None], out=_view(rooms[0], logits))
+                logits = whole if known else _logits(read, weight, bias, cols, ctx.temperature, buffers[0])
+                logprobs = torch.sub(logits, normaliser[rows, None], out=_view(buffers[0], logits))
                 # d logprob / dz = [chosen] - p;  d entropy / dz = -p (log p + entropy)
                 if spread is None or grad_entropy is None:
                     grad = logprobs.exp_().mul_(-pull)
                 else:
-                    pulls = torch.add(logprobs, spread[rows, None], out=_view(rooms[1], logits))
+                    pulls = torch.add(logprobs, spread[rows, None], out=_view(buffers[1], logits))
                     pulls.mul_(grad_entropy[rows, None]).add_(pull)
                     grad = logprobs.exp_().mul_(pulls).neg_()
                 inside, place = _inside(wanted, cols)
@@ -166,14 +166,14 @@ def _slices(length: int, step: int) -> Iterator[slice]:
     return (slice(start, min(start + step, length)) for start in range(0, length, step))
 
 
-def _rooms(hidden: Tensor, weight: Tensor, tile: tuple[int, int], dtype: torch.dtype, *, two: bool) -> list[Tensor]:
+def _buffers(hidden: Tensor, weight: Tensor, tile: tuple[int, int], dtype: torch.dtype, *, two: bool) -> list[Tensor]:
     """Memory for one tile, or two, which every tile uses in turn."""
     size = min(len(hidden), tile[0]) * min(len(weight), tile[1])
     return [hidden.new_empty(size, dtype=dtype) for _ in range(2 if two else 1)]
 
 
-def _view(room: Tensor, like: Tensor) -> Tensor:
-    return room[: like.numel()].view(like.shape)
+def _view(buffer: Tensor, like: Tensor) -> Tensor:
+    return buffer[: like.numel()].view(like.shape)
 
 
 def _factor(hidden: Tensor, weight: Tensor, wide: torch.dtype) -> torch.dtype:
@@ -182,16 +182,18 @@ def _factor(hidden: Tensor, weight: Tensor, wide: torch.dtype) -> torch.dtype:
     return hidden.dtype if hidden.is_cuda and halves else wide
 
 
-def _logits(read: Tensor, weight: Tensor, bias: Tensor | None, cols: slice, temperature: float, room: Tensor) -> Tensor:
-    """One tile of logits over the temperature, in the dtype of `room`."""
+def _logits(
+    read: Tensor, weight: Tensor, bias: Tensor | None, cols: slice, temperature: float, buffer: Tensor
+) -> Tensor:
+    """One tile of logits over the temperature, in the dtype of `buffer`."""
     matrix = weight[cols].to(read.dtype).T
-    logits = room[: len(read) * matrix.shape[1]].view(len(read), -1)
-    if read.dtype == room.dtype:
+    logits = buffer[: len(read) * matrix.shape[1]].view(len(read), -1)
+    if read.dtype == buffer.dtype:
         torch.mm(read, matrix, out=logits)
     else:
-        torch.mm(read, matrix, out_dtype=room.dtype, out=logits)
+        torch.mm(read, matrix, out_dtype=buffer.dtype, out=logits)
     if bias is not None:
-        logits += bias[cols].to(room.dtype)
+        logits += bias[cols].to(buffer.dtype)
     return logits if temperature == 1.0 else logits.div_(temperature)
 
 

@@ -73,7 +73,7 @@ def pack(
         value_targets={name: _of_head(name, [(tree, tree.value_targets) for tree in trees]) for name in heads},
         old_values={name: _of_head(name, [(tree, tree.old_values) for tree in trees]) for name in heads},
         path_index=index_paths(both, view, columns["origin"].numpy()) if paths else None,
-        others=count_paths(counted_only, {id(each.tree): each.trains for each in trees}),
+        counted_only=count_paths(counted_only, {id(each.tree): each.trains for each in trees}),
         **columns,
     )
 

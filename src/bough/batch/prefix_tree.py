@@ -36,7 +36,7 @@ class PackedPrefixTree:
         position: [U] int64, the number of tokens before each in its text.
         end: [U] int64, the index after the last descendant of each token; its own index plus one for a leaf.
         at: [M] int64, the tokens after which a token is predicted.
-        number: [M] int64, the index of each prediction among all that were packed together.
+        prediction: [M] int64, the index of each prediction among all that were packed together.
         path_tokens: The number of tokens of all texts.
         path_pairs: The number of their pairs of a query and a key that it sees.
         effort: Work and memory of a token in `at`, as a multiple of another token's.
@@ -46,7 +46,7 @@ class PackedPrefixTree:
     position: Int[Tensor, " U"]
     end: Ints
     at: Ints
-    number: Ints
+    prediction: Ints
     path_tokens: int
     path_pairs: int
     effort: float = 1.0
@@ -78,7 +78,7 @@ class PackedPrefixTree:
             position=torch.as_tensor(position, device=device),
             end=found.end,
             at=found.place[start[text] + after - 1],
-            number=np.arange(len(after)),
+            prediction=np.arange(len(after)),
             path_tokens=len(found.place),
             path_pairs=int((length * (length + 1) // 2).sum()),
         )
@@ -150,7 +150,7 @@ class PackedPrefixTree:
             position=self.position[whose],
             end=np.searchsorted(place, self.end[place]),
             at=np.searchsorted(place, self.at[predictions]),
-            number=self.number[predictions],
+            prediction=self.prediction[predictions],
             path_tokens=len(place),
             path_pairs=int(self.position[whose].sum()) + len(place),
             effort=self.effort,

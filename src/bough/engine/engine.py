@@ -178,10 +178,10 @@ class Busy(Protocol):
 
 
 @runtime_checkable
-class ScoringEverywhere(Protocol):
+class PerProcessScoring(Protocol):
     """An engine of several processes, each with weights or a KV cache of its own."""
 
-    async def score_everywhere(
+    async def score_each_process(
         self, prompt_tokens: tuple[int, ...], continuation_tokens: tuple[int, ...]
     ) -> Mapping[int, tuple[float, ...]]:
         """`Engine.score` of each process that serves requests, by its number."""

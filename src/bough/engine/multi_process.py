@@ -148,10 +148,10 @@ class MultiProcessEngine:
         """See `Engine.score_each`; the continuations are scored concurrently, over all processes."""
         return tuple(await asyncio.gather(*(self.score(prompt_tokens, each, temperature) for each in continuations)))
 
-    async def score_everywhere(
+    async def score_each_process(
         self, prompt_tokens: tuple[int, ...], continuation_tokens: tuple[int, ...]
     ) -> Mapping[int, tuple[float, ...]]:
-        """See `ScoringEverywhere`; leaves out processes that start or are replaced meanwhile."""
+        """See `PerProcessScoring`; leaves out processes that start or are replaced meanwhile."""
         workers = {index: worker for index, worker in enumerate(self._workers) if index not in self._starting}
         found = await asyncio.gather(
             *(self._score(prompt_tokens, continuation_tokens, 1.0, index) for index in workers), return_exceptions=True

@@ -145,7 +145,7 @@ def seats_of(env: Env) -> Mapping[str, str]:
     return env.seats if isinstance(env, Seated) else {}
 
 
-MOST_CALLS = 64
+MAX_CONCURRENT_CALLS = 64
 """Default of the maximum number of calls at a time of an environment that waits."""
 
 

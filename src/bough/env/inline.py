@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from bough.env.busy_time import BusyTime
 from bough.env.checked import ValidatedEnv
-from bough.env.env import MOST_CALLS, Branching, Closing, Env, Split, State, Step, waits_of
+from bough.env.env import MAX_CONCURRENT_CALLS, Branching, Closing, Env, Split, State, Step, waits_of
 from bough.launch import in_background
 from bough.tree import AgentAction, Task
 
@@ -20,25 +20,25 @@ Result = TypeVar("Result")
 class InProcessHost:
     """Runs an environment in this process.
 
-    The calls of an environment that waits (`Waits`) run in threads, up to `max_calls` at a time, and the engine goes on
-    meanwhile. Those of any other run one at a time, and one that hangs blocks the process; use `Workers` against
-    hanging calls.
+    The calls of an environment that waits (`Waits`) run in threads, up to `max_concurrent_calls` at a time, and the
+    engine goes on meanwhile. Those of any other run one at a time, and one that hangs blocks the process; use
+    `Workers` against hanging calls.
 
     Attributes:
         env: The environment.
-        max_calls: Maximum number of calls at a time of an environment that waits.
+        max_concurrent_calls: Maximum number of calls at a time of an environment that waits.
     """
 
     env: Env
-    max_calls: int = MOST_CALLS
+    max_concurrent_calls: int = MAX_CONCURRENT_CALLS
     _busy: BusyTime = field(default_factory=BusyTime, init=False, repr=False, compare=False)
     _gates: dict[asyncio.AbstractEventLoop, asyncio.Semaphore] = field(
         default_factory=dict[asyncio.AbstractEventLoop, asyncio.Semaphore], init=False, repr=False, compare=False
     )
 
     def __post_init__(self) -> None:
-        if self.max_calls < 1:
-            raise ValueError(f"InProcessHost.max_calls: got {self.max_calls}; need 1 or more")
+        if self.max_concurrent_calls < 1:
+            raise ValueError(f"InProcessHost.max_concurrent_calls: got {self.max_concurrent_calls}; need 1 or more")
 
     @property
     def busy_s(self) -> float:
@@ -108,5 +108,5 @@ class InProcessHost:
         loop = asyncio.get_running_loop()
         if loop not in self._gates:
             self._gates.clear()
-            self._gates[loop] = asyncio.Semaphore(self.max_calls)
+            self._gates[loop] = asyncio.Semaphore(self.max_concurrent_calls)
         return self._gates[loop]

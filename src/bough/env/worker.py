@@ -30,10 +30,10 @@ ENTRY = "bough.env.serve:serve"
 class Worker:
     """A process that runs an environment. The first call starts it.
 
-    Calls run one at a time, first come first served; those of an environment that waits run up to `max_calls` at a
-    time. When the process hangs or dies, the current calls raise the fault; the calls in the queue go to the new
-    process. Of an environment that waits, a late call raises its fault, and the process is replaced if it has answered
-    no call meanwhile.
+    Calls run one at a time, first come first served; those of an environment that waits run up to
+    `max_concurrent_calls` at a time. When the process hangs or dies, the current calls raise the fault; the calls in
+    the queue go to the new process. Of an environment that waits, a late call raises its fault, and the process is
+    replaced if it has answered no call meanwhile.
 
     Attributes:
         name: Name of the environment, for messages.
@@ -43,7 +43,7 @@ class Worker:
         launcher: Starts the process.
         index: Of the worker among those of its host.
         notify: Called with a line when the process is replaced because it hung or died.
-        max_calls: Maximum number of calls at a time; 1 for an environment that does not wait.
+        max_concurrent_calls: Maximum number of calls at a time; 1 for an environment that does not wait.
         ended: The numbers of requests whose states have no copy left in this process.
         calls: Number of calls running or queued.
         replaced: Number of processes that hung or died and were replaced.
@@ -57,7 +57,7 @@ class Worker:
     launcher: Launcher
     index: int
     notify: Callable[[str], None]
-    max_calls: int = 1
+    max_concurrent_calls: int = 1
     ended: deque[int] = field(default_factory=deque[int])
     calls: int = 0
     replaced: int = 0
@@ -102,7 +102,7 @@ class Worker:
         """Returns the event loop's gate; a gate belongs to one loop, and a worker may outlive several."""
         loop = asyncio.get_running_loop()
         if self._gate is None or self._gate.loop is not loop:
-            self._gate = _Gate(loop=loop, calls=asyncio.Semaphore(self.max_calls), sending=asyncio.Lock())
+            self._gate = _Gate(loop=loop, calls=asyncio.Semaphore(self.max_concurrent_calls), sending=asyncio.Lock())
         return self._gate
 
     async def _exchange(self, request: Request) -> Reply:
@@ -121,7 +121,7 @@ class Worker:
         except TimeoutError:
             assert process is not None
             fault = EnvFault(f"{about}: no answer within {self.deadline_s:g} s")
-            if self.max_calls == 1 or process.broken or process.replies == replies:
+            if self.max_concurrent_calls == 1 or process.broken or process.replies == replies:
                 self._replace(process)
                 fault = EnvFault(f"{fault}; its worker was replaced")
         except (EOFError, ConnectionError):
@@ -133,7 +133,7 @@ class Worker:
             fault = late
         except BaseException:
             # A cancelled call, above all: the next call would get its reply, so the process is replaced.
-            if process is None or self.max_calls == 1 or process.broken:
+            if process is None or self.max_concurrent_calls == 1 or process.broken:
                 self._replace(process or self._process)
             raise
         if not self._closed:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import cast
 
-from bough.env.env import MOST_CALLS, Branching, Env, Split, State, Step, waits_of
+from bough.env.env import MAX_CONCURRENT_CALLS, Branching, Env, Split, State, Step, waits_of
 from bough.env.serve import Packed, Request
 from bough.env.worker import Worker
 from bough.launch import Launcher, Placement, ThisMachine
@@ -30,10 +30,10 @@ class Workers:
     """Runs an environment in `count` processes.
 
     A process that hangs or dies is killed and replaced at once. Its call raises an `EnvFault`; all other calls
-    continue, because states are values. Each process runs one call at a time, or up to `max_calls` of an environment
-    that waits (`Waits`), in threads. States of branching `NONE` stay in the process that started their episode, and are
-    lost with it. A new episode goes to the least busy process, a step to the process that may
-    hold its live state (`Replay`). The first calls start the processes. They load torch only if the environment does,
+    continue, because states are values. Each process runs one call at a time, or up to `max_concurrent_calls` of an
+    environment that waits (`Waits`), in threads. States of branching `NONE` stay in the process that started their
+    episode, and are lost with it. A new episode goes to the least busy process, a step to the process that may hold its
+    live state (`Replay`). The first calls start the processes. They load torch only if the environment does,
     and end with this process, however it ends.
 
     The returned states can be stepped only here, or in other `Workers` of the same environment.
@@ -44,7 +44,7 @@ class Workers:
         deadline_s: Maximum seconds for one call, counted from when its process is free. A call behind n others
             returns or raises within (n + 1) deadlines, plus the time to start new processes.
         startup_s: Maximum seconds for a new process to load the environment.
-        max_calls: Maximum number of calls at a time in each process, of an environment that waits.
+        max_concurrent_calls: Maximum number of calls at a time in each process, of an environment that waits.
         placement: Where the processes start.
         notify: Called with a line when a process is replaced, and when the environment or a state is large.
 
@@ -57,7 +57,7 @@ class Workers:
     count: int = 2
     deadline_s: float = 30.0
     startup_s: float = 60.0
-    max_calls: int = MOST_CALLS
+    max_concurrent_calls: int = MAX_CONCURRENT_CALLS
     placement: Placement = ThisMachine()
     notify: Callable[[str], None] = field(default=to_stderr, repr=False)
     _largest: list[int] = field(default_factory=lambda: [LARGE_STATE_BYTES // 2], init=False, repr=False)
@@ -65,7 +65,7 @@ class Workers:
     _launchers: list[Launcher] = field(default_factory=list[Launcher], init=False, repr=False)
 
     def __post_init__(self) -> None:
-        for name in ("count", "max_calls"):
+        for name in ("count", "max_concurrent_calls"):
             if getattr(self, name) < 1:
                 raise ValueError(f"Workers.{name}: got {getattr(self, name)}; need 1 or more")
         if self.deadline_s <= 0 or self.startup_s <= 0:
@@ -97,7 +97,7 @@ class Workers:
                 launcher=launcher,
                 index=index,
                 notify=self.notify,
-                max_calls=self.max_calls if waits_of(self.env) else 1,
+                max_concurrent_calls=self.max_concurrent_calls if waits_of(self.env) else 1,
             )
             for index in range(self.count)
         )

@@ -54,13 +54,13 @@ class EvaluationTarget:
         run: The run.
         assets: The folder with the files of the run's policy.
         checkpoint: The weights; None for another policy.
-        made: What the run's directory was made of; None for a run without a directory.
+        provenance: Files, data, tasks and versions of the run's directory; None for a run without a directory.
     """
 
     run: Run
     assets: Path
     checkpoint: Checkpoint | None
-    made: Provenance | None = None
+    provenance: Provenance | None = None
 
     @asynccontextmanager
     async def open(self, deadlines: Deadlines) -> AsyncGenerator[Evaluee]:
@@ -72,7 +72,7 @@ class EvaluationTarget:
         engine = self.run.world.execution.engine
         if isinstance(engine, OwnModel):
             async with server_agent(self.run, engine, deadlines, self.assets) as served:
-                check_heldout(self.made, self.run, served.tasks)
+                check_heldout(self.provenance, self.run, served.tasks)
                 yield Evaluee(name=engine.model, runner=served.runner, tasks=served.tasks, seat=first_seat(self.run))
             return
         # Imported here because it imports torch; wrong arguments are reported earlier.
@@ -83,7 +83,7 @@ class EvaluationTarget:
         with kept_threads():
             runtime = Runtime(self.run, self.assets, deadlines, trains=False)
             try:
-                check_heldout(self.made, self.run, runtime.heldout_tasks)
+                check_heldout(self.provenance, self.run, runtime.heldout_tasks)
                 if self.checkpoint is not None:
                     runtime.load(self.checkpoint)
                 await runtime.sync(moved=False)
@@ -101,15 +101,15 @@ class EvaluationTarget:
                 await runtime.close()
 
 
-def check_heldout(made: Provenance | None, run: Run, heldout: Sequence[Task]) -> None:
+def check_heldout(provenance: Provenance | None, run: Run, heldout: Sequence[Task]) -> None:
     """Refuse held-out tasks that differ from those of the run directory, and report the accepted changes.
 
     Raises:
         ConfigError: when they differ.
     """
-    if made is not None:
-        made.check_tasks(run, {"heldout": heldout})
-        for line in made.lines:
+    if provenance is not None:
+        provenance.check_tasks(run, {"heldout": heldout})
+        for line in provenance.lines:
             to_stderr(line)
 
 
@@ -129,7 +129,7 @@ def evaluation_target(
         policy: The policy in place of the run's.
         step: The checkpoint; the newest complete one if None.
         changes: Fields of the run to change first, as on the command line.
-        accept_changes: Whether to go on when files or held-out tasks changed since the run was made.
+        accept_changes: Whether to go on when files or held-out tasks changed since the run was provenance.
 
     Raises:
         StoreError: when there is no such run or checkpoint.
@@ -146,9 +146,9 @@ def evaluation_target(
             yield EvaluationTarget(run=run, assets=Path(folder), checkpoint=None)
             return
         with RunDirectory.open(target).in_its_folder() as directory:
-            made = Provenance(directory=directory, run=load_run(directory), accept=accept_changes)
-            run, assets, checkpoint = _with_policy(made.run, policy, changes), directory.policy, None
-            made.check_files(run)
+            provenance = Provenance(directory=directory, run=load_run(directory), accept=accept_changes)
+            run, assets, checkpoint = _with_policy(provenance.run, policy, changes), directory.policy, None
+            provenance.check_files(run)
             if not isinstance(run.world.execution.engine, OwnModel):
                 if policy is None:
                     checkpoint = checkpoint_of(directory, step)
@@ -156,7 +156,7 @@ def evaluation_target(
                     refuse_own_weights(run)
                     check_files(run)
                     assets = Path(folder)
-            yield EvaluationTarget(run=run, assets=assets, checkpoint=checkpoint, made=made)
+            yield EvaluationTarget(run=run, assets=assets, checkpoint=checkpoint, provenance=provenance)
 
 
 def checkpoint_of(directory: RunDirectory, step: int | None) -> Checkpoint:

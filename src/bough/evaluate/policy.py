@@ -129,7 +129,7 @@ async def _measured(
         reward_high=reward_high,
         usage=usage,
         late=late,
-        accepted=() if target.made is None else tuple(target.made.accepted),
+        accepted=() if target.provenance is None else tuple(target.provenance.accepted),
         shots=shots,
         before=before,
     )
@@ -181,7 +181,7 @@ def sentence(evaluation: PolicyResult) -> str:
     if score.rewards and score.rewards != score.successes:
         interval = f"{short(evaluation.reward_low)} to {short(evaluation.reward_high)}"
         measured.insert(0 if score.graded else 1, f"reward {short(score.reward)} (95 % interval {interval})")
-    result = f"{evaluation.agent}: {', '.join(measured)}, {score.turns:.1f} turns a path"
+    result = f"{evaluation.agent}: {', '.join(measured)}, mean episode length {score.turns:.1f} turns"
     return "\n".join([result, *_shots_note(evaluation), *(note for note in notes if note)])
 
 

@@ -92,7 +92,7 @@ def search(
             `limits.tree_tokens=2000`, `evaluation.tasks.count=100`.
         step: The checkpoint of a run directory; the newest complete one if None.
         out: The folder for the trees and results.json; None for neither.
-        accept_changes: Whether to go on when files or held-out tasks changed since the run was made.
+        accept_changes: Whether to go on when files or held-out tasks changed since the run was provenance.
         on_progress: Called with the progress.
 
     Raises:
@@ -106,27 +106,29 @@ def search(
         run = override(target, changes)
         return _found(run, _search(run, None, step, out, on_progress), out)
     with RunDirectory.open(target).in_its_folder() as directory:
-        made = Provenance(directory=directory, run=load_run(directory), accept=accept_changes)
-        run = override(made.run, changes)
-        made.check_files(run)
-        return _found(run, _search(run, made, step, out, on_progress), out)
+        provenance = Provenance(directory=directory, run=load_run(directory), accept=accept_changes)
+        run = override(provenance.run, changes)
+        provenance.check_files(run)
+        return _found(run, _search(run, provenance, step, out, on_progress), out)
 
 
-def _search(run: Run, made: Provenance | None, step: int | None, out: Path | None, tell: OnProgress | None) -> Rollouts:
+def _search(
+    run: Run, provenance: Provenance | None, step: int | None, out: Path | None, tell: OnProgress | None
+) -> Rollouts:
     """Search with a checkpoint of a run directory, or with the model of a server."""
     check(run)
     deadlines = Deadlines()
     with Watchdog(deadlines, grace_s=run.health.stuck_s):
-        if made is None:
+        if provenance is None:
             return run_coroutine(_remote(run, deadlines, out, tell))
-        return run_coroutine(_local(run, made, deadlines, step, out, tell))
+        return run_coroutine(_local(run, provenance, deadlines, step, out, tell))
 
 
 async def _local(
-    run: Run, made: Provenance, deadlines: Deadlines, step: int | None, out: Path | None, tell: OnProgress | None
+    run: Run, provenance: Provenance, deadlines: Deadlines, step: int | None, out: Path | None, tell: OnProgress | None
 ) -> Rollouts:
     """Search with a checkpoint."""
-    directory = made.directory
+    directory = provenance.directory
     checkpoint = checkpoint_of(directory, step)
     folder = _folder(run, out, f"step {checkpoint.step}")
     # Imported here because it imports torch; wrong arguments are reported earlier.
@@ -137,7 +139,7 @@ async def _local(
         runtime = Runtime(run, directory.policy, deadlines, trains=False)
         runtime.load(checkpoint)
         try:
-            check_heldout(made, run, runtime.heldout_tasks)
+            check_heldout(provenance, run, runtime.heldout_tasks)
             await runtime.sync(moved=False)
             return await _grow(run, runtime.rollouts, runtime.heldout_tasks, folder, tell)
         finally:

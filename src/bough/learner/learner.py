@@ -129,10 +129,12 @@ class Learner:
         old = self.logprobs(batch) if OLD_LOGPROBS in needs_of(objective) else None
         for epoch in range(self.settings.epochs):
             for number, part in enumerate(batch.minibatches(self.settings.minibatches, seed + epoch)):
-                place = None if context.place is None else context.place + epoch * self.settings.minibatches + number
+                scheduled = context.scheduled_update
+                if scheduled is not None:
+                    scheduled += epoch * self.settings.minibatches + number
                 own = None if old is None else old[part.trained]
                 for turn in turn_order(part.batch, objective):
-                    here = replace(context, turn_number=turn, place=place)
+                    here = replace(context, turn_number=turn, scheduled_update=scheduled)
                     metrics = self.step(part.batch, objective, normalizer, context=here, old=own, last=not turn)
                     if steps == 0:
                         totals["policy/gap"] = metrics.pop("policy/gap")
@@ -179,7 +181,7 @@ class Learner:
                 "finite numbers. Lower optimizer.learning_rate or optimizer.clip_norm, or check the range of rewards"
             )
         settings = self.settings
-        rate = scale(settings.schedule, self.updates, settings.warmup_steps, self._total, context.place)
+        rate = scale(settings.schedule, self.updates, settings.warmup_steps, self._total, context.scheduled_update)
         self.state.optimizers.step(rate)
         self.state.updates += last
         learning_rate = rate * self.settings.learning_rate

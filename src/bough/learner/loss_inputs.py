@@ -21,8 +21,8 @@ class ObjectiveContext:
         reference: The frozen policy.
         mean_turn_entropy: [turns] nats, mean entropy of earlier steps at each turn; nan without earlier steps.
         progress: Fraction of the training that is done, in [0, 1].
-        place: For the learning rate, the number of updates up to here if no step had skipped its update; None for the
-            number of updates done.
+        scheduled_update: For the learning rate, the number of updates up to here if no step had skipped its update;
+            None for the number of updates done.
         clipped_norm: See `LossInputs`; None where no objective needs it.
         turn_number: See `LossInputs`.
     """
@@ -30,7 +30,7 @@ class ObjectiveContext:
     reference: Forward | None = None
     mean_turn_entropy: Tensor | None = None
     progress: float = 0.0
-    place: int | None = None
+    scheduled_update: int | None = None
     clipped_norm: float | None = None
     turn_number: int | None = None
 
@@ -46,7 +46,7 @@ NO_CONTEXT = ObjectiveContext()
 def loss_weights(batch: Batch, normalizer: Normalizer) -> Tensor:
     """[M]: the weight of each token in the mean over an optimizer step; demonstrations have a mean of their own."""
     weight = torch.zeros(len(batch.at), device=batch.at.device)
-    for some, others in ((batch.expert, PathCounts()), (~batch.expert, batch.others)):
+    for some, others in ((batch.expert, PathCounts()), (~batch.expert, batch.counted_only)):
         weight[some] = normalizer(batch.paths[some], batch.inverse_length[some], batch.even[some], others)
     return weight
 
@@ -140,7 +140,7 @@ def by_path(inputs: LossInputs, batch: Batch, normalizer: Normalizer) -> LossInp
         weight = inputs.loss_weight[at] / batch.paths[at]
     else:
         weight = torch.zeros(len(at), device=at.device)
-        for some, others in ((batch.expert[at], PathCounts()), (~batch.expert[at], batch.others)):
+        for some, others in ((batch.expert[at], PathCounts()), (~batch.expert[at], batch.counted_only)):
             weight[some] = normalizer(each[some], index.inverse_length[some], each[some] > 0, others)
     return replace(
         inputs.select(at),

@@ -60,7 +60,7 @@ def fit_efficiency(run: MeasuredRun, cluster: Cluster, model: ModelSize) -> Effi
         devices=cluster.devices,
         efficiency=assumed,
         model=model,
-        learned=model.in_dtype(cluster.layout.learner_dtype),
+        learner_model=model.in_dtype(cluster.layout.learner_dtype),
         run=run,
         devices_per_replica=1,
         ranks=1,

@@ -195,7 +195,7 @@ def _deployed(
         devices=devices,
         efficiency=cluster.efficiency,
         model=model,
-        learned=model.in_dtype(layout.learner_dtype),
+        learner_model=model.in_dtype(layout.learner_dtype),
         run=run,
         devices_per_replica=layout.devices_per_replica,
         ranks=division.ranks,

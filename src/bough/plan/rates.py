@@ -55,7 +55,7 @@ class DeviceRates:
         devices: The devices.
         efficiency: The reached shares of their rates.
         model: The model of the engines.
-        learned: The same model in the learner's data type.
+        learner_model: The same model in the learner's data type.
         run: The run, for the passes of an update and the work of a step besides.
         devices_per_replica: D.
         ranks: Devices of the learner.
@@ -66,7 +66,7 @@ class DeviceRates:
     devices: Devices
     efficiency: Efficiency
     model: ModelSize
-    learned: ModelSize
+    learner_model: ModelSize
     run: MeasuredRun
     devices_per_replica: int
     ranks: int
@@ -90,7 +90,7 @@ class DeviceRates:
         most = share * sum(map(self._operations, trees))
         peak = self._peak() if self.devices.learner_tflops is None else self.devices.learner_tflops * 1e12
         computed_s = most / (peak * self.efficiency.learner)
-        moved = 2 * self.learned.weight_bytes * (3 / 2 if self.sharded else 1)
+        moved = 2 * self.learner_model.weight_bytes * (3 / 2 if self.sharded else 1)
         exchanged_s = moved * (self.ranks - 1) / self.ranks / self._link()
         return self.run.passes * computed_s + self.run.optimizer_steps * exchanged_s
 

@@ -7,10 +7,10 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, cast
 
 from bough.policy.calls import thinking_end
-from bough.policy.kept_texts import KeptTexts
 from bough.policy.literal import LiteralEncoder, Tokens
 from bough.policy.marks import THINKING, plain_marks, used_marks
 from bough.policy.template import ChatTemplate, Entry, RefusedByTemplate
+from bough.policy.text_cache import TextCache
 from bough.tree import (
     Action,
     AgentAction,
@@ -78,7 +78,7 @@ class ChatRenderer:
                 "got a tokenizer without a chat template; need one: put chat_template.jinja next to tokenizer.json"
             )
         self._template = ChatTemplate(tokenizer, template, date)
-        self._spoken = KeptTexts(self._decode, most_bytes=64 * MIB)
+        self._spoken = TextCache(self._decode, most_bytes=64 * MIB)
         self._context_tokens = context_tokens
         # Normalisation composes at most 4 characters to one.
         longest = 0 if context_tokens is None else max(map(len, self._tokenizer.get_vocab()))

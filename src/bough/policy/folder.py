@@ -87,7 +87,7 @@ def check_names(path: str, missing: Collection[str], unused: Collection[str]) ->
     """
     if missing:
         raise ValueError(
-            f"model at {path!r}: got weights that lack {len(missing)} the config asks for, first {min(missing)!r}; "
+            f"model at {path!r}: got weights that lack {len(missing)} of the config, first {min(missing)!r}; "
             "need a complete checkpoint of this config"
         )
     if unused:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from bough.policy.kept_texts import KeptTexts
+from bough.policy.text_cache import TextCache
 from bough.units import MIB
 
 if TYPE_CHECKING:
@@ -58,8 +58,8 @@ class LiteralEncoder:
         self._search = re.compile("|".join(map(re.escape, self._hidden[:-1])))
         self.hidden = re.compile(f"({'|'.join(map(re.escape, self._hidden[1:-1])) or '(?!)'})")
         # Each turn hides every content of the conversation.
-        self.hide = KeptTexts(self._hide, most_bytes=64 * MIB)
-        self.hide_json = KeptTexts(self._hide_json, most_bytes=64 * MIB)
+        self.hide = TextCache(self._hide, most_bytes=64 * MIB)
+        self.hide_json = TextCache(self._hide_json, most_bytes=64 * MIB)
 
     def encode(self, text: str) -> Tokens:
         """The tokens of a rendered text whose contents went through `hide`."""

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from jinja2 import TemplateError
 
 from bough.policy.calls import CallFormat, find_format
-from bough.policy.kept_texts import KeptTexts
 from bough.policy.template_date import CLOCK, date_of, with_date
+from bough.policy.text_cache import TextCache
 from bough.policy.tool_text import TextCalls, result_as_text, tools_as_text
 from bough.tree import Action, Tool, ToolCall, read_call, tool_record
 from bough.units import MIB
@@ -102,7 +102,7 @@ class ChatTemplate:
         self.lead = self.call_lead = self.call_tail = ""
         self.around_result = ("", "")
         # A conversation is also rendered without its last turn, which is cached: thousands grow at once.
-        self.text = KeptTexts(self._text, most_bytes=256 * MIB)
+        self.text = TextCache(self._text, most_bytes=256 * MIB)
         try:
             _try(written, lambda: (self._probe(), self._probe_long()))
         except TrialError as error:

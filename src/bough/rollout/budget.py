@@ -48,42 +48,42 @@ class Usage:
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class Share:
-    """What one of several concurrent calls uses; or what the whole tree does.
+class CallUsage:
+    """Resources that one of several concurrent calls uses; or that the whole tree uses.
 
     Attributes:
-        above: The share of the call around it; None for the tree.
+        parent: The usage of the call around it; None for the tree.
         order: The places of the calls around it, and its own.
         left: What the call may still reserve; None where unknown.
         spent: Usage of its finished operations.
-        held: Usage that its running operations have reserved.
-        calls: The shares of the calls that run inside it, in order.
-        over: Whether the call has ended.
+        reserved: Worst-case cost of its running operations.
+        children: The usages of the calls that run inside it, in order.
+        ended: Whether the call has ended.
     """
 
-    above: "Share | None" = None
+    parent: "CallUsage | None" = None
     order: tuple[int, ...] = ()
     left: Usage | None = None
     spent: Usage = field(default_factory=Usage)
-    held: Usage = field(default_factory=Usage)
-    calls: "list[Share]" = field(default_factory=list["Share"])
-    over: bool = False
+    reserved: Usage = field(default_factory=Usage)
+    children: "list[CallUsage]" = field(default_factory=list["CallUsage"])
+    ended: bool = False
 
-    def line(self) -> "Generator[Share]":
-        """This share and all above it."""
-        here: Share | None = self
+    def with_ancestors(self) -> "Generator[CallUsage]":
+        """This usage, and those of all calls around it up to the tree."""
+        here: CallUsage | None = self
         while here is not None:
             yield here
-            here = here.above
+            here = here.parent
 
 
 class Budget:
     """The resources that one tree has used and reserved.
 
     Each operation reserves its maximum cost while it runs, and is charged its real cost when it ends. Concurrent calls
-    (`share`) have an order. An operation starts as soon as it fits together with the most that the calls ahead of it
-    may still use. It raises `BudgetExceeded` when those have ended and it does not fit; until then it waits. So every
-    operation has the result that it has where the calls run one after the other, and no budget is exceeded.
+    (`concurrent`) have an order. An operation starts as soon as it fits together with the worst-case cost that is left
+    to the calls ahead. It raises `BudgetExceeded` when those have ended and it does not fit; until then it waits. So
+    every operation has the result that it has where the calls run one after the other, and no budget is exceeded.
 
     Two operations of one call that run at a time have no order: one that does not fit beside the other waits for it.
 
@@ -98,11 +98,11 @@ class Budget:
     def __init__(self, limits: Limits, branching: Branching = Branching.COPY) -> None:
         self.replayed = 0
         self._in_turn = limits.tree_turns is not None and branching is not Branching.COPY
-        self._tree = Share()
+        self._tree = CallUsage()
         self.spent = self._tree.spent
         bounds = {"turns": limits.tree_turns, "tokens": limits.tree_tokens, "calls": limits.tree_calls}
         self._bounds = {name: bound for name, bound in bounds.items() if bound is not None}
-        self._present: ContextVar[Share] = ContextVar("share", default=self._tree)
+        self._present: ContextVar[CallUsage] = ContextVar("call", default=self._tree)
         self._waiting: list[_Waiting] = []
 
     @property
@@ -120,20 +120,22 @@ class Budget:
         present = self._present.get()
         if short := await self._decided(present, most):
             raise BudgetExceeded(short)
-        line = [*present.line()]
-        for share in line:
-            share.held.add(most)
-            if share.left is not None:
-                share.left.add(most, -1)
-                if min(share.left.turns, share.left.tokens, share.left.calls) < 0:
-                    raise RuntimeError(f"got a call that reserves {most}, {share.left} beyond the most it was given")
+        usages = [*present.with_ancestors()]
+        for each in usages:
+            each.reserved.add(most)
+            if each.left is not None:
+                each.left.add(most, -1)
+                if min(each.left.turns, each.left.tokens, each.left.calls) < 0:
+                    raise RuntimeError(
+                        f"got a call that reserves {most}, which leaves {each.left}; need a true worst case"
+                    )
         cost = Usage()
         try:
             yield cost
         finally:
-            for share in line:
-                share.held.add(most, -1)
-                share.spent.add(cost)
+            for each in usages:
+                each.reserved.add(most, -1)
+                each.spent.add(cost)
             self._wake()
 
     async def fits(self, most: Usage) -> bool:
@@ -145,89 +147,90 @@ class Budget:
         return not self._exceeded(self._tree, most)
 
     @contextmanager
-    def shares(self, most: Sequence[Usage | None]) -> Generator[list[Share]]:
-        """The shares of concurrent calls while a block runs.
+    def concurrent(self, most: Sequence[Usage | None]) -> Generator[list[CallUsage]]:
+        """The usages of concurrent calls while a block runs.
 
         Args:
             most: The worst-case cost of each call, in their order; None where unknown.
         """
-        above = self._present.get()
-        first = above.calls[-1].order[-1] + 1 if above.calls else 0
+        parent = self._present.get()
+        first = parent.children[-1].order[-1] + 1 if parent.children else 0
         left = [None if each is None or self._in_turn else replace(each) for each in most]
         opened = [
-            Share(above=above, order=(*above.order, place), left=each) for place, each in enumerate(left, start=first)
+            CallUsage(parent=parent, order=(*parent.order, place), left=each)
+            for place, each in enumerate(left, start=first)
         ]
-        above.calls += opened
+        parent.children += opened
         try:
             yield opened
         finally:
-            above.calls = [each for each in above.calls if each not in opened]
+            parent.children = [each for each in parent.children if each not in opened]
             self._wake()
 
     @asynccontextmanager
-    async def within(self, share: Share) -> AsyncGenerator[None]:
-        """Charge the operations of a block to a share, which ends with the block.
+    async def within(self, call: CallUsage) -> AsyncGenerator[None]:
+        """Charge the operations of a block to a call, which ends with the block.
 
         The block starts once no call ahead can exceed a budget, so that it finds what it would find after them.
         """
-        await self._decided(share, None)
-        token = self._present.set(share)
+        await self._decided(call, None)
+        token = self._present.set(call)
         try:
             yield
         finally:
             self._present.reset(token)
-            share.over, share.left = True, Usage()
+            call.ended, call.left = True, Usage()
             self._wake()
 
-    async def _decided(self, share: Share, most: Usage | None) -> TruncatedBy:
+    async def _decided(self, call: CallUsage, most: Usage | None) -> TruncatedBy:
         """The result of `_verdict`, once it is known."""
-        while (verdict := self._verdict(share, most)) is None:
-            waiting = _Waiting(share=share, most=most, future=asyncio.get_running_loop().create_future())
-            insort(self._waiting, waiting, key=lambda each: each.share.order)
+        while (verdict := self._verdict(call, most)) is None:
+            waiting = _Waiting(call=call, most=most, future=asyncio.get_running_loop().create_future())
+            insort(self._waiting, waiting, key=lambda each: each.call.order)
             try:
                 await waiting.future
             finally:
                 self._waiting = [each for each in self._waiting if each is not waiting]
         return verdict
 
-    def _verdict(self, share: Share, most: Usage | None) -> TruncatedBy | None:
-        """`NOTHING` where an operation of a share may start, or without `most` the share's call.
+    def _verdict(self, call: CallUsage, most: Usage | None) -> TruncatedBy | None:
+        """`NOTHING` where an operation of a call may start, or without `most` the call itself.
 
         The limit that it exceeds where it may not; None while that depends on calls ahead.
         """
-        ahead = [*_ahead(share)]
-        if all(self._fits_beside(share, ahead, most, name) for name in self._bounds):
+        ahead = [*_ahead(call)]
+        if all(self._fits_beside(call, ahead, most, name) for name in self._bounds):
             return TruncatedBy.NOTHING
-        if any(not each.over for each in ahead):
+        if any(not each.ended for each in ahead):
             return None
-        return TruncatedBy.NOTHING if most is None else self._exceeded(share, most) or None
+        return TruncatedBy.NOTHING if most is None else self._exceeded(call, most) or None
 
-    def _fits_beside(self, share: Share, ahead: Sequence[Share], most: Usage | None, name: str) -> bool:
+    def _fits_beside(self, call: CallUsage, ahead: Sequence[CallUsage], most: Usage | None, name: str) -> bool:
         """Whether an operation fits a budget beside the most that is used ahead of it in the end."""
         requested: int = 0 if most is None else getattr(most, name)
         if most is not None and not requested:
             return True
-        total: int = getattr(self.spent, name) + getattr(self._tree.held, name) + requested
-        for each in _behind(share):
-            total -= getattr(each.spent, name) + getattr(each.held, name)
+        total: int = getattr(self.spent, name) + getattr(self._tree.reserved, name) + requested
+        for each in _behind(call):
+            total -= getattr(each.spent, name) + getattr(each.reserved, name)
         for each in ahead:
             if each.left is None:
                 return False
             total += getattr(each.left, name)
         return total <= self._bounds[name]
 
-    def _exceeded(self, share: Share, most: Usage) -> TruncatedBy:
-        """The first limit that an operation would exceed beside all that has been spent, behind its share aside."""
+    def _exceeded(self, call: CallUsage, most: Usage) -> TruncatedBy:
+        """The first limit that an operation would exceed beside all that has been spent, without the calls behind."""
         for name, bound in self._bounds.items():
             requested: int = getattr(most, name)
-            spent: int = getattr(self.spent, name) - sum(getattr(each.spent, name) for each in _behind(share))
+            spent: int = getattr(self.spent, name) - sum(getattr(each.spent, name) for each in _behind(call))
             if requested and spent + requested > bound:
                 return TruncatedBy[f"TREE_{name.upper()}"]
         return TruncatedBy.NOTHING
 
     def _wake(self) -> None:
         """Wake the first waiting operations, up to one that is still undecided; each looks again."""
-        while self._waiting and self._verdict(self._waiting[0].share, self._waiting[0].most) is not None:
+        while self._waiting and self._verdict(self._waiting[0].call, self._waiting[0].most) is not None:
             waiting = self._waiting.pop(0)
             if not waiting.future.done():
                 waiting.future.set_result(None)
@@ -235,22 +238,22 @@ class Budget:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Waiting:
-    """An operation of a share, or the start of its call, that waits for the calls ahead."""
+    """An operation of a call, or its start, that waits for the calls ahead."""
 
-    share: Share
+    call: CallUsage
     most: Usage | None
     future: asyncio.Future[None]
 
 
-def _ahead(share: Share) -> Generator[Share]:
-    """The calls ahead of that of a share, and ahead of those around it."""
-    for here in share.line():
-        if here.above is not None:
-            yield from takewhile(lambda each, here=here: each is not here, here.above.calls)
+def _ahead(call: CallUsage) -> Generator[CallUsage]:
+    """The calls ahead of a call, and ahead of those around it."""
+    for here in call.with_ancestors():
+        if here.parent is not None:
+            yield from takewhile(lambda each, here=here: each is not here, here.parent.children)
 
 
-def _behind(share: Share) -> Generator[Share]:
-    """The calls behind that of a share, and behind those around it."""
-    for here in share.line():
-        if here.above is not None:
-            yield from takewhile(lambda each, here=here: each is not here, reversed(here.above.calls))
+def _behind(call: CallUsage) -> Generator[CallUsage]:
+    """The calls behind a call, and behind those around it."""
+    for here in call.with_ancestors():
+        if here.parent is not None:
+            yield from takewhile(lambda each, here=here: each is not here, reversed(here.parent.children))

@@ -11,7 +11,7 @@ from bough.tree import AgentAction, Task
 Result = TypeVar("Result")
 
 
-class FromEnv(Protocol):
+class EnvCall(Protocol):
     """Awaits a call of the environment, with its deadline."""
 
     def __call__(self, awaitable: Awaitable[Result], call: str, branches: tuple[int, ...]) -> Awaitable[Result]:
@@ -37,7 +37,7 @@ class States:
 
     host: Host
     task: Task
-    call: FromEnv
+    call: EnvCall
     root: int | None = None
     first_actions: list[AgentAction] = field(default_factory=list[AgentAction])
     stepped: set[int] = field(default_factory=set[int])

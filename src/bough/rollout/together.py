@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Coroutine, Iterable, Sequence
 from typing import Any, TypeVar
 
-from bough.rollout.budget import Share, Usage
+from bough.rollout.budget import CallUsage, Usage
 from bough.rollout.rollout import Rollout
 
 Result = TypeVar("Result")
@@ -31,13 +31,13 @@ async def together(
     if not budget.bounded:
         return await _results(waiting)
 
-    async def charged(call: Coroutine[Any, Any, Result], share: Share) -> Result:
-        async with budget.within(share):
+    async def charged(call: Coroutine[Any, Any, Result], usage: CallUsage) -> Result:
+        async with budget.within(usage):
             return await call
 
     try:
-        with budget.shares([None] * len(waiting) if most is None else most) as shares:
-            return await _results([charged(*each) for each in zip(waiting, shares, strict=True)])
+        with budget.concurrent([None] * len(waiting) if most is None else most) as usages:
+            return await _results([charged(*each) for each in zip(waiting, usages, strict=True)])
     except BaseExceptionGroup as errors:
         error = errors.exceptions[0]
     finally:

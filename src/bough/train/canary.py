@@ -8,7 +8,7 @@ from torch import Tensor
 
 from bough.batch import ChunkedForward, PackedPrefixTree, chosen_logprobs
 from bough.engine import Engine
-from bough.engine.engine import ScoringEverywhere
+from bough.engine.engine import PerProcessScoring
 from bough.policy.policy import Policy
 from bough.rollout import Deadlines
 from bough.train.health import NoLearningSignal
@@ -50,8 +50,8 @@ class Canary:
 
         Called before a sync, so that a cache that outlives the weights is noticed.
         """
-        if isinstance(engine, ScoringEverywhere):
-            scores = engine.score_everywhere(self.prompt, self.continuation)
+        if isinstance(engine, PerProcessScoring):
+            scores = engine.score_each_process(self.prompt, self.continuation)
             return await deadlines.until(scores, owner="weight sync", thing="canary scores", deadline_s=deadline_s)
         score = engine.score(self.prompt, self.continuation)
         return {0: await deadlines.until(score, owner="weight sync", thing="canary scores", deadline_s=deadline_s)}

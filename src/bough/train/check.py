@@ -111,8 +111,8 @@ def _check_tasks(run: Run) -> None:
     schedule, count = run.world.schedule, run.world.tasks.count
     if schedule.steps and schedule.batch_tasks > count:
         raise ConfigError(
-            f"batch_tasks: got {schedule.batch_tasks} with tasks.count={count}; need at most as many tasks in a "
-            "batch as there are; lower batch_tasks, or raise tasks.count"
+            f"batch_tasks={schedule.batch_tasks} is larger than tasks.count={count}; lower batch_tasks, or raise "
+            "tasks.count"
         )
 
 
@@ -121,8 +121,8 @@ def _check_paths(run: Run) -> None:
     paths = paths_of(run.method.explorer) or 1
     if paths * run.world.schedule.batch_tasks > MOST_PATHS:
         raise ConfigError(
-            f"explorer: got {paths:,} paths a task and batch_tasks={run.world.schedule.batch_tasks}; need at most "
-            f"{MOST_PATHS:,} paths in a batch: lower explorer.n, or batch_tasks"
+            f"explorer: got {paths:,} episodes a task and batch_tasks={run.world.schedule.batch_tasks}; need at most "
+            f"{MOST_PATHS:,} episodes in a batch: lower explorer.n, or batch_tasks"
         )
 
 

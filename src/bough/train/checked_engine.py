@@ -44,7 +44,7 @@ class CheckedEngine:
                 # Sharded weights are gathered here: collective operations stay in one thread.
                 load = partial(gated.load_weights, gated.weights_of(policy), version)
                 await in_thread(load, self._deadlines, owner=f"update {version}", thing="the engine's new weights")
-            with _having(policy, weights):
+            with _with_weights(policy, weights):
                 if not threads:
                     gated.load_policy(policy, version)
                 true = self._canary.learner(policy)
@@ -52,8 +52,8 @@ class CheckedEngine:
 
 
 @contextmanager
-def _having(policy: Policy, weights: Mapping[str, Tensor] | None) -> Generator[None]:
-    """The time in which a policy has other weights; without an `await` in it, no other task sees them."""
+def _with_weights(policy: Policy, weights: Mapping[str, Tensor] | None) -> Generator[None]:
+    """A policy has other weights inside; without an `await` in it, no other task sees them."""
     own = None if weights is None else {name: weight.clone() for name, weight in policy.state().items()}
     if weights is not None:
         policy.load_state(weights)

@@ -357,7 +357,7 @@ class _Loop:
             reference=policy.reference.model,
             mean_turn_entropy=mean_turn_entropies(policy.entropies, policy.policy.device),
             progress=done / self.world.schedule.steps,
-            place=done * optimizer.epochs * optimizer.minibatches,
+            scheduled_update=done * optimizer.epochs * optimizer.minibatches,
         )
         loss, normalizer = policy.run.loss, policy.run.method.normalizer
         seed = policy.trainee.seed(self._seed(step))

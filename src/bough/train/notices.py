@@ -79,7 +79,7 @@ class Notices:
             self._once(
                 "shares",
                 f"ranks or threads have unequal shares of an update, {least:,.0f} to {most:,.0f} tokens "
-                "(update/tokens/RANK): a batch is cut where paths part. Take more tasks or paths a batch, or fewer "
+                "(update/tokens/RANK): a batch is cut where paths part. Take more tasks or episodes a batch, or fewer "
                 "ranks or optimizer.cpu_workers",
             )
 

@@ -271,7 +271,7 @@ class Execution:
             trains, 0 to 8. With 1 the trees of the next step grow during the update, and new weights wait for them.
             From 2 on up to so many further batches grow while a step waits, and new weights are loaded meanwhile: a
             path goes on with them at its next turn (with `Vllm` at its next token), and timing decides at which.
-        threads: CPU threads; 0 is PyTorch's number, one a core. See `optimizer.cpu_workers` for who uses them.
+        threads: CPU threads; 0 is PyTorch's number, one a core. See `optimizer.cpu_workers` for their use.
         ranks: Processes that compute the gradients of each batch, this one included: each on its own GPU for
             a policy on CUDA, else with its part of the threads. Each has the weights and the optimizer's moments, and
             a part of the batch's trees. Gradients differ from those of one process by rounding. Under torchrun it is

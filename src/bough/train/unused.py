@@ -30,7 +30,7 @@ class ReadsData(Protocol):
         ...
 
 
-def asked_roles(run: Run) -> frozenset[str]:
+def needed_roles(run: Run) -> frozenset[str]:
     """The roles whose models the pieces of a run need."""
     return frozenset(names_of(frozenset[Need]().union(*(piece.needs for piece in run_pieces(run))), Role))
 
@@ -41,9 +41,9 @@ def refuse_unused_models(run: Run) -> None:
     Raises:
         ConfigError: has the role, and the fields of the pieces that have a role.
     """
-    pieces, asked = list(run_pieces(run)), asked_roles(run)
+    pieces, needed = list(run_pieces(run)), needed_roles(run)
     for name in run.models:
-        if name in asked:
+        if name in needed:
             continue
         shown = [
             f"{piece.place.replace('[', '.').replace(']', '')}.role={piece.value.role!r}"

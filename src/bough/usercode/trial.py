@@ -44,17 +44,17 @@ def try_in_child(function: Callable[[], object], *, deadline_s: float, memory_by
         _run(function, writes, memory_bytes)
     os.close(writes)
     try:
-        told = _told(reads, deadline_s)
+        message = _received(reads, deadline_s)
         os.kill(child, signal.SIGKILL)
     finally:
         os.close(reads)
         _, status = os.waitpid(child, 0)
-    if told is None:
+    if message is None:
         raise TrialError(f"it did not end within {deadline_s:g} s")
-    if not told:
+    if not message:
         died = signal.strsignal(os.WTERMSIG(status)) if os.WIFSIGNALED(status) else "without a signal"
         raise TrialError(f"the process died: {died}")
-    error = pickle.loads(told)
+    error = pickle.loads(message)
     if error is not None:
         raise error
 
@@ -77,26 +77,26 @@ def _error_of(function: Callable[[], object]) -> bytes:
         function()
     except BaseException as error:
         with suppress(Exception):  # an exception may have arguments of its own
-            told = pickle.dumps(error)
-            if str(pickle.loads(told)) == str(error) and len(told) < MOST_BYTES:
-                return told
+            message = pickle.dumps(error)
+            if str(pickle.loads(message)) == str(error) and len(message) < MOST_BYTES:
+                return message
         return pickle.dumps(TrialError(shorten(f"{type(error).__name__}: {error}", MOST_SHOWN)))
     return pickle.dumps(None)
 
 
-def _framed(told: bytes) -> bytes:
+def _framed(message: bytes) -> bytes:
     """A message after its length. The end of the pipe does not mark it: a child of the child may keep the pipe."""
-    return len(told).to_bytes(LENGTH_BYTES, "big") + told
+    return len(message).to_bytes(LENGTH_BYTES, "big") + message
 
 
-def _told(reads: int, deadline_s: float) -> bytes | None:
+def _received(reads: int, deadline_s: float) -> bytes | None:
     """The message of the child, b"" where it dies before its end; None when it has not ended in time."""
-    end, told, poll = time.monotonic() + deadline_s, b"", select.poll()
+    end, message, poll = time.monotonic() + deadline_s, b"", select.poll()
     poll.register(reads)
     while (left := end - time.monotonic()) > 0 and poll.poll(1000 * left):
         part = os.read(reads, 65536)
-        told += part
-        whole = LENGTH_BYTES + int.from_bytes(told[:LENGTH_BYTES], "big")
-        if not part or len(told) >= whole:
-            return told[LENGTH_BYTES:] if len(told) >= whole else b""
+        message += part
+        whole = LENGTH_BYTES + int.from_bytes(message[:LENGTH_BYTES], "big")
+        if not part or len(message) >= whole:
+            return message[LENGTH_BYTES:] if len(message) >= whole else b""
     return None

@@ -156,8 +156,8 @@ def _reward_table(panels: Sequence[Panel]) -> str:
     return (
         '<section><h2>Held-out reward</h2><div class="scroll"><table class="results"><thead><tr><th></th>'
         "<th>mean</th><th>95% interval</th><th>change</th><th>95% interval</th>"
-        f'</tr></thead><tbody>{rows}</tbody></table></div><p class="lead">Reward of a path, the sum of its channels. '
-        "Intervals are Student's t; those of changes are of the differences on the same tasks.</p></section>"
+        f'</tr></thead><tbody>{rows}</tbody></table></div><p class="lead">Reward of an episode, the sum of its '
+        "channels. Intervals are Student's t; those of changes are of the differences on the same tasks.</p></section>"
     )
 
 

@@ -1,6 +1,6 @@
 """Texts are kept up to a number of bytes, the ones used last."""
 
-from bough.policy.kept_texts import KeptTexts
+from bough.policy.text_cache import TextCache
 
 
 def test_texts_are_kept_up_to_their_bytes() -> None:
@@ -10,7 +10,7 @@ def test_texts_are_kept_up_to_their_bytes() -> None:
         computed.append(text[:1])
         return 2 * text + end
 
-    texts = KeptTexts(double, most_bytes=100_000)
+    texts = TextCache(double, most_bytes=100_000)
     for text in ("a", "b", "a", "c" * 10_000, "d" * 10_000, "a", "e" * 14_000, "a", "c" * 10_000):
         assert texts(text) == 2 * text
         assert texts.kept_bytes <= 100_000

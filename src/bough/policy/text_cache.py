@@ -1,20 +1,20 @@
-"""The texts that a function returned lately, up to a number of bytes."""
+"""A least-recently-used cache of texts, limited in bytes."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from sys import getsizeof
 
 ENTRY_BYTES = 200
-"""Of an entry without its texts."""
+"""Memory of an entry without its texts."""
 
 
-class KeptTexts:
-    """A function of hashable arguments that returns a text; the texts used last are kept.
+class TextCache:
+    """A function of hashable arguments that returns a text; the most recently used texts are kept.
 
     Unlike `functools.lru_cache` it counts bytes: a few long conversations are as large as thousands of short ones.
 
     Example:
-        >>> upper = KeptTexts(str.upper, most_bytes=1000)
+        >>> upper = TextCache(str.upper, most_bytes=1000)
         >>> upper("a"), upper("a")
         ('A', 'A')
 
