@@ -4,6 +4,7 @@ import copy
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from types import MappingProxyType
 
 import torch
 
@@ -47,7 +48,8 @@ class LeadingRank(RankGroup):
         if torch.distributed.is_initialized():
             raise RankFault("got a process that is in a group of torch.distributed already; need one run at a time")
         self._processes, self._update_s, self._notify, self._sharded = processes, update_s, notify, shards
-        self.events = {"replaced": 0, "lost": 0, "joined": 0}
+        self._events = {"replaced": 0, "lost": 0, "joined": 0}
+        self.events = MappingProxyType(self._events)
         self._policies = list[PolicyModel]()
         self._models = list[PolicyModel]()
         self._learners = list[MakeLearner]()
@@ -85,13 +87,13 @@ class LeadingRank(RankGroup):
         """Count the ranks that were lost or have come back since there were `before`, and notify."""
         now = self.world_size
         if now < before:
-            self.events["lost"] += before - now
+            self._events["lost"] += before - now
             self._notify(
                 f"{before - now} of {before} ranks are lost ({self._processes.missing}): batches are divided over "
                 f"{now} (rank/world_size), and ranks that come back join at an update"
             )
         elif now > before:
-            self.events["joined"] += now - before
+            self._events["joined"] += now - before
             self._notify(f"{now - before} ranks came back: batches are divided over {now} (rank/world_size)")
 
     @property
@@ -166,7 +168,7 @@ class LeadingRank(RankGroup):
         before = self.world_size
         self._notify(f"{fault}; all ranks start again (rank/replaced)")
         retried(self._start_again, RankFault)
-        self.events["replaced"] += self.world_size - 1
+        self._events["replaced"] += self.world_size - 1
         self._count(before)
 
     def admit(self) -> None:
