@@ -18,7 +18,7 @@ from bough.cli.episode_chat import written_action
 from bough.config import ConfigError
 from bough.engine import OpenAi
 from bough.reward import EnvReward, reward_trees
-from bough.store import RunDirectory, read_trees
+from bough.store import RunDirectory, StoreError, read_trees
 from bough.train import start
 from bough.tree import (
     Action,
@@ -178,6 +178,19 @@ def test_a_model_alone(trained: RunDirectory, tmp_path: Path, capsys: pytest.Cap
 def test_a_policy_without_a_target_is_the_model(trained: RunDirectory) -> None:
     (tree,) = library.chat(policy=str(trained.final), changes=["max_tokens=4"], read=lines("hello"))
     assert tree.info[0]["text"] == "hello"
+
+
+def test_a_line_that_is_no_utf8(trained: RunDirectory) -> None:
+    (tree,) = library.chat(trained.final, ["max_tokens=4"], read=lines("a\udcff"))
+    assert tree.info[0]["text"] == "a?"
+
+
+def test_a_file_that_has_no_trees_is_not_replaced(trained: RunDirectory, tmp_path: Path) -> None:
+    taken = tmp_path / "model.safetensors"
+    taken.write_bytes(b"weights")
+    with pytest.raises(StoreError):
+        library.chat(trained.final, out=taken, read=lines("hello"))
+    assert taken.read_bytes() == b"weights"
 
 
 def command(*arguments: object) -> list[str]:

@@ -13,9 +13,10 @@ from bough.cli.app import app
 from bough.cli.check_env import table
 from bough.cli.find import find_env, find_world
 from bough.config import ConfigError
-from bough.env import Env, FrozenLake, PlannerExecutor, Replay, Shop, Sokoban
+from bough.env import Env, FrozenLake, PlannerExecutor, Replay, Shop, Sokoban, State
 from bough.evaluate import CheckSizes, check_env
 from bough.evaluate.envs import NAMES, Mark, resources
+from bough.tree import Task
 from bough.usercode import load_module
 
 FILE = Path(__file__).with_name("faulty_envs.py")
@@ -188,3 +189,12 @@ def test_the_example_of_tools_passes() -> None:
     sizes = CheckSizes(tasks=2, episodes=8, walks=4, steps=4)
     report = bough.check_env(f"{example}:world", sizes, ["instructions", "oracle after random actions"])
     assert report.passed, report.failures
+
+
+def test_a_chosen_check_that_cannot_run_says_why() -> None:
+    class Broken(FrozenLake):
+        def start(self, task: Task) -> State:
+            del task
+            raise RuntimeError("no episode begins")
+
+    assert any("no episode begins" in text for text in failures(Broken(), only=("oracle",)).values())

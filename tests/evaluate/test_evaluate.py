@@ -88,7 +88,7 @@ def test_demonstrations_of_held_out_tasks_are_imitated_and_left_out(finished: Ru
 def test_shots_need_tasks_beside_them(finished: RunDirectory) -> None:
     with pytest.raises(ConfigError, match=r"shots: got 4 with 4 held-out tasks; need at least one task more"):
         evaluate(finished.path, shots=4, changes=["evaluation.tasks.count=4"])
-    with pytest.raises(ConfigError, match=r"shots: got -1 with"):
+    with pytest.raises(ConfigError, match=r"shots: got -1; need 0 or more"):
         evaluate(finished.path, shots=-1)
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from bough.store import Checkpoints, RunDirectory, StoreError, describe
+from bough.store import Checkpoints, RunDirectory, StoreError, check_output, describe
 from bough.train import read_heldout
 
 
@@ -79,3 +79,16 @@ def test_a_damaged_heldout_result_is_named(text: str, tmp_path: Path) -> None:
     (tmp_path / "heldout" / "step_000001.json").write_text(text)
     with pytest.raises(StoreError, match=r"heldout/step_000001\.json: got .*need the file as the run wrote it"):
         read_heldout(RunDirectory(path=tmp_path))
+
+
+@pytest.mark.parametrize(
+    "name", ["config.json", "trees/step_000003.safetensors", "final/model.safetensors", "final-critic/x", "run.lock"]
+)
+def test_a_runs_own_file_is_no_place_for_an_output(tmp_path: Path, name: str) -> None:
+    run = RunDirectory.create(tmp_path / "a")
+    run.write_config({})
+    run.write_manifest({})
+    with pytest.raises(StoreError, match=r"got a place of the run .* itself"):
+        check_output(run.path / name)
+    check_output(run.path / "pairs.jsonl")
+    check_output(tmp_path / name)

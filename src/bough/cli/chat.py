@@ -20,7 +20,7 @@ from bough.engine import Local, OwnModel, Remote, Sampling
 from bough.env import InProcessHost
 from bough.evaluate.agent import EvaluationTarget, Preset, evaluation_target
 from bough.rollout import Agent, Deadlines, Limits, RolloutRunner
-from bough.store import write_trees
+from bough.store import check_output, read_trees, write_trees
 from bough.train import PolicyRecipe, Run
 from bough.train.evaluation import at_temperature
 from bough.train.watchdog import Watchdog
@@ -223,7 +223,8 @@ def _talk(
 def _lines(chat: Chat, read: Read) -> None:
     with suppress(EOFError):
         while (line := read(chat.prompt)).strip() not in ("/quit", "/exit"):
-            chat.line(line)
+            # Bytes that are no UTF-8 arrive as halves of surrogate pairs, which no tokenizer takes.
+            chat.line(line.encode(errors="replace").decode())
 
 
 def _read_line(prompt: str) -> str:
@@ -245,5 +246,16 @@ def _read_line(prompt: str) -> str:
 
 
 def _check_file(out: Path | None) -> None:
-    if out is not None and out.suffix != ".safetensors":
+    """Refuse an output that is no file of trees.
+
+    Raises:
+        ConfigError: when its name ends otherwise.
+        StoreError: when it is a run's own file, or a file without trees.
+    """
+    if out is None:
+        return
+    if out.suffix != ".safetensors":
         raise ConfigError(f"--out {out}: need a name that ends in .safetensors, a file of trees")
+    check_output(out)
+    if out.exists():
+        read_trees(out)

@@ -10,7 +10,7 @@ from rich.text import Text
 from bough.cli.find import find_env_or_world
 from bough.evaluate import CheckSizes, EnvCheck, EnvReport, check_env
 from bough.evaluate.envs import ChecksFailed, Mark
-from bough.store import write_json
+from bough.store import check_output, write_json
 from bough.train import World
 from bough.visible import visible
 
@@ -32,6 +32,8 @@ def run_checks(name: str, sizes: CheckSizes, only: Sequence[str], out: Path | No
         StoreError: when the file cannot be written.
         ChecksFailed: when a check failed.
     """
+    if out is not None:
+        check_output(out)
     progress = Console(stderr=True)
 
     def show(check: EnvCheck) -> None:

@@ -28,8 +28,10 @@ def measure_data(
     bough measure runs/a --trees found/trees --best 0.97
     """
     from bough.evaluate.measure_run import measure_run, sentences
-    from bough.store import write_json
+    from bough.store import check_output, write_json
 
+    if out is not None:
+        check_output(out)
     found = measure_run(directory, trees=trees, reference=reference, random=random, best=best)
     typer.echo("\n".join(sentences(found)))
     if out is not None:

@@ -89,11 +89,14 @@ def evaluate(
     Raises:
         StoreError: when there is no such run or checkpoint.
         ConfigError: when a change is not one of the run's fields, or pieces do not fit together; when files or held-out
-            tasks changed, without `accept_changes`; when no task is left beside the shots, or the model is a server's.
+            tasks changed, without `accept_changes`; when shots are negative, when no task is left beside
+            them, or the model is a server's.
         ValueError: with shots, when the environment has no oracle.
         EngineFault: when a server does not answer, or refuses the key.
         AllFailed: when every task failed; has the most frequent cause.
     """
+    if shots < 0:
+        raise ConfigError(f"shots: got {shots}; need 0 or more")
     deadlines = Deadlines()
     with (
         evaluation_target(target, policy=policy, step=step, changes=changes, accept_changes=accept_changes) as found,
@@ -139,11 +142,11 @@ def _adaptation(agent: Evaluee, shots: int) -> Adapt:
     """What adapts the agent.
 
     Raises:
-        ConfigError: when the number is wrong, or the agent is the model of a server.
+        ConfigError: when no task is left, or the agent is the model of a server.
     """
     if agent.adapt is None:
         raise ConfigError(f"shots: got {shots} and the model of a server; need weights in this process, or no shots")
-    if not 0 < shots < len(agent.tasks):
+    if shots >= len(agent.tasks):
         raise ConfigError(
             f"shots: got {shots} with {len(agent.tasks)} held-out tasks; need at least one task more than shots: lower "
             "it, or raise evaluation.tasks.count"

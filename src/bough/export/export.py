@@ -20,7 +20,7 @@ from bough.export.transcriber import NotRepresentable, Transcriber
 from bough.lazy import torch
 from bough.objective import LossInputs, Normalizer, Pairs
 from bough.objective.pairs import PreferencePairs, TurnSets
-from bough.store import RunDirectory, tree_files
+from bough.store import RunDirectory, check_output, tree_files
 from bough.store.atomic import write_bytes
 from bough.train.revise import Reader, Revise, RevisedPath
 from bough.train.run import Run
@@ -121,6 +121,10 @@ def export(
         raise ConfigError(f"what: {unknown(what, (*_KINDS, CONVERSATIONS))}")
     if apart.filters and what != "pairs":
         raise ConfigError(f"apart: got {apart} and {what}; need pairs, which have two sides")
+    if out is not None:
+        check_output(out)
+        if trees is not None and trees.resolve() == out.resolve():
+            raise ConfigError(f"out: got {out}, which is exported; need another file")
     files = tree_files(trees or RunDirectory.open(target).trees)
     with RunDirectory.open(target).in_its_folder() as directory:
         whole = override(load_run(directory), changes)

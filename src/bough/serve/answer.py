@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from math import log
 from time import time
 from typing import Any
@@ -51,27 +52,37 @@ def usage(choices: Sequence[Choice], prompts: int = 1) -> dict[str, int]:
     }
 
 
-def chat_choice(renderer: Renderer, index: int, choice: Choice, *, logprobs: bool, token_ids: bool) -> dict[str, Any]:
+class TokenTexts:
+    """The texts and bytes of single tokens of an answer, each decoded once: alternatives are mostly the same ones."""
+
+    def __init__(self, renderer: Renderer) -> None:
+        def text(token: int) -> str:
+            return renderer.text([token])
+
+        self.renderer, self.text, self.bytes = renderer, cache(text), cache(partial(piece_bytes, renderer))
+
+
+def chat_choice(texts: TokenTexts, index: int, choice: Choice, *, logprobs: bool, token_ids: bool) -> dict[str, Any]:
     """A choice of a chat completion."""
     found: dict[str, Any] = {
         "index": index,
         "message": _assistant(choice.message or Message(role="assistant", content="")),
         "finish_reason": _finish(choice),
-        "logprobs": _chat_logprobs(renderer, choice.completion) if logprobs else None,
+        "logprobs": _chat_logprobs(texts, choice.completion) if logprobs else None,
     }
     return found | ({"token_ids": list(choice.completion.tokens)} if token_ids else {})
 
 
 def text_choice(
-    renderer: Renderer, index: int, choice: Choice, *, logprobs: int | None, token_ids: bool, names: bool
+    texts: TokenTexts, index: int, choice: Choice, *, logprobs: int | None, token_ids: bool, names: bool
 ) -> dict[str, Any]:
     """A choice of a completion; `names` writes tokens as "token_id:NUMBER"."""
     completion = choice.completion
     found: dict[str, Any] = {
         "index": index,
-        "text": renderer.text(completion.tokens) if choice.text is None else choice.text,
+        "text": texts.renderer.text(completion.tokens) if choice.text is None else choice.text,
         "finish_reason": str(completion.finish),
-        "logprobs": None if logprobs is None else _text_logprobs(renderer, completion, names=names),
+        "logprobs": None if logprobs is None else _text_logprobs(texts, completion, names=names),
     }
     if token_ids:
         found |= {"token_ids": list(completion.tokens), "prompt_token_ids": list(choice.prompt_tokens)}
@@ -121,8 +132,8 @@ def _finish(choice: Choice) -> str:
     return str(choice.completion.finish)
 
 
-def _shown(renderer: Renderer, token: int, own: bytes) -> dict[str, Any]:
-    return {"token": renderer.text([token]), "bytes": list(own)}
+def _shown(texts: TokenTexts, token: int, own: bytes) -> dict[str, Any]:
+    return {"token": texts.text(token), "bytes": list(own)}
 
 
 def _top(completion: Completion, place: int) -> list[tuple[int, float]]:
@@ -131,27 +142,27 @@ def _top(completion: Completion, place: int) -> list[tuple[int, float]]:
     return [(token, log(max(prob, 1e-45))) for token, prob in listed]
 
 
-def _chat_logprobs(renderer: Renderer, completion: Completion) -> dict[str, Any]:
+def _chat_logprobs(texts: TokenTexts, completion: Completion) -> dict[str, Any]:
     known = completion.logprobs or (0.0,) * len(completion.tokens)
     content = [
-        _shown(renderer, token, own)
+        _shown(texts, token, own)
         | {
             "logprob": logprob,
             "top_logprobs": [
-                _shown(renderer, other, piece_bytes(renderer, other)) | {"logprob": value}
+                _shown(texts, other, texts.bytes(other)) | {"logprob": value}
                 for other, value in _top(completion, place)
             ],
         }
         for place, (token, logprob, own) in enumerate(
-            zip(completion.tokens, known, token_bytes(renderer, completion.tokens), strict=True)
+            zip(completion.tokens, known, token_bytes(texts.renderer, completion.tokens), strict=True)
         )
     ]
     return {"content": content, "refusal": None}
 
 
-def _text_logprobs(renderer: Renderer, completion: Completion, *, names: bool) -> dict[str, Any]:
+def _text_logprobs(texts: TokenTexts, completion: Completion, *, names: bool) -> dict[str, Any]:
     def name(token: int) -> str:
-        return f"token_id:{token}" if names else renderer.text([token])
+        return f"token_id:{token}" if names else texts.text(token)
 
     return {
         "tokens": [name(token) for token in completion.tokens],
@@ -159,7 +170,7 @@ def _text_logprobs(renderer: Renderer, completion: Completion, *, names: bool) -
         "top_logprobs": [
             {name(token): value for token, value in _top(completion, place)} for place in range(len(completion.tokens))
         ],
-        "text_offset": offsets(renderer, completion.tokens),
+        "text_offset": offsets(texts.renderer, completion.tokens),
     }
 
 

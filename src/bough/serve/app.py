@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
@@ -15,7 +15,7 @@ from starlette.routing import Route
 from bough.engine import EngineFault, FinishReason, Sampling
 from bough.serve import answer
 from bough.serve.address import names_loopback
-from bough.serve.answer import Choice
+from bough.serve.answer import Choice, TokenTexts
 from bough.serve.body import BODY_BYTES, Bodies
 from bough.serve.errors import ApiError
 from bough.serve.request import CompletionRequest, SamplingFields, parse, read_chat, read_outcome
@@ -83,16 +83,13 @@ class _Api:
         stops = session.conversations.renderer.stop_tokens
         prompts = _prompts([tokens], body, sampling, stops, messages, tools)
         choices = await _until_gone(request, _complete(session, prompts, messages, body, logprobs=bool(body.logprobs)))
-        shown = [
-            answer.chat_choice(
-                session.conversations.renderer,
-                index,
-                choice,
-                logprobs=bool(body.logprobs),
-                token_ids=body.return_token_ids,
-            )
-            for index, choice in enumerate(choices)
-        ]
+        shown = await _each(
+            answer.chat_choice,
+            session,
+            choices,
+            logprobs=bool(body.logprobs),
+            token_ids=body.return_token_ids,
+        )
         extra = {"prompt_token_ids": list(tokens)} if body.return_token_ids else {}
         counts = answer.usage(choices)
         if not body.stream:
@@ -116,17 +113,14 @@ class _Api:
         stops = (*conversations.renderer.stop_tokens, *(body.stop_token_ids or ()))
         asked = _prompts(prompts, body, sampling, stops)
         choices = await _until_gone(request, _complete(session, asked, None, body, logprobs=body.logprobs is not None))
-        shown = [
-            answer.text_choice(
-                conversations.renderer,
-                index,
-                choice,
-                logprobs=body.logprobs,
-                token_ids=body.return_token_ids,
-                names=body.return_tokens_as_token_ids,
-            )
-            for index, choice in enumerate(choices)
-        ]
+        shown = await _each(
+            answer.text_choice,
+            session,
+            choices,
+            logprobs=body.logprobs,
+            token_ids=body.return_token_ids,
+            names=body.return_tokens_as_token_ids,
+        )
         counts = answer.usage(choices, len(prompts))
         first = answer.head("text_completion", model)
         if not body.stream:
@@ -239,6 +233,17 @@ async def _complete(
         said = None if messages is None else conversations.answer(messages, completion.tokens, prompt.choice, text)
         choices.append(Choice(prompt_tokens=prompt.tokens, completion=completion, message=said, text=text))
     return choices
+
+
+async def _each(
+    show: Callable[..., dict[str, Any]], session: Session, choices: Sequence[Choice], **fields: object
+) -> list[dict[str, Any]]:
+    """The choices of a response. Many alternatives take seconds to write: other clients are answered in between."""
+    texts, shown = TokenTexts(session.conversations.renderer), list[dict[str, Any]]()
+    for index, choice in enumerate(choices):
+        shown.append(show(texts, index, choice, **fields))
+        await asyncio.sleep(0)
+    return shown
 
 
 async def _awaited(call: Awaitable[Result]) -> Result:

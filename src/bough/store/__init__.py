@@ -10,7 +10,7 @@ from bough.store.message_log import Conversation, read_conversations
 from bough.store.metrics import Metrics, read_metrics
 from bough.store.partial_trees import PartialTrees
 from bough.store.prometheus import Endpoint
-from bough.store.rundir import RunDirectory
+from bough.store.rundir import RunDirectory, check_output
 from bough.store.tasks import digest_tasks, read_tasks, write_tasks
 from bough.store.trees import read_trees, stored_rewarded, stored_trees, tree_files, write_trees
 
@@ -24,6 +24,7 @@ __all__ = [
     "Metrics",
     "PartialTrees",
     "RunDirectory",
+    "check_output",
     "StoreError",
     "describe",
     "digest",

@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 import json
+import re
 import shutil
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
@@ -15,6 +16,26 @@ from bough.store.lock import holder
 
 CONFIG = "config"
 """The key of the checksums of config.json in manifest.json."""
+
+OWN_NAMES = re.compile(
+    r"(config|manifest)\.json|(metrics|answers)\.jsonl|run\.lock|report\.html|final(-.*)?"
+    r"|tensorboard|trees|logs|growing|checkpoints|policy|heldout"
+)
+"""What a run writes into its folder, see `RunDirectory`."""
+
+
+def check_output(out: Path) -> None:
+    """Refuse an output in place of a run's own file.
+
+    Raises:
+        StoreError: when it is one, or in one of a run's folders.
+    """
+    place = out.expanduser().resolve()
+    for folder in place.parents:
+        run = RunDirectory(path=folder)
+        name = place.relative_to(folder).parts[0]
+        if run.config.is_file() and run.manifest.is_file() and OWN_NAMES.fullmatch(name):
+            raise StoreError(f"{out}: got a place of the run {folder} itself ({name}); need another file or folder")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

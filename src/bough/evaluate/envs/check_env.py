@@ -66,7 +66,7 @@ def check_env(
     Args:
         env: The environment. It is closed at the end.
         sizes: How much is played; None for the defaults.
-        only: The names of the checks, of `NAMES`; () for all.
+        only: The names of the checks, of `NAMES`; () for all. A check that says why they cannot run is added.
         name: The name in the report; "" for the class.
         turns: Turns of a path in training, `limits.turns` of a world, within which at least half of the oracle's
             solutions must fit; None for any number.
@@ -106,8 +106,8 @@ def _marked_checks(env: Env, sizes: CheckSizes, only: Sequence[str], turns: int 
     os.environ[VARIABLE] = mark.value
     try:
         with collecting_new_objects():
-            for name, check in _checks(env, sizes, mark, turns):
-                if not only or name in only:
+            for name, check, blocks in _checks(env, sizes, mark, turns):
+                if blocks or not only or name in only:
                     yield _named(name, check)
     finally:
         os.environ.pop(VARIABLE)
@@ -115,28 +115,33 @@ def _marked_checks(env: Env, sizes: CheckSizes, only: Sequence[str], turns: int 
             os.environ[VARIABLE] = outer
 
 
-def _checks(env: Env, sizes: CheckSizes, mark: ProcessMark, turns: int | None) -> Iterator[tuple[str, Check]]:
-    """The checks by name, in order. The tasks and the walks are made on the way."""
+def _checks(env: Env, sizes: CheckSizes, mark: ProcessMark, turns: int | None) -> Iterator[tuple[str, Check, bool]]:
+    """The checks by name, in order, and whether each says why the others cannot run.
+
+    The tasks and the walks are made on the way.
+    """
     before = descendants(mark)
     timed = TimedEnv(env=env, deadline_s=sizes.call_s)
-    yield "instructions", lambda: check_instructions(env)
+    yield "instructions", lambda: check_instructions(env), False
     try:
         tasks = draw_splits(timed, sizes.tasks, sizes.seed)
     except EnvFault as fault:
         found = _fault(fault)
-        yield "tasks", lambda: found
+        yield "tasks", lambda: found, True
         return
-    yield "tasks", lambda: check_tasks(timed, tasks, sizes.seed)
+    yield "tasks", lambda: check_tasks(timed, tasks, sizes.seed), not any(tasks.values())
     every = tuple(task for own in tasks.values() for task in own)
     walks = record_walks(timed, every, count=sizes.walks, most=sizes.steps, seed=sizes.seed, seconds=sizes.seconds)
     trial = Trial(env=timed, sizes=sizes, tasks=tasks, walks=walks, turns=turns)
     for name, check in CHECKS.items():
-        blocked = not walks.walks and check is not check_results
-        yield name, partial(not_applicable, "no walk without a fault") if blocked else partial(check, trial)
+        says_why = check is check_results
+        blocked = not walks.walks and not says_why
+        found = partial(not_applicable, "no walk without a fault") if blocked else partial(check, trial)
+        yield name, found, says_why and not walks.walks
     samples = cache(lambda: play_episodes(trial, mark))
-    yield "memory", lambda: check_memory(samples())
-    yield "open files", lambda: check_files(samples())
-    yield "processes left", lambda: check_close(trial, before, mark)
+    yield "memory", lambda: check_memory(samples()), False
+    yield "open files", lambda: check_files(samples()), False
+    yield "processes left", lambda: check_close(trial, before, mark), False
 
 
 def _named(name: str, check: Check) -> EnvCheck:
