@@ -6,7 +6,7 @@ import asyncio
 import json
 import pickle
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 from enum import Enum
@@ -495,6 +495,17 @@ def test_it_runs_in_workers_and_is_written_and_read() -> None:
     assert shop().needs == {CALLS}
     assert (shop().gives, shop(plan=None).gives) == ({ORACLE}, set())
     assert shop(plan=None).plan(first(shop(plan=None))) is None
+
+
+def endless(state: object, row: object) -> Iterator[str]:
+    while True:
+        yield "x"
+
+
+def test_a_plan_that_never_ends_is_a_fault() -> None:
+    env = shop(plan=endless)
+    with pytest.raises(ValueError, match=r"plan: got more than 10,000 actions; need a plan that ends"):
+        env.plan(first(env))
 
 
 @pytest.mark.parametrize("name", ENVS)

@@ -1,9 +1,10 @@
 """The running objects behind an environment of tools."""
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from inspect import signature
+from itertools import islice
 from typing import Any
 
 from bough.env.check_call import check_call, check_tools
@@ -11,10 +12,13 @@ from bough.env.function_tool import FunctionTool, ToolError, function_tool
 from bough.env.mcp import McpServer
 from bough.env.mcp_session import McpSession, McpSessions
 from bough.env.rows import Row, RowTasks
-from bough.tree import BadCall, Task, ToolCall
+from bough.tree import BadCall, Task, ToolCall, copied_fields
 from bough.usercode.address import find_function
 from bough.usercode.loop import synchronous
 from bough.usercode.origin import describe
+
+MOST_PLANNED = 10_000
+"""Most actions of an oracle's plan."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -100,6 +104,19 @@ class Toolbox:
         if self._tasks is None:
             self._tasks = RowTasks(*self._place)
         return self._tasks
+
+    def plan(self, state: Any, task: Task) -> list[object]:
+        """The steps that the oracle plans from a state; none without a plan.
+
+        Raises:
+            ValueError: when they do not end.
+        """
+        assert self.oracle is not None
+        found: Iterable[object] | None = self.oracle(state, copied_fields(task.data))
+        steps = list(islice(() if found is None else found, MOST_PLANNED + 1))
+        if len(steps) > MOST_PLANNED:
+            raise ValueError(f"plan: got more than {MOST_PLANNED:,} actions; need a plan that ends")
+        return steps
 
     def list_tools(self, live: EpisodeResources, task: Task) -> None:
         """Lists the tools of the servers, once."""

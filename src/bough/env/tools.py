@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 from bough.env.env import Branching, EnvFault, Split, State, Step
 from bough.env.mcp import McpServer
@@ -202,15 +202,13 @@ class ToolsEnv:
         It is the rest of the plan from the earliest state after which all actions followed that plan. So a plan may
         look things up before it acts, and the oracle depends on the state alone.
         """
-        oracle = self._toolbox.oracle
-        if oracle is None:
+        if self._toolbox.oracle is None:
             return None
         episode = _episode(state)
         live = self._fresh(episode.task)
         try:
             for begin in range(len(episode.actions) + 1):
-                found = cast("Iterable[object] | None", oracle(live.state, copied_fields(episode.task.data)))
-                plan = tuple(map(_action, found or ()))
+                plan = tuple(map(_action, self._toolbox.plan(live.state, episode.task)))
                 done = [_content(each) for each in episode.actions[begin:]]
                 if len(plan) > len(done) and [_content(each) for each in plan[: len(done)]] == done:
                     return plan[len(done) :]
