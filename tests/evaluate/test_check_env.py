@@ -1,6 +1,7 @@
 """`check_env` passes good environments, and finds a planted fault of each kind."""
 
 import json
+from asyncio import CancelledError
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from bough.cli.app import app
 from bough.cli.check_env import table
 from bough.cli.find import find_env, find_world
 from bough.config import ConfigError
-from bough.env import Env, FrozenLake, PlannerExecutor, Replay, Shop, Sokoban, State
+from bough.env import Env, FrozenLake, PlannerExecutor, Replay, Shop, Sokoban, State, Step
 from bough.evaluate import CheckSizes, check_env
 from bough.evaluate.envs import NAMES, Mark, resources
 from bough.tree import Task
@@ -198,3 +199,12 @@ def test_a_chosen_check_that_cannot_run_says_why() -> None:
             raise RuntimeError("no episode begins")
 
     assert any("no episode begins" in text for text in failures(Broken(), only=("oracle",)).values())
+
+
+def test_a_cancelled_client_is_a_fault_of_the_environment() -> None:
+    class Cancelled(FrozenLake):
+        def step(self, state: State, action: str) -> Step:
+            del state, action
+            raise CancelledError
+
+    assert any("raised CancelledError" in text for text in failures(Cancelled(), only=("oracle",)).values())

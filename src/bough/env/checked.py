@@ -1,6 +1,7 @@
 """Validated environment calls: every error inside an environment becomes an `EnvFault`."""
 
 import json
+from asyncio import CancelledError
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -101,7 +102,8 @@ class ValidatedEnv:
                 yield
         except EnvFault as fault:
             raise EnvFault(shorten(str(fault))) from fault.__cause__
-        except (Exception, SystemExit) as broken:
+        except (Exception, SystemExit, CancelledError, GeneratorExit) as broken:
+            # The call does not await: a cancellation is that of the environment's own client.
             message = f"{self.name}.{call} raised {describe(broken)}"
             if of_task and isinstance(broken, ValueError):
                 if place(broken):
