@@ -241,7 +241,7 @@ def test_ctrl_c_keeps_what_happened(waiting: subprocess.Popen[str], tmp_path: Pa
         (("{run}/final", "--task", "1"), 2, "with --task, --split or --step; need a run"),
         (("nowhere",), 2, "nowhere: got no folder and no file; need a run directory, a folder or GGUF file of a model"),
         ((), 2, "got no target, or a model and a policy"),
-        (("--policy", "smollm2"), 2, "engine: "),
+        (("--policy", "nowhere"), 2, "nowhere: got no folder and no file; need a run directory, a folder or GGUF"),
         (("--policy", "OpenAi(model=m, base_url='http://127.0.0.1:9')"), 1, "check that the server runs there"),
     ],
 )

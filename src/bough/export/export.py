@@ -122,9 +122,7 @@ def export(
     if apart.filters and what != "pairs":
         raise ConfigError(f"apart: got {apart} and {what}; need pairs, which have two sides")
     if out is not None:
-        check_output(out)
-        if trees is not None and trees.resolve() == out.resolve():
-            raise ConfigError(f"out: got {out}, which is exported; need another file")
+        _check_place(out, trees)
     files = tree_files(trees or RunDirectory.open(target).trees)
     with RunDirectory.open(target).in_its_folder() as directory:
         whole = override(load_run(directory), changes)
@@ -135,6 +133,12 @@ def export(
         for file in files:
             _collect(collector, what, run, file)
     return _exported(target, what, collector, out)
+
+
+def _check_place(out: Path, trees: Path | None) -> None:
+    check_output(out)
+    if trees is not None and trees.resolve() == out.resolve():
+        raise ConfigError(f"out: got {out}, which is exported; need another file")
 
 
 def _exported(target: Path, what: str, collector: _Collector, out: Path | None) -> Exported:

@@ -66,7 +66,7 @@ def check_env(
     Args:
         env: The environment. It is closed at the end.
         sizes: How much is played; None for the defaults.
-        only: The names of the checks, of `NAMES`; () for all. A check that says why they cannot run is added.
+        only: The names of the checks, of `NAMES`; () for all. The check whose failure blocks them is added.
         name: The name in the report; "" for the class.
         turns: Turns of a path in training, `limits.turns` of a world, within which at least half of the oracle's
             solutions must fit; None for any number.
@@ -116,7 +116,7 @@ def _marked_checks(env: Env, sizes: CheckSizes, only: Sequence[str], turns: int 
 
 
 def _checks(env: Env, sizes: CheckSizes, mark: ProcessMark, turns: int | None) -> Iterator[tuple[str, Check, bool]]:
-    """The checks by name, in order, and whether each says why the others cannot run.
+    """The checks by name, in order, and whether each is the failure that blocks the others.
 
     The tasks and the walks are made on the way.
     """
@@ -134,10 +134,10 @@ def _checks(env: Env, sizes: CheckSizes, mark: ProcessMark, turns: int | None) -
     walks = record_walks(timed, every, count=sizes.walks, most=sizes.steps, seed=sizes.seed, seconds=sizes.seconds)
     trial = Trial(env=timed, sizes=sizes, tasks=tasks, walks=walks, turns=turns)
     for name, check in CHECKS.items():
-        says_why = check is check_results
-        blocked = not walks.walks and not says_why
+        blocks = check is check_results
+        blocked = not walks.walks and not blocks
         found = partial(not_applicable, "no walk without a fault") if blocked else partial(check, trial)
-        yield name, found, says_why and not walks.walks
+        yield name, found, blocks and not walks.walks
     samples = cache(lambda: play_episodes(trial, mark))
     yield "memory", lambda: check_memory(samples()), False
     yield "open files", lambda: check_files(samples()), False
