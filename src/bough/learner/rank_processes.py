@@ -96,7 +96,11 @@ class RankProcesses(Protocol):
         ...
 
     def join(self, join: JoinGroup) -> Store:
-        """Have the running ranks join a new group; returns where they meet."""
+        """Have the running ranks join a new group; returns where they meet.
+
+        Raises:
+            RankFault: when one has ended.
+        """
         ...
 
     def wait(self) -> None:
@@ -183,9 +187,10 @@ class LaunchedRanks:
         # A new store for each group: a meeting that failed leaves nothing behind.
         self._store, port = served_store(self.host, timedelta(seconds=join.update_s))
         for rank, (_, each) in enumerate(sorted(self._running.items()), 1):
-            # The meeting fails without one that has died.
-            with suppress(OSError):
+            try:
                 each.channel.send((rank, join, port))
+            except OSError as error:
+                raise RankFault(f"rank {rank} of {join.world_size} ended before the ranks met: {error}") from error
         return self._store
 
     def wait(self) -> None:
