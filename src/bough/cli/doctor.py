@@ -19,6 +19,7 @@ from bough.version import install
 EXTRAS = {
     "alfworld": ("alfworld", "tatsu"),
     "bfcl": ("bfcl_eval", "mpmath"),
+    "copies": ("fsspec",),
     "games": ("pyspiel",),
     "design": ("scipy",),
     "gymnasium": ("gymnasium",),
@@ -28,6 +29,7 @@ EXTRAS = {
     "openai": ("openai",),
     "openenv": ("websockets",),
     "pettingzoo": ("pettingzoo",),
+    "prometheus": ("prometheus_client",),
     "ray": ("ray",),
     "reasoning": ("reasoning_gym",),
     "scienceworld": ("scienceworld", "py4j"),
