@@ -13,5 +13,5 @@ def tokens_of_shares(metrics: Mapping[str, float]) -> list[float]:
 
 
 def without_shares(metrics: Mapping[str, Value]) -> dict[str, Value]:
-    """The metrics that do not depend on the number of shares."""
-    return {name: value for name, value in metrics.items() if not re.search(r"/\d", name)}
+    """The metrics that do not depend on the number of shares or ranks."""
+    return {name: value for name, value in metrics.items() if not re.search(r"/\d|^rank/", name)}

@@ -238,6 +238,7 @@ def test_the_packages_have_the_signatures_of_their_functions() -> None:
         "on",
         "policy",
         "step",
+        "shots",
         "accept_changes",
     ]
 
