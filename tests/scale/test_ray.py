@@ -121,7 +121,7 @@ def test_a_rank_that_is_killed_is_replaced_and_the_update_repeated(killed: str) 
     processes: Any = LaunchedRanks(2, SMALL)
     several = LeadingRank(processes, notify=lines.append, update_s=60.0)
     try:
-        (first,) = processes._processes
+        (first,) = [rank.process for rank in processes._running.values()]
         strike = {"process": lambda: os.kill(first.pid, signal.SIGKILL), "actor": lambda: ray.kill(first._actor)}
         learn_under_strike(several, strike[killed])
         (line,) = lines
