@@ -112,6 +112,9 @@ def test_a_schema_that_has_a_mistake_is_named_before_a_call() -> None:
         "the repetition number is too large": {"pattern": f"a{{{2**40}}}"},
         "recursion": {"pattern": "(" * 3000},
         "'https://other/schema' to nothing": {"$ref": "https://other/schema"},
+        "'#/type/0/1' to nothing": {"$ref": "#/type/0/1"},
+        "'#/$defs/a/allOf/x' to nothing": {"$ref": "#/$defs/a/allOf/x"},
+        "'#/$defs/c/not/0' to nothing": {"$defs": {}, "$ref": "#/$defs/c/not/0"},
     }
     for said, schema in mistakes.items():
         wrong = tool(x=schema, defs={"a": {"allOf": [{"$ref": "#/$defs/b"}]}, "b": {"$ref": "#/$defs/a"}})

@@ -136,7 +136,8 @@ def _graph(root: Any, dialect: str) -> tuple[dict[int, list[int]], list[dict[str
         for reference in (node[key] for key in REFERENCES if isinstance(node.get(key), str)):
             try:
                 found = resolver.lookup(reference)
-            except Unresolvable as error:
+            # The library expects each part of a pointer to lead into a list or a mapping.
+            except (Unresolvable, TypeError, ValueError, LookupError) as error:
                 raise ValueError(f"got a schema with the reference {reference!r} to nothing; need one in it") from error
             targets.append((specification.create_resource(found.contents), found.resolver))
         inner = [(each, resolver.in_subresource(each)) for each in resource.subresources()]
