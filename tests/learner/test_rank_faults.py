@@ -131,9 +131,10 @@ def test_fewer_ranks_go_on_and_those_that_come_back_join() -> None:
     assert not any(_alive(pid) for pid in several.pids)
 
 
+@pytest.mark.timeout(1200)
 def test_ranks_that_die_again_and_again_end_the_run() -> None:
-    # A rank that is killed as the ranks meet is missed only after this time.
-    several = LeadingRank(LaunchedRanks(2), notify=print, update_s=20.0)
+    # A rank that is killed as the ranks meet is missed only after this time, in each attempt.
+    several = LeadingRank(LaunchedRanks(2), notify=print, update_s=100.0)
     learner = Trained.of(several).learner
     before, given = learner.state.snapshot(), batch()
 
