@@ -6,8 +6,8 @@
 
 Two sides run in turn, and each ratio is the median over rounds of wall time, after a first round that compiles and
 takes memory. Times include the end of all work on the GPU. Memory is the peak of tensors during a call of a side,
-besides what was there before. The first table says how far the gradients of an update are from those that the same
-update has path by path on a CPU in float64. Prints Markdown tables; `--write` puts them into docs/performance.md.
+besides what was there before. The first table has the relative distance of an update's gradients from those of
+the same update path by path on a CPU in float64. Prints Markdown tables; `--write` puts them into docs/performance.md.
 """
 
 import argparse
@@ -165,7 +165,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def gradients(bench: Bench) -> Iterator[str]:
-    """How far gradients are from those of a CPU in float64, path by path."""
+    """The relative distance of gradients from those of a CPU in float64, path by path."""
     yield "| model | packed, FlexAttention | packed, masks | paths |"
     yield "|---" * 4 + "|"
     for size, dtype, policy in bench.models():

@@ -5,5 +5,5 @@
 set -euo pipefail
 
 ray job submit --no-wait --submission-id bough-submitted -- \
-    bash -c "cd /work && bough train grpo --on sokoban name=submitted --cluster examples/cluster/ray.toml"
+    bash -c "cd /opt/agent && bough train grpo --on sokoban name=submitted --cluster examples/cluster/ray.toml"
 ray job logs --follow bough-submitted

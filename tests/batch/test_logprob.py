@@ -158,7 +158,10 @@ def test_how_many_logits_there_are_at_once(entropy: bool) -> None:
     kept, tiles = (logits_at_once(rows, 100_000, entropy=entropy) for rows in (40, 5000))
     assert kept == 40 * 100_000 * (2 + entropy)
     assert tiles == 2048 * 2048 * (1 + entropy)
+    # Tiles of 8,192 rows and columns.
     assert logits_at_once(50_000, 100_000, entropy=entropy, device="cuda") == 2**26 * (1 + entropy)
+    halves = logits_at_once(50_000, 100_000, entropy=entropy, device="cuda", number_bytes=2)
+    assert halves == 2**26 * (1.5 + entropy), "the gradients are copied in 16 bits"
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="this machine has no GPU")

@@ -62,11 +62,15 @@ def chosen_logprobs(
     return apply(hidden, weight, bias, target, temperature, entropy, tile)
 
 
-def logits_at_once(rows: int, vocab: int, *, entropy: bool = False, device: str = "cpu") -> int:
-    """How many logits `chosen_logprobs` holds in memory at a time, forward or backward, on a kind of device."""
+def logits_at_once(rows: int, vocab: int, *, entropy: bool = False, device: str = "cpu", number_bytes: int = 4) -> int:
+    """The number of logits that `chosen_logprobs` holds at a time, forward or backward, on a kind of device.
+
+    On CUDA weights of 16 bits add half a tile: the copy of the gradients in 16 bits.
+    """
     tile = _tile(rows, vocab, *_tiles(device))
     kept = rows <= tile[0] and vocab <= tile[1]
-    return min(rows, tile[0]) * tile[1] * (1 + entropy + kept)
+    size = min(rows, tile[0]) * tile[1]
+    return size * (1 + entropy + kept) + (size // 2 if device == "cuda" and number_bytes == 2 else 0)
 
 
 def _tiles(device: str) -> tuple[int, int]:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 MOST_BYTES = 64 * 2**20
-"""Most bytes of a file. Its last line then says that it is full, and what the process prints after that is dropped."""
+"""Most bytes of a file. Later output of the process is dropped, and the last line is a note of that."""
 
 READ_BYTES = 65536
 
@@ -39,7 +39,7 @@ def keep_log(channel: socket.socket, name: str) -> None:
 def _copy(channel: socket.socket, name: str, file: Path | None) -> None:
     with channel:
         while chunk := _received(channel):
-            # What can't be written to the file is printed: the process would stop if nobody read on.
+            # What can't be written to the file is printed: a process whose output is not read stops.
             if file is None or not _appended(file, chunk):
                 for line in chunk.decode(errors="replace").splitlines():
                     print(f"[{name}] {line}", file=sys.stderr, flush=True)

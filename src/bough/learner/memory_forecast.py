@@ -113,7 +113,9 @@ class ChunkMemory:
     def bytes(self, extent: Extent, *, entropy: bool) -> int:
         """Bytes for chunks of that extent."""
         wide = max(4, self.number_bytes)
-        at_once = wide * logits_at_once(extent.trained, self.words[0], entropy=entropy, device=self.device)
+        at_once = wide * logits_at_once(
+            extent.trained, self.words[0], entropy=entropy, device=self.device, number_bytes=self.number_bytes
+        )
         layer = wide * self.words[0] * self.words[1] if self.learns_words else 0
         # The gathered predicting states, and their gradients.
         predicting = layer + at_once + self.hidden_bytes * extent.trained

@@ -40,7 +40,8 @@ def activation_bytes(model: ModelSize, tokens: int, *, recompute: bool) -> float
     layer = 4 * model.width + 3 * model.query_width + 3 * model.kv_width + 4 * model.inner
     numbers = model.layers * model.width + layer if recompute else model.layers * layer
     wide = max(4, model.number_bytes)
-    head = wide * (model.vocab * model.width + logits_at_once(tokens, model.vocab, entropy=True, device="cuda"))
+    logits = logits_at_once(tokens, model.vocab, entropy=True, device="cuda", number_bytes=model.number_bytes)
+    head = wide * (model.vocab * model.width + logits)
     return tokens * model.number_bytes * (numbers + model.width) + head
 
 
