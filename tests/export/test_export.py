@@ -248,3 +248,14 @@ def test_a_tokenizer_is_all_that_is_needed(full: RunDirectory, tmp_path: Path) -
     assert trained.verbatim(tokens) == tiny.verbatim(tokens) == "<|system|>go<|user|>G _ P<|assistant|>"
     with pytest.raises(ValueError, match="got no file; need the tokenizer that the run has trained"):
         Tiny().renderer(tmp_path)
+
+
+def test_an_export_replaces_neither_the_runs_files_nor_its_input(full: RunDirectory, tmp_path: Path) -> None:
+    config = full.config.read_bytes()
+    with pytest.raises(StoreError, match="itself"):
+        export(full.path, what="conversations", out=full.config)
+    assert full.config.read_bytes() == config
+    chats = tmp_path / "chats.jsonl"
+    export(full.path, what="conversations", out=chats)
+    with pytest.raises(ConfigError, match="which is exported; need another file"):
+        export(full.path, what="conversations", trees=chats, out=chats)
