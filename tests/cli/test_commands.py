@@ -6,9 +6,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from tests.config.test_config import RECIPES
 from tests.talk import ENVIRONMENT, ONE_STEP, SMALL, Bough, alone
@@ -190,16 +191,29 @@ def test_help(bough: Bough, tmp_path: Path) -> None:
     assert all(command in out for command in ("train", "resume", "eval", "list", "doctor"))
 
 
-def test_a_defect_shows_its_traceback_and_ends_with_1(capsys: pytest.CaptureFixture[str]) -> None:
-    made = dict[str, Callable[[], None]]()
+@pytest.mark.parametrize(
+    ("line", "status", "shown"),
+    [
+        ("raise KeyError('ours')", 1, "error: a defect of Bough, KeyError: 'ours'; report it with this traceback"),
+        ("numpy.zeros(2) + numpy.zeros(3)", 1, "error: a defect of Bough, ValueError: operands could not be broadcast"),
+        ("int('three')", 1, "error: a defect of Bough, ValueError: invalid literal"),
+        ("os.write(os.open('/dev/full', os.O_WRONLY), b'x')", 1, "\nerror: [Errno 28] No space left on device"),
+        ("raise ValueError('got 1; need 2')", 2, "error: got 1; need 2"),
+        ("open('/nowhere/at/all')", 2, "error: cannot use /nowhere/at/all: no such file or directory"),
+    ],
+)
+def test_only_a_mistake_has_no_traceback(
+    line: str, status: int, shown: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made: dict[str, Any] = {"numpy": np, "os": os}
     file = Path(bough_package.__file__).with_name("made_up.py")
-    exec(compile("def command():\n    raise KeyError('ours')", str(file), "exec"), made)
+    exec(compile(f"def command():\n    {line}", str(file), "exec"), made)
     with pytest.raises(SystemExit) as ended:
         explained(made["command"])()
-    assert ended.value.code == 1
-    shown = capsys.readouterr().err
-    assert "Traceback (most recent call last)" in shown
-    assert "error: a defect of Bough, KeyError: 'ours'; report it with this traceback" in shown
+    assert ended.value.code == status
+    err = capsys.readouterr().err
+    assert shown in err
+    assert ("Traceback (most recent call last)" in err) == (status == 1)
 
 
 def test_debugging(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,29 +1,41 @@
-"""Names of attributes in docstrings and docs exist."""
+"""Names in docstrings and docs exist: attributes, classes, modules, and the files of CONTRIBUTING's table."""
 
 import ast
+import builtins
 import importlib
 import pkgutil
 import re
+import typing
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 
 import bough
 
 ROOT = Path(__file__).parents[2]
 REFERENCE = re.compile(r"`([A-Z][A-Za-z]+)\.([a-z_]+)`")
 """Such as `Rollout.advance`; an attribute of an attribute is not checked."""
+DOTTED = re.compile(r"`(bough(?:\.\w+)+)`")
+CLASS = re.compile(r"`([A-Z][a-z]+(?:[A-Z][A-Za-z]*)?)[`(]")
+OF_LIBRARIES = {"OneOf", "GatewayParameters", "GatewayProperty", "Taskset"}
+"""Classes of optional libraries that docstrings name."""
+PLACES = re.compile(r"`([\w/.]+/)(NAME\.py|\w+\.py)`")
+
+
+@cache
+def _modules() -> list[ModuleType]:
+    names = [module.name for module in pkgutil.walk_packages(bough.__path__, "bough.")]
+    return [importlib.import_module(name) for name in names if not name.endswith("__main__")]
 
 
 @cache
 def _classes() -> dict[str, list[type]]:
     """The classes of Bough by name."""
     found: dict[str, list[type]] = {}
-    for module in pkgutil.walk_packages(bough.__path__, "bough."):
-        if module.name.endswith("__main__"):
-            continue
-        for value in vars(importlib.import_module(module.name)).values():
+    for module in _modules():
+        for value in vars(module).values():
             if isinstance(value, type) and value.__module__.startswith("bough."):
                 found.setdefault(value.__name__, []).append(value)
     return found
@@ -62,6 +74,52 @@ def test_named_attributes_exist() -> None:
         if owner in _classes() and not any(_has(each, name) for each in _classes()[owner])
     }
     assert not wrong
+
+
+def _unknown_classes(source: str) -> set[str]:
+    """Classes that a docstring names, and that neither Bough, Python nor the file itself has."""
+    known = (
+        {name for module in _modules() for name in vars(module)} | set(dir(builtins)) | set(dir(typing)) | OF_LIBRARIES
+    )
+    tree = ast.parse(source)
+    known |= {each.attr for each in ast.walk(tree) if isinstance(each, ast.Attribute)}
+    known |= {each.id for each in ast.walk(tree) if isinstance(each, ast.Name)}
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    texts = [ast.get_docstring(each) or "" for each in ast.walk(tree) if isinstance(each, documented)]
+    return {name for text in texts for name in CLASS.findall(text)} - known
+
+
+def test_named_classes_exist() -> None:
+    files = sorted((ROOT / "src").rglob("*.py"))
+    assert {str(file.relative_to(ROOT)): wrong for file in files if (wrong := _unknown_classes(file.read_text()))} == {}
+    assert _unknown_classes('"""The `Appetites` of `Rollout(n=1)`, a `Path`."""') == {"Appetites"}
+
+
+def test_dotted_names_exist() -> None:
+    wrong = [f"{where}: {name}" for where, text in _texts() for name in DOTTED.findall(text) if not _is_dotted(name)]
+    assert not wrong
+    assert not _is_dotted("bough.train.loss_inputs")
+
+
+def _is_dotted(name: str) -> bool:
+    try:
+        pkgutil.resolve_name(name)
+    except (AttributeError, ImportError):
+        return False
+    return True
+
+
+def test_the_table_of_new_pieces_names_places_that_exist() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    rows = [line for line in text.splitlines() if line.startswith(("| a ", "| an "))]
+    assert len(rows) > 10
+    for row in rows:
+        for folder, file in PLACES.findall(row):
+            place = next(base / folder for base in (ROOT, ROOT / "src" / "bough") if (base / folder).is_dir())
+            assert file == "NAME.py" or (place / file).is_file(), row
+            assert (
+                file == "NAME.py" or "tests" in folder or f"from bough.{place.name}." in (place / file).read_text()
+            ), row
 
 
 def test_a_name_that_does_not_exist_is_found() -> None:

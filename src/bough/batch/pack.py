@@ -5,7 +5,7 @@ From credit to `loss.backward()` an advantage passes five types, one function be
     Credited      each path's advantage at each of its tokens           credit rules
     Batch         positive and negative advantage of each trained token `pack`, here
     MiniBatch     the rows of one optimizer step                        `Batch.minibatches`
-    LossInputs    the columns of an objective, with the loss weights    `bough.train.loss_inputs`
+    LossInputs    the columns of an objective, with the loss weights    `bough.learner.loss_inputs`
     Loss          a scalar with a gradient                              objectives
 """
 

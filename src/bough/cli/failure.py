@@ -1,11 +1,13 @@
 """Converts exceptions to messages for the user: the error, its remedy, and an exit status."""
 
+import dis
 import functools
 import os
 import sys
 import traceback
 from collections.abc import Callable
-from typing import ParamSpec
+from pathlib import Path
+from typing import ParamSpec, TypeGuard
 
 from bough.usercode.guards import exits_raise
 from bough.visible import visible
@@ -35,6 +37,8 @@ FAILURES = {
 }
 """The errors with status `EXIT_FAILED`."""
 
+RAISE = dis.opmap["RAISE_VARARGS"]
+
 MOST_CHARACTERS = 10_000
 """Maximum length of a message."""
 
@@ -42,7 +46,8 @@ MOST_CHARACTERS = 10_000
 def explained(command: Callable[Arguments, None]) -> Callable[Arguments, None]:
     """A command that ends with a message and a status of this module.
 
-    A mistake of the user is one message, with its traceback if BOUGH_DEBUG is set. A defect of Bough is its traceback.
+    A mistake of the user is one message, with its traceback if BOUGH_DEBUG is set. Any other error is shown with its
+    traceback: a `ValueError` that Bough does not raise itself, such as one of NumPy, is a defect.
     """
 
     @functools.wraps(command)
@@ -59,7 +64,7 @@ def explained(command: Callable[Arguments, None]) -> Callable[Arguments, None]:
                 raise
             if status is None or os.environ.get("BOUGH_DEBUG"):
                 traceback.print_exc()
-            if status is None:
+            if status is None and not isinstance(error, OSError):
                 message = f"a defect of Bough, {type(error).__name__}: {message}; report it with this traceback"
             print(f"error: {visible(message)}", file=sys.stderr)
             sys.exit(EXIT_FAILED if status is None else status)
@@ -68,8 +73,8 @@ def explained(command: Callable[Arguments, None]) -> Callable[Arguments, None]:
 
 
 def _explain(error: BaseException) -> tuple[str, int | None]:
-    """The message and the exit status of an error; status None for a defect of Bough, shown with its traceback."""
-    from bough.usercode.origin import describe, place, shorten
+    """The message and the exit status of an error; status None for one that is shown with its traceback."""
+    from bough.usercode.origin import OURS, describe, place, shorten
 
     ours = [kind for kind in type(error).__mro__ if kind.__module__.partition(".")[0] in ("bough", "builtins")]
     kinds, text = {kind.__name__ for kind in ours}, shorten(_text(error), MOST_CHARACTERS)
@@ -81,12 +86,28 @@ def _explain(error: BaseException) -> tuple[str, int | None]:
         return text, EXIT_USAGE
     if place(error):
         return f"{describe(error)}\nBOUGH_DEBUG=1 shows the whole traceback", EXIT_FAILED
-    return text, EXIT_USAGE if kinds & {"ValueError", "ImportError", "OSError"} else None
+    is_ours = _is_raised_by(error, OURS) and kinds & {"ValueError", "ImportError", "OSError"}
+    return text, EXIT_USAGE if is_ours or _names_path(error) else None
+
+
+def _is_raised_by(error: BaseException, folder: Path) -> bool:
+    """Whether a `raise` in a file below a folder raised it: a check with a message, not an operation that failed."""
+    innermost = error.__traceback__
+    if innermost is None:
+        return False
+    while innermost.tb_next is not None:
+        innermost = innermost.tb_next
+    code = innermost.tb_frame.f_code
+    return Path(code.co_filename).resolve().is_relative_to(folder) and code.co_code[innermost.tb_lasti] == RAISE
+
+
+def _names_path(error: BaseException) -> TypeGuard[OSError]:
+    return isinstance(error, OSError) and bool(error.strerror) and isinstance(error.filename, str | bytes)
 
 
 def _text(error: BaseException) -> str:
     """The text of an error; for an error of the operating system, the path and the reason without the errno."""
-    if isinstance(error, OSError) and error.strerror and isinstance(error.filename, str | bytes):
+    if _names_path(error):
         return f"cannot use {os.fsdecode(error.filename)}: {error.strerror.lower()}; check the path and its permissions"
     try:
         return str(error)

@@ -7,7 +7,7 @@ The forecast counts everything that a run holds on the policy's device, without 
     the optimizer's moments                       twice the bytes of the trained weights
     the engine's keys and values                  the cache capacity
     keys and values for later chunks              of a text of the policy's context length
-    a chunk                                       see `Appetite`; for each worker
+    a chunk                                       see `ChunkMemory`; for each worker
 
 The chunk size is free: it is the largest with which the sum stays within the budget.
 """
