@@ -81,7 +81,7 @@ class LeadingRank(RankGroup):
             files=loaded_files(),
             secret=processes.secret,
         )
-        super().__init__(0, join, processes.join(join))
+        super().__init__(0, join, processes.join(join), processes.ended)
 
     def _count(self, before: int) -> None:
         """Count the ranks that were lost or have come back since there were `before`, and notify."""
@@ -202,7 +202,7 @@ class LeadingRank(RankGroup):
 
     def close(self) -> None:
         """See `Ranks.close`."""
-        if torch.distributed.is_initialized() and self._processes.alive:
+        if torch.distributed.is_initialized() and not self._processes.ended():
             with suppress(RankFault):
                 self.send(End())
                 self._processes.wait()
