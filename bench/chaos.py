@@ -9,7 +9,7 @@ Trains GRPO on Sokoban with environment workers, engines in processes of their o
 seconds a random process of the run gets SIGKILL or SIGSTOP: the run itself, a worker, an engine or a rank. A run that
 was killed, or gave up after repeated strikes on its ranks, is resumed. A run that was stopped goes on after two
 seconds; the other processes are replaced by the run, and ranks that do not come back in time leave fewer ranks until
-they do. With `--sigterm` every strike is a SIGTERM to the run, up to so many seconds after a step: the run must end with
+they do. With `--sigterm` every strike is a SIGTERM to the run, at a random moment after a step: the run must end with
 status 130 and a checkpoint of its last step, from which it is resumed. At the end the script checks each step's trees
 against the order of tasks, and prints how many processes were struck and replaced, how many ranks computed, and the
 memory of the run. `--keep` adds that to bench/results/chaos.jsonl, with the commit; `--table` prints the sums over it.
@@ -151,7 +151,7 @@ def _outcome(directory: RunDirectory) -> Row:
 
 
 def _disturbed(folder: Path, arguments: argparse.Namespace) -> Row:
-    """Run to the end under strikes; returns the strikes by kind, how often the run was resumed, and how fast it ended."""
+    """Run to the end under strikes; returns the strikes by kind, the resumptions, and the seconds to its ends."""
     bough, chance = [sys.executable, "-m", "bough"], random.Random(arguments.seed)
     changes = [*SETTINGS, f"steps={arguments.steps}", "name=chaos", *arguments.changes]
     command = [*bough, "train", "grpo", "--on", "sokoban", "--out", str(folder), *changes]

@@ -117,7 +117,7 @@ def test_fewer_ranks_go_on_and_those_that_come_back_join() -> None:
         assert min(tokens) > 0.3 * sum(tokens), "each computed its share"
         again, lost = notes
         assert "all ranks start again" in again
-        assert "1 of 3 ranks are lost (rank 2 of 3 did not start: it ended as it started" in lost
+        assert "lost 1 of 3 ranks (rank 2 of 3 did not start: it ended as it started" in lost
         assert "batches are divided over 2" in lost
         machines.lost.clear()
         one, other, given, told = Trained.of(), Trained.of(several), batch(), list[dict[str, float]]()
@@ -127,7 +127,7 @@ def test_fewer_ranks_go_on_and_those_that_come_back_join() -> None:
         same(one, other)
         assert len(tokens_of_shares(told[1])) == 3
         assert min(tokens_of_shares(told[1])) > 0
-        assert notes[2:] == ["1 ranks came back: batches are divided over 3 (rank/world_size)"]
+        assert notes[2:] == ["1 rank came back: batches are divided over 3 (rank/world_size)"]
         assert several.events == {"replaced": 1, "lost": 1, "joined": 1}
     finally:
         several.close()

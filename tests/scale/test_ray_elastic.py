@@ -30,7 +30,7 @@ def test_a_lost_node_leaves_fewer_ranks_and_another_one_takes_its_place(monkeypa
             assert len(learn_under_strike(several, lambda: cluster.remove_node(second))) == 2
             again, lost = notes
             assert "all ranks start again" in again
-            assert "1 of 3 ranks are lost" in lost
+            assert "lost 1 of 3 ranks" in lost
             assert "no machine of the Ray cluster started it within 15 s (Ray.wait_s)" in lost
             cluster.add_node(num_cpus=1)
             one, other, given, told = Trained.of(), Trained.of(several), batch(), list[dict[str, float]]()
