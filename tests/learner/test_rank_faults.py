@@ -86,8 +86,8 @@ class _LosingMachines:
         self.lost, self.leaving = set[int](), leaving
         self.host, self._launcher = "127.0.0.1", ThisMachine().reserve("learner ranks", 2)
 
-    def reserve(self, name: str, count: int) -> "_LosingMachines":
-        del name, count
+    def reserve(self, name: str, count: int, fewest: int | None = None) -> "_LosingMachines":
+        del name, count, fewest
         return self
 
     def launch(self, entry: str, index: int) -> Launched:

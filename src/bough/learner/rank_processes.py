@@ -133,7 +133,7 @@ class LaunchedRanks:
         Args:
             world_size: Number of ranks, with 0.
             placement: Where they start.
-            fewest: Fewest ranks, with 0, that are enough after a fault; None for all.
+            fewest: Fewest ranks, with 0, that are enough; None for all.
 
         Raises:
             LaunchError: when there are no free resources.
@@ -141,7 +141,7 @@ class LaunchedRanks:
         """
         self.wanted, self._fewest, self.missing = world_size, fewest or world_size, ""
         self.secret = secrets.token_bytes(SECRET_BYTES)
-        self._launcher = placement.reserve("learner ranks", world_size - 1)
+        self._launcher = placement.reserve("learner ranks", world_size - 1, self._fewest - 1)
         self._starting = dict[int, tuple[Launched, Future[Connection]]]()
         self._running = dict[int, _Rank]()
         self._store: Store | None = None
