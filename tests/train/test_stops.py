@@ -146,6 +146,10 @@ def rows(directory: RunDirectory) -> list[dict[str, object]]:
     ]
 
 
+def trees(directory: RunDirectory) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in directory.trees.iterdir()}
+
+
 def newest(directory: RunDirectory) -> int:
     return Checkpoints(directory=directory.checkpoints).steps()[-1]
 
@@ -192,9 +196,12 @@ class CountsBatchesState:
 
 @pytest.mark.parametrize("hooks", [(), (CountsBatches(),)], ids=["", "hook"])
 def test_sigterm_leaves_a_checkpoint_of_the_last_step(hooks: tuple[CountsBatches, ...], tmp_path: Path) -> None:
-    """At once while trees grow and in an evaluation, after the step in its update; hooks count its tasks once."""
+    """At once while trees grow and in an evaluation, after the step in its update; hooks count its tasks once.
+
+    The evaluation is that of the last step, whose trees are due.
+    """
     evaluation = Evaluation(tasks=Tasks(split="test", count=3), every=2, temperature=EVALUATED_AT)
-    run = brief(hooks=hooks, evaluation=evaluation)
+    run = brief(hooks=hooks, evaluation=evaluation, checkpointing=Checkpointing(every=100, trees_every=4))
     whole = start(run.replace(name="whole"), tmp_path, terminal=False)
     directory, left = None, list[int]()
     for moment, version in (("rollouts", 2), ("update", 4), ("evaluation", 5)):
@@ -208,6 +215,8 @@ def test_sigterm_leaves_a_checkpoint_of_the_last_step(hooks: tuple[CountsBatches
     resume(directory.path, terminal=False)
     assert rows(directory) == rows(whole)
     assert equal(weights(directory), weights(whole))
+    assert trees(directory) == trees(whole)
+    assert {name.partition(".")[0] for name in trees(whole)} == {"step_000004", "step_000006"}
 
 
 def test_a_run_that_solves_everything_is_a_success(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -327,11 +336,12 @@ def test_a_fault_in_an_update(
     kind: str, error: type[Exception], match: str, staleness: int, tmp_path: Path, undisturbed: RunDirectory
 ) -> None:
     """The step of the update counts, and the next one follows it."""
-    fault[kind] = 0
+    fault[kind], checkpointing = 0, Checkpointing(every=100, trees_every=1)
     with pytest.raises(error, match=match):
-        start(brief(staleness=staleness), tmp_path, terminal=False)
+        start(brief(staleness=staleness, checkpointing=checkpointing), tmp_path, terminal=False)
     directory = RunDirectory.open(tmp_path / "small")
     assert newest(directory) == EPOCHS + 1
+    assert directory.trees_of(EPOCHS + 1).is_file()
     assert ("loss/total" in rows(directory)[-1]) == (kind == "skewed")
     checkpoint = Checkpoints(directory=directory.checkpoints).latest().checkpoint
     assert checkpoint is not None

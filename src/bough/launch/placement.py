@@ -69,12 +69,13 @@ class Launcher(Protocol):
 class Placement(Protocol):
     """Settings of where processes start: a frozen dataclass."""
 
-    def reserve(self, name: str, count: int) -> Launcher:
+    def reserve(self, name: str, count: int, fewest: int | None = None) -> Launcher:
         """Reserve resources for `count` processes of one kind.
 
         Args:
             name: The kind, for messages: "environment workers".
             count: Number of processes.
+            fewest: Number of processes whose resources must be free; the others start once theirs are. None for all.
 
         Raises:
             LaunchError: when there are no free resources.
@@ -157,12 +158,13 @@ def end_with_parent() -> None:
 class ThisMachine:
     """Processes on this machine."""
 
-    def reserve(self, name: str, count: int) -> Launcher:
+    def reserve(self, name: str, count: int, fewest: int | None = None) -> Launcher:
         """See `Placement.reserve`; nothing is reserved.
 
         Raises:
             LaunchError: when there are more processes than this machine can run.
         """
+        del fewest
         check_count(name, count)
         return _LocalLauncher()
 

@@ -4,7 +4,7 @@ import importlib
 import math
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -38,7 +38,8 @@ class Ray:
         cpus: CPU cores of a process; above 1 a whole number.
         gpus: GPUs of a process; above 1 a whole number.
         strategy: How processes are spread over machines: "PACK", "SPREAD", "STRICT_PACK" or "STRICT_SPREAD".
-        wait_s: Longest wait for free resources of the cluster, and for a process to start in them, in seconds.
+        wait_s: Longest wait for free resources of the cluster, and for a process to start in them, in seconds. Where
+            fewer processes are enough, as with `min_ranks`, the run begins after both waits with those that started.
     """
 
     address: str | None = None
@@ -64,8 +65,8 @@ class Ray:
         if not 0 < self.wait_s < math.inf:
             raise ValueError(f"Ray.wait_s: got {self.wait_s}; need a finite number above 0, seconds")
 
-    def reserve(self, name: str, count: int) -> "RayLauncher":
-        """See `Placement.reserve`.
+    def reserve(self, name: str, count: int, fewest: int | None = None) -> "RayLauncher":
+        """See `Placement.reserve`. `strategy` is that of the processes whose resources are free.
 
         Raises:
             LaunchError: when the cluster has no free resources within `wait_s`, or there is no cluster at the address.
@@ -73,21 +74,29 @@ class Ray:
         """
         ray = connect(self.address)
         bundle = {"CPU": self.cpus} | ({"GPU": self.gpus} if self.gpus else {})
+        fewest = count if fewest is None else fewest
         with translated(f"{name}: no resources were reserved"):
-            group = ray.util.placement_group([bundle] * count, strategy=self.strategy)
-            try:
-                ready = _wait(group, self.wait_s)
-            except BaseException:
-                ray.util.remove_placement_group(group)
-                raise
-            if not ready:
-                ray.util.remove_placement_group(group)
+            groups = self._reserved(ray, bundle, count) or (self._reserved(ray, bundle, fewest) if fewest else [])
+            if sum(size for _, size in groups) < fewest:
                 have = {kind: ray.cluster_resources().get(kind, 0.0) for kind in bundle}
                 raise LaunchError(
-                    f"{name}: got no free resources on the Ray cluster within {self.wait_s:g} s; need {count} x "
+                    f"{name}: got no free resources on the Ray cluster within {self.wait_s:g} s; need {fewest} x "
                     f"{bundle} free of {have} in all: set Ray.cpus or the number of processes lower, or add machines"
                 )
-        return RayLauncher(ray, group, name, bundle, self.wait_s)
+            # Each by itself: the resources of one are enough for it to start.
+            later = count - sum(size for _, size in groups)
+            groups += [(ray.util.placement_group([bundle]), 1) for _ in range(later)]
+        return RayLauncher(ray, groups, name, bundle, self.wait_s)
+
+    def _reserved(self, ray: Any, bundle: Mapping[str, float], count: int) -> "list[tuple[Any, int]]":
+        """A placement group with its number of bundles; none where they are not free in time."""
+        group, ready = ray.util.placement_group([bundle] * count, strategy=self.strategy), False
+        try:
+            ready = _wait(group, self.wait_s)
+        finally:
+            if not ready:
+                ray.util.remove_placement_group(group)
+        return [(group, count)] if ready else []
 
 
 def ray_places() -> dict[str, object] | None:
@@ -130,15 +139,19 @@ def _wait(group: Any, wait_s: float) -> bool:
 
 
 class RayLauncher:
-    """Starts processes in the bundles of a placement group.
+    """Starts processes in the bundles of placement groups.
 
     Attributes:
         name: The kind of process.
     """
 
-    def __init__(self, ray: Any, group: Any, name: str, bundle: dict[str, float], wait_s: float) -> None:
-        """For the bundles that `Ray.reserve` reserved."""
-        self._ray, self._group, self.name, self._bundle, self._wait_s = ray, group, name, bundle, wait_s
+    def __init__(
+        self, ray: Any, groups: Sequence[tuple[Any, int]], name: str, bundle: dict[str, float], wait_s: float
+    ) -> None:
+        """For the groups that `Ray.reserve` made, each with its number of bundles."""
+        self._ray, self.name, self._bundle, self._wait_s = ray, name, bundle, wait_s
+        self._groups = [group for group, _ in groups]
+        self._bundles = [(group, place) for group, size in groups for place in range(size)]
         self._actor = ray.remote(Starter)
         with translated(f"{name}: this machine has no address in the cluster"):
             self._host = reached_at(str(ray.util.get_node_ip_address()))
@@ -151,12 +164,13 @@ class RayLauncher:
 
     @property
     def nodes(self) -> list[str]:
-        """The ids of the nodes of its bundles, in their order."""
-        table = self._ray.util.placement_group_table(self._group)["bundles_to_node_id"]
-        return [str(table[bundle]) for bundle in sorted(table)]
+        """The ids of the nodes of its bundles, in their order; "" for one without a node yet."""
+        tables = [self._ray.util.placement_group_table(group)["bundles_to_node_id"] for group in self._groups]
+        return [str(table[bundle] or "") for table in tables for bundle in sorted(table)]
 
     def launch(self, entry: str, index: int) -> "RayProcess":
         """See `Launcher.launch`."""
+        group, place = self._bundles[index]
 
         def make_actor() -> Any:
             scheduling = importlib.import_module("ray.util.scheduling_strategies")
@@ -166,7 +180,7 @@ class RayLauncher:
                 name=f"bough {self.name} {index} {secrets.token_hex(4)}",
                 max_restarts=0,
                 scheduling_strategy=scheduling.PlacementGroupSchedulingStrategy(
-                    placement_group=self._group, placement_group_bundle_index=index
+                    placement_group=group, placement_group_bundle_index=place
                 ),
             ).remote()
 
@@ -178,4 +192,5 @@ class RayLauncher:
             _open.remove(self)
         with suppress(Exception):  # the cluster may be gone
             check_cluster(self._ray)
-            self._ray.util.remove_placement_group(self._group)
+            for group in self._groups:
+                self._ray.util.remove_placement_group(group)

@@ -17,6 +17,7 @@ from bough.learner.rank_processes import RankProcesses
 from bough.learner.ranks import RankFault, RankGroup
 from bough.policy.critic import Critic
 from bough.policy.policy_model import PolicyModel
+from bough.units import number_of
 from bough.usercode.load import loaded_files
 
 
@@ -81,7 +82,7 @@ class LeadingRank(RankGroup):
             files=loaded_files(),
             secret=processes.secret,
         )
-        super().__init__(0, join, processes.join(join))
+        super().__init__(0, join, processes.join(join), processes.ended)
 
     def _count(self, before: int) -> None:
         """Count the ranks that were lost or have come back since there were `before`, and notify."""
@@ -89,12 +90,13 @@ class LeadingRank(RankGroup):
         if now < before:
             self._events["lost"] += before - now
             self._notify(
-                f"{before - now} of {before} ranks are lost ({self._processes.missing}): batches are divided over "
-                f"{now} (rank/world_size), and ranks that come back join at an update"
+                f"lost {before - now} of {number_of(before, 'rank')} ({self._processes.missing}): batches are divided "
+                f"over {now} (rank/world_size), and ranks that come back join at an update"
             )
         elif now > before:
             self._events["joined"] += now - before
-            self._notify(f"{now - before} ranks came back: batches are divided over {now} (rank/world_size)")
+            came = number_of(now - before, "rank")
+            self._notify(f"{came} came back: batches are divided over {now} (rank/world_size)")
 
     @property
     def pids(self) -> tuple[int | None, ...]:
@@ -202,7 +204,7 @@ class LeadingRank(RankGroup):
 
     def close(self) -> None:
         """See `Ranks.close`."""
-        if torch.distributed.is_initialized() and self._processes.alive:
+        if torch.distributed.is_initialized() and not self._processes.ended():
             with suppress(RankFault):
                 self.send(End())
                 self._processes.wait()

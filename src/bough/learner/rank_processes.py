@@ -2,6 +2,7 @@
 
 import pickle
 import secrets
+from collections.abc import Sequence
 from concurrent.futures import Future, wait
 from contextlib import suppress
 from dataclasses import dataclass
@@ -71,9 +72,8 @@ class RankProcesses(Protocol):
         """What the user does after a fault; "" where `start` starts all again."""
         ...
 
-    @property
-    def alive(self) -> bool:
-        """Whether all are running, as far as is known."""
+    def ended(self) -> Sequence[int]:
+        """The ranks of those that ran whose processes have ended, as far as is known."""
         ...
 
     def start(self, limit_s: float) -> None:
@@ -133,7 +133,7 @@ class LaunchedRanks:
         Args:
             world_size: Number of ranks, with 0.
             placement: Where they start.
-            fewest: Fewest ranks, with 0, that are enough after a fault; None for all.
+            fewest: Fewest ranks, with 0, that are enough; None for all.
 
         Raises:
             LaunchError: when there are no free resources.
@@ -141,7 +141,7 @@ class LaunchedRanks:
         """
         self.wanted, self._fewest, self.missing = world_size, fewest or world_size, ""
         self.secret = secrets.token_bytes(SECRET_BYTES)
-        self._launcher = placement.reserve("learner ranks", world_size - 1)
+        self._launcher = placement.reserve("learner ranks", world_size - 1, self._fewest - 1)
         self._starting = dict[int, tuple[Launched, Future[Connection]]]()
         self._running = dict[int, _Rank]()
         self._store: Store | None = None
@@ -161,10 +161,9 @@ class LaunchedRanks:
         """See `RankProcesses.pids`."""
         return tuple(rank.process.pid for _, rank in sorted(self._running.items()))
 
-    @property
-    def alive(self) -> bool:
-        """See `RankProcesses.alive`: a process that has ended has closed its channel."""
-        return bool(self._running) and not any(rank.channel.poll() for rank in self._running.values())
+    def ended(self) -> Sequence[int]:
+        """See `RankProcesses.ended`: a process that has ended has closed its channel."""
+        return [rank for rank, (_, each) in enumerate(sorted(self._running.items()), 1) if each.channel.poll()]
 
     def start(self, limit_s: float) -> None:
         """See `RankProcesses.start`."""

@@ -9,6 +9,7 @@ the same step. Gradients are added over ranks, and everything else in rank 0 sta
 
 import io
 import re
+import threading
 import traceback
 from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import wait
@@ -41,7 +42,10 @@ IDLE = timedelta(days=30)
 """Longest wait for the next command: trees may grow for a long time. A rank that dies is noticed at once."""
 
 SIGNAL_S = 0.2
-"""Seconds between two looks for signals while the ranks meet."""
+"""Seconds between two looks for signals, and for ranks that have ended, while the ranks meet."""
+
+LEAVE_S = 2.0
+"""How long a meeting that has become impossible may take to end. One that waits for a dead rank takes `update_s`."""
 
 ABOUT_SOURCES = re.compile(r"\[/\S+:\d+\] |\. This is typically caused by.*", re.DOTALL)
 """What gloo adds to its errors: the place in its sources, and advice about logs that are not ours."""
@@ -200,46 +204,64 @@ SINGLE_RANK = SingleRank()
 class RankGroup(Following):
     """Ranks that talk through `torch.distributed`: gloo between CPUs, NCCL between GPUs."""
 
-    def __init__(self, rank: int, join: JoinGroup, store: Store) -> None:
+    def __init__(
+        self, rank: int, join: JoinGroup, store: Store, ended: Callable[[], Sequence[int]] = lambda: ()
+    ) -> None:
         """Join the group, and wait for the others.
 
         Args:
             rank: Which rank this process is.
             join: The same for all ranks.
             store: Where they exchange their addresses.
+            ended: The ranks whose processes have ended, as far as is known; the others do not wait for them.
 
         Raises:
-            RankFault: when a rank does not come within `update_s`.
+            RankFault: when a rank does not come within `update_s`, or ends before all have come.
         """
         self.rank, self.world_size, self.shards, self._files = rank, join.world_size, join.shards, join.files
         self._secret = join.secret
         try:
-            # In a thread, so that signals act meanwhile.
-            met = in_background(partial(self._meet, join, store), "bough-ranks")
-            while not met.done():
-                wait((met,), timeout=SIGNAL_S)
-            met.result()
+            self._await_others(join, store, ended)
             self.gpus = self._own_gpus()
             if join.shards and self.device.type == "cuda":
                 torch.cuda.set_device(self.device)
             elif join.shards:
                 return_freed()
             self._mesh = dist.init_device_mesh(self.device.type, (join.world_size,)) if join.shards else None
+        except RankFault:
+            self.leave()
+            raise
         except RuntimeError as error:
             self.leave()
             raise RankFault(
                 f"rank {rank} of {join.world_size}: the ranks did not meet within {join.update_s:g} s: {error}"
             ) from error
 
-    def _meet(self, join: JoinGroup, store: Store) -> None:
-        """Wait until all ranks have joined."""
+    def _await_others(self, join: JoinGroup, store: Store, ended: Callable[[], Sequence[int]]) -> None:
+        """Wait until all ranks have joined, or one has ended."""
+        left = threading.Event()
+        # In a thread, so that signals act meanwhile.
+        with gloo_reaches(join.host):
+            met = in_background(partial(self._meet, join, store, left), "bough-ranks")
+            while not met.done():
+                wait((met,), timeout=SIGNAL_S)
+                if not met.done() and (gone := ended()):
+                    # gloo waits for a dead rank until its limit, and cannot be interrupted: its thread stays behind.
+                    left.set()
+                    wait((met,), timeout=LEAVE_S)
+                    raise RankFault(f"rank {gone[0]} of {join.world_size} ended before the ranks met")
+        met.result()
+
+    def _meet(self, join: JoinGroup, store: Store, left: threading.Event) -> None:
+        """Wait until all ranks have joined; nothing more is done once `left` is set."""
         backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
         limit = timedelta(seconds=join.update_s)
         store.set_timeout(limit)
-        with gloo_reaches(join.host):
-            dist.init_process_group(backend, store=store, rank=self.rank, world_size=join.world_size, timeout=limit)
+        dist.init_process_group(backend, store=store, rank=self.rank, world_size=join.world_size, timeout=limit)
+        if not left.is_set():
             # Timeouts are a rank's own: rank 0 does not wait long for another to take a command.
             self._commands: Any = dist.new_group(timeout=IDLE if self.rank else limit, backend="gloo")
+        if not left.is_set():
             self._objects: Any = dist.new_group(timeout=limit, backend="gloo")
 
     def _own_gpus(self) -> list[int | None]:

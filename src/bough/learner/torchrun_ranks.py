@@ -11,6 +11,7 @@ import itertools
 import pickle
 import signal
 import socket
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
@@ -38,7 +39,6 @@ class TorchrunRanks:
         "last checkpoint, and starts all ranks again after later faults"
     )
     pids = ()
-    alive = True
     missing = ""
 
     def __init__(self, torchrun: Torchrun) -> None:
@@ -75,6 +75,10 @@ class TorchrunRanks:
         # Who reaches the store reads it: each process has the secret from its environment.
         join = replace(join, files=files, secret=b"")
         return part_of(self._store, _publish(self._store, signed(self.secret, pickle.dumps(join))))
+
+    def ended(self) -> Sequence[int]:
+        """None: torchrun watches them."""
+        return ()
 
     def wait(self) -> None:
         """Do nothing: they wait for the next run."""

@@ -37,7 +37,7 @@ from bough.train.summary import summarize
 from bough.train.teacher_paths import teacher_paths
 from bough.train.turn_entropy import add_entropies, mean_turn_entropies
 from bough.train.warmup import warm_up
-from bough.tree import Credited, Tree, Verdict, count_actions, derive, groups
+from bough.tree import Tree, Verdict, count_actions, derive, groups
 from bough.tree.needs import CALLS_TAKEN, PATHS, needs_of
 
 STOPS = (NoLearningSignal, Diverged, DeadlineExceeded, EnvFault, EngineFault)
@@ -100,8 +100,8 @@ class _Loop:
             check_signal(state.health, self.settings.health, self.dropped)
         except (*STOPS, asyncio.CancelledError) as error:
             await self.growing.stop(keep=self.staleness > 1)
-            interrupted = isinstance(error, asyncio.CancelledError)
-            self.recorder.stop(runtime.trained, state, self.checkpointed, final=not interrupted)
+            final, last = not isinstance(error, asyncio.CancelledError), self._is_last()
+            self.recorder.stop(runtime.trained, state, self.checkpointed, last=last, final=final)
             raise
         finally:
             await self.growing.stop(keep=False)
@@ -115,11 +115,11 @@ class _Loop:
     async def reinforce(self) -> None:
         """Run the remaining steps, each with its evaluation, metrics and checkpoint."""
         if self._is_due(self.world.evaluation.every) and not self.recorder.evaluated(self.state.step):
-            await self.close_step(())
+            await self.close_step()
         demonstrations = await self.runtime.show()
         while not self._is_last():
-            rollouts = await self.begin_step()
-            await self.close_step(await uncancelled(self.step(rollouts, demonstrations)))
+            await uncancelled(self.step(await self.begin_step(), demonstrations))
+            await self.close_step()
         if not any(each.hooks.ready for each in self.runtime.trained):
             self.runtime.notify(
                 "no step updated the policy: its hooks still collected data or trained a model of their own; take more "
@@ -136,8 +136,8 @@ class _Loop:
             self.freeze_references()
         return await self.next_trees(self.state.step + 1, 0)
 
-    async def step(self, rollouts: Rollouts, demonstrations: Sequence[Tree]) -> list[Credited]:
-        """Reward, credit, filter, pack, update, sync; returns the step's credited trees."""
+    async def step(self, rollouts: Rollouts, demonstrations: Sequence[Tree]) -> None:
+        """Reward, credit, filter, pack, update, sync."""
         runtime, state, watch = self.runtime, self.state, self.watch
         parts = await self.gather(rollouts)
         for data in parts:
@@ -166,7 +166,6 @@ class _Loop:
             self.log(data)
             check_gap(data.metrics.get("policy/gap", 0.0), health)
         self.recorder.log({"phase": "rl"})
-        return [each for data in parts for each in data.credited]
 
     def freeze_references(self) -> None:
         """Make the present policies the references."""
@@ -192,6 +191,7 @@ class _Loop:
             with self.watch("credit"):
                 for data in parts:
                     data.add(rollouts, seed)
+            self.recorder.log_trees([each for data in parts for each in data.credited])
             if all(data.groups >= data.most(batch_tasks) for data in parts):
                 break
         for data in parts:
@@ -363,11 +363,11 @@ class _Loop:
         seed = policy.trainee.seed(self._seed(step))
         return policy.learner.learn(data.packed, loss, normalizer, seed=seed, context=context)
 
-    async def close_step(self, credited: Sequence[Credited]) -> None:
+    async def close_step(self) -> None:
         """Evaluate where it is due, write the step's metrics and trees, and save a checkpoint where it is due."""
         if self._is_due(self.world.evaluation.every):
             await self.evaluate()
-        self.recorder.write_step(self.state.step, credited, last=self._is_last())
+        self.recorder.write_step(self.state.step, last=self._is_last())
         if self._is_due(self.settings.checkpointing.every):
             self.recorder.save(self.runtime.trained, self.state, self.checkpointed)
 

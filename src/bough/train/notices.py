@@ -19,6 +19,7 @@ from bough.tree import (
     replies_in,
     tool_exceptions_in,
 )
+from bough.units import number_of
 from bough.view import cause, cut_note
 
 
@@ -88,7 +89,7 @@ class Notices:
         recorded = [fault for tree in trees for info in tree.info if (fault := fault_in(info)) is not None]
         if recorded:
             faults = {str(number): fault for number, fault in enumerate(recorded)}
-            paths = "1 path" if len(faults) == 1 else f"{len(faults)} paths"
+            paths = number_of(len(faults), "path")
             self._once(
                 "faults",
                 f"{paths} of a batch failed (paths/failed): {cause(faults)}. Failed attempts count nowhere; others "

@@ -74,6 +74,7 @@ class RunRecorder:
         self._metrics = Metrics(directory.metrics, directory.tensorboard)
         self._checkpoints = Checkpoints(directory=directory.checkpoints, keep=run.checkpointing.keep)
         self._row: dict[str, float | str] = {}
+        self._trees = list[Credited]()
         self._cuts_reported = False
 
     def restore(
@@ -117,6 +118,10 @@ class RunRecorder:
         """Add to the row of the present step."""
         self._row |= metrics
 
+    def log_trees(self, credited: Sequence[Credited]) -> None:
+        """Keep all trees of the present step so far, for its file."""
+        self._trees = [*credited]
+
     def log_evaluation(self, step: int, score: HeldoutResult) -> None:
         """Write a held-out result, task by task."""
         self.log({"heldout/failed": float(len(score.failures))})
@@ -146,11 +151,14 @@ class RunRecorder:
         """Whether a step has a held-out result."""
         return heldout_file(self.directory, step).is_file()
 
-    def write_step(self, step: int, credited: Sequence[Credited] = (), *, last: bool = False) -> None:
-        """Write the row of a step, and its trees when they are due.
+    def write_step(self, step: int, *, last: bool = False) -> None:
+        """Write the trees of a step when they are due, then its row: no row lacks its trees.
 
         If the step was stopped before its evaluation, its row exists, and the new values are added to it.
         """
+        every = self._run.checkpointing.trees_every
+        if self._trees and (last or (every and step % every == 0)):
+            write_trees(self.directory.trees_of(step), self._trees)
         if self._metrics.step == step:
             self._metrics.amend(self._row)
         self._row.setdefault("phase", "rl" if step > self._run.warmup_steps else "start")
@@ -162,10 +170,7 @@ class RunRecorder:
             self._endpoint.update(step, self._row)
         self._tell(step)
         self._report_rewards(step)
-        self._row = {}
-        every = self._run.checkpointing.trees_every
-        if credited and (last or (every and step % every == 0)):
-            write_trees(self.directory.trees_of(step), list(credited))
+        self._row, self._trees = {}, []
 
     def partial_trees(self, step: int, round_number: int) -> PartialTrees:
         """The folder of a round's trees until the next checkpoint."""
@@ -185,15 +190,17 @@ class RunRecorder:
         progress: TrainState,
         memories: Mapping[str, Checkpointable],
         *,
+        last: bool,
         final: bool,
     ) -> None:
-        """Write the row and checkpoint of a run that is stopped between two checkpoints, with `final` `final/` too.
+        """Write step and checkpoint of a run that is stopped between two checkpoints, with `final` `final/` too.
 
-        When the weights are not finite, there is no checkpoint, and `final/` gets those of the newest one.
+        When the weights are not finite, there is no checkpoint, and `final/` gets those of the newest one. With `last`
+        the step is the last one.
         """
         try:
             if self._metrics.step < progress.step:
-                self.write_step(progress.step)
+                self.write_step(progress.step, last=last)
             step = progress.step
             if not all(each.learner.state.finite() for each in policies):
                 step = self._load_newest(policies)

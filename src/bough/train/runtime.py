@@ -42,6 +42,7 @@ from bough.train.teacher import way
 from bough.train.trained import TrainedPolicy, Trainee
 from bough.train.unused import missing_fields
 from bough.tree import AgentAction, Task, Tree, derive
+from bough.units import number_of
 
 CLOSE_S = 60.0
 """How long processes may take to end."""
@@ -322,7 +323,7 @@ class Runtime:
         new = {name: float(count - self._counted.get(name, 0)) for name, count in now.items()}
         self._counted = now
         if lost := new["engine/replaced"]:
-            self.notify(f"{lost:g} engine processes died or hung and were replaced (engine/replaced)")
+            self.notify(f"replaced {number_of(lost, 'engine process')} that died or hung (engine/replaced)")
         if self.run.world.execution.min_ranks is not None:
             new["rank/world_size"] = float(self.ranks.world_size)
         return {name: count for name, count in new.items() if count}

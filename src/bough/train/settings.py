@@ -276,9 +276,9 @@ class Execution:
             a policy on CUDA, else with its part of the threads. Each has the weights and the optimizer's moments, and
             a part of the batch's trees. Gradients differ from those of one process by rounding. Under torchrun it is
             the number of torchrun's processes.
-        min_ranks: Fewest ranks with which the run goes on when others do not come back, this one included: the batch is
-            divided over the running ranks, and ranks that come back join at an update. None for all ranks: then the run
-            stops. torchrun has `--nnodes=MIN:MAX` for it.
+        min_ranks: Fewest ranks with which the run begins, and goes on when others do not come back, this one included:
+            the batch is divided over the running ranks, and ranks that come later join at an update. None for all
+            ranks: then the run stops. torchrun has `--nnodes=MIN:MAX` for it.
         rank_placement: Where the other ranks start: `ThisMachine()`, or `Ray()` for a cluster.
         shard: Whether each rank has a part of the weights, gradients and moments (FSDP2), and gathers each layer for
             its forward and backward pass. Rank 0 has whole weights and moments too: the weights on `policy.device`, the

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING
 
+from bough.units import number_of
 from bough.view.numbers import duration, percent, short
 from bough.view.progress import PLAIN, SHARES, Progress, Told, interval
 from bough.visible import visible
@@ -55,8 +56,7 @@ class Live:
             console = Console(force_terminal=True)
             self._open.enter_context(Screen(get_renderable=self._panel, console=console, refresh_per_second=4))
         else:
-            steps = f"{self._steps} step{'s' if self._steps != 1 else ''}"
-            epochs = f"{self._epochs} warm-up epoch{'s' if self._epochs != 1 else ''}"
+            steps, epochs = number_of(self._steps, "step"), number_of(self._epochs, "warm-up epoch")
             self._print(f"{self._title}: {epochs} + {steps}" if self._epochs else f"{self._title}: {steps}")
         return self
 

@@ -8,6 +8,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import cast
 
+from bough.units import number_of
 from bough.usercode.json_file import json_text
 from bough.usercode.origin import shorten
 from bough.view.chart import figure
@@ -79,7 +80,7 @@ def _facts(report: Report) -> str:
     spent_s = sum(_spent(report.metrics).values())
     facts = [
         f"recipe {report.recipe}",
-        f"{max(steps):,} step{'s' if max(steps) != 1 else ''}" if steps else "no steps",
+        number_of(max(steps), "step") if steps else "no steps",
         f"{duration(spent_s)} of training" if spent_s else "",
         str(report.manifest.get("created", "")).replace("T", " ").replace("+00:00", " UTC"),
     ]
@@ -151,7 +152,7 @@ def _groups(groups: Sequence[Group]) -> str:
         also = [other.lower() for other, _, later in kinds[at + 1 :] if later is group]
         names = ", ".join([name, *also[:-1]]) + "".join(f" and {other}" for other in also[-1:])
         drawn.append(outline(names, why if not also else "", group))
-    count = f"{len(groups):,} group{'s' if len(groups) > 1 else ''}"
+    count = number_of(len(groups), "group")
     return (
         f'<section><h2>Trees</h2><p class="lead">Chosen from {count}. Each line is a path: its actions in order, green '
         "for a positive advantage, red for a negative one. Unfold a line to see it turn by turn.</p>"
