@@ -55,6 +55,7 @@ class Lake(FrozenLake):
     def step(self, state, action):
         os.chdir(os.path.dirname(__file__) + "/elsewhere")
         torch.set_grad_enabled(False)
+        os.closerange(0, 3)
         return FrozenLake.step(self, state, action)
 
 

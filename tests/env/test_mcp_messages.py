@@ -86,6 +86,8 @@ def test_a_list_of_tools_that_is_empty_or_changes_is_named() -> None:
         first(hand("empty"))
     with pytest.raises(ValueError, match="tool 'say': got a schema with a \\$ref that leads back to itself"):
         first(hand("looping"))
+    with pytest.raises(ValueError, match="got the tool name '<tool_call>'; need 1 to 128"):
+        first(hand("marked"))
     env = hand("changing")
     state = first(env)
     assert say(env, state, result={"content": []}) == ""

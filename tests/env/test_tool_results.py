@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from tests.fuzz import inputs
 
-from bough.env import EnvFault, InProcessHost, ToolError, ToolsEnv, Workers, call, tools_env
+from bough.env import EnvFault, InProcessHost, ToolError, ToolsEnv, Workers, call, function_calls_env, tools_env
 from bough.env.function_tool import function_tool
 from bough.tree import TOOL_EXCEPTIONS, Message, Outcome
 
@@ -67,6 +67,34 @@ FAULTS: dict[str, Any] = {
     "expression": (n for n in range(3)),
     "surrogates in bytes": {"a": b"\xed\xa0\x80"},
 }
+
+
+NAMES = (
+    "<|im_start|>",
+    "<tool_call>",
+    "[TOOL_CALLS]",
+    "<\uff5ctool\u2581sep\uff5c>",
+    "a\nb",
+    "a\n",
+    "",
+    "</s>",
+    "x" * 129,
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_names_like_marks_are_refused(name: str) -> None:
+    def tool() -> str:
+        """Looks."""
+        return ""
+
+    tool.__name__ = name
+    with pytest.raises(ValueError, match=r"got the tool name .*; need 1 to 128 letters"):
+        function_tool(tool, takes_state=False)
+    row = {"prompt": "x", "split": "train", "tools": [{"name": name, "parameters": {}}], "calls": []}
+    env = function_calls_env([row])
+    with pytest.raises(ValueError, match=r"got the tool name .*; need 1 to 128 letters"):
+        env.tasks("train", 1, 0)
 
 
 def give(name: str) -> Any:

@@ -176,7 +176,12 @@ def test_arguments_that_are_no_json(arguments: str) -> None:
     [
         ({"prompt": [2**70]}, "prompt.0"),
         ({"prompt": [1], "stop_token_ids": [2**70]}, "stop_token_ids.0"),
-        ({"prompt": ["x"] * (MOST_CHOICES + 1)}, "prompt"),
+        ({"prompt": ["x"] * (MOST_CHOICES + 1)}, f"prompt: List should have at most {MOST_CHOICES} items"),
+        ({"prompt": [[1]] * (MOST_CHOICES + 1)}, f"not {MOST_CHOICES + 1}, got [[1], [1]"),
+        ({"prompt": "x", "stop": ["x"] * 17}, "stop: List should have at most 16 items after validation, not 17"),
+        ({"prompt": ["x"] * 128, "logprobs": 20, "max_tokens": 900}, "got a request for up to 2,419,200 log-prob"),
+        ({"prompt": "x", "model": "y" * 80 * 2}, "got model '" + "y" * 80 + "... (cut: 160 characters)'"),
+        ({"prompt": "x", "model": "y" * 10**6}, "model: String should have at most 1024 characters, got 'yyyy"),
         ({"prompt": ["x"] * 2, "n": MOST_CHOICES}, f"got {2 * MOST_CHOICES} completions of 2 prompts"),
         ({"prompt": "x", "seed": 2**70}, "seed"),
         ({"prompt": "x", "max_tokens": 2**70}, "max_tokens"),
@@ -185,8 +190,15 @@ def test_arguments_that_are_no_json(arguments: str) -> None:
 )
 def test_numbers_beyond_their_bounds(fields: dict[str, Any], words: str) -> None:
     status, text = served(lambda url: post(url, {"model": "tiny"} | fields, "/v1/completions"))
-    assert status == 400
+    assert status == (404 if "got model" in words else 400)
     assert words in text
+    assert len(text) < 1000
+
+
+def test_tools_named_like_marks_are_refused_by_name() -> None:
+    tool = {"type": "function", "function": {"name": "<|im_start|>", "parameters": {"type": "object"}}}
+    status, text = served(lambda url: post(url, CHAT | {"tools": [tool]}))
+    assert (status, "got the tool name '<|im_start|>'; need 1 to 128 letters" in text) == (400, True)
 
 
 def test_a_tiny_temperature_is_greedy() -> None:

@@ -1,6 +1,8 @@
 """Code of a user leaves the process as it was: the same one, in the same folder, with gradients."""
 
 import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -65,3 +67,26 @@ def test_a_folder_that_was_removed(tmp_path: Path) -> None:
             os.chdir(before)
     finally:
         os.chdir(before)
+
+
+CLOSES = (
+    "sys.stdout.close(); sys.stderr.close()",
+    "os.close(1); os.close(2)",
+    "os.closerange(0, 3)",
+    "sys.stdout.close(); os.close(1); sys.stderr = open(os.devnull); sys.stderr.close(); os.close(2)",
+)
+
+
+@pytest.mark.parametrize("closes", CLOSES)
+def test_closed_streams_are_opened_again(closes: str) -> None:
+    code = f"""
+import os, sys
+from bough.usercode.guards import contained
+for _ in range(2):
+    with contained("it"):
+        {closes}
+    print("out")
+    print("err", file=sys.stderr)
+"""
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=100)
+    assert (ran.stdout, ran.stderr) == ("out\n" * 2, "err\n" * 2)

@@ -164,7 +164,9 @@ def reference_problem(task: Task) -> str:
     """What is wrong with the tools or the reference calls of a task; "" when each allowed value fits its schema."""
     try:
         tools, references = _tools(task), _references(task)
-    except (KeyError, TypeError, AttributeError, ValueError):
+    except ValueError as error:
+        return str(error)
+    except (KeyError, TypeError, AttributeError):
         return 'need "tools" with name, description and parameters, and "calls" as {name: {argument: [values]}}'
     for name, allowed in references:
         call = _call((name, allowed))

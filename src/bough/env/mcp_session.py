@@ -51,6 +51,7 @@ class McpSession:
 
     Raises:
         EnvFault: when the server does not start, or lists no tools in time.
+        ValueError: when a tool has no right name.
         ImportError: without the package mcp.
     """
 
@@ -61,7 +62,7 @@ class McpSession:
         self._connection = _Connection(server=server, values=values, retries=again and not server.is_process)
         self._finalizer = weakref.finalize(self, _end, self._connection)
         try:
-            self.tools = _wait(self._connection.start(), server.startup_s + END_S)
+            self.tools = _tools(_wait(self._connection.start(), server.startup_s + END_S))
         except BaseException:
             self.close()
             raise
@@ -108,7 +109,7 @@ class McpSessions:
         """The tools of all servers. The first time it starts the servers; the next episode of the task uses them.
 
         Raises:
-            ValueError: when a server lists no tools.
+            ValueError: when a server lists no tools, or one without a right name.
         """
         with self._lock:
             for number in range(len(self.servers)):
@@ -192,12 +193,12 @@ class _Connection:
     session: Any = None
     hung: bool = False
     retries: bool = False
-    tools: tuple[Tool, ...] = ()
+    tools: Sequence[Mapping[str, Any]] = ()
     changed: bool = False
     noise: int = 0
     refused: str = ""
 
-    async def start(self) -> tuple[Tool, ...]:
+    async def start(self) -> Sequence[Mapping[str, Any]]:
         fault: EnvFault | None = None
         try:
             async with asyncio.timeout(self.server.startup_s):
@@ -215,13 +216,13 @@ class _Connection:
                 "server that starts sooner, or a larger startup_s"
             ) from None
 
-    async def _open(self) -> tuple[Tool, ...]:
-        ready: asyncio.Future[tuple[Tool, ...]] = asyncio.get_running_loop().create_future()
+    async def _open(self) -> Sequence[Mapping[str, Any]]:
+        ready: asyncio.Future[Sequence[Mapping[str, Any]]] = asyncio.get_running_loop().create_future()
         self.ended = False
         self.task = asyncio.create_task(self._live(ready))
         return await asyncio.shield(ready)
 
-    async def _live(self, ready: "asyncio.Future[tuple[Tool, ...]]") -> None:
+    async def _live(self, ready: "asyncio.Future[Sequence[Mapping[str, Any]]]") -> None:
         from mcp import ClientSession
 
         quiet_sdk()
@@ -274,7 +275,7 @@ class _Connection:
         """The SDK's result of a call, after a check of the tools where a notification announces others."""
         if self.changed:
             self.changed = False
-            check_same(self.server, self.tools, await _list(self.session))
+            check_same(self.server, _tools(self.tools), _tools(await _list(self.session)))
         return await self.session.call_tool(name, arguments)
 
     def _refuse(self, reason: str) -> None:
@@ -301,19 +302,23 @@ class _Connection:
             await asyncio.wait({self.task}, timeout=END_S)
 
 
-async def _list(session: Any) -> tuple[Tool, ...]:
-    """All tools of a server, which may list them in pages."""
-    found: list[Tool] = []
+async def _list(session: Any) -> list[Mapping[str, Any]]:
+    """All tools of a server as MCP's records; it may list them in pages."""
+    found: list[Mapping[str, Any]] = []
     cursor: str | None = None
     while True:
         page = _record(await (session.list_tools(**_page(cursor)) if cursor else session.list_tools()))
-        found += [
-            Tool(name=each["name"], description=each.get("description") or "", schema=each["inputSchema"])
-            for each in page["tools"]
-        ]
+        found += page["tools"]
         cursor = page.get("nextCursor")
         if not cursor:
-            return tuple(found)
+            return found
+
+
+def _tools(records: Sequence[Mapping[str, Any]]) -> tuple[Tool, ...]:
+    return tuple(
+        Tool(name=each["name"], description=each.get("description") or "", schema=each["inputSchema"])
+        for each in records
+    )
 
 
 def check_same(server: McpServer, first: Sequence[Tool], now: Sequence[Tool]) -> None:

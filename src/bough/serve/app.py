@@ -19,10 +19,11 @@ from bough.serve.answer import Choice, TokenTexts
 from bough.serve.body import BODY_BYTES, Bodies
 from bough.serve.errors import ApiError
 from bough.serve.request import CompletionRequest, SamplingFields, parse, read_chat, read_outcome
-from bough.serve.session import Prompt, Session, Sessions
+from bough.serve.session import Prompt, Session, Sessions, check_logprobs
 from bough.serve.stop import cut_at
 from bough.serve.texts import check_texts, written
 from bough.tree import Message, Tool
+from bough.usercode.origin import shorten
 
 Result = TypeVar("Result")
 
@@ -82,6 +83,8 @@ class _Api:
         sampling = body.sampling(session.sampling, top_probs=body.top_logprobs or 0, max_tokens=most)
         stops = session.conversations.renderer.stop_tokens
         prompts = _prompts([tokens], body, sampling, stops, messages, tools)
+        if body.logprobs:
+            check_logprobs(prompts, session.context_tokens)
         choices = await _until_gone(request, _complete(session, prompts, messages, body, logprobs=bool(body.logprobs)))
         shown = await _each(
             answer.chat_choice,
@@ -112,6 +115,8 @@ class _Api:
         sampling = body.sampling(session.sampling, top_probs=body.logprobs or 0, max_tokens=body.max_tokens)
         stops = (*conversations.renderer.stop_tokens, *(body.stop_token_ids or ()))
         asked = _prompts(prompts, body, sampling, stops)
+        if body.logprobs is not None:
+            check_logprobs(asked, session.context_tokens)
         choices = await _until_gone(request, _complete(session, asked, None, body, logprobs=body.logprobs is not None))
         shown = await _each(
             answer.text_choice,
@@ -171,7 +176,9 @@ def _model(session: Session, name: str) -> str:
     """The name of the model in the response."""
     if session.models and name not in session.models:
         known = ", ".join(session.models)
-        raise ApiError(404, f"got model {name!r}; need one of: {known}", code="model_not_found", param="model")
+        raise ApiError(
+            404, f"got model {shorten(name, 80)!r}; need one of: {known}", code="model_not_found", param="model"
+        )
     return name
 
 

@@ -2,7 +2,12 @@
 
 from collections.abc import Mapping
 
+from bough.usercode.origin import shorten
+
 TYPES = {400: "invalid_request_error", 401: "authentication_error", 404: "not_found_error", 413: "request_too_large"}
+
+MOST_CHARACTERS = 900
+"""Characters of a message; a longer one has a name or a text of the request, and is cut."""
 
 
 class ApiError(Exception):
@@ -16,6 +21,7 @@ class ApiError(Exception):
     """
 
     def __init__(self, status: int, message: str, *, code: str | None = None, param: str | None = None) -> None:
+        message = shorten(message, MOST_CHARACTERS)
         super().__init__(message)
         self.status, self.message, self.code, self.param = status, message, code, param
 

@@ -3,18 +3,21 @@
 import reprlib
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar, cast
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 from pydantic_core import from_json
 
 from bough.engine import LEAST_TEMPERATURE, Sampling
 from bough.serve.errors import ApiError
-from bough.tree import Message, Tool, ToolCall, in_call_order
+from bough.tree import Message, Tool, ToolCall, in_call_order, tool_name
 
 MOST_CHOICES = 128
 """Most completions of one request, of all its prompts together."""
 
 MOST_STOPS = 16
 """Most stop strings of one request."""
+
+MOST_NAME = 1024
+"""Most characters of a model's name, which each part of an answer repeats."""
 
 MOST_STOP_TOKENS = 256
 MOST_MESSAGES = 4096
@@ -95,7 +98,7 @@ class ChatMessage(BaseModel):
 class FunctionSpec(BaseModel):
     """The function of a tool."""
 
-    name: str = Field(min_length=1)
+    name: Annotated[str, AfterValidator(tool_name)]
     description: str = ""
     parameters: dict[str, Any] = Field(default_factory=lambda: {"type": "object", "properties": {}})
     strict: bool | None = None
@@ -149,7 +152,7 @@ class SamplingFields(BaseModel):
 
     model_config = ConfigDict(extra="allow")
 
-    model: str = Field(min_length=1)
+    model: str = Field(min_length=1, max_length=MOST_NAME)
     max_tokens: Annotated[int, Field(ge=1, lt=2**31)] | None = None
     temperature: Annotated[float, Field(ge=0, le=2)] | None = None
     top_p: Annotated[float, Field(gt=0, le=1)] | None = None
@@ -279,8 +282,9 @@ def parse(kind: type[Body], raw: bytes) -> Body:
     try:
         body = kind.model_validate_json(raw)
     except ValidationError as error:
-        # A field of several types has one error for each: the deepest is the most precise.
-        first = max(error.errors(include_url=False), key=lambda each: len(each["loc"]))
+        # A field of several types has one error for each: a list of the right items is too long, or the deepest is
+        # the most precise.
+        first = max(error.errors(include_url=False), key=lambda each: (each["type"] == "too_long", len(each["loc"])))
         place = ".".join(str(part) for part in first["loc"] if not str(part).startswith(("list[", "str", "int")))
         got = "" if first["type"] in ("missing", "json_invalid") else f", got {_short(first['input'])}"
         raise ApiError(

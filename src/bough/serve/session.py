@@ -1,6 +1,6 @@
 """A session: what one key of a server can do."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
@@ -15,6 +15,9 @@ from bough.tree import Message, Tool
 
 TOO_LONG = "context_length_exceeded"
 """OpenAI's code for a prompt that leaves no room for a token."""
+
+MOST_LOGPROBS = 1_000_000
+"""Most log-probabilities of an answer; one takes up to 70 bytes of it, and 500 bytes of memory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +94,30 @@ def check_length(tokens: int, context_tokens: int) -> None:
             f"{context_tokens} tokens; send less of the conversation",
             code=TOO_LONG,
             param="messages",
+        )
+
+
+def check_logprobs(prompts: Sequence[Prompt], context_tokens: int) -> None:
+    """Refuse prompts whose answer may have too many log-probabilities: of each token and its alternatives.
+
+    Args:
+        prompts: All prompts of a request.
+        context_tokens: Most tokens of prompt and completion together.
+
+    Raises:
+        ApiError: 400.
+    """
+    most = sum(
+        min(each.sampling.max_tokens, context_tokens - len(each.tokens)) * (1 + each.sampling.top_probs)
+        for each in prompts
+        if len(each.tokens) < context_tokens
+    )
+    if most > MOST_LOGPROBS:
+        raise ApiError(
+            400,
+            f"logprobs: got a request for up to {most:,} log-probabilities in {len(prompts)} completions; need at most "
+            f"{MOST_LOGPROBS:,}: lower max_tokens, n or the number of alternatives",
+            param="logprobs",
         )
 
 

@@ -28,6 +28,7 @@ from bough.tree.message import (
     assistant_message,
     messages,
     plain_text,
+    tool_name,
 )
 from bough.tree.path_score import PathScore, path_score
 from bough.tree.path_view import PathTokens, PathView, annotation_spans, annotations, join, path_view
@@ -247,6 +248,7 @@ __all__ = [
     "token_advantages",
     "token_node",
     "tool_exceptions_in",
+    "tool_name",
     "tool_record",
     "tools_at",
     "tools_in",

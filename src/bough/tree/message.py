@@ -1,6 +1,7 @@
 """Conversations: messages, tools and calls of tools, as values."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
@@ -8,6 +9,22 @@ from typing import Literal, TypeAlias
 from bough.tree.copied import copied_fields
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
+
+NAME = re.compile(r"[\w.:/$ -]{1,128}")
+
+
+def tool_name(name: object) -> str:
+    """The name of a tool. No mark of a tokenizer or of a call's form is one: these have brackets, bars or line feeds.
+
+    Raises:
+        ValueError: for a name with other characters, or of more than 128.
+    """
+    if isinstance(name, str) and NAME.fullmatch(name):
+        return name
+    raise ValueError(
+        f"got the tool name {name!r:.100}; need 1 to 128 letters, digits, blanks and characters of _.:/$-: rename the "
+        "tool"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,11 +35,17 @@ class Tool:
         name: Its name in calls.
         description: What it does, for the model.
         schema: JSON schema of the arguments, an object.
+
+    Raises:
+        ValueError: see `tool_name`.
     """
 
     name: str
     description: str
     schema: Mapping[str, object]
+
+    def __post_init__(self) -> None:
+        tool_name(self.name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

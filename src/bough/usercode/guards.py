@@ -1,9 +1,11 @@
-"""Calls code of a user; afterwards the process is as before: the same one, in the same folder, with gradients."""
+"""Calls code of a user; afterwards the process is as before: the same one, in its folder, with gradients and output."""
 
 import os
 import sys
 import threading
 from contextlib import suppress
+
+from bough.usercode.streams import keep_streams, reopen_streams
 
 
 class _Depth(threading.local):
@@ -32,7 +34,8 @@ class exits_raise:  # noqa: N801
 class contained(exits_raise):  # noqa: N801
     """A block that calls code of a user.
 
-    Afterwards the working folder and PyTorch's gradient mode are those of before. The child of a fork that returns
+    Afterwards the working folder and PyTorch's gradient mode are those of before, and standard output and error are
+    open. The child of a fork that returns
     ends, as it would continue its parent's run. `os._exit` raises SystemExit.
     """
 
@@ -43,6 +46,7 @@ class contained(exits_raise):  # noqa: N801
     def __enter__(self) -> None:
         self._process, self._folder, self._torch = os.getpid(), _folder(), sys.modules.get("torch")
         self._learns = self._torch is None or self._torch.is_grad_enabled()
+        keep_streams()
         super().__enter__()
 
     def __exit__(self, *error: object) -> None:
@@ -50,6 +54,7 @@ class contained(exits_raise):  # noqa: N801
         if os.getpid() != self._process:
             os.write(2, f"{self._what}: the child of a fork returned; do: end it with os._exit\n".encode())
             _end(1)
+        reopen_streams()
         if self._folder is not None and _folder() != self._folder:
             with suppress(OSError):
                 os.chdir(self._folder)

@@ -80,7 +80,7 @@ class Live:
         """Print a line; if standard output is closed or full, print one note on standard error, and no more lines."""
         try:
             print(text, flush=True)
-        except OSError as error:
+        except (OSError, ValueError) as error:
             # A failed print must not stop the run; metrics.jsonl has the same values.
             sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - for the rest of the process
             with suppress(OSError):
