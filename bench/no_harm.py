@@ -1,6 +1,6 @@
 """Does a method harm a policy? Every method from one warmed start, on the world of its first command.
 
-    python bench/no_harm.py                      # all methods without a row, or with sources that changed since
+    python bench/no_harm.py                      # methods without a row, or whose command or code changed since
     python bench/no_harm.py cpi digi_q --seeds 0 1 2
     python bench/no_harm.py --write
 
@@ -60,7 +60,8 @@ def main() -> None:
         method, seed = arguments.one
         _measure(arguments, method, commands[method], int(seed))
         return
-    have = {(row["method"], row["seed"]) for row in read_rows(FILE) if not changed(row)}
+    rows = [row for row in read_rows(FILE) if row["command"] == commands.get(row["method"]) and not changed(row)]
+    have = {(row["method"], row["seed"]) for row in rows}
     todo = [(method, seed) for seed in arguments.seeds for method in arguments.methods or commands]
     with rule_server.serve() as url:
         for method, seed in todo:

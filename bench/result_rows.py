@@ -1,6 +1,8 @@
 """Results of measurements that take hours: a JSON line each, with the commit and the sources they depend on."""
 
+import ast
 import dataclasses
+import importlib
 import inspect
 import json
 import subprocess
@@ -37,20 +39,45 @@ def commit() -> str:
 
 
 def changed(row: Row) -> bool:
-    """Whether a source of the row changed after its commit, or is not committed."""
-    sources = [name for name in row["sources"] if (ROOT / name).is_file()]
-    if len(sources) < len(row["sources"]):
+    """Whether the code of a source changed after the row's commit; comments and docstrings are no code."""
+    if not all((ROOT / name).is_file() for name in row["sources"]):
         return True
     known = subprocess.run(["git", "cat-file", "-e", row["commit"]], cwd=ROOT, check=False, capture_output=True)
-    return known.returncode != 0 or bool(_git("diff", "--name-only", row["commit"], "--", *sources))
+    if known.returncode != 0:
+        return True
+    edited = _git("diff", "--name-only", row["commit"], "--", *row["sources"]).splitlines()
+    return any(_code(_git("show", f"{row['commit']}:{name}")) != _code((ROOT / name).read_text()) for name in edited)
+
+
+def _code(text: str) -> str:
+    """A module without comments and docstrings."""
+    module = ast.parse(text)
+    for node in ast.walk(module):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            # Also the strings below attributes.
+            kept = [each for each in node.body if not _is_string(each)]
+            node.body = kept or [ast.Pass()]
+    return ast.unparse(module)
+
+
+def _is_string(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
 def sources(run: Run, *names: str) -> list[str]:
     """Files of a run's method, explorer, rules, environment, and of functions by name: `methods/grpo`."""
-    files = {inspect.getfile(type(piece)) for part in (run.method, run.world.env) for piece in _pieces(part)}
+    files = {file for part in (run.method, run.world.env) for piece in _pieces(part) for file in _files(type(piece))}
     files |= {str(PACKAGE / f"{name}.py") for name in names}
     rooms = [path for path in map(Path, files) if path.is_relative_to(PACKAGE) and path.parent != PACKAGE / "train"]
     return sorted(str(path.relative_to(ROOT)) for path in rooms)
+
+
+def _files(piece: type) -> Iterator[str]:
+    """The file of a piece's settings, and that of what they build where it is another one."""
+    yield inspect.getfile(piece)
+    built = inspect.get_annotations(piece.build).get("return") if hasattr(piece, "build") else None
+    if isinstance(built, str) and built.startswith("bough."):
+        yield inspect.getfile(importlib.import_module(built.rpartition(".")[0]))
 
 
 def _pieces(value: object) -> Iterator[object]:

@@ -70,32 +70,32 @@ def test_a_batch_has_the_rates_of_its_place_in_the_run() -> None:
 
 
 def test_a_pulse() -> None:
-    guards, pulse = Health(dead_batches=3), next_health(HealthState(), with_advantage=0, success=0.0)
+    guards, pulse = Health(dead_batches=3), next_health(HealthState(), signals=0, success=0.0)
     assert pulse == HealthState(flat=1, unsolved=1)
-    assert next_health(pulse, with_advantage=1, success=0.5) == HealthState()
-    pulse = next_health(pulse, with_advantage=0, success=0.0)
+    assert next_health(pulse, signals=1, success=0.5) == HealthState()
+    pulse = next_health(pulse, signals=0, success=0.0)
     assert not is_flat(pulse, guards)
     check_signal(pulse, guards)
     for success, why in ((0.0, "no path succeeds. Warm up"), (1.0, "all earn the same"), (0.4, "all earn the same")):
-        flat = next_health(pulse, with_advantage=0, success=success)
+        flat = next_health(pulse, signals=0, success=success)
         assert is_flat(flat, guards)
         assert not is_solved(flat, guards)
         with pytest.raises(NoLearningSignal, match=f"3 batches in a row had no advantage: .*{why}"):
             check_signal(flat, guards)
     dropped = {"unjudged_task": 2, "refused_task": 0, "no_signal": 1}
     with pytest.raises(NoLearningSignal, match=r"Filters dropped groups of the last batch: 2 as unjudged_task$"):
-        check_signal(next_health(pulse, with_advantage=0, success=0.0), guards, dropped)
+        check_signal(next_health(pulse, signals=0, success=0.0), guards, dropped)
 
 
 def test_a_pulse_of_solved_batches() -> None:
     guards, pulse = Health(dead_batches=3), HealthState()
     for flat in range(1, 4):
-        pulse = next_health(pulse, with_advantage=0, success=1.0)
+        pulse = next_health(pulse, signals=0, success=1.0)
         assert pulse == HealthState(flat=flat, solved=flat)
         assert is_solved(pulse, guards) == (flat == 3)
     check_signal(pulse, guards)
     assert not is_solved(pulse, Health(dead_batches=4)), "a run goes on when its guard is raised"
-    assert not is_solved(next_health(HealthState(flat=1), with_advantage=0, success=1.0), Health(dead_batches=2)), (
+    assert not is_solved(next_health(HealthState(flat=1), signals=0, success=1.0), Health(dead_batches=2)), (
         "one was not solved"
     )
 
@@ -106,11 +106,11 @@ def test_a_pulse_of_cut_actions() -> None:
     assert mostly_cut(cut, guards)
     assert not mostly_cut(ActionCounts(actions=4, cut=1), guards)
     assert not mostly_cut(ActionCounts(), guards)
-    one = next_health(HealthState(), with_advantage=3, success=0.4, cut=True)
+    one = next_health(HealthState(), signals=3, success=0.4, cut=True)
     assert one == HealthState(cut=1)
     check_signal(one, guards)
-    assert next_health(one, with_advantage=3, success=0.4) == HealthState(), "in a row"
-    two = next_health(one, with_advantage=0, success=0.4, cut=True)
+    assert next_health(one, signals=3, success=0.4) == HealthState(), "in a row"
+    two = next_health(one, signals=0, success=0.4, cut=True)
     assert is_over(two, guards)
     with pytest.raises(
         NoLearningSignal, match=r"in 2 batches in a row 50% of the actions or more.*sampling.max_tokens"

@@ -24,7 +24,7 @@ from bough.objective import Dpo, Normalizer, Pairs
 from bough.rollout import RoleModel
 from bough.search import Search, SearchNode, SearchTree, spar
 from bough.store import read_metrics
-from bough.train import Reader, Refined, Warmup, start
+from bough.train import Health, Reader, Refined, Warmup, start
 from bough.tree import Rewarded, Source, Tree
 
 READER = Reader(renderer=Letters(), context=Full(), parser=Plain())
@@ -141,7 +141,8 @@ class ByLength:
 def test_a_run_learns_from_the_pairs_and_the_refinements(tmp_path: Path) -> None:
     run = method(small().replace(warmup=Warmup()), rounds=1, batch_tasks=4)
     assert isinstance(run.method.explorer, Search)
-    run = run.replace(explorer=replace(run.method.explorer, evaluate=ByLength()))
+    # No tree has an advantage: the environment pays nothing, and the pairs come from the refinements.
+    run = run.replace(explorer=replace(run.method.explorer, evaluate=ByLength()), health=Health(dead_batches=1))
     rows = read_metrics(start(run, tmp_path, terminal=False).metrics)
     (row,) = [each for each in rows if "policy/pairs" in each]
     assert row["policy/pairs"] == 2, "a mean of two optimizer steps, which get four pairs whole"

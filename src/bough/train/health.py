@@ -35,7 +35,7 @@ class HealthState:
     """Counts consecutive batches without a non-zero advantage, and with cut actions.
 
     Attributes:
-        flat: Consecutive batches without any advantage.
+        flat: Consecutive batches without any advantage or revised path.
         solved: Number of these batches in which every path succeeded.
         unsolved: Number of these batches in which no path succeeded.
         cut: Consecutive batches in which too many actions were cut off, whatever their advantages.
@@ -92,17 +92,17 @@ def unsolved_reason(trees: Sequence[Tree], turns: int) -> str:
     return f"{plan}; {cut} reached limits.turns={turns}" if cut else plan
 
 
-def next_health(state: HealthState, *, with_advantage: int, success: float, cut: bool = False) -> HealthState:
+def next_health(state: HealthState, *, signals: int, success: float, cut: bool = False) -> HealthState:
     """The state after a batch.
 
     Args:
         state: The state before it.
-        with_advantage: Number of its trees with a non-zero advantage.
+        signals: Number of its trees with a non-zero advantage, and of revised paths.
         success: Fraction of its paths that succeeded.
         cut: Whether too many of its actions were cut off, see `mostly_cut`.
     """
     now = HealthState(cut=state.cut + 1 if cut else 0)
-    if with_advantage:
+    if signals:
         return now
     solved, unsolved = state.solved + (success == 1), state.unsolved + (success == 0)
     return replace(now, flat=state.flat + 1, solved=solved, unsolved=unsolved)

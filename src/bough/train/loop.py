@@ -153,9 +153,9 @@ class _Loop:
             data.batch = self.pack(data, demonstrations, watch)
         if ready:
             self.dropped = parts[0].dropped
-            with_advantage = sum(not each.is_zero for data in ready if data.batch is not None for each in data.kept)
+            signals = sum(data.signals for data in ready)
             success, cut = parts[0].metrics.get("train/success", 0.0), mostly_cut(count_actions(trees), health)
-            state.health = next_health(state.health, with_advantage=with_advantage, success=success, cut=cut)
+            state.health = next_health(state.health, signals=signals, success=success, cut=cut)
         await self.update(ready, watch)
         for data in parts:
             data.metrics |= data.policy.hooks.observe(data.divergence)

@@ -358,8 +358,8 @@ class Health:
     """Limits that stop a run which learns nothing, and the check for rewards that rise without success.
 
     Attributes:
-        dead_batches: Consecutive batches without a non-zero advantage. If every path of these batches succeeded, the
-            run ends with status 0.
+        dead_batches: Consecutive batches without a non-zero advantage or a revised path. If every path of these batches
+            succeeded, the run ends with status 0.
         cut_share: Share of actions cut off at `sampling.max_tokens`, above 0 and up to 1, from which a batch counts as
             cut. The first one is reported.
         cut_batches: Consecutive cut batches after which the run stops; 0 for runs in which actions without an end are

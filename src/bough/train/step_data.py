@@ -61,6 +61,13 @@ class StepData:
         """The trees of the step, each once, with the channels of hooks; see `real_episodes`."""
         return real_episodes(self.rewarded, self.estimated)
 
+    @property
+    def signals(self) -> int:
+        """Number of trees with an advantage, and of revised paths, that an update learns from."""
+        if self.batch is None:
+            return 0
+        return sum(not each.is_zero for each in self.kept) + int(self.metrics.get("train/revisions", 0))
+
     def divergence(self) -> float:
         """The divergence of the policy caused by the update, nats; 0 without one."""
         if self.batch is None:
