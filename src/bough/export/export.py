@@ -12,7 +12,6 @@ import numpy as np
 from bough.config import unknown
 from bough.config.config import ConfigError
 from bough.config.override import override
-from bough.credit import compute_credit
 from bough.export.conversations import conversations
 from bough.export.pair_filter import ANY, PairFilter
 from bough.export.sources import of_seats, policy_renderer, rewarded_trees
@@ -33,7 +32,7 @@ from bough.usercode.origin import place
 
 if TYPE_CHECKING:
     from bough.batch import Batch
-    from bough.curate import BatchSelection
+    from bough.train.stages import StageTrees
 
 Row: TypeAlias = dict[str, Any]
 """A line of JSON."""
@@ -165,16 +164,16 @@ def _collect(collector: _Collector, what: str, run: Run, file: Path) -> None:
         return
     found = _filtered(run, file, rewarded)
     collector.left_out.update({f"dropped group: {reason}": count for reason, count in found.dropped.items() if count})
-    _KINDS[what](collector, found.trees, run)
+    _KINDS[what](collector, found.kept, run)
 
 
-def _filtered(run: Run, file: Path, rewarded: Sequence[Rewarded]) -> "BatchSelection":
-    """The credited trees that pass the run's filters, and the number of dropped groups by reason."""
+def _filtered(run: Run, file: Path, rewarded: Sequence[Rewarded]) -> "StageTrees":
+    """The trees with advantages, and those that pass the run's filters."""
     # Imported here because it imports torch; wrong arguments are reported earlier.
-    from bough.curate import apply_filters
+    from bough.train.stages import credit_and_filter
 
     try:
-        credited = compute_credit(run.method.credit, rewarded)
+        return credit_and_filter(run, rewarded, rewarded)
     except ValueError as error:
         if place(error):
             raise
@@ -183,7 +182,6 @@ def _filtered(run: Run, file: Path, rewarded: Sequence[Rewarded]) -> "BatchSelec
             "and the values of searches, not those of critics: take a rule without a critic, such as "
             "credit='Searched()'"
         ) from error
-    return apply_filters(credited, run.world.filters)
 
 
 def _packed(kept: Sequence[Credited], *, paths: bool) -> "Batch":

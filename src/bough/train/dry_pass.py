@@ -12,16 +12,14 @@ import torch
 from bough.batch import pack
 from bough.config.config import ConfigError
 from bough.context import PromptedParser
-from bough.credit import compute_credit
-from bough.curate import apply_filters
 from bough.engine import Request, Scripted
 from bough.env import EnvFault
 from bough.learner.loss_inputs import ObjectiveContext
-from bough.reward import reward_trees
 from bough.rollout import Agent, RoleModel, paths_of
 from bough.train.resolve import check_channels
 from bough.train.run import Run
 from bough.train.runtime import Runtime
+from bough.train.stages import stages
 from bough.train.trained import TrainedPolicy
 from bough.tree import (
     DTYPES,
@@ -118,13 +116,15 @@ def _try_out(trained: TrainedPolicy, trees: Sequence[Tree]) -> None:
     run = trained.run
     generator = np.random.default_rng(derive(run.seed, "dry pass"))
     ended = [_with_outcomes(tree, place) for place, tree in enumerate(trees)]
-    paid = reward_trees([_with_appraisals(run, tree, generator) for tree in ended], run.world.rewards)
-    check_channels(run, frozenset(paid[0].channels))
-    rewarded = [_with_estimates(run, _with_returns(each), generator) for each in paid]
-    credited = compute_credit(run.method.credit, rewarded)
-    _check_group(run, credited)
-    kept = apply_filters(credited, run.world.filters).trees
-    _learn(trained, kept if any(map(_has_advantage, kept)) else [*map(_with_advantage, credited)], trees)
+
+    def estimate(rewarded: Sequence[Rewarded]) -> list[Rewarded]:
+        check_channels(run, frozenset(rewarded[0].channels))
+        return [_with_estimates(run, _with_returns(each), generator) for each in rewarded]
+
+    found = stages(run, [_with_appraisals(run, tree, generator) for tree in ended], estimate)
+    _check_group(run, found.credited)
+    has_advantage = any(map(_has_advantage, found.kept))
+    _learn(trained, found.kept if has_advantage else [*map(_with_advantage, found.credited)], trees)
 
 
 async def _grow(runtime: Runtime) -> Sequence[Tree]:

@@ -1,44 +1,56 @@
 """The training loop, in the order in which it runs.
 
-    tasks -> rollout -> appraise -> reward -> estimates -> credit -> filter -> pack -> update -> sync -> tasks ...
+    tasks -> rollout -> appraise -> reward -> estimate -> credit -> filter -> pack -> update -> sync -> tasks ...
 
 Steps count over the whole run: the epochs of the warm-up come first, then `schedule.steps` steps of reinforcement.
-With `execution.staleness` the trees of later steps grow meanwhile (see `growing`).
+The trees of a step may grow while an earlier step trains (`execution.staleness`; see `growing`):
+
+    staleness 0    grow 1 | update 1 | grow 2 | update 2 | ...
+                   The update waits for all trees of its step, and growth for the weights of the update.
+
+    staleness 1    grow 1 | update 1 | update 2 | ...
+                          | grow 2   | grow 3   | ...
+                   Growth of a step begins with the update of the step before it. Each waits for the end of the other,
+                   so that all trees of a step have the same weights: the run does not depend on timing.
+
+    staleness k    grow 1 | update 1 | update 2 | ...
+                   grow 2 ...  | grow 3 ...     | grow k+2
+                   As many tasks as a batch has grow at once, of the oldest step first; weights are loaded while they
+                   grow. An update waits for its own trees; a tree waits for a free place, and begins at most k updates
+                   ahead.
 """
 
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
-from bough.appraise import Question
 from bough.batch import Batch, pack
 from bough.engine import EngineFault
 from bough.env import EnvFault
-from bough.env.env import env_gives
-from bough.hooks.hook import HookQuestion
 from bough.learner.learner import Diverged
 from bough.learner.loss_inputs import ObjectiveContext
-from bough.rollout import Agent, DeadlineExceeded, Rollouts
+from bough.rollout import DeadlineExceeded, Rollouts
 from bough.store.answers import Answers
-from bough.train.asker import AppraiseStage, Asker, required_columns
 from bough.train.evaluation import measure
 from bough.train.growing import GrowingBatch, GrowingBatches
 from bough.train.health import NoLearningSignal, check_gap, check_paths, check_signal, is_over, mostly_cut, next_health
 from bough.train.in_thread import in_thread, uncancelled
 from bough.train.recorder import RunRecorder, TrainState
-from bough.train.replayed_states import ReplayedStates
+from bough.train.run_questions import RunQuestions
 from bough.train.runtime import Runtime
+from bough.train.stages import stages
 from bough.train.step_data import StepData
 from bough.train.stopwatch import Stopwatch
 from bough.train.summary import summarize
 from bough.train.teacher_paths import teacher_paths
 from bough.train.turn_entropy import add_entropies, mean_turn_entropies
 from bough.train.warmup import warm_up
-from bough.tree import Tree, Verdict, count_actions, derive, groups
-from bough.tree.needs import CALLS_TAKEN, PATHS, needs_of
+from bough.tree import Tree, count_actions, derive, groups
+from bough.tree.needs import PATHS, needs_of
 
 STOPS = (NoLearningSignal, Diverged, DeadlineExceeded, EnvFault, EngineFault)
 """Errors after which the state in memory is consistent, so that a checkpoint is written."""
@@ -74,8 +86,8 @@ class _Loop:
         self.slots = asyncio.Semaphore(self.world.schedule.batch_tasks) if self.staleness > 1 else None
         stale = {"ahead": self.growing} if self.staleness or runtime.main.hooks.rewrites else {}
         self.checkpointed = {**runtime.memories, **stale}
-        self.answers = Answers(recorder.directory.answers)
-        runtime.main.hooks.attach_models(self.ask_for_hook)
+        self.questions = RunQuestions(runtime, self.state, Answers(recorder.directory.answers))
+        runtime.main.hooks.attach_models(self.questions.of_hook)
         self.first = self.settings.warmup_steps
         self.dropped: Mapping[str, int] = {}
         self.last = self.first + self.world.schedule.steps
@@ -137,29 +149,29 @@ class _Loop:
         return await self.next_trees(self.state.step + 1, 0)
 
     async def step(self, rollouts: Rollouts, demonstrations: Sequence[Tree]) -> None:
-        """Reward, credit, filter, pack, update, sync."""
+        """Reward, estimate, credit, filter, pack, update, sync."""
         runtime, state, watch = self.runtime, self.state, self.watch
         parts = await self.gather(rollouts)
         for data in parts:
-            data.metrics = summarize(data.episodes, unstarted=data.unstarted, dropped=data.dropped)
+            data.metrics = summarize(data.episodes, unstarted=data.unstarted, dropped=data.trees.dropped)
             if data.policy.trainee.seats:
                 data.metrics["paths/without_turn"] = float(data.without_turn)
             self.log(data)
-        trees = [each.tree for data in parts for each in data.rewarded]
+        trees = [each.tree for data in parts for each in data.trees.rewarded]
         health = self.settings.health
         runtime.notices.of_batch(trees, runtime.engine.context_tokens)
         ready = [data for data in parts if data.policy.hooks.ready]
         for data in ready:
             data.batch = self.pack(data, demonstrations, watch)
         if ready:
-            self.dropped = parts[0].dropped
+            self.dropped = parts[0].trees.dropped
             signals = sum(data.signals for data in ready)
             success, cut = parts[0].metrics.get("train/success", 0.0), mostly_cut(count_actions(trees), health)
             state.health = next_health(state.health, signals=signals, success=success, cut=cut)
         await self.update(ready, watch)
         for data in parts:
             data.metrics |= data.policy.hooks.observe(data.divergence)
-            data.policy.entropies = add_entropies(data.policy.entropies, data.rewarded)
+            data.policy.entropies = add_entropies(data.policy.entropies, data.trees.rewarded)
         sampled = sum(data.metrics["speed/sampled_tokens"] for data in parts)
         parts[0].metrics |= runtime.fault_metrics() | watch.metrics(tokens=sampled)
         for data in parts:
@@ -177,7 +189,7 @@ class _Loop:
         self.recorder.log({data.policy.trainee.metric(name): value for name, value in data.metrics.items()})
 
     async def gather(self, rollouts: Rollouts) -> list[StepData]:
-        """Reward, credit and filter, in rounds of sampling, until the batches are full or the rounds are over."""
+        """Reward, estimate, credit, filter: rounds of sampling until the batches are full or the rounds are over."""
         step, batch_tasks = self.state.step + 1, self.world.schedule.batch_tasks
         parts = [StepData(policy=each) for each in self.runtime.trained if not each.trainee.frozen]
         for round_number in range(self.method.max_sampling_rounds):
@@ -190,12 +202,15 @@ class _Loop:
             seed = derive(self._seed(step), round_number) if round_number else self._seed(step)
             with self.watch("credit"):
                 for data in parts:
-                    data.add(rollouts, seed)
-            self.recorder.log_trees([each for data in parts for each in data.credited])
+                    if views := data.views(rollouts):
+                        estimate = partial(data.policy.add_estimates, seed=seed)
+                        data.trees = stages(data.policy.run, views, estimate, data.trees)
+            self.recorder.log_trees([each for data in parts for each in data.trees.credited])
             if all(data.groups >= data.most(batch_tasks) for data in parts):
                 break
         for data in parts:
-            data.kept = [each for group in groups(data.kept)[: data.most(batch_tasks)] for each in group]
+            kept = groups(data.trees.kept)[: data.most(batch_tasks)]
+            data.trees = replace(data.trees, kept=[each for group in kept for each in group])
         return parts
 
     async def next_trees(self, step: int, round_number: int) -> Rollouts:
@@ -239,51 +254,18 @@ class _Loop:
             batch.tasks,
             seed=derive(seed, round_number) if round_number else seed,
             store=batch,
-            after=self.appraise_stage(step, runner.agent) if self.world.appraisers else None,
+            after=self.questions.stage(runner.agent, step) if self.world.appraisers else None,
             slots=None if round_number else self.slots,
         )
 
-    def appraise_stage(self, step: int, agent: Agent) -> AppraiseStage:
-        """The stage that appraises the trees of a task as soon as they are complete."""
-        replay = ReplayedStates(
-            host=self.runtime.host,
-            calls=CALLS_TAKEN in env_gives(self.world.env),
-            deadlines=self.runtime.deadlines,
-            deadline_s=self.world.limits.env_deadline_s,
-        )
-        required, ask = (
-            required_columns(self.world.rewards, self.method),
-            replace(self.asker(agent, step), replay=replay),
-        )
-        return AppraiseStage(appraisers=self.world.appraisers, required=required, ask=ask)
-
-    def asker(self, agent: Agent, step: int) -> Asker:
-        """Asks the models of a step."""
-        deadlines, seed = self.runtime.deadlines, self.settings.seed
-        return Asker(agent=agent, answers=self.answers, deadlines=deadlines, seed=seed, step=step)
-
-    async def ask_for_hook(self, question: HookQuestion) -> str | None:
-        """The answer of a model to a hook of the run's `policy`; None when it is late or refused."""
-        ask = self.asker(self.runtime.main.agent(self.runtime.models), self.state.step)
-        reply = await ask(
-            Question(
-                text=question.text,
-                role=question.role,
-                max_tokens=question.max_tokens,
-                temperature=question.temperature,
-                deadline_s=question.deadline_s,
-            )
-        )
-        return reply.text if reply.verdict is Verdict.OK else None
-
     def pack(self, data: StepData, demonstrations: Sequence[Tree], watch: Stopwatch) -> Batch | None:
         """The batch of the update; None when the filters keep no group, or no kept token is trained."""
-        if not data.kept:
+        if not data.trees.kept:
             return None
         with watch("learn"):
             shown = self.choose_demonstrations(data, data.policy.trainee.views(demonstrations))
             paths = PATHS in needs_of(data.policy.run.loss) | needs_of(data.policy.run.world.optimizer)
-            batch = pack(data.kept, paths=paths, experts=shown, counted_only=data.counted_only)
+            batch = pack(data.trees.kept, paths=paths, experts=shown, counted_only=data.trees.counted_only)
         if not len(batch.at):
             data.metrics["groups/dropped_untrained"] = float(data.groups)
             data.metrics["groups/dropped"] += data.metrics["groups/dropped_untrained"]
@@ -296,9 +278,9 @@ class _Loop:
         seed = derive(self._seed(self.state.step), "experts")
         order = np.random.default_rng(seed).permutation(len(demonstrations))
         shown: list[Tree] = [demonstrations[i] for i in order[: mixed.per_step]]
-        shown += teacher_paths(data.kept) if mixed.from_trees else []
+        shown += teacher_paths(data.trees.kept) if mixed.from_trees else []
         if mixed.revise:
-            revised = data.policy.revise([each.rewarded for each in data.kept])
+            revised = data.policy.revise([each.rewarded for each in data.trees.kept])
             data.metrics["train/revisions"] = float(len(revised))
             shown += revised
         return shown

@@ -1,33 +1,26 @@
-"""The trees of a step for one policy, stage by stage."""
+"""What a step has for one policy."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from torch import Tensor
 
 from bough.batch import Batch
-from bough.credit import compute_credit
-from bough.curate import apply_filters
-from bough.reward import reward_trees
 from bough.rollout import Rollouts
 from bough.train.channels import real_episodes
+from bough.train.stages import NO_TREES, StageTrees
 from bough.train.trained import TrainedPolicy
-from bough.tree import Credited, Rewarded, Tree, counted, groups
+from bough.tree import Rewarded, Tree, counted, groups
 
 
 @dataclass(slots=True, kw_only=True)
 class StepData:
-    """The trees of a step for one policy, by stage; with seats, the views of its seats.
+    """What a step has for one policy: its trees by stage, its batch, its metrics.
 
     Attributes:
         policy: The policy.
-        rewarded: All trees of the step.
-        estimated: The same trees with estimates, unless a hook has replaced some.
-        credited: Those with advantages.
-        kept: The trees that pass the filters.
-        counted_only: The trees whose paths only count in the mean of the loss.
-        dropped: Number of dropped groups by reason.
+        trees: The trees by stage; with seats, the views of its seats.
         unstarted: Number of tasks that did not start.
         without_turn: Number of paths on which a seat of the policy did not act.
         metrics: Of this policy, without the prefix of its seat.
@@ -37,12 +30,7 @@ class StepData:
     """
 
     policy: TrainedPolicy
-    rewarded: list[Rewarded] = field(default_factory=list[Rewarded])
-    estimated: list[Rewarded] = field(default_factory=list[Rewarded])
-    credited: list[Credited] = field(default_factory=list[Credited])
-    kept: list[Credited] = field(default_factory=list[Credited])
-    counted_only: Sequence[Credited] = ()
-    dropped: Mapping[str, int] = field(default_factory=dict[str, int])
+    trees: StageTrees = NO_TREES
     unstarted: int = 0
     without_turn: int = 0
     metrics: dict[str, float] = field(default_factory=dict[str, float])
@@ -59,14 +47,14 @@ class StepData:
     @property
     def episodes(self) -> list[Rewarded]:
         """The trees of the step, each once, with the channels of hooks; see `real_episodes`."""
-        return real_episodes(self.rewarded, self.estimated)
+        return real_episodes(self.trees.rewarded, self.trees.estimated)
 
     @property
     def signals(self) -> int:
         """Number of trees with an advantage, and of revised paths, that an update learns from."""
         if self.batch is None:
             return 0
-        return sum(not each.is_zero for each in self.kept) + int(self.metrics.get("train/revisions", 0))
+        return sum(not each.is_zero for each in self.trees.kept) + int(self.metrics.get("train/revisions", 0))
 
     def divergence(self) -> float:
         """The divergence of the policy caused by the update, nats; 0 without one."""
@@ -75,27 +63,13 @@ class StepData:
         before = self.batch.rollout_logprob if self.before is None else self.before
         return self.policy.learner.divergence(replace(self.batch, rollout_logprob=before))
 
-    def add(self, rollouts: Rollouts, seed: int) -> None:
-        """Reward, credit and filter the trees of a round.
-
-        Args:
-            rollouts: The trees.
-            seed: The seed of the round.
-        """
-        policy, run = self.policy, self.policy.run
+    def views(self, rollouts: Rollouts) -> list[Tree]:
+        """The trees of a round for this policy, which are counted; none where its seats did not act."""
         self.unstarted += len(rollouts.unstarted)
-        trees = policy.trainee.views(rollouts.trees)
-        if seats := len(policy.trainee.seats):
+        trees = self.policy.trainee.views(rollouts.trees)
+        if seats := len(self.policy.trainee.seats):
             self.without_turn += seats * _count_paths(rollouts.trees) - _count_paths(trees)
-        if not trees:
-            # The seats of the policy did not act.
-            return
-        rewarded = reward_trees(trees, run.world.rewards)
-        self.rewarded += rewarded
-        self.estimated += policy.add_estimates(rewarded, seed)
-        self.credited = compute_credit(run.method.credit, self.estimated)
-        found = apply_filters(self.credited, run.world.filters, ties=run.ties)
-        self.kept, self.dropped, self.counted_only = list(found.trees), found.dropped, found.counted_only
+        return trees
 
     def most(self, batch_tasks: int) -> int:
         """The number of groups of a batch: one a task and seat."""
@@ -104,11 +78,11 @@ class StepData:
     @property
     def newest(self) -> int:
         """The newest version of the policy that sampled in the kept trees; -1 without sampled tokens."""
-        return max((int(each.tree.policy_version.max(initial=-1)) for each in self.kept), default=-1)
+        return max((int(each.tree.policy_version.max(initial=-1)) for each in self.trees.kept), default=-1)
 
     def staleness(self) -> dict[str, float]:
         """Mean and maximum over the sampled actions of the kept trees: updates of later steps before this one's."""
-        sampled = [each.tree.policy_version[each.tree.policy_version >= 0] for each in self.kept]
+        sampled = [each.tree.policy_version[each.tree.policy_version >= 0] for each in self.trees.kept]
         versions = np.concatenate([np.empty(0, np.int64), *sampled])
         if not len(versions):
             return {}
@@ -119,7 +93,7 @@ class StepData:
     @property
     def groups(self) -> int:
         """Number of groups that pass the filters."""
-        return len(groups(self.kept))
+        return len(groups(self.trees.kept))
 
 
 def _count_paths(trees: Sequence[Tree]) -> int:
