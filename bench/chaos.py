@@ -34,6 +34,7 @@ from bough.tree import Credited, derive
 from machine import machine
 from result_rows import RESULTS, Row, add_row, commit, read_rows
 
+EPOCHS = 2
 SETTINGS = [
     "workers=2",
     "worker_deadline_s=5",
@@ -46,7 +47,7 @@ SETTINGS = [
     "batch_tasks=4",
     "tasks.count=40",
     "filters=()",
-    "warmup.epochs=2",
+    f"warmup.epochs={EPOCHS}",
     "warmup.demonstrations=40",
     "evaluation.every=100000",
     "evaluation.tasks.count=20",
@@ -156,7 +157,8 @@ def _disturbed(folder: Path, arguments: argparse.Namespace) -> Row:
     changes = [*SETTINGS, f"steps={arguments.steps}", "name=chaos", *arguments.changes]
     command = [*bough, "train", "grpo", "--on", "sokoban", "--out", str(folder), *changes]
     struck, resumed, stopped, ended = Counter[str](), Counter[str](), set[int](), list[float]()
-    run, since = _start(command), 0
+    # A run that is stopped in its warm-up has nothing to go on from.
+    run, since, before = _start(command), 0, EPOCHS
     while True:
         time.sleep(chance.expovariate(1 / arguments.every_s))
         if run.poll() is not None:
@@ -168,25 +170,23 @@ def _disturbed(folder: Path, arguments: argparse.Namespace) -> Row:
             reasons = {-signal.SIGKILL: "killed", 130: "stopped"}
             resumed[reasons.get(run.returncode, "gave up")] += 1
             run = _start([*bough, "resume", str(folder / "chaos")] if (folder / "chaos").exists() else command)
-            since = 0
+            since, before = 0, max(EPOCHS, _rows(folder))
+        # A slow machine would be struck again before it has done anything: the first strike waits for a step.
+        elif sum(struck.values()) < arguments.strikes and _rows(folder) > before:
             if arguments.sigterm:
-                _await_row(RunDirectory.open(folder / "chaos"), run)
-        # Before its first checkpoint a run has nothing to go on from, so the first strike waits for it.
-        elif sum(struck.values()) < arguments.strikes and any((folder / "chaos" / "checkpoints").glob("step_*")):
-            if arguments.sigterm:
-                if (took := _terminate(run, RunDirectory.open(folder / "chaos"))) is not None:
-                    ended.append(took)
-                    struck["SIGTERM run"] += 1
+                took = _terminate(run, RunDirectory.open(folder / "chaos"))
+                ended += [] if took is None else [took]
+                name = None if took is None else "SIGTERM run"
             else:
-                struck += Counter(_strike(run.pid, chance, stopped))
+                name = _strike(run.pid, chance, stopped)
+            struck.update([] if name is None else [name])
             since += 1
 
 
-def _await_row(directory: RunDirectory, run: subprocess.Popen[bytes]) -> None:
-    """Wait until a run that was resumed has a new row, or has ended."""
-    before = len(read_metrics(directory.metrics))
-    while run.poll() is None and len(read_metrics(directory.metrics)) <= before:
-        time.sleep(0.1)
+def _rows(folder: Path) -> int:
+    """Number of steps in the metrics of the run."""
+    file = folder / "chaos" / "metrics.jsonl"
+    return len(read_metrics(file)) if file.is_file() else 0
 
 
 def _terminate(run: subprocess.Popen[bytes], directory: RunDirectory) -> float | None:
@@ -209,27 +209,25 @@ def _start(command: list[str]) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, env=os.environ | {"OMP_NUM_THREADS": "1"})
 
 
-def _strike(run: int, chance: random.Random, stopped: set[int]) -> list[str]:
-    """Kill or stop a process of the run; returns what was done to what. A stopped process is added to `stopped`.
+def _strike(run: int, chance: random.Random, stopped: set[int]) -> str | None:
+    """Kill or stop a process of the run; returns what was done to what, None if the process had just ended.
 
-    Nothing is done while the run is alone: on a slow machine it would be killed each time as it starts.
+    A stopped process is added to `stopped`.
     """
     others = _descendants(run)
-    if not others:
-        return []
-    pid = run if chance.random() < DRIVER_SHARE else chance.choice(others)
+    pid = run if not others or chance.random() < DRIVER_SHARE else chance.choice(others)
     kind = chance.choice([signal.SIGKILL, signal.SIGSTOP])
     name = "run" if pid == run else _name(pid)
     try:
         os.kill(pid, kind)
     except ProcessLookupError:
-        return []
+        return None
     if pid == run and kind is signal.SIGSTOP:
         time.sleep(2)
         os.kill(pid, signal.SIGCONT)
     elif kind is signal.SIGSTOP:
         stopped.add(pid)
-    return [f"{kind.name} {name}"]
+    return f"{kind.name} {name}"
 
 
 def _end(stopped: set[int]) -> None:

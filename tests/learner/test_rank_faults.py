@@ -56,7 +56,9 @@ def learn_under_strike(several: LeadingRank, strike: Callable[[], object]) -> li
     thread.join()
     assert without_shares(told[1][0]) == pytest.approx(told[0][0], rel=1e-6, abs=1e-7)
     same(one, other)
-    return tokens_of_shares(told[1][0])
+    tokens = tokens_of_shares(told[1][0])
+    assert sum(tokens) >= told[0][0]["update/tokens"], "the tokens of all passes are counted"
+    return tokens
 
 
 @pytest.mark.parametrize(("kind", "shards"), [(signal.SIGSTOP, False), (signal.SIGKILL, True)])

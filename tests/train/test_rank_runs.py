@@ -2,7 +2,9 @@
 
 import json
 import os
+import shutil
 import socket
+import string
 import subprocess
 import sys
 from dataclasses import dataclass, replace
@@ -11,13 +13,15 @@ from pathlib import Path
 import pytest
 import torch
 from tests.loads import tokens_of_shares, without_shares
-from tests.small import MEASURED
+from tests.small import MEASURED, busy
 from tests.small import run as small
 
+from bough.cli import main
 from bough.config import ConfigError
 from bough.env import FrozenLake, State, Step
 from bough.launch import Ray
-from bough.store import RunDirectory, read_metrics
+from bough.policy import Lora, Pretrained
+from bough.store import Checkpoints, RunDirectory, read_metrics
 from bough.train import resume, start
 from bough.train.check import check
 from bough.train.torchrun import with_ranks_of_torchrun, with_torchrun_ranks
@@ -66,6 +70,32 @@ def test_a_run_with_ranks_is_that_of_one_process_and_resumes_with_another_number
     alone: list[dict[str, float]], tmp_path: Path
 ) -> None:
     same(alone, rows(tmp_path, 2, "ranks=1"))
+
+
+def test_adapters_are_resumed_with_another_number_of_ranks_by_the_command_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small().world.policy.build([string.printable]).save(tmp_path / "base")
+    policy = Pretrained(path=str(tmp_path / "base"), dtype="float64", lora=Lora(rank=2))
+    optimizer = replace(busy().world.optimizer, epsilon=1e-3)
+    start(busy().replace(policy=policy, optimizer=optimizer, steps=1), tmp_path / "1")
+    shutil.copytree(tmp_path / "1", tmp_path / "3")
+    several, adapters = list[list[dict[str, float]]](), list[dict[str, torch.Tensor]]()
+    for ranks in (1, 3):
+        directory = RunDirectory.open(tmp_path / str(ranks) / "busy")
+        monkeypatch.setattr(sys, "argv", ["bough", "resume", str(directory.path), "steps=3", f"ranks={ranks}"])
+        with pytest.raises(SystemExit, match=r"^0$"):
+            main()
+        several.append([_seen(row) for row in read_metrics(directory.metrics)])
+        checkpoint = Checkpoints(directory=directory.checkpoints).latest().checkpoint
+        assert checkpoint is not None
+        adapters.append(dict(checkpoint.tensors("policy")))
+    same(*several)
+    assert [len(tokens_of_shares(row)) for row in several[1][-2:]] == [3, 3]
+    for name, weight in adapters[0].items():
+        assert "lora" in name
+        # They are float32.
+        assert float((adapters[1][name] - weight).norm()) <= 1e-6 * float(weight.norm())
 
 
 def test_a_run_with_shards_is_that_of_one_process_and_resumes_without(

@@ -39,7 +39,7 @@ class Ray:
         gpus: GPUs of a process; above 1 a whole number.
         strategy: How processes are spread over machines: "PACK", "SPREAD", "STRICT_PACK" or "STRICT_SPREAD".
         wait_s: Longest wait for free resources of the cluster, and for a process to start in them, in seconds. Where
-            fewer processes are enough, as with `min_ranks`, the run begins after both waits with those that started.
+            fewer processes are enough, as with `min_ranks`, the run begins after both waits with the ones that started.
     """
 
     address: str | None = None

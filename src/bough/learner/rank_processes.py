@@ -73,7 +73,7 @@ class RankProcesses(Protocol):
         ...
 
     def ended(self) -> Sequence[int]:
-        """The ranks of those that ran whose processes have ended, as far as is known."""
+        """The ranks that have joined and whose processes have ended, as far as is known."""
         ...
 
     def start(self, limit_s: float) -> None:

@@ -228,11 +228,10 @@ class RankGroup(Following):
             elif join.shards:
                 return_freed()
             self._mesh = dist.init_device_mesh(self.device.type, (join.world_size,)) if join.shards else None
-        except RankFault:
-            self.leave()
-            raise
         except RuntimeError as error:
             self.leave()
+            if isinstance(error, RankFault):
+                raise
             raise RankFault(
                 f"rank {rank} of {join.world_size}: the ranks did not meet within {join.update_s:g} s: {error}"
             ) from error

@@ -397,5 +397,4 @@ class Runtime:
             await self.deadlines.until(closed, owner="end of the run", thing=f"{thing} to close", deadline_s=CLOSE_S)
 
     def _order(self, epoch: int) -> Sequence[int]:
-        generator = np.random.default_rng(derive(self.run.seed, "order", epoch))
-        return generator.permutation(len(self.train_tasks)).tolist()
+        return np.random.default_rng(derive(self.run.seed, "order", epoch)).permutation(len(self.train_tasks)).tolist()

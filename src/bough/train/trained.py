@@ -284,7 +284,9 @@ class TrainedPolicy:
         world, renderer, first = self.run.world, self.policy.renderer, opening.first
         prompt = renderer.render(conversation(world.env.instructions, (), first.observation), first.tools)
         room = min(self.policy.context_tokens, engine.context_tokens)
-        tolerance = CANARY_TOLERANCE.get(self.policy.dtype, 0.1)
+        # Adapters have a precision of their own.
+        dtypes = {self.policy.dtype, *(weight.dtype for weight in self.policy.parameters().values())}
+        tolerance = max(CANARY_TOLERANCE.get(dtype, 0.1) for dtype in dtypes)
         canary = Canary(prompt[: max(1, room - 8)], prompt[: min(8, room - 1)], tolerance=tolerance, name=name)
         return CheckedEngine(engine, canary, self.deadlines, deadline_s=world.limits.engine_deadline_s)
 
