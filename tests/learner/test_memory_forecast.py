@@ -16,7 +16,10 @@ from transformers import AutoModelForCausalLM, Qwen3Config
 
 from bough.batch import Batch, PackedPrefixTree
 from bough.config import ConfigError
+from bough.engine import Local
+from bough.engine.generation import LocalEngine
 from bough.learner import Learner, Optimizer
+from bough.learner.memory_budget import MemoryBudget
 from bough.learner.memory_forecast import (
     MIN_TOKENS,
     Extent,
@@ -216,3 +219,18 @@ def test_a_budget_that_no_update_fits_is_refused(tmp_path: Path) -> None:
     assert not (tmp_path / run.name).exists()
     with pytest.raises(ValueError, match=r"Optimizer.memory_gib: got 0.0; need a number above 0, or None"):
         Optimizer(memory_gib=0.0)
+
+
+def test_the_engines_cache_is_what_fits() -> None:
+    model = policy(layers=2, width=64)
+    every = 256 * model.context_tokens
+    for settings in (Local(slots=256), Local(slots=256, cache_tokens=1024)):
+        engine = settings.build(model)
+        assert isinstance(engine, LocalEngine)
+        budget = MemoryBudget(0.1, Optimizer(memory_gib=0.1), model, engine, entropy=False, reference=False)
+        assert budget.micro_tokens > MIN_TOKENS
+        bound = settings.cache_tokens
+        assert engine.cache_tokens == bound if bound else model.context_tokens <= engine.cache_tokens < every
+    whole = Local(slots=256, cache_tokens=every).build(model)
+    with pytest.raises(ConfigError, match=r"lower engine.cache_tokens"):
+        MemoryBudget(0.1, Optimizer(memory_gib=0.1), model, whole, entropy=False, reference=False)

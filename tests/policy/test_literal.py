@@ -187,3 +187,17 @@ def test_marks_that_are_plain_text_are_named() -> None:
     plain = {"zephyr": folders.ZEPHYR, "vicuna": VICUNA, "chatml": folders.CHATML, "gemma": folders.GEMMA}
     named = {name: ChatRenderer(folders.tokenizer(text), template={}).plain_marks for name, text in plain.items()}
     assert named == {"zephyr": ("<|user|>", "<|assistant|>"), "vicuna": ("ASSISTANT:",), "chatml": (), "gemma": ()}
+
+
+def test_a_text_that_branches_share_is_encoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    tokenizer = TOKENIZERS["tiny"]()
+    renderer, encode, texts = ChatRenderer(tokenizer, template={}), tokenizer.encode, list[str]()
+
+    def counted(text: str, **options: bool) -> list[int]:
+        texts.append(text)
+        return encode(text, **options)
+
+    monkeypatch.setattr(tokenizer, "encode", counted)
+    first, again = (renderer.render(conversation("Go.", (), "up")) for _ in range(2))
+    assert first == again
+    assert len(texts) == 1

@@ -6,7 +6,7 @@ prompt. A slot whose tokens are all computed samples one token, until its comple
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
@@ -130,6 +130,11 @@ class Decoder:
         self._cache = KVCache(self._model)
         # Slots, page changes and attention of the last pass, if every slot decoded.
         self._decoded: tuple[Ints, int, PagedAttention] | None = None
+
+    def bound_cache(self, tokens: int) -> None:
+        """Keep at most so many tokens, in whole pages. No job may be running."""
+        self._config = replace(self._config, cache_tokens=-(-tokens // PAGE_TOKENS) * PAGE_TOKENS)
+        self.reset()
 
     def load(self, weights: Mapping[str, Tensor], policy_version: int) -> None:
         """Copy new weights in. No job may be running."""

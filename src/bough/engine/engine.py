@@ -274,3 +274,7 @@ class Caching(Protocol):
     def cached_tokens(self) -> int:
         """Tokens whose keys and values it keeps now."""
         ...
+
+    def bound_cache(self, tokens: int) -> None:
+        """Keep at most so many tokens, unless a setting has a bound. No request may be in flight."""
+        ...

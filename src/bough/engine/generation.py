@@ -153,6 +153,16 @@ class LocalEngine:
         self._settled("reset_cache: called")
         self._decoder.reset()
 
+    def bound_cache(self, tokens: int) -> None:
+        """See `Caching.bound_cache`.
+
+        Raises:
+            RuntimeError: when requests are in flight.
+        """
+        self._settled("bound_cache: called")
+        if self._config.cache_tokens is None:
+            self._decoder.bound_cache(tokens)
+
     async def close(self) -> None:
         """See `Engine.close`. Requests in flight fail with an `EngineFault`."""
         self._closed = True

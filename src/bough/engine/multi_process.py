@@ -93,10 +93,10 @@ class MultiProcessEngine:
         """Most tokens in the KV cache of this process: none."""
         return 0
 
-    @property
-    def cached_tokens(self) -> int:
-        """The tokens for which this process allocates memory: none."""
-        return 0
+    cached_tokens = cache_tokens
+
+    def bound_cache(self, tokens: int) -> None:
+        """Do nothing: the caches are in other processes."""
 
     @property
     def replaced(self) -> int:

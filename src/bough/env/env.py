@@ -165,7 +165,8 @@ class Waits(Protocol):
 
 def waits_of(env: Env) -> bool:
     """Whether several calls of an environment may run at a time."""
-    return isinstance(env, Waits) and env.waits
+    # Asked at each call; the check of a protocol takes longer than a step of a small environment.
+    return bool(getattr(env, "waits", False))
 
 
 def env_gives(env: Env) -> frozenset[Need]:

@@ -1,5 +1,7 @@
 """The memory budget of a run: forecasts memory, sets the chunk size, and logs the measured peak."""
 
+from dataclasses import replace
+
 from bough.engine import Caching, Engine
 from bough.learner.memory_forecast import Extent, forecast_memory, nbytes
 from bough.learner.memory_meter import MemoryMeter
@@ -32,7 +34,8 @@ class MemoryBudget:
             gib: The memory limit.
             settings: The optimizer settings.
             policy: The trained policy.
-            engine: Its cache counts, and its copy of the policy if it is in this process.
+            engine: Its cache counts, which gets a bound where the settings have none, and its copy of the policy, if it
+                is in this process.
             entropy: Whether the loss needs entropies.
             reference: Whether the run has a reference policy.
 
@@ -55,6 +58,9 @@ class MemoryBudget:
             entropy=entropy,
             cpu_workers=settings.cpu_workers or 1,
         )
+        if isinstance(engine, Caching):
+            engine.bound_cache(self._memory.fitted_cache(gib))
+            self._memory = replace(self._memory, cache_tokens=engine.cache_tokens)
         # Libraries loaded by the forecast count as the program's memory.
         self._gauge = MemoryMeter(policy.device, there)
         self.micro_tokens = self._memory.fit(gib)

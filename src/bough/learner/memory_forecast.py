@@ -13,7 +13,7 @@ The chunk size is free: it is the largest with which the sum stays within the bu
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -283,6 +283,11 @@ class Memory:
         """
         extent = Extent(tokens=tokens, trained=tokens, past=self.path_tokens, kept=self.path_tokens)
         return self.bytes(extent, self.cache_tokens)
+
+    def fitted_cache(self, gib: float) -> int:
+        """The engine's cache within a budget, tokens: half of what the smallest chunk leaves, and at least one text."""
+        left = gib * GIB - replace(self, cache_tokens=0).most(MIN_TOKENS)
+        return min(self.cache_tokens, max(self.path_tokens, int(left / 2 / self.appetite.pair_bytes)))
 
     def account(self) -> str:
         """Memory by purpose with the smallest chunks, GiB; keys and values of preceding text count to the chunks."""

@@ -79,6 +79,7 @@ class ChatRenderer:
             )
         self._template = ChatTemplate(tokenizer, template, date)
         self._spoken = TextCache(self._decode, most_bytes=64 * MIB)
+        self._readable = TextCache(self._without_marks, most_bytes=64 * MIB)
         self._context_tokens = context_tokens
         # Normalisation composes at most 4 characters to one.
         longest = 0 if context_tokens is None else max(map(len, self._tokenizer.get_vocab()))
@@ -184,8 +185,7 @@ class ChatRenderer:
 
     def text(self, tokens: Sequence[int]) -> str:
         """The text of tokens, without stop tokens and special tokens."""
-        kept = [token for token in tokens if token not in self.stop_tokens]
-        return self._tokenizer.decode(kept, skip_special_tokens=True, clean_up_tokenization_spaces=False)
+        return self._readable(tuple(tokens))
 
     def verbatim(self, tokens: Sequence[int]) -> str:
         """The text of tokens, with stop tokens and special tokens."""
@@ -209,22 +209,15 @@ class ChatRenderer:
 
     def _hidden(self, messages: Sequence[Message]) -> tuple[Entry, ...]:
         """The messages, with the texts of special tokens replaced by placeholders."""
-        hide, hide_json = self._encoder.hide, self._encoder.hide_json
-        hidden = [
-            entry._replace(
-                content=hide(entry.content),
-                calls=entry.calls and hide_json(entry.calls),
-                call_id=hide(entry.call_id),
-            )
-            for entry in map(self._entry, messages)
-        ]
-        # A model's own calls keep their marks where its message is rewritten.
-        return tuple(
-            entry._replace(content=self._with_marks(entry.content, () if entry.sampled else THINKING))
-            if entry.role == "assistant"
-            else entry
-            for entry in hidden
-        )
+        return tuple(map(self._hide, map(self._entry, messages)))
+
+    def _hide(self, entry: Entry) -> Entry:
+        hide, content = self._encoder.hide, self._encoder.hide(entry.content)
+        if entry.role == "assistant":
+            # A model's own calls keep their marks where its message is rewritten.
+            content = self._with_marks(content, () if entry.sampled else THINKING)
+        calls = entry.calls and self._encoder.hide_json(entry.calls)
+        return Entry(entry.role, content, calls, entry.call_id and hide(entry.call_id), entry.sampled)
 
     def _with_marks(self, text: str, kept: Sequence[str] = ()) -> str:
         """A hidden text with its marks, or with those of `kept` only."""
@@ -252,6 +245,10 @@ class ChatRenderer:
         for tokens, after in zip(sampled, frame[1:], strict=True):
             read += (*tokens, *self._follow(tokens, after))
         return tuple(read)
+
+    def _without_marks(self, tokens: Tokens) -> str:
+        kept = [token for token in tokens if token not in self.stop_tokens]
+        return self._tokenizer.decode(kept, skip_special_tokens=True, clean_up_tokenization_spaces=False)
 
     def _decode(self, tokens: Tokens) -> str:
         kept = tokens[:-1] if tokens and tokens[-1] in self.stop_tokens else tokens

@@ -60,6 +60,8 @@ class LiteralEncoder:
         # Each turn hides every content of the conversation.
         self.hide = TextCache(self._hide, most_bytes=64 * MIB)
         self.hide_json = TextCache(self._hide_json, most_bytes=64 * MIB)
+        # Branches of a tree often read one text: the same state, or the same prompt.
+        self._plain = TextCache(self._encode, most_bytes=64 * MIB)
 
     def encode(self, text: str) -> Tokens:
         """The tokens of a rendered text whose contents went through `hide`."""
@@ -121,7 +123,7 @@ class LiteralEncoder:
             yield self.literal(content)
         yield self._plain(together)
 
-    def _plain(self, text: str) -> Tokens:
+    def _encode(self, text: str) -> Tokens:
         return encode(self._tokenizer, text) if text else ()
 
 

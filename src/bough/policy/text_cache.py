@@ -1,15 +1,18 @@
-"""A least-recently-used cache of texts, limited in bytes."""
+"""A least-recently-used cache of texts and their tokens, limited in bytes."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from sys import getsizeof
+from typing import Generic, TypeVar
 
-ENTRY_BYTES = 200
-"""Memory of an entry without its texts."""
+ENTRY_BYTES, TOKEN_BYTES = 200, 28
+"""Memory of an entry without its texts, and of an integer."""
+
+Kept = TypeVar("Kept", str, tuple[int, ...])
 
 
-class TextCache:
-    """A function of hashable arguments that returns a text; the most recently used texts are kept.
+class TextCache(Generic[Kept]):
+    """A function of hashable arguments that returns a text, or tokens; the most recently used results are kept.
 
     Unlike `functools.lru_cache` it counts bytes: a few long conversations are as large as thousands of short ones.
 
@@ -19,26 +22,27 @@ class TextCache:
         ('A', 'A')
 
     Attributes:
-        kept_bytes: Memory of the texts that are kept, about.
+        kept_bytes: Memory of the results that are kept, about.
     """
 
-    def __init__(self, function: Callable[..., str], *, most_bytes: int) -> None:
+    def __init__(self, function: Callable[..., Kept], *, most_bytes: int) -> None:
         self._function, self._most_bytes = function, most_bytes
-        self._kept: OrderedDict[tuple[Hashable, ...], str] = OrderedDict()
+        self._kept: OrderedDict[tuple[Hashable, ...], Kept] = OrderedDict()
         self.kept_bytes = 0
 
-    def __call__(self, *key: Hashable) -> str:
-        """The text of the arguments."""
-        text = self._kept.pop(key, None)
-        if text is None:
-            text = self._function(*key)
-            self.kept_bytes += _bytes(key, text)
+    def __call__(self, *key: Hashable) -> Kept:
+        """The result for the arguments."""
+        result = self._kept.pop(key, None)
+        if result is None:
+            result = self._function(*key)
+            self.kept_bytes += _bytes(key, result)
         # The last is the one used last.
-        self._kept[key] = text
+        self._kept[key] = result
         while self.kept_bytes > self._most_bytes and self._kept:
             self.kept_bytes -= _bytes(*self._kept.popitem(last=False))
-        return text
+        return result
 
 
-def _bytes(key: tuple[Hashable, ...], text: str) -> int:
-    return ENTRY_BYTES + getsizeof(text) + sum(map(getsizeof, key))
+def _bytes(key: tuple[Hashable, ...], result: str | tuple[int, ...]) -> int:
+    tokens = 0 if isinstance(result, str) else len(result)
+    return ENTRY_BYTES + getsizeof(result) + TOKEN_BYTES * tokens + sum(map(getsizeof, key))

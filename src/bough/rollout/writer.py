@@ -103,7 +103,7 @@ class Writer:
             draft = replace(draft, parsed=replace(draft.parsed, well_formed=False))
         if draft.complete:
             self.record(draft)
-        return replace(draft, top_probs=completion.top_probs or ())
+        return replace(draft, top_probs=completion.top_probs) if completion.top_probs else draft
 
     def force_tokens(
         self, at: Cursor | PendingAction, tokens: Sequence[int], *, branch: int, source: Source, whole: bool
