@@ -1,7 +1,5 @@
 """SPA-RL (arXiv 2505.20732)."""
 
-from typing import Literal
-
 from bough.credit import Gae
 from bough.explore import Chains
 from bough.objective import PpoClip, Sum, ValueClip
@@ -10,22 +8,16 @@ from bough.train import Run, World
 
 
 def spa_rl(
-    world: World,
-    *,
-    progress: float = 1.0,
-    grounding: float = 0.5,
-    collect: int = 5,
-    head: Literal["mlp", "linear"] = "mlp",
+    world: World, *, progress: float = 1.0, grounding: float = 0.5, bonus: bool = False, collect: int = 15
 ) -> Run:
-    """SPA-RL (arXiv 2505.20732): PPO on each turn's learned share of the outcome, and a bonus for executed actions.
+    """SPA-RL (arXiv 2505.20732): PPO on each turn's learned share of the outcome, and a fine for refused actions.
 
-    Assumes that a turn's context and action show how far the task is, in the reference's hidden states: where they do
-    not, as with models of a few layers, it pays noise and success falls. In the first `collect` steps only the
-    estimator learns; see `ProgressReward`. The paid progress replaces the world's rewards, whose sums it learns. The
-    batch is that of `ppo`: one path of each of 8 times the world's tasks. Discount 1 and lambda .95 are the released
-    trainer's.
+    Assumes that a turn's context and action show how far the task is. In the first `collect` steps the policy collects
+    paths, on which a copy of it learns the progress of turns; see `ProgressReward`, also for `bonus`, the paper's
+    reward of executed actions. The paid progress replaces the world's rewards, whose sums it learns. The batch is that
+    of `ppo`: one path of each of 8 times the world's tasks. Discount 1 and lambda .95 are the released trainer's.
     """
-    reward = ProgressReward(progress=progress, grounding=grounding, warmup_steps=collect, head=head)
+    reward = ProgressReward(progress=progress, grounding=grounding, bonus=bonus, warmup_steps=collect)
     return world.run(
         explorer=Chains(n=1),
         hooks=(reward,),

@@ -1,11 +1,10 @@
-"""Settings of a reward for progress: a small network whose outputs sum to the return of each path."""
+"""Settings of a reward for progress: a copy of the policy whose outputs sum to the return of each path."""
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING
 
 from bough.checks import check_at_least
-from bough.tree.needs import REFERENCE, Need
 
 if TYPE_CHECKING:
     import bough.policy.progress_state
@@ -15,60 +14,59 @@ if TYPE_CHECKING:
 class ProgressReward:
     """SPA-RL's progress estimator (arXiv 2505.20732): it divides the return of a path among its turns.
 
-    With f the last hidden state of the reference policy after a turn's action, a head gives the turn's progress
-    c = head(f). It learns from the last `capacity_paths` paths that the sums along paths are the returns:
+    The first `warmup_steps` steps collect paths, and the policy is not updated. A copy of the policy and a multilayer
+    perceptron on it are then trained, once. With f the copy's last hidden state after a turn's action, the turn's
+    progress is c = head(f), and the sums along paths p learn the returns:
 
         mean over paths p of (sum over the turns t of p of c_t - R(p))^2
 
-    A turn that paths share has one c. In a tree with the first turns a and b, whose second turns a1, a2, b1, b2 end
-    with 1, 0, 0, 0, and with one unknown for each turn, the solution of least norm is a 1/3, a1 2/3, a2 -1/3, others 0.
+    A turn that paths share has one c. The return R(p) is that of all channels before this hook. From then on each turn
+    is paid in the channel "progress", the last one included, in place of the other channels:
 
-    Each turn is paid in the channel "progress", the last one included, in place of the other channels:
+        progress * c_t - grounding * (1 if the environment refused the action, else 0)
 
-        progress * c_t + grounding * (1 if the environment executed the action, else 0)
+    `Tree.valid` is whether it was executed. The paper adds `grounding` for an executed action instead (`bonus`). The
+    released code updates the policy once, on stored paths, whose lengths no update changes. In training on new paths
+    such a bonus pays for length: on `sokoban` five moves that solve nothing earn 2.5, and a solution 1 more.
 
-    `Tree.valid` is whether it was executed. In the first `warmup_steps` steps the estimator learns and the policy is
-    not updated. The return that it learns is that of all channels before this hook.
+    The released head is linear, on the logits. The released trainer multiplies a turn's reward by the number of turns
+    after it, so that the last turn gets nothing.
 
-    The paper trains a multilayer perceptron on a copy of the policy, once, on paths of the policy before reinforcement.
-    Here the features do not change, and the head goes on learning from the paths of each step. The released trainer
-    multiplies a turn's reward by the number of turns after it, so that the last turn gets nothing.
-
-    Metrics: `progress/paths` of the data; `progress/error`, the mean squared error of the sums on the batch before the
-    head has learned from it; `progress/fit`, the same after it; `progress/grounded`, the share of executed actions.
+    Metrics: `progress/error`, the mean squared error of the sums on the batch, from which the estimator has not
+    learned; `progress/variance` of the batch's returns, the error of their mean; `progress/paths` and `progress/fit` of
+    the training, the number of paths and the mean squared error of its last step; `progress/refused`, the share of
+    refused actions.
 
     Attributes:
         progress: Weight of the progress: alpha of the paper.
-        grounding: Reward of an executed action: beta of the paper.
-        head: "mlp", with two hidden layers, by Adam; or "linear", without a bias, the solution of least norm.
-        warmup_steps: Steps in which only the head learns.
-        steps: Gradient steps of the "mlp" before each credit.
+        grounding: Fine for a refused action, or reward of an executed one: beta of the paper.
+        bonus: Reward executed actions, as the paper does, in place of the fine.
+        warmup_steps: Steps that collect paths.
+        steps: Gradient steps of the estimator.
         batch_paths: Paths of a gradient step, at least.
-        capacity_paths: Paths to learn from, at least; the oldest trees are dropped.
-        width: Elements of the hidden layers.
-        learning_rate: Adam's.
+        width: Elements of the head's hidden layers.
+        learning_rate: Of the copy, by AdamW.
+        head_rate: Of the head, by Adam.
     """
-
-    needs: ClassVar[frozenset[Need]] = frozenset({REFERENCE})
 
     progress: float = 1.0
     grounding: float = 0.5
-    head: Literal["mlp", "linear"] = "mlp"
-    warmup_steps: int = 5
-    steps: int = 100
+    bonus: bool = False
+    warmup_steps: int = 15
+    steps: int = 400
     batch_paths: int = 64
-    capacity_paths: int = 4096
     width: int = 64
-    learning_rate: float = 1e-3
+    learning_rate: float = 5e-4
+    head_rate: float = 3e-3
 
     def __post_init__(self) -> None:
-        check_at_least(self, warmup_steps=0, steps=1, batch_paths=1, capacity_paths=1, width=1)
+        check_at_least(self, warmup_steps=1, steps=1, batch_paths=1, width=1)
         if not (math.isfinite(self.progress) and math.isfinite(self.grounding)):
             raise ValueError(
                 f"ProgressReward: got progress={self.progress}, grounding={self.grounding}; need finite numbers"
             )
-        if not self.learning_rate > 0:
-            raise ValueError(f"ProgressReward.learning_rate: got {self.learning_rate}; need a number above 0")
+        if not min(rates := (self.learning_rate, self.head_rate)) > 0:
+            raise ValueError(f"ProgressReward: got learning_rate, head_rate={rates}; need numbers above 0")
 
     def build(self, *, vocab_tokens: int, device: str, seed: int) -> "bough.policy.progress_state.ProgressRewardState":
         """An estimator without data, whose progress is 0."""
