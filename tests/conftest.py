@@ -1,6 +1,7 @@
 """Shapes are checked at run time, in tests only, where a function or a dataclass states any."""
 
 import gc
+import os
 import signal
 from collections import Counter
 from collections.abc import Iterator
@@ -30,7 +31,8 @@ def _stating() -> Iterator[str]:
 check_shapes(list(_stating()))
 
 # How long an example takes says more about what else the machine does than about the code; benchmarks measure speed.
-settings.register_profile("bough", deadline=None)
+# The same examples everywhere, unless more are asked for.
+settings.register_profile("bough", deadline=None, derandomize="BOUGH_FUZZ" not in os.environ)
 settings.load_profile("bough")
 
 # A shell that starts the tests in the background has them ignore Ctrl-C, which some of them send.

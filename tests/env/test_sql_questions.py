@@ -52,8 +52,9 @@ def test_gold_queries_have_a_result_of_their_own(seed: int, split: Split) -> Non
         tables = QUESTIONS.schema(str(task.data["database"])).tables
         for table in tables:
             for column in ("*", "name", "count(*)"):
-                trivial = database.run(f"select {column} from {table.name}")
-                assert not QUESTIONS.match.equal(gold, trivial, ordered=False)
+                trivial = f"select {column} from {table.name}"
+                pairs = [(each.run(str(task.data["sql"])), each.run(trivial)) for each in (database, *variants)]
+                assert not all(QUESTIONS.match.equal(*pair, ordered=False) for pair in pairs)
         assert len(variants) == 1
         assert not variants[0].run(str(task.data["sql"])).error
         names = [each.run(f"select * from {tables[0].name}").rows for each in (database, variants[0])]

@@ -280,7 +280,7 @@ def test_a_client_that_is_late_is_cut_off(text: bytes, monkeypatch: pytest.Monke
     async def main() -> None:
         async with serve(sessions(scripted("yes"))) as url, opened(url, text) as reader:
             with contextlib.suppress(ConnectionResetError):
-                assert await asyncio.wait_for(reader.read(), 20) == b""
+                assert await asyncio.wait_for(reader.read(), 120) == b""
 
     run(main())
 
@@ -302,7 +302,7 @@ def test_a_client_that_does_not_take_its_answer_is_cut_off(monkeypatch: pytest.M
     async def main() -> int:
         text = b"GET /v1/models HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
         async with serve(session) as url, opened(url, text) as reader:
-            await asyncio.wait_for(cut.wait(), 20)
+            await asyncio.wait_for(cut.wait(), 120)
             with contextlib.suppress(ConnectionResetError):
                 return len(await reader.read())
             return 0
@@ -319,7 +319,7 @@ def test_a_client_that_waits_for_an_answer_is_not_late(monkeypatch: pytest.Monke
             # The second waits in the buffer while the first is answered.
             opened(url, WHOLE + WHOLE.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")) as reader,
         ):
-            return await asyncio.wait_for(reader.read(), 20)
+            return await asyncio.wait_for(reader.read(), 120)
 
     assert run(main()).count(b" 200 ") == 2
 
@@ -332,7 +332,7 @@ def test_idle_connections_make_room_for_requests(monkeypatch: pytest.MonkeyPatch
             for _ in range(6):
                 await idle.enter_async_context(opened(url, b""))
             async with opened(url, WHOLE) as reader:
-                assert b" 200 " in await asyncio.wait_for(reader.readline(), 20)
+                assert b" 200 " in await asyncio.wait_for(reader.readline(), 120)
 
     run(main())
 
