@@ -10,6 +10,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+from bough.launch.template import Forked, fork
+
 
 class LaunchError(RuntimeError):
     """A process did not start: no cluster, no free resources on it, or the process ended before it connected."""
@@ -136,10 +138,10 @@ def start_child(
     )
 
 
-def end_child(child: subprocess.Popen[bytes]) -> int:
-    """End a process of `start_child` and its children; returns its exit status, minus the signal that killed it."""
-    # After `wait` another group may have the number.
-    if child.returncode is None:
+def end_child(child: subprocess.Popen[bytes] | Forked) -> int:
+    """End a process of this machine and its children; returns its exit status, minus the signal that killed it."""
+    # After `wait` another group may have the number; 0 is the group of this process.
+    if child.returncode is None and child.pid:
         with suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGKILL)
     if child.stdin is not None:
@@ -176,14 +178,15 @@ class _LocalLauncher:
         del index
         ours, theirs = socket.socketpair()
         with theirs:
-            return _Child(start_child(theirs, entry, json.dumps(sys.path)), ours)
+            forks = sys.platform == "linux"  # elsewhere system libraries do not survive a fork
+            return _Child(fork(entry, theirs) if forks else start_child(theirs, entry, json.dumps(sys.path)), ours)
 
     def close(self) -> None:
         """Do nothing: processes end by `kill`."""
 
 
 class _Child:
-    def __init__(self, child: subprocess.Popen[bytes], channel: socket.socket) -> None:
+    def __init__(self, child: subprocess.Popen[bytes] | Forked, channel: socket.socket) -> None:
         self._child, self._channel = child, channel
 
     @property

@@ -1,0 +1,231 @@
+"""Processes of this machine as forks of one that has imported their module.
+
+An import of PyTorch and transformers takes seconds, a fork milliseconds. There is one template for each module, from
+its first start on; it ends with this process.
+
+    this process                    template                        a fork
+    Template(module)     ----->     imports the module
+    fork(entry, channel) ----->     forks               ----->      begins a session
+    Forked.pid           <---------------------------------------   calls the entry
+    Forked.wait          ----->     waits for its end
+                         <-----     exit status
+"""
+
+import gc
+import json
+import os
+import select
+import socket
+import struct
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from functools import partial
+from importlib import import_module
+from typing import Any
+
+NUMBER = struct.Struct("!q")
+POLL_S = 0.005
+"""Seconds between two looks at a process whose end is awaited."""
+
+# The template must find the same modules as this process, so it gets the path before any import.
+START = """
+import json, sys
+sys.path[:] = json.loads(sys.argv[3])
+from bough.launch.template import serve
+serve(int(sys.argv[1]), sys.argv[2])()
+"""
+
+
+class Forked:
+    """A process of a template, as a `subprocess.Popen`: it stays a zombie until `wait`, so that its id is its own."""
+
+    def __init__(self, status: socket.socket, stdin: int) -> None:
+        """A process that was asked for.
+
+        Args:
+            status: The stream on which the template tells its id and exit status.
+            stdin: The descriptor of a pipe to its standard input.
+        """
+        self._status, self._pid = status, 0
+        self.stdin = os.fdopen(stdin, "wb", buffering=0)
+        self.returncode: int | None = None
+
+    @property
+    def pid(self) -> int:
+        """Its process id, which is also that of its session, once it has begun; 0 when the template has ended."""
+        if not self._pid:
+            self._status.settimeout(None)
+            self._pid = _number(self._status) or 0
+        return self._pid
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for its end; returns its exit status, minus the signal that ended it.
+
+        Raises:
+            subprocess.TimeoutExpired: after `timeout` seconds.
+        """
+        if self.returncode is None and self.pid:
+            with suppress(OSError):
+                self._status.sendall(b"w")
+            self._status.settimeout(timeout)
+            try:
+                self.returncode = _number(self._status)
+            except TimeoutError:
+                raise subprocess.TimeoutExpired([], timeout or 0.0) from None
+        if self.returncode is None:
+            # The template has ended, so nobody knows the status.
+            self.returncode = -9
+        self._status.close()
+        return self.returncode
+
+
+class Template:
+    """A process that has imported a module, and forks."""
+
+    def __init__(self, module: str) -> None:
+        """Start it; returns at once."""
+        self._control, theirs = socket.socketpair()
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", START, str(theirs.fileno()), module, json.dumps(sys.path)],
+                stdin=subprocess.DEVNULL,
+                stdout=2,
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+            )
+
+    @property
+    def alive(self) -> bool:
+        """Whether it has not ended."""
+        return self._process.poll() is None
+
+    def fork(self, entry: str, channel: socket.socket) -> Forked:
+        """A process that calls `entry` with its number of `channel`; it has this process's folder and environment."""
+        ours, theirs = socket.socketpair()
+        reads, writes = os.pipe()
+        folder = None
+        with suppress(FileNotFoundError):
+            folder = os.getcwd()
+        request = json.dumps({"entry": entry, "path": sys.path, "folder": folder, "environ": dict(os.environ)}).encode()
+        try:
+            socket.send_fds(self._control, [NUMBER.pack(len(request))], [channel.fileno(), reads, 2, theirs.fileno()])
+            self._control.sendall(request)
+        except OSError:
+            # It has ended; `Forked.pid` tells.
+            pass
+        finally:
+            os.close(reads)
+            theirs.close()
+        return Forked(ours, writes)
+
+
+_templates: dict[str, Template] = {}
+_lock = threading.Lock()
+os.register_at_fork(after_in_child=_templates.clear)
+
+
+def fork(entry: str, channel: socket.socket) -> Forked:
+    """Start a process from the template of the module of `entry`.
+
+    Args:
+        entry: "module:function".
+        channel: The open file whose number the function is called with.
+    """
+    module = entry.partition(":")[0]
+    with _lock:
+        template = _templates.get(module)
+        if template is None or not template.alive:
+            template = _templates[module] = Template(module)
+        return template.fork(entry, channel)
+
+
+def serve(control: int, module: str) -> Callable[[], None]:
+    """Fork on request until the run has ended; in a fork, returns what it has to do.
+
+    Args:
+        control: The number of the stream of requests.
+        module: What forks have imported.
+    """
+    import_module(module)
+    gc.freeze()
+    requests, awaited = socket.socket(fileno=control), set[socket.socket]()
+    running: dict[socket.socket, int] = {}
+    while True:
+        streams = [requests, *(each for each in running if each not in awaited)]
+        ready = select.select(streams, [], [], POLL_S if awaited else None)[0]
+        for each in ready:
+            if each is not requests:
+                # Nobody asks about a process of a run that has ended.
+                awaited.add(each) if each.recv(1) else running.pop(each)
+                continue
+            request, numbers = _request(requests)
+            if request is None:
+                return partial(os._exit, 0)
+            pid = os.fork()
+            if not pid:
+                return partial(_become, request, numbers, [requests, *running])
+            for number in numbers[:-1]:
+                os.close(number)
+            running[socket.socket(fileno=numbers[-1])] = pid
+        for each in [*awaited]:
+            pid, status = os.waitpid(running[each], os.WNOHANG)
+            if pid:
+                awaited.remove(each)
+                del running[each]
+                _tell(each, os.waitstatus_to_exitcode(status))
+                each.close()
+
+
+def _become(request: dict[str, Any], numbers: list[int], inherited: Iterable[socket.socket]) -> None:
+    """In a fork: give up what is the template's, then call the entry."""
+    for each in inherited:
+        each.close()
+    channel, reads, output, status = numbers
+    os.setsid()
+    with socket.socket(fileno=status) as stream:
+        _tell(stream, os.getpid())
+    for number, standard in ((reads, 0), (output, 1), (output, 2)):
+        os.dup2(number, standard)
+    os.close(reads)
+    os.close(output)
+    os.environ.clear()
+    os.environ.update(request["environ"])
+    sys.path[:] = request["path"]
+    if request["folder"] is not None:
+        os.chdir(request["folder"])
+    if "numpy" in sys.modules:
+        # Forks of one process have equal random states.
+        sys.modules["numpy"].random.seed()
+    module, function = request["entry"].split(":")
+    getattr(import_module(module), function)(channel)
+
+
+def _request(stream: socket.socket) -> tuple[dict[str, Any] | None, list[int]]:
+    """A request with its open files; None at the end."""
+    head, numbers, _, _ = socket.recv_fds(stream, NUMBER.size, 4)
+    if len(head) < NUMBER.size:
+        return None, []
+    body, size = bytearray(), NUMBER.unpack(head)[0]
+    while len(body) < size:
+        part = stream.recv(size - len(body))
+        if not part:
+            return None, []
+        body += part
+    return json.loads(body), numbers
+
+
+def _tell(stream: socket.socket, number: int) -> None:
+    with suppress(OSError):
+        stream.sendall(NUMBER.pack(number))
+
+
+def _number(stream: socket.socket) -> int | None:
+    """The next number of a stream; None at its end."""
+    try:
+        got = stream.recv(NUMBER.size, socket.MSG_WAITALL)
+    except ConnectionError:
+        return None
+    return NUMBER.unpack(got)[0] if len(got) == NUMBER.size else None
