@@ -73,7 +73,7 @@ class RankProcesses(Protocol):
         ...
 
     def ended(self) -> Sequence[int]:
-        """The ranks that have joined and whose processes have ended, as far as is known."""
+        """The ranks that had started and have ended since, as far as is known."""
         ...
 
     def start(self, limit_s: float) -> None:
