@@ -386,9 +386,9 @@ class MultiProcessEngine:
         worker = self._workers[index]
         if self._loop is not None and not self._loop.is_closed() and not worker.connection.closed:
             self._loop.remove_reader(worker.connection.fileno())
+        note = memory_note(status := worker.end(), "lower `engine.slots` or `engine.cache_tokens`")
         jobs, worker.jobs = worker.jobs, {}
         self._router.reset(index)
-        note = memory_note(status := worker.end(), "lower `engine.slots` or `engine.cache_tokens`")
         for job in jobs.values():
             self._router.done(index)
             job.fail(EngineFault(f"{fault} (exit status {status}){note}"))
