@@ -2,10 +2,10 @@
 
     python bench/plan.py [--rounds 2] [--step-s 0.02] [--write]
 
-The measured run has one environment worker, one rank and no staleness. Forecast from it are two workers, two ranks,
-staleness 1, and all three. Every step of the environment sleeps in a worker process. The runs of a round are trained in
-turn. Seconds of a step are medians over rounds, without the first step, in which processes start, and the last, which
-grows nothing ahead.
+The measured run has one environment worker, one rank and no staleness; a second one with two ranks has the seconds of
+their exchange. Forecast from them are two workers, staleness 1, and two ranks with both. Every step of the environment
+sleeps in a worker process. The runs of a round are trained in turn. Seconds of a step are medians over rounds, without
+the first step, in which processes start, and the last, which grows nothing ahead.
 """
 
 import argparse
@@ -20,7 +20,15 @@ import torch
 from bough.engine import Local, Sampling
 from bough.explore import Chains
 from bough.learner import Optimizer
-from bough.plan import MeasuredRates, MeasuredRun, fit_loop_s, measure_stages, measured_deployment, simulate
+from bough.plan import (
+    MeasuredRates,
+    MeasuredRun,
+    fit_exchange_s,
+    fit_loop_s,
+    measure_stages,
+    measured_deployment,
+    simulate,
+)
 from bough.policy import Tiny
 from bough.rollout import Limits
 from bough.store import RunDirectory, read_metrics
@@ -46,7 +54,8 @@ class Setting:
 
 
 BASE = Setting()
-SETTINGS = (BASE, Setting(workers=2), Setting(ranks=2), Setting(staleness=1), Setting(workers=2, ranks=2, staleness=1))
+PAIR = Setting(ranks=2)
+SETTINGS = (BASE, Setting(workers=2), PAIR, Setting(staleness=1), Setting(workers=2, ranks=2, staleness=1))
 
 
 def main() -> None:
@@ -57,16 +66,19 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     stolen, took = Stolen(), {setting: list[float]() for setting in SETTINGS}
-    bases: list[MeasuredRun] = []
+    bases, pairs = list[MeasuredRun](), list[MeasuredRun]()
     with tempfile.TemporaryDirectory() as folder:
         for _ in range(arguments.rounds):
             for setting in SETTINGS:
                 directory = start(configured(setting, arguments.step_s), Path(folder), terminal=False)
                 took[setting] += steps_s(directory)
                 bases += [measure_stages(directory)] if setting == BASE else []
+                pairs += [measure_stages(directory)] if setting == PAIR else []
                 shutil.rmtree(directory.path)
-    base = sorted(bases, key=lambda run: run.step_s)[len(bases) // 2]
-    text = "\n".join([*table(base, took), "", f"{machine(1)}; CPU time taken by other machines {stolen.share():.0%}"])
+    base, pair = (sorted(runs, key=lambda run: run.step_s)[len(runs) // 2] for runs in (bases, pairs))
+    text = "\n".join(
+        [*table(base, pair, took), "", f"{machine(1)}; CPU time taken by other machines {stolen.share():.0%}"]
+    )
     print(text)
     if arguments.write:
         write("plan.md", "plan-measured", text)
@@ -101,14 +113,14 @@ def steps_s(directory: RunDirectory) -> list[float]:
     return [float(row["speed/sampled_tokens"]) / float(row["speed/tokens_per_s"]) for row in rows[1:-1]]
 
 
-def table(base: MeasuredRun, took: dict[Setting, list[float]]) -> list[str]:
+def table(base: MeasuredRun, pair: MeasuredRun, took: dict[Setting, list[float]]) -> list[str]:
     lines = ["| workers | ranks | staleness | measured, s a step | forecast | difference |", "|---" * 6 + "|"]
-    loop_s = fit_loop_s(base)
+    loop_s, exchange_s = fit_loop_s(base), fit_exchange_s(base, pair)
     for setting, seconds in took.items():
         plan = measured_deployment(base, workers=setting.workers, staleness=setting.staleness, loop_s=loop_s)
-        found = simulate(plan, MeasuredRates(run=base, ranks=setting.ranks), base.trees)
+        found = simulate(plan, MeasuredRates(run=base, ranks=setting.ranks, exchange_s=exchange_s), base.trees)
         forecast_s, measured_s = found.seconds / found.batches, median(seconds)
-        kind = "fitted" if setting == BASE else f"**{forecast_s / measured_s - 1:+.0%}**"
+        kind = "fitted" if setting in (BASE, PAIR) else f"**{forecast_s / measured_s - 1:+.0%}**"
         lines.append(f"| {setting} | {measured_s:.2f} | {forecast_s:.2f} | {kind} |")
     return lines
 

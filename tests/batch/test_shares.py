@@ -50,6 +50,10 @@ def test_shares_are_even_whatever_the_texts_have_in_common(shared: int, count: i
     assert sum(tokens) == 24 * 60 + shared * count
 
 
+def test_the_last_share_is_not_what_the_others_leave() -> None:
+    assert sorted(len(each) for each in shares(texts(10, 5), 4, operations)) == [125, 125, 185, 185]
+
+
 def test_one_long_text_is_not_divided() -> None:
     assert [len(each) for each in shares(texts(1, 5), 3, operations)] == [65, 0, 0]
 

@@ -26,6 +26,7 @@ from bough.plan import (
     TurnWork,
     count_tokens,
     fit_efficiency,
+    fit_exchange_s,
     fit_loop_s,
     forecast,
     largest_share,
@@ -276,8 +277,26 @@ def test_efficiencies_are_fitted_to_a_measured_run() -> None:
     assert fit_efficiency(run, twice, SIZE).learner == pytest.approx(0.1, rel=1e-3)
     with pytest.raises(ConfigError, match=r"reaches 200% of the learner's peak rate and 30% of the engine's"):
         fit_efficiency(replace(run, learn_s=run.learn_s / 10), cluster(), SIZE)
-    with pytest.raises(ConfigError, match=r"got devices.kind = 'measured'"):
-        fit_efficiency(run, cluster(devices={"kind": "measured", "count": 1, "memory_gib": 1.0}), SIZE)
+
+
+def test_the_exchange_of_ranks_is_fitted_to_a_measured_run() -> None:
+    run = measured(TREES)
+    known, tokens = MeasuredRates(run=run, ranks=2, exchange_s=0.25), sum(tree.unique_tokens for tree in TREES)
+    batches = [TREES[first : first + run.batch_tasks] for first in range(0, len(TREES), run.batch_tasks)]
+    pair = replace(run, ranks=2, learn_s=2 * sum(map(known.update_s, batches)) / tokens)
+    steps = len(batches) * run.batch_tasks / len(TREES)
+    assert fit_exchange_s(run, pair) == pytest.approx(0.25 * steps)
+    assert fit_exchange_s(run, replace(pair, learn_s=0.0)) == 0.0
+    assert MeasuredRates(run=run, ranks=1, exchange_s=0.25).update_s(TREES) == MeasuredRates(run=run, ranks=1).update_s(
+        TREES
+    )
+    with pytest.raises(ConfigError, match="got runs with 1 and 1 ranks"):
+        fit_exchange_s(run, run)
+    own = {"devices": {"kind": "measured", "count": 2, "memory_gib": 80.0}, "layout": {"in_turn": True}}
+    found = [
+        forecast(run, cluster(**own, efficiency=given), SIZE, [2])[0].step_s for given in ({}, {"exchange_s": 0.5})
+    ]
+    assert found[1] - found[0] == pytest.approx(0.5 * run.optimizer_steps, rel=0.1)
 
 
 def test_the_learner_has_a_data_type_and_a_peak_rate_of_its_own() -> None:
@@ -345,6 +364,8 @@ def test_the_command(bough: Bough, tmp_path: Path) -> None:
     assert all(each["simulated"] and each["episodes_per_hour"] > 0 for each in found)
     (tmp_path / "own.toml").write_text('[devices]\nkind = "measured"\ncount = 2\nmemory_gib = 4\n')
     assert "measured" in bough("plan", "one", "--cluster", "own.toml", folder=tmp_path).fine()
+    alone = ("plan", "one", "--cluster", "own.toml", "--calibrate", "one")
+    assert "got runs with 1 and 1 ranks" in bough(*alone, folder=tmp_path).error(1)
     wrong = ("plan", "one", "--cluster", "h100.toml", "--devices", "8;9")
     assert "--devices: got '8;9'; need whole numbers" in bough(*wrong, folder=tmp_path).error(2)
     assert "need a TOML file" in bough("plan", "one", "--cluster", "none.toml", folder=tmp_path).error(2)

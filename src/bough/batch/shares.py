@@ -69,6 +69,8 @@ def _costs(packed: PackedPrefixTree, depth: Ints, cuts: Ints, operations: Operat
 def divide(before: Ints, path: Ints, count: int) -> list[int]:
     """Choose the cuts between shares so that the largest share has nearly as few operations as possible.
 
+    Then the other shares are evened.
+
     Args:
         before: [C], the operations of all tokens before each possible cut, ascending from 0.
         path: [C], those of the path to each cut, which a share that begins there computes again.
@@ -86,7 +88,22 @@ def divide(before: Ints, path: Ints, count: int) -> list[int]:
             low = most + 1
         else:
             best, high = found, most
-    return best + [len(before) - 1] * (count + 1 - len(best))
+    return _evened(before, path, best + [len(before) - 1] * (count + 1 - len(best)))
+
+
+def _evened(before: Ints, path: Ints, bounds: list[int]) -> list[int]:
+    """Move each cut to where the larger of its two shares is smallest, until none moves; the largest never grows."""
+    value: Ints = before - path
+    moves = True
+    while moves:
+        moves = False
+        for place in range(len(bounds) - 2, 0, -1):
+            first, last = bounds[place - 1], bounds[place + 1]
+            larger = np.maximum(before[first : last + 1] - value[first], before[last] - value[first : last + 1])
+            best = first + int(larger.argmin())
+            if larger[best - first] < larger[bounds[place] - first]:
+                bounds[place], moves = best, True
+    return bounds
 
 
 def _within(before: Ints, path: Ints, count: int, most: int) -> list[int] | None:

@@ -85,7 +85,9 @@ def evaluate(
         str | None,
         typer.Option(help="The agent in place of the run's: 'OpenAi(model=..., base_url=...)', a model"),
     ] = None,
-    step: Annotated[int | None, typer.Option(help="Checkpoint to load; the newest if not given.")] = None,
+    step: Annotated[
+        int | None, typer.Option(help="Checkpoint to load, `(checkpoint N)` in messages; the newest if not given.")
+    ] = None,
     shots: Annotated[
         int, typer.Option(help="Held-out tasks whose demonstrations are imitated first; the others are measured.")
     ] = 0,
@@ -125,7 +127,9 @@ def search_tasks(
     ],
     changes: Changes = None,
     on: On = None,
-    step: Annotated[int | None, typer.Option(help="Checkpoint to load; the newest if not given.")] = None,
+    step: Annotated[
+        int | None, typer.Option(help="Checkpoint to load, `(checkpoint N)` in messages; the newest if not given.")
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for the trees; a stopped search continues there.")] = None,
     accept_changes: Accept = False,
 ) -> None:
@@ -231,7 +235,9 @@ def serve_policy(
         str | None,
         typer.Option(help="The key of the clients; the environment variable BOUGH_SERVE_KEY if not given."),
     ] = None,
-    step: Annotated[int | None, typer.Option(help="Checkpoint to load; the newest if not given.")] = None,
+    step: Annotated[
+        int | None, typer.Option(help="Checkpoint to load, `(checkpoint N)` in messages; the newest if not given.")
+    ] = None,
     seat: Annotated[str, typer.Option(help="A seat with weights of its own; the run's policy if not given.")] = "",
     name: Annotated[
         list[str] | None,
@@ -274,7 +280,9 @@ def chat_with_agent(
     split: Annotated[str | None, typer.Option(help="Split of the tasks: train, dev, test; the run's if none.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the samples; evaluation.seed if not given.")] = None,
     system: Annotated[str, typer.Option(help="System prompt of a chat with a model alone.")] = "",
-    step: Annotated[int | None, typer.Option(help="Checkpoint to load; the newest if not given.")] = None,
+    step: Annotated[
+        int | None, typer.Option(help="Checkpoint to load, `(checkpoint N)` in messages; the newest if not given.")
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="File for the trees, which ends in .safetensors.")] = None,
 ) -> None:
     """Watch and steer an agent in its environment, or talk to a model; /help shows what a line can do.

@@ -11,16 +11,21 @@ from rich.text import Text
 
 from bough.config.config import ConfigError
 from bough.plan import (
+    Cluster,
     DeviceMemory,
+    Efficiency,
     Forecast,
+    MeasuredRun,
     find_directory,
     fit_efficiency,
+    fit_exchange_s,
     forecast,
     measure_stages,
     model_folder,
     read_cluster,
     read_model,
 )
+from bough.store import RunDirectory
 from bough.units import GIB
 from bough.usercode.json_file import json_text
 from bough.view.numbers import percent, short
@@ -72,11 +77,10 @@ def print_plan(
     counts, machines = _counts(devices), read_cluster(cluster)
     directory = find_directory(run)
     size = read_model(model or model_folder(directory))
+    measured = measure_stages(directory)
     if calibrate is not None:
         other = find_directory(calibrate)
-        fitted = fit_efficiency(measure_stages(other), machines, read_model(model_folder(other)))
-        machines = machines.model_copy(update={"efficiency": fitted})
-    measured = measure_stages(directory)
+        machines = machines.model_copy(update={"efficiency": _calibrated(measured, machines, other)})
     found = forecast(measured, machines, size, counts, batches=batches, seed=seed)
     if as_json:
         print(json_text([record(each) for each in found], indent=2))
@@ -85,9 +89,17 @@ def print_plan(
     title = f"SIMULATED: {model_name}, {size.parameters / 1e6:,.1f}M parameters, on {machines.devices.kind}"
     Console().print(tables(found, title))
     if calibrate is not None:
-        reached = machines.efficiency
         print(f"Efficiencies of {calibrate}, for the table [efficiency] of {cluster}:")
-        print(f"learner = {reached.learner:.3g}\nengine = {reached.engine:.3g}\npass_s = {reached.pass_s:.3g}")
+        names = ("exchange_s",) if machines.devices.measured else ("learner", "engine", "pass_s")
+        print("\n".join(f"{name} = {getattr(machines.efficiency, name):.3g}" for name in names))
+
+
+def _calibrated(run: MeasuredRun, machines: Cluster, other: RunDirectory) -> Efficiency:
+    """The efficiencies of a cluster, fitted to another run; `run` is the planned one."""
+    found = measure_stages(other)
+    if machines.devices.measured:
+        return machines.efficiency.model_copy(update={"exchange_s": fit_exchange_s(run, found)})
+    return fit_efficiency(found, machines, read_model(model_folder(other)))
 
 
 def record(found: Forecast) -> dict[str, object]:

@@ -25,7 +25,7 @@ from bough.engine.generation import ROUNDS
 from bough.engine.router import Router, Work
 from bough.engine.worker import EngineWorker, Job
 from bough.engine.worker_process import Call, Cancel, Message, Renew, Scoring
-from bough.launch import OUTPUT, STARTS, LaunchError, in_background, in_event_loop, retried
+from bough.launch import OUTPUT, STARTS, LaunchError, in_background, in_event_loop, memory_note, retried
 
 
 @dataclass(slots=True, eq=False)
@@ -386,12 +386,12 @@ class MultiProcessEngine:
         worker = self._workers[index]
         if self._loop is not None and not self._loop.is_closed() and not worker.connection.closed:
             self._loop.remove_reader(worker.connection.fileno())
-        status = worker.end()
+        note = memory_note(status := worker.end(), "lower `engine.slots` or `engine.cache_tokens`")
         jobs, worker.jobs = worker.jobs, {}
         self._router.reset(index)
         for job in jobs.values():
             self._router.done(index)
-            job.fail(EngineFault(f"{fault} (exit status {status})"))
+            job.fail(EngineFault(f"{fault} (exit status {status}){note}"))
 
 
 def _end_started(started: "Future[EngineWorker]") -> None:

@@ -165,7 +165,7 @@ class Waits(Protocol):
 
 def waits_of(env: Env) -> bool:
     """Whether several calls of an environment may run at a time."""
-    # Asked at each call; the check of a protocol takes longer than a step of a small environment.
+    # Each call comes here, and the check of a protocol takes longer than a step of a small environment.
     return bool(getattr(env, "waits", False))
 
 

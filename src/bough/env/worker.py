@@ -18,6 +18,7 @@ from bough.launch import (
     LaunchError,
     SetupError,
     in_background,
+    memory_note,
     ready_channel,
     socket_of,
 )
@@ -127,7 +128,7 @@ class Worker:
         except (EOFError, ConnectionError):
             assert process is not None
             status = self._replace(process)
-            fault = EnvFault(f"{about}: its worker died (exit status {status}) and was replaced")
+            fault = EnvFault(f"{about}: its worker died (exit status {status}) and was replaced{_note(status)}")
         except EnvFault as late:
             self._replace(self._process)
             fault = late
@@ -151,7 +152,8 @@ class Worker:
             self._process = self._spawn()
         elif not self._process.is_quiet():
             status = self._replace(self._process)
-            self.notify(f"{self.name}: a worker died between calls (exit status {status}) and was replaced")
+            died = f"a worker died between calls (exit status {status}) and was replaced"
+            self.notify(f"{self.name}: {died}{_note(status)}")
         process = self._process
         if process.channel is not None:
             return process
@@ -187,6 +189,10 @@ class Worker:
         process, self._process = self._process, None
         if process is not None:
             process.kill()
+
+
+def _note(status: int | None) -> str:
+    return memory_note(status, "lower `workers`, or make the environment's states smaller")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,6 +16,7 @@ from bough.launch.handshake import (
 )
 from bough.launch.interface import interface_to
 from bough.launch.listen import BIND, listener, reached_at
+from bough.launch.out_of_memory import memory_note
 from bough.launch.placement import ClusterGone, Launched, Launcher, LaunchError, Placement, ThisMachine, check_count
 from bough.launch.places import places
 from bough.launch.ray_cluster import Ray
@@ -51,6 +52,7 @@ __all__ = [
     "kept_logs",
     "limit_waits",
     "listener",
+    "memory_note",
     "places",
     "reached_at",
     "ready_channel",

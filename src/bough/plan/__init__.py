@@ -1,6 +1,6 @@
 """Plans a training on a cluster: memory, rates, the bottleneck and the cost, simulated from a measured run."""
 
-from bough.plan.calibrate import fit_efficiency, fit_loop_s, measured_deployment
+from bough.plan.calibrate import fit_efficiency, fit_exchange_s, fit_loop_s, measured_deployment
 from bough.plan.cluster import Cluster, Devices, Efficiency, Environment, GrowthOrder, Layout, read_cluster
 from bough.plan.events import Clock, Queue
 from bough.plan.forecast import Division, Forecast, divide, forecast
@@ -42,6 +42,7 @@ __all__ = [
     "engine_memory",
     "find_directory",
     "fit_efficiency",
+    "fit_exchange_s",
     "fit_loop_s",
     "forecast",
     "count_tokens",

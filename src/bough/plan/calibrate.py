@@ -39,6 +39,27 @@ def fit_loop_s(run: MeasuredRun) -> float:
     return low
 
 
+def fit_exchange_s(run: MeasuredRun, other: MeasuredRun) -> float:
+    """Seconds of each optimizer step with which a forecast of another run's updates takes as long as they did.
+
+    Args:
+        run: A run with one rank.
+        other: The same with several.
+
+    Raises:
+        ConfigError: when their numbers of ranks are others.
+    """
+    if run.ranks > 1 or other.ranks == 1:
+        raise ConfigError(
+            f"--calibrate: got runs with {run.ranks} and {other.ranks} ranks, whose throughputs are measured; need the "
+            "planned run with one rank, and one with several; train the second with ranks=2, or leave --calibrate out"
+        )
+    rates, size = MeasuredRates(run=run, ranks=other.ranks), other.batch_tasks
+    batches = [other.trees[first : first + size] for first in range(0, len(other.trees), size)]
+    measured_s = other.learn_s / other.ranks * sum(tree.unique_tokens for tree in other.trees)
+    return max(0.0, measured_s - sum(map(rates.update_s, batches))) * size / len(other.trees) / other.optimizer_steps
+
+
 def fit_efficiency(run: MeasuredRun, cluster: Cluster, model: ModelSize) -> Efficiency:
     """The efficiencies with which a forecast of a run's updates and passes takes as long as the run.
 
@@ -48,13 +69,8 @@ def fit_efficiency(run: MeasuredRun, cluster: Cluster, model: ModelSize) -> Effi
         model: The model of that run.
 
     Raises:
-        ConfigError: when the cluster's throughputs are a run's, or the run was faster than the peak rates.
+        ConfigError: when the run was faster than the peak rates.
     """
-    if cluster.devices.measured:
-        raise ConfigError(
-            f"--calibrate: got devices.kind = {cluster.devices.kind!r}, whose throughputs are those of the planned "
-            "run; need peak rates; name them in the cluster file, or leave --calibrate out"
-        )
     assumed = cluster.efficiency
     rates = DeviceRates(
         devices=cluster.devices,

@@ -159,6 +159,7 @@ class Efficiency(_Table):
         bandwidth: Share of the memory bandwidth in a pass of an engine.
         link: Share of the link's bandwidth.
         pass_s: Seconds of each pass of an engine besides these: scheduling, sampling.
+        exchange_s: Seconds of each optimizer step of several ranks besides: batches that are sent, ranks that wait.
         memory: Share of the memory that may be used.
     """
 
@@ -167,6 +168,7 @@ class Efficiency(_Table):
     bandwidth: Share = 0.6
     link: Share = 0.7
     pass_s: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.002
+    exchange_s: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
     memory: Share = 0.9
 
 

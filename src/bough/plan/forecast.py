@@ -190,7 +190,7 @@ def _deployed(
         growing_batches=schedule.growing_batches,
     )
     if devices.measured:
-        return deployment, MeasuredRates(run=run, ranks=division.ranks)
+        return deployment, MeasuredRates(run=run, ranks=division.ranks, exchange_s=cluster.efficiency.exchange_s)
     rates = DeviceRates(
         devices=devices,
         efficiency=cluster.efficiency,

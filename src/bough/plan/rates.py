@@ -20,10 +20,12 @@ class MeasuredRates:
     Attributes:
         run: The run.
         ranks: Processes of the learner.
+        exchange_s: As in `Efficiency`.
     """
 
     run: MeasuredRun
     ranks: int
+    exchange_s: float = 0.0
 
     def pass_s(self, *, new_tokens: int, joined: int, decoding: int, pairs: float, context_tokens: float) -> float:
         """Seconds of a pass."""
@@ -33,7 +35,8 @@ class MeasuredRates:
     def update_s(self, trees: Sequence[TreeWork]) -> float:
         """Seconds of an update: of the rank with the most tokens."""
         tokens = sum(tree.unique_tokens for tree in trees)
-        return self.run.learn_s * tokens * largest_share(trees, self.ranks, count_tokens)
+        computed_s = self.run.learn_s * tokens * largest_share(trees, self.ranks, count_tokens)
+        return computed_s + self.run.optimizer_steps * self.exchange_s * (self.ranks > 1)
 
     def publish_s(self, trees: Sequence[TreeWork]) -> float:
         """Seconds of a publication and of all further work of a step, which is proportional to its trees."""
@@ -91,7 +94,9 @@ class DeviceRates:
         peak = self._peak() if self.devices.learner_tflops is None else self.devices.learner_tflops * 1e12
         computed_s = most / (peak * self.efficiency.learner)
         moved = 2 * self.learner_model.weight_bytes * (3 / 2 if self.sharded else 1)
-        exchanged_s = moved * (self.ranks - 1) / self.ranks / self._link()
+        exchanged_s = moved * (self.ranks - 1) / self.ranks / self._link() + self.efficiency.exchange_s * (
+            self.ranks > 1
+        )
         return self.run.passes * computed_s + self.run.optimizer_steps * exchanged_s
 
     def publish_s(self, trees: Sequence[TreeWork]) -> float:
