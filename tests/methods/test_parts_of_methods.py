@@ -53,7 +53,7 @@ from bough.search import Descend, MeanBackup, SampleKinds, Uct, dfsdt, implicit_
 from bough.search import ats as search_as_text
 from bough.search import mps_prover as prover_search
 from bough.search import q_star as q_star_search
-from bough.train import Demonstrations, EarlierVersion, ParallelPaths, PredictObservations, SearchTraces
+from bough.train import Demonstrations, EarlierVersion, ParallelPaths, PredictObservations, Refined, SearchTraces
 
 WORLD = world().replace(regularizers=(Entropy(coefficient=0.5),))
 OWN = WORLD.optimizer
@@ -179,6 +179,7 @@ PARTS: Mapping[str, Mapping[str, object]] = {
         "credit": dr_grpo(),
         "objective": SeeUpo(clip=PpoClip(ratio="turn", low=0.1, high=0.1)),
     },
+    "spar(judge=judge)": {"demonstrations": Demonstrations(revise=Refined(judge=False))},
     "starwm(mu=0.3,per_tree=2)": {
         "objective": SftMix(objective=add(PpoClip(), WORLD.regularizers), mu=0.3),
         "demonstrations": Demonstrations(revise=PredictObservations(per_tree=2)),
