@@ -9,7 +9,8 @@ it. From there each trains for forty steps, or for the rounds of its command if 
 the same held-out tasks before and after, the method's own metrics (those that GRPO does not write; means over the
 steps), and a digest of the final weights: two methods with the same digest have the same gradients. Rows are kept in
 bench/results/no_harm.jsonl with their commit. A model of a server is one that answers by rule (bench/rule_server.py).
-`--write` puts the table into docs/evidence.md: a fall is significant where the 95 % interval of the paired difference over all seeds lies below 0.
+`--write` puts the table into docs/evidence.md: a fall is significant where the 95 % interval of the paired difference
+over all seeds lies below 0.
 """
 
 import argparse
