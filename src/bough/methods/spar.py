@@ -19,6 +19,9 @@ def spar(world: World, *, rounds: int = 3, batch_tasks: int = 64, judge: str = P
     with a weight of 0.1 are those of the released code, which trains the refiner as a model of its own and mixes in
     other data.
 
+    In three rounds on `code`, with a judge that is always right, at most 3 of 64 tasks had an accepted refinement, and
+    held-out success fell from 52 % to 37 %: steps of the world's size follow from so few examples.
+
     The judge must be a language model. The judgements of a small policy that never learned to judge cannot be parsed:
     with `judge="policy"` no answer is accepted, and there is no pair (`questions/unanswered`, `policy/pairs`).
 
