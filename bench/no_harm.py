@@ -5,11 +5,12 @@
     python bench/no_harm.py --write
 
 A start is the policy after the warm-up of the method's world; methods that leave world, policy and format alone share
-it. From there each trains for forty steps. A row has success on the same held-out tasks before and after, the method's
-own metrics (those that GRPO does not write; means over the steps), and a digest of the final weights: two methods with
-the same digest have the same gradients. Rows are kept in bench/results/no_harm.jsonl with their commit. A model of a
-server is one that answers by rule (bench/rule_server.py). `--write` puts the table into docs/evidence.md: a fall is
-significant where the 95 % interval of the paired difference over all seeds lies below 0.
+it. From there each trains for forty steps, or for the rounds of its command if these are fewer. A row has success on
+the same held-out tasks before and after, the method's own metrics (those that GRPO does not write; means over the
+steps), and a digest of the final weights: two methods with the same digest have the same gradients. Rows are kept in
+bench/results/no_harm.jsonl with their commit. A model of a server is one that answers by rule (bench/rule_server.py).
+`--write` puts the table into docs/evidence.md: a fall is significant where the 95 % interval of the paired difference
+over all seeds lies below 0.
 """
 
 import argparse
@@ -95,7 +96,7 @@ def printed() -> dict[str, str]:
 def table(rows: Sequence[Row]) -> list[str]:
     """A Markdown table, a line a method: seeds are pooled."""
     lines = [
-        "| method | world | before, % | after 40 steps, % | difference, 95 % | its own metrics | commit |",
+        "| method | world | before, % | after, % | difference, 95 % | its own metrics | commit |",
         "|---|---|---|---|---|---|---|",
     ]
     same: dict[str, list[str]] = {}
@@ -195,13 +196,13 @@ def _measure(arguments: argparse.Namespace, method: str, command: str, seed: int
         if not Path("runs", name, "final").is_dir():
             start(override(find_run(name), ["threads=1"]), Path("runs"), terminal=False)
     tasks = run.world.evaluation.tasks
-    evaluation = replace(
-        run.world.evaluation, every=arguments.steps, tasks=replace(tasks, count=min(HELDOUT, tasks.count))
-    )
+    # A round of self-training may search hundreds of tasks; papers have a few.
+    steps = min(arguments.steps, run.world.schedule.steps)
+    evaluation = replace(run.world.evaluation, every=steps, tasks=replace(tasks, count=min(HELDOUT, tasks.count)))
     run = run.replace(
         name=folder.name,
         seed=seed,
-        steps=arguments.steps,
+        steps=steps,
         policy=Pretrained(path=str(_start(run, seed))),
         warmup=Warmup(),
         evaluation=evaluation,

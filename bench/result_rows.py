@@ -75,7 +75,7 @@ def sources(run: Run, *names: str) -> list[str]:
 def _files(piece: type) -> Iterator[str]:
     """The file of a piece's settings, and that of what they build where it is another one."""
     yield inspect.getfile(piece)
-    built = inspect.get_annotations(piece.build).get("return") if hasattr(piece, "build") else None
+    built = getattr(getattr(piece, "build", None), "__annotations__", {}).get("return")
     if isinstance(built, str) and built.startswith("bough."):
         yield inspect.getfile(importlib.import_module(built.rpartition(".")[0]))
 

@@ -8,25 +8,48 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+from bough.env.coding.families_line import NUMBERS
+
 MODELS = ("qwen3:8b", "llama-guard3")
 
 
 def answer(text: str, seed: object) -> str:
-    """An answer to the last message of a conversation: one of those it asks for, by chance."""
+    """An answer to the last message of a conversation: one of those it asks for, by a rule or by chance."""
     luck = random.Random(f"{text} {seed}")
     if "Write a checklist" in text:
         return "1. It acts.\n2. It ends the task."
     if "Write none if it satisfies no item" in text:
         action = text.partition("It then did this:\n")[2].partition("\n\nChecklist:")[0]
         return luck.choice(["none", f"1: {action}"])
+    told, _, listed = text.partition("Its steps, by number:")
+    steps: list[str] = re.findall(r"^\d+\. (.*)$", listed, re.MULTILINE)
     if "the list of the verdicts on the steps" in text:
-        steps = len(re.findall(r"^\d+\. ", text.partition("Its steps, by number:")[2], re.MULTILINE))
-        return f"{[luck.randrange(2) for _ in range(steps)]} {luck.choice(['yes', 'no'])}"
+        right = [int(each in _model(told)) for each in steps]
+        return f"{right} {'yes' if all(right) else 'no'}"
+    if "do all that it was told to" in text and (right := _expression(text)):
+        return "yes" if re.findall(r"^> (.*)$", text, re.MULTILINE)[-1:] == [right] else "no"
+    if "the list of their numbers" in text:
+        return f"{[number for number in range(1, len(steps) + 1) if not luck.randrange(4)]}"
     words = re.findall(r"\w+", text.rpartition("\n")[2].replace(" or ", " ").rpartition(":")[2])
     known = {"good", "bad", "unclear", "useful", "useless", "harmful", "tie", "yes", "no"}
     if "1 if the first did" in text:
         return luck.choice(["1", "2", "tie"])
     return luck.choice([word for word in words if word in known] or ["7"])
+
+
+def _model(told: str) -> set[str]:
+    """The right steps of a problem of `linear_programs`."""
+    limits = {f"row {row} {limit}" for row, limit in re.findall(r"\w+ (\d+ \d+) limit (\d+)\.", told)}
+    return limits | {f"max {profit}" for profit in re.findall(r"profit (\d+ \d+)\.", told)} | {"solve"}
+
+
+def _expression(told: str) -> str | None:
+    """The answer to a task of `code`."""
+    for words, expression in NUMBERS.values():
+        form = re.escape(words).replace(r"\{a\}", r"(?P<a>\d+)").replace(r"\{b\}", r"(?P<b>\d+)")
+        if found := re.search(f"f is {form} ", told):
+            return expression.format_map(found.groupdict())
+    return None
 
 
 class _Handler(BaseHTTPRequestHandler):

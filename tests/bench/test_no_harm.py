@@ -6,7 +6,12 @@ import pytest
 
 import no_harm
 import result_rows
-from bough.cli.find import find_run
+import rule_server
+from bough.appraise.path_critique import PATH as CRITIQUE
+from bough.appraise.path_critique import WrongSteps
+from bough.appraise.verification import PATH as VERIFY
+from bough.cli.find import find_run, find_world
+from bough.search.spar import OBEYS
 from printed_commands import made_by, own_metrics
 
 FINE = {"seed": 0, "world": "sokoban", "failed": "", "own": {}, "minutes": 1.0, "commit": "0123456789ab"}
@@ -38,6 +43,28 @@ def test_every_method_has_a_printed_command_whose_run_can_be_built() -> None:
     assert next(iter(commands)) == "grpo"
     assert {"st_ppo", "slate", "iwocs"} <= {*commands}
     assert all(command.split()[1] == "train" for command in commands.values())
+
+
+ASKED = "The agent was told:\n{told}\n\nWhat happened:\n{turns}\n\nIts steps, by number:\n{steps}\n\n"
+
+
+def test_the_server_knows_right_steps_and_right_answers() -> None:
+    steps = ["max 9 9", "row 1 1 4", "row 1 0 3", "hello", "solve"]
+    asked = ASKED.format(
+        told="model",
+        turns="profit 3 2. wood 1 1 limit 4. steel 1 0 limit 2.\n> max 9 9",
+        steps="\n".join(f"{at}. {each}" for at, each in enumerate(steps, start=1)),
+    )
+    assert rule_server.answer(f"{asked}{VERIFY.rpartition('{steps}')[2]}", 0) == "[0, 1, 0, 0, 1] no"
+    assert all(
+        WrongSteps()(rule_server.answer(f"{asked}{CRITIQUE.rpartition('{steps}')[2]}", seed)) is not None
+        for seed in range(9)
+    )
+    (task,) = find_world("code").env.tasks("train", 1, 0)
+    told = f"The agent was told:\nwrite\n\nWhat happened:\n{task.data['prompt']}\n> x * x\n> {task.data['answer']}\n\n"
+    right = OBEYS.partition("\n\n")[2].rpartition("\n")[2]
+    assert rule_server.answer(told + right, 0) == "yes"
+    assert rule_server.answer(told.replace(f"> {task.data['answer']}", "> x") + right, 0) == "no"
 
 
 def test_a_run_that_a_command_reads_is_made_by_its_training() -> None:

@@ -63,10 +63,10 @@ def critic(**settings: object) -> FrozenCriticState:
     return state
 
 
-def learned(state: FrozenCriticState, data: Rewarded = DATA) -> Rewarded:
-    """The tree with values, after a step that collects it and the training."""
+def learned(state: FrozenCriticState, data: Rewarded = DATA, copies: int = 1) -> Rewarded:
+    """The tree with values, after a step that collects copies of it and the training."""
     assert not state.ready
-    (blank,) = state.transform([data], 0)
+    blank, *_ = state.transform([data] * copies, 0)
     assert not np.nan_to_num(blank.estimates["q1"]).any()
     state.observe(lambda: 0.0)
     (judged,) = state.transform([data], 1)
@@ -86,12 +86,15 @@ def q_of(judged: Rewarded) -> dict[tuple[int, ...], float]:
 
 
 def test_values_travel_from_the_end_to_the_first_turn() -> None:
-    """Q of the paid turn is 1; Q of the turn before it is the discounted mean over what follows, .9 * .5; others 0."""
-    q = q_of(learned(critic(steps=800)))
+    """Q of the paid turn is 1; Q of the turn before it is the discounted mean over what follows, .5 * .5; others 0.
+
+    Each gradient step draws 96 turns, so that their shares hardly differ from those of the data.
+    """
+    q = q_of(learned(critic(discount=0.5, steps=500, learning_rate=0.003), copies=16))
     first = sorted((value for trail, value in q.items() if len(trail) == 1), reverse=True)
     second = sorted((value for trail, value in q.items() if len(trail) == 2), reverse=True)
     assert second == pytest.approx([1, 0, 0, 0], abs=0.05)
-    assert first == pytest.approx([0.45, 0], abs=0.15), "a mean over draws"
+    assert first == pytest.approx([0.25, 0], abs=0.05)
     blind = q_of(learned(critic(steps=400, discount=0.0)))
     assert max(value for trail, value in blind.items() if len(trail) == 1) == pytest.approx(0, abs=0.05)
 

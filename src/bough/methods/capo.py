@@ -13,6 +13,9 @@ def capo(world: World, *, judge: str = POLICY, n: int = 4, vote: Vote = "majorit
 
     Assumes a model that can judge: set `judge` and `models`, else the policy judges itself. A wrong
     step costs `wrong`: below the reward of a success, here 1, a success with mistakes stays above a failure without.
+
+    Try: `bough train 'capo(judge=judge)' --on sokoban
+    models.judge='OpenAi(model=qwen3:8b, base_url=http://localhost:11434/v1)'`
     """
     return world.run(
         appraisers=(PathCritique(role=judge, n=n, vote=vote),),

@@ -16,6 +16,12 @@ def spa_rl(
     paths, on which a copy of it learns the progress of turns; see `ProgressReward`, also for `bonus`, the paper's
     reward of executed actions. The paid progress replaces the world's rewards, whose sums it learns. The batch is that
     of `ppo`: one path of each of 8 times the world's tasks. Discount 1 and lambda .95 are the released trainer's.
+
+    The estimator does not change any more, and a policy that trains on new paths learns where it is wrong: keep
+    `progress/error` below `progress/variance`, or stop. On `sokoban`, after 1,920 paths of 15 steps, it explains a
+    quarter of the variance at first; in 25 further steps the paid progress rises from .25 to .42 and the error above
+    the variance, while held-out success falls from 40 % to 22 %. The released code makes one pass of PPO over stored
+    paths of the policy before reinforcement, where no update changes what is paid.
     """
     reward = ProgressReward(progress=progress, grounding=grounding, bonus=bonus, warmup_steps=collect)
     return world.run(
