@@ -40,10 +40,7 @@ from bough.tree.needs import CLIPPED_NORM, CRITIC, ENTROPY, HIDDEN_STATES, OLD_L
 
 
 class Diverged(RuntimeError):
-    """A loss, a gradient or a weight is not finite, or a weight exceeds `MOST_WEIGHT`.
-
-    For a loss or a gradient the update is not applied.
-    """
+    """A loss, a gradient or a weight is not finite or too large. For the first two the update is not applied."""
 
 
 class Learner:
