@@ -12,6 +12,8 @@ def tools(name: str, listed: int) -> list[object]:
         return []
     if name == "endless":
         return [{**SAY, "description": "x" * 10_000_000}]
+    if name == "many":
+        return [{**SAY, "name": f"say{number}"} for number in range(1025)]
     if name == "marked":
         return [{**SAY, "name": "<tool_call>"}]
     if name == "changing":

@@ -140,6 +140,10 @@ def test_messages_have_a_limit() -> None:
     said = problem({"enum": ["x" * 100_000]}, "y" * 100_000)
     assert len(said) < 600
     assert said.endswith("']")
+    several = tuple(Tool(name=f"tool{number}", description="", schema={}) for number in range(1000))
+    said = check_call(ToolCall(name="x" * 10**6, arguments={}), several)
+    assert len(said) < 600
+    assert said.startswith("got the tool 'xxx")
 
 
 def test_generated_schemas_and_arguments_give_a_problem_or_none() -> None:

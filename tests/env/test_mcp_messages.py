@@ -8,7 +8,9 @@ import threading
 import time
 from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.machinery import ModuleSpec
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -86,6 +88,8 @@ def test_a_list_of_tools_that_is_empty_or_changes_is_named() -> None:
         first(hand("empty"))
     with pytest.raises(ValueError, match="tool 'say': got a schema with a \\$ref that leads back to itself"):
         first(hand("looping"))
+    with pytest.raises(EnvFault, match="did not start: ValueError: got more than 1024 tools; need fewer"):
+        first(hand("many"))
     with pytest.raises(ValueError, match="got the tool name '<tool_call>'; need 1 to 128"):
         first(hand("marked"))
     env = hand("changing")
@@ -95,6 +99,14 @@ def test_a_list_of_tools_that_is_empty_or_changes_is_named() -> None:
     with pytest.raises(EnvFault, match=r"changed \(say, tool1; now say, tool2\); need the same tools"):
         say(env, state, result={"content": []})
     env.close()
+
+
+def test_another_module_of_the_packages_name_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    other = ModuleType("mcp")
+    other.__spec__ = ModuleSpec("mcp", None)
+    monkeypatch.setitem(sys.modules, "mcp", other)
+    with pytest.raises(EnvFault, match="did not start: ImportError: cannot import name 'ClientSession'"):
+        first(hand("plain"))
 
 
 def test_a_message_of_any_length_is_refused() -> None:

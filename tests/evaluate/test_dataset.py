@@ -1,5 +1,6 @@
 """Trajectory quality and state-action coverage of trees."""
 
+import itertools
 import json
 import math
 from collections.abc import Sequence
@@ -45,7 +46,14 @@ def test_the_formulas_on_the_numbers_of_a_worked_example() -> None:
     assert math.isnan(measures(best_return=0.1).quality)
     assert math.isnan(measures(reference_pairs=0).coverage)
     assert measures(random_return=math.nan).record()["trajectory_quality"] is None
+    assert measures(mean_return=math.inf).record()["mean_return"] is None
     assert json.dumps(measures().record())
+
+
+def test_rewards_that_are_not_finite_are_named() -> None:
+    paths = [path([(1, "left", reward)]) for reward in (math.inf, -math.inf)]
+    with pytest.raises(ValueError, match="got a path with the return inf; need trees with finite rewards"):
+        measure(paths)
 
 
 def test_pairs_are_counted_once_over_trees_and_branches() -> None:
@@ -156,5 +164,9 @@ def test_the_command_measures_a_run_against_itself(done: RunDirectory, tmp_path:
     bare = CliRunner().invoke(app, ["measure", str(done.path), "--random", "0", "--best", "0"])
     assert "trajectory quality: needs" in bare.output
     assert "coverage: needs a reference" in bare.output
+    for name, value in itertools.product(("random", "best"), ("nan", "inf", "-inf", "1e300")):
+        wrong = CliRunner().invoke(app, ["measure", str(done.path), f"--{name}", value])
+        assert wrong.exit_code == 2, wrong.output
+        assert f"measure: got {name}={float(value)}; need a finite number of at most 1e+15" in wrong.output
     missing = CliRunner().invoke(app, ["measure", str(done.path), "--trees", str(tmp_path / "none")])
     assert missing.exit_code == 1

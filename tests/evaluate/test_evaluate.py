@@ -9,6 +9,7 @@ from tests.small import run as small
 from bough.config import ConfigError
 from bough.env import FrozenLake, State
 from bough.evaluate import AllFailed, evaluate, sentence
+from bough.learner import Diverged
 from bough.store import RunDirectory, StoreError, read_metrics
 from bough.train import HeldoutResult, read_heldout, start
 from bough.train.recorder import RunRecorder
@@ -90,6 +91,15 @@ def test_shots_need_tasks_beside_them(finished: RunDirectory) -> None:
         evaluate(finished.path, shots=4, changes=["evaluation.tasks.count=4"])
     with pytest.raises(ConfigError, match=r"shots: got -1; need 0 or more"):
         evaluate(finished.path, shots=-1)
+
+
+def test_shots_that_end_with_useless_weights_are_an_error(finished: RunDirectory) -> None:
+    changes = ["evaluation.tasks.count=4", "warmup.learning_rate=1e30", "warmup.epochs=1"]
+    words = (
+        r"shots: .*learning_rate=1e\+30: update \d+: got weights that are not finite after it, or above 1e\+18; need"
+    )
+    with pytest.raises(Diverged, match=words):
+        evaluate(finished.path, shots=1, changes=changes)
 
 
 def test_a_run_without_a_checkpoint(finished: RunDirectory, tmp_path: Path) -> None:

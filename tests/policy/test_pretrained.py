@@ -254,6 +254,9 @@ def test_a_tokenizer_of_a_bigger_model(tmp_path: Path) -> None:
         build(tmp_path)
 
 
+WRITES = "{{% for m in {} %}}<|im_start|>{{{{ m.role }}}}\n{{{{ {} }}}}<|im_end|>\n{{% endfor %}}"
+
+
 @pytest.mark.parametrize(
     ("template", "message"),
     [
@@ -268,6 +271,14 @@ def test_a_tokenizer_of_a_bigger_model(tmp_path: Path) -> None:
             "{% if messages | length > 9 %}{{ '%999999999d' % 1 }}{% endif %}",
             "got a chat template that fills the memory",
         ),
+        (
+            WRITES.format("messages if m.role != 'user'", "m.content"),
+            "leaves out, changes or moves the user's messages",
+        ),
+        (WRITES.format("messages[1:]", "m.content"), "leaves out, changes or moves the user's"),
+        (WRITES.format("messages", "m.content[:99]"), "leaves out, changes or moves the user's"),
+        (WRITES.format("messages", "m.content | upper"), "leaves out, changes or moves the user's"),
+        (WRITES.format("messages", "m.content ~ '\\ud800'"), "got a chat template that .*half of a surrogate pair"),
         ("{{ 'a' * 200000 }}", "got a chat template that writes 200,000 characters; need at most 100,"),
     ],
 )

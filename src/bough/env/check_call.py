@@ -8,6 +8,7 @@ from typing import cast
 from bough.env.json_schema import problem_of, read_schema
 from bough.launch import CallEnded, bounded_call
 from bough.tree import BadCall, Tool, ToolCall
+from bough.usercode.origin import shorten
 
 PROBLEM = "bough.env.json_schema:problem_of"
 """The check of arguments by a schema, as a child process imports it."""
@@ -32,8 +33,8 @@ def check_call(call: ToolCall | BadCall, tools: Sequence[Tool]) -> str:
         return call.problem
     tool = next((each for each in tools if each.name == call.name), None)
     if tool is None:
-        names = ", ".join(each.name for each in tools) or "none: there are no tools now"
-        return f"got the tool {call.name!r}; need one of: {names}"
+        names = shorten(", ".join(each.name for each in tools), 400) or "none: there are no tools now"
+        return f"got the tool {shorten(call.name, 100)!r}; need one of: {names}"
     text, needs_deadline = _checked(tool)
     if problem := _unwritable(call.arguments):
         return f"got wrong arguments of {call.name}: {problem}"

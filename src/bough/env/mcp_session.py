@@ -29,6 +29,9 @@ END_S = 10.0
 UNLIMITED = ("validate_tool_result", "_validate_tool_result")
 """Methods of the SDK's session that check a result by the server's schema, whose patterns may take years."""
 
+MOST_TOOLS = 1024
+"""Most tools of a server."""
+
 CHANGED = "notifications/tools/list_changed"
 
 RETRY_S = 0.2
@@ -223,10 +226,10 @@ class _Connection:
         return await asyncio.shield(ready)
 
     async def _live(self, ready: "asyncio.Future[Sequence[Mapping[str, Any]]]") -> None:
-        from mcp import ClientSession
-
-        quiet_sdk()
         try:
+            from mcp import ClientSession
+
+            quiet_sdk()
             async with AsyncExitStack() as stack:
                 with limited(self._refuse):
                     read, write, *_ = await stack.enter_async_context(self.server.connect(self.values))
@@ -309,6 +312,8 @@ async def _list(session: Any) -> list[Mapping[str, Any]]:
     while True:
         page = _record(await (session.list_tools(**_page(cursor)) if cursor else session.list_tools()))
         found += page["tools"]
+        if len(found) > MOST_TOOLS:
+            raise ValueError(f"got more than {MOST_TOOLS} tools; need fewer, as a prompt has them all")
         cursor = page.get("nextCursor")
         if not cursor:
             return found

@@ -65,7 +65,7 @@ class DatasetMeasures:
         return self.pairs / self.reference_pairs if self.reference_pairs else math.nan
 
     def record(self) -> dict[str, float | int | None]:
-        """The measures as JSON data; None for nan."""
+        """The measures as JSON data; None for what is not finite."""
         values = {
             "paths": self.paths,
             "mean_return": self.mean_return,
@@ -79,7 +79,7 @@ class DatasetMeasures:
             "reference_pairs": self.reference_pairs,
             "state_action_coverage": self.coverage,
         }
-        return {name: None if math.isnan(value) else value for name, value in values.items()}
+        return {name: value if math.isfinite(value) else None for name, value in values.items()}
 
 
 def measure(
@@ -105,11 +105,13 @@ def measure(
         reference: The reference data set.
 
     Raises:
-        ValueError: when no path has ended.
+        ValueError: when no path has ended, or a return is not finite.
     """
     returns = [value for tree in trees for value in path_returns(tree)]
     if not returns:
         raise ValueError(f"measure: got {len(trees)} trees without a path that ended; need at least one")
+    if wrong := [value for value in returns if not math.isfinite(value)]:
+        raise ValueError(f"measure: got a path with the return {wrong[0]}; need trees with finite rewards")
     found = cover(trees)
     return DatasetMeasures(
         paths=len(returns),

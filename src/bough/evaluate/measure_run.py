@@ -11,6 +11,7 @@ from bough.store import RunDirectory, stored_trees
 from bough.train.run import Run
 from bough.train.start import load_run
 from bough.tree import Task
+from bough.tree.pay_range import MOST_REWARD
 
 LONGEST = 1000
 """Maximum number of actions of an episode where the run has no limit of turns."""
@@ -38,9 +39,13 @@ def measure_run(
         seed: Seed of the random actions.
 
     Raises:
+        ValueError: when `random` or `best` is no finite number of a reward's size.
         StoreError: when there are no trees.
         EnvFault: when the environment breaks.
     """
+    for name, value in (("random", random), ("best", best)):
+        if value is not None and not abs(value) <= MOST_REWARD:
+            raise ValueError(f"measure: got {name}={value}; need a finite number of at most {MOST_REWARD:g}")
     directory = RunDirectory.open(target)
     found = stored_trees(trees or directory.trees)
     others = stored_trees(reference) if reference is not None else []

@@ -225,7 +225,7 @@ class Program:
             task = rollout.builder.task.copy().record()
             async with asyncio.timeout(REWARD_S):
                 return read_result(await asyncio.to_thread(compute, task, copied(value)))
-        if reported or isinstance(value, Mapping):
+        if reported or isinstance(value, Mapping | int | float):
             return read_result(cast("object", value))
         if isinstance(value, str) and may_end_with_result(value):
             return None

@@ -16,7 +16,7 @@ from bough.learner.backpropagate import add_metrics, backpropagate, sum_of_gaps
 from bough.learner.clipped_norm import clipped_part, norm_of_gradient
 from bough.learner.cpu_workers import CpuWorker
 from bough.learner.harpg import Displaced, gradient_change
-from bough.learner.learner_state import LearnerState
+from bough.learner.learner_state import MOST_WEIGHT, LearnerState
 from bough.learner.learning_rate import scale
 from bough.learner.loss_inputs import (
     NO_CONTEXT,
@@ -40,7 +40,7 @@ from bough.tree.needs import CLIPPED_NORM, CRITIC, ENTROPY, HIDDEN_STATES, OLD_L
 
 
 class Diverged(RuntimeError):
-    """A loss, a gradient or a weight is not finite. For a loss or a gradient the update is not applied."""
+    """A loss, a gradient or a weight is not finite or too large. For the first two the update is not applied."""
 
 
 class Learner:
@@ -110,8 +110,8 @@ class Learner:
             self.state.settle()
             if not self.state.finite():
                 raise Diverged(
-                    f"update {self.updates - 1}: got weights that are not finite after it; need finite numbers. Lower "
-                    "optimizer.learning_rate"
+                    f"update {self.updates - 1}: got weights that are not finite after it, or above {MOST_WEIGHT:g}; "
+                    "need smaller ones. Lower optimizer.learning_rate"
                 )
             return metrics
 

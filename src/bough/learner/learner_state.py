@@ -18,6 +18,9 @@ from bough.policy.critic import Critic
 from bough.policy.policy_model import PolicyModel
 from bough.policy.shards import gather_whole, local
 
+MOST_WEIGHT = 1e18
+"""Most of a weight: squares of larger ones exceed 32 bits."""
+
 
 class LearnerState:
     """The weights that a learner trains, and their optimizers.
@@ -129,9 +132,10 @@ class LearnerState:
         return [] if not self._leads or self._whole() == self._settled else [1]
 
     def finite(self) -> bool:
-        """Whether all trained weights of this rank are finite."""
+        """Whether all trained weights of this rank are finite, with finite squares: norms have nan from others."""
         critic = () if self.critic is None else self.critic.parameters()
-        return all(bool(local(weight).isfinite().all()) for weight in chain(self.policy.parameters().values(), critic))
+        weights = chain(self.policy.parameters().values(), critic)
+        return all(bool((local(weight).abs() < MOST_WEIGHT).all()) for weight in weights)
 
     @contextmanager
     def reference(self, given: Forward) -> Generator[Forward]:

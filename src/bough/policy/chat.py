@@ -263,13 +263,19 @@ class ChatRenderer:
 
     def _between(self) -> str:
         """The template's text between two assistant messages, with "[[user]]" for the user's message."""
-        entries = Entry("user", "a"), Entry("assistant", "b", sampled=True), Entry("user", "[[user]]")
+        first, last = (f"[[{name}]]{' a b' * 512}" for name in ("first", "user"))
+        entries = Entry("user", first), Entry("assistant", "b", sampled=True), Entry("user", last)
         frame = self._template.frame(entries, "")
         if frame is None:
             raise ValueError(
                 "got a chat template that leaves out the assistant's messages; need one that contains them"
             )
-        return frame[1]
+        # Earlier messages may be forgotten.
+        if last not in frame[1] or first not in self._template.text(entries[:1], ""):
+            raise ValueError(
+                "got a chat template that leaves out, changes or moves the user's messages; need one that contains them"
+            )
+        return frame[1].replace(last, "[[user]]")
 
     def _ends(self, between: str, end_tokens: Sequence[int]) -> Tokens:
         special = {token for token, added in self._tokenizer.added_tokens_decoder.items() if added.special}

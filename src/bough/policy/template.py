@@ -211,6 +211,12 @@ class ChatTemplate:
         most = MOST_CHARACTERS + MOST_COPIES * (len(tools) + sum(len(each) for entry in entries for each in entry[:4]))
         if len(text) > most:
             raise ValueError(f"got a chat template that writes {len(text):,} characters; need at most {most:,}")
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise ValueError(
+                "got a chat template that writes half of a surrogate pair; need whole characters"
+            ) from error
         return text
 
     def _tried(self, *entries: Entry) -> str:

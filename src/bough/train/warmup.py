@@ -8,7 +8,7 @@ import numpy as np
 
 from bough.batch import pack_demonstrations
 from bough.batch.packed_tree import trained_nodes
-from bough.learner.learner import Learner
+from bough.learner.learner import Diverged, Learner
 from bough.objective import Imitation, Normalizer
 from bough.train.opening import first_tasks
 from bough.train.recorder import RunRecorder
@@ -99,7 +99,7 @@ class _Imitation:
         Raises:
             ValueError: when its seats act in none of them.
         """
-        self.trainee = trained.trainee
+        self.trainee, self.field, self.learning_rate = trained.trainee, field, settings.learning_rate
         views = self.trainee.views(trees)
         if not views:
             raise ValueError(
@@ -128,9 +128,17 @@ class _Imitation:
         Args:
             number: Of the epoch, from 1.
             seed: Of its order.
+
+        Raises:
+            Diverged: when a loss, a gradient or a weight is not finite.
         """
         part = self.parts[(number - 1) * len(self.parts) // self.epochs]
-        metrics = self.learner.learn(part, Imitation(), Normalizer(), seed=self.trainee.seed(seed))
+        try:
+            metrics = self.learner.learn(part, Imitation(), Normalizer(), seed=self.trainee.seed(seed))
+        except Diverged as error:
+            raise Diverged(
+                f"{self.field}: the imitation of demonstrations with learning_rate={self.learning_rate:g}: {error}"
+            ) from error
         metrics.pop("policy/gap")
         return {self.trainee.metric(name): value for name, value in metrics.items()}
 

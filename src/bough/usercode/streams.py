@@ -1,4 +1,4 @@
-"""Standard input, output and error of this process: those that code of a user has closed are opened again."""
+"""Standard input, output and error of this process, opened again where code of a user has closed them."""
 
 import os
 import select
@@ -16,7 +16,7 @@ def keep_streams() -> None:
 
 
 def reopen_streams() -> None:
-    """Open those streams that are closed: their descriptors from the kept ones, and the objects of `sys`."""
+    """Open the streams that are closed: their descriptors from the kept ones, and the objects of `sys`."""
     for number in _closed():
         copy = _copy(number)
         if copy is not None and copy not in _closed(copy):
