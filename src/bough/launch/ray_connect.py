@@ -175,6 +175,8 @@ def translated(doing: str) -> Generator[None]:
     except Exception as error:
         # An error of a task has a traceback of the other process in its text; its cause does not.
         cause = getattr(error, "cause", None) or error
+        if isinstance(cause, LaunchError):
+            raise LaunchError(f"{doing}: {cause}") from error
         raise LaunchError(
             f"{doing}: got {type(cause).__name__} from Ray: {str(cause).strip()}; need a Ray cluster that runs; check "
             "it with `ray status`"
