@@ -267,8 +267,10 @@ def neighbour(nodes: Nodes) -> None:
         BOUGH_BIND=nodes.one.address,
     )
     run.until("rl 2/", nodes.limit_s)
-    scraped = nodes.two.run(f"{sys.executable} -c {shlex.quote(READ)} http://node1:{METRICS}/metrics")
-    nodes.check("node 2 reads the metrics of a run on node 1", 'bough_step{metric="step",run="alone"}' in scraped, run)
+    scraped = nodes.two.start(f"{sys.executable} -c {shlex.quote(READ)} http://node1:{METRICS}/metrics")
+    scraped.status(nodes.limit_s)
+    seen = 'bough_step{metric="step",run="alone"}' in scraped.output
+    nodes.check("node 2 reads the metrics of a run on node 1", seen, run, scraped)
     garbage(nodes)
     nodes.check("a neighbour's garbage at each open port: the run ends with 0", run.status(nodes.limit_s) == 0, run)
     nodes.open(str(RENDEZVOUS), KERNEL)
@@ -350,9 +352,9 @@ CHECKS = {each.__name__: each for each in (torchrun, restart, secret, blocked, n
 
 
 def tokens(nodes: Nodes, name: str) -> list[list[float]]:
-    """Of each rank, in each step."""
-    lines = (nodes.one.home / "site/runs" / name / "metrics.jsonl").read_text().splitlines()
-    rows = [json.loads(line) for line in lines]
+    """Of each rank, in each step; none of a run that has not begun."""
+    file = nodes.one.home / "site/runs" / name / "metrics.jsonl"
+    rows = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
     return [
         [row[key] for key in sorted(row) if key.startswith("update/tokens/")] for row in rows if row["phase"] == "rl"
     ]
