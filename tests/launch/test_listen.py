@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from bough.launch import LaunchError, listener, reached_at, signed, verified
+from bough.launch.ray_connect import translated
 from bough.launch.ray_process import RayProcess, Starter
 
 
@@ -105,3 +106,21 @@ def test_a_process_and_the_run_prove_themselves_to_each_other() -> None:
         wrong.process().connect(60)
     assert not hasattr(wrong.starter, "_child"), "nothing was started, so nothing is unpickled"
     channel.close()
+
+
+class OfTask(LaunchError):
+    """As Ray raises the error of a task: of its cause's class, with a traceback of the other process as its text."""
+
+    def __init__(self, cause: Exception) -> None:
+        super().__init__("a traceback")
+        self.cause = cause
+
+
+def test_a_port_that_a_firewall_closes_is_named() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    said = f"machine {socket.gethostname()}: got no connection to the run at 127.0.0.1:{port} .*; need that port"
+    with pytest.raises(LaunchError, match=said) as refused:
+        Starter().start("127.0.0.1", port, b"", b"", "os:close", "[]", ".")
+    with pytest.raises(LaunchError, match=f"^a start: {said}.*reaches$"), translated("a start"):
+        raise OfTask(refused.value)

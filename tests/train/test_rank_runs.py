@@ -134,7 +134,7 @@ def test_a_run_under_torchrun_is_that_of_one_process(alone: list[dict[str, float
 def test_ranks_other_than_those_of_torchrun_are_refused(
     changes: dict[str, object], needs: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    variables = {"TORCHELASTIC_RUN_ID": "a", "TORCHELASTIC_RESTART_COUNT": "0", "RANK": "0", "WORLD_SIZE": "4"}
+    variables = {"TORCHELASTIC_RUN_ID": "a", "MASTER_PORT": "1", "RANK": "0", "WORLD_SIZE": "4"}
     for name, value in (variables | {"MASTER_ADDR": "localhost"}).items():
         monkeypatch.setenv(name, value)
     for ranks in (1, 4):

@@ -170,11 +170,13 @@ def translated(doing: str) -> Generator[None]:
     """
     try:
         yield
-    except (TimeoutError, LaunchError):
-        raise
     except Exception as error:
-        # An error of a task has a traceback of the other process in its text; its cause does not.
+        # An error of a task has a traceback of the other process in its text, and the class of its cause too.
         cause = getattr(error, "cause", None) or error
+        if cause is error and isinstance(error, TimeoutError | LaunchError):
+            raise
+        if isinstance(cause, LaunchError):
+            raise LaunchError(f"{doing}: {cause}") from error
         raise LaunchError(
             f"{doing}: got {type(cause).__name__} from Ray: {str(cause).strip()}; need a Ray cluster that runs; check "
             "it with `ray status`"

@@ -10,13 +10,16 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from bough.launch.listen import listener
+from bough.launch.listen import BIND, PORTS, listener
 from bough.launch.placement import LaunchError, start_child
 from bough.launch.ray_connect import check_cluster, translated
 from bough.launch.remote_logs import keep_log
 
 TOKEN_BYTES = 32
 POLL_S = 0.2
+
+CONNECT_S = 20.0
+"""Longest wait of a process for a connection to the run, seconds: a firewall may drop it without an answer."""
 
 ANSWER_S = 60.0
 """Longest wait for the run's proof, seconds."""
@@ -44,12 +47,14 @@ class RayProcess:
         self._pid: int | None = None
         self._token, self._answer = secrets.token_bytes(TOKEN_BYTES), secrets.token_bytes(TOKEN_BYTES)
         self._listener: socket.socket | None = None
+        self._address = host
         self._fault: LaunchError | None = None
         try:
             check_cluster(ray)
             self._listener = listener(host)
             self._listener.settimeout(POLL_S)
             port = self._listener.getsockname()[1]
+            self._address = f"{host}:{port}"
             with translated("an actor did not start"):
                 self._actor = make_actor()
                 self._started = self._actor.start.remote(
@@ -73,7 +78,8 @@ class RayProcess:
                     raise
                 raise LaunchError(
                     f"no machine of the Ray cluster started it within {self._wait_s:g} s (Ray.wait_s); need its "
-                    "resources free again: check `ray status`, or add a machine"
+                    f"resources free again, and {self._address} open to the cluster's machines: check `ray status`, or "
+                    "add a machine, or open the port"
                 ) from error
             finally:
                 self._stop_listening()
@@ -151,6 +157,7 @@ class Starter:
 
         Raises:
             FileNotFoundError: when the machine lacks the working directory of the run.
+            LaunchError: when it cannot connect to the address.
             ConnectionRefusedError: when another process than the run listens at the address.
         """
         if not os.path.isdir(folder):
@@ -159,7 +166,7 @@ class Starter:
                 "path on every machine; create or mount it there"
             )
         os.chdir(folder)
-        with socket.create_connection((host, port)) as channel, socket.create_connection((host, port)) as output:
+        with _connection(host, port) as channel, _connection(host, port) as output:
             channel.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             for each in (channel, output):
                 each.sendall(token)
@@ -173,3 +180,19 @@ class Starter:
             # Kept: the child ends when the pipe to its standard input closes.
             self._child = start_child(channel, entry, path, output)
         return self._child.pid
+
+
+def _connection(host: str, port: int) -> socket.socket:
+    """A connection to the run.
+
+    Raises:
+        LaunchError: when there is none within `CONNECT_S`.
+    """
+    try:
+        return socket.create_connection((host, port), timeout=CONNECT_S)
+    except OSError as error:
+        raise LaunchError(
+            f"machine {socket.gethostname()}: got no connection to the run at {host}:{port} ({error}); need that port "
+            f"of the run's machine open to this one: open it in the firewall, or set {PORTS} and {BIND} to ports and "
+            "an address that this machine reaches"
+        ) from error

@@ -12,13 +12,13 @@ class Torchrun:
         rank: Which process this is.
         world_size: How many there are.
         host: The machine of rank 0, as torchrun names it.
-        attempt: How often torchrun has started all processes again.
+        port: The port of its store there.
     """
 
     rank: int
     world_size: int
     host: str
-    attempt: int
+    port: int
 
     @staticmethod
     def found() -> "Torchrun | None":
@@ -29,5 +29,5 @@ class Torchrun:
             rank=int(os.environ["RANK"]),
             world_size=int(os.environ["WORLD_SIZE"]),
             host=os.environ["MASTER_ADDR"],
-            attempt=int(os.environ["TORCHELASTIC_RESTART_COUNT"]),
+            port=int(os.environ["MASTER_PORT"]),
         )

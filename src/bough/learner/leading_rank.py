@@ -56,7 +56,8 @@ class LeadingRank(RankGroup):
         self._learners = list[MakeLearner]()
         self._references = dict[int, Freeze]()
         try:
-            retried(self._start, RankFault)
+            # torchrun's processes stay the same.
+            self._start() if processes.remedy else retried(self._start, RankFault)
             self._count(processes.wanted)
         except BaseException:
             processes.close()

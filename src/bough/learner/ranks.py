@@ -9,6 +9,7 @@ the same step. Gradients are added over ranks, and everything else in rank 0 sta
 
 import io
 import re
+import socket
 import threading
 import traceback
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -233,7 +234,10 @@ class RankGroup(Following):
             if isinstance(error, RankFault):
                 raise
             raise RankFault(
-                f"rank {rank} of {join.world_size}: the ranks did not meet within {join.update_s:g} s: {error}"
+                f"rank {rank} of {join.world_size} on {socket.gethostname()}: the ranks did not meet within "
+                f"{join.update_s:g} s: {ABOUT_SOURCES.sub('', str(error))}; need the machines of ranks to reach "
+                "each other at ports that their kernels choose for gloo: open all of `sysctl "
+                "net.ipv4.ip_local_port_range` between them"
             ) from error
 
     def _await_others(self, join: JoinGroup, store: Store, ended: Callable[[], Sequence[int]]) -> None:

@@ -32,6 +32,10 @@ class Store(Protocol):
         """Set the value of a key."""
         ...
 
+    def check(self, keys: list[str]) -> bool:
+        """Whether all keys have values."""
+        ...
+
     def add(self, key: str, amount: int) -> int:
         """Add to a number, 0 at first; returns the sum."""
         ...

@@ -1,22 +1,31 @@
 """Ranks that torchrun started: they find each other by its store.
 
-    rank 0    the run      sets join/1, and at its end join/2 = "end"
+    rank 1    here/1 = a name of its own, for which it waits at met/NAME
+    rank 0    met/NAME = its own name, with which all further keys begin; once more if here/1 has changed
+    rank 1    met/1
+    rank 0    the run: join/1, and at the end of the process, if that ended well, join/2 = "end"
     rank 1    waits for join/1, follows, waits for join/2, ends
 
-A process that makes several runs, one after the other, sets one key for each.
+Where torchrun starts all processes again its store stays, with the keys of those before. A process that makes several
+runs, one after the other, sets one key for each.
 """
 
 import atexit
+import functools
 import itertools
+import os
 import pickle
+import secrets
 import signal
 import socket
-from collections.abc import Sequence
-from contextlib import suppress
+import sys
+import time
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import timedelta
 
-from bough.launch import Torchrun, given_secret, signed, verified
+from bough.launch import LaunchError, Torchrun, given_secret, signed, verified
 from bough.learner.commands import JoinGroup
 from bough.learner.follow import follow
 from bough.learner.ranks import IDLE, RankFault
@@ -24,11 +33,19 @@ from bough.learner.rendezvous import Store, part_of, torchrun_store
 
 END = b"end"
 
-LIMIT = timedelta(minutes=10)
-"""Longest wait for the store."""
+CONNECT = timedelta(minutes=2)
+"""Longest wait for a connection to the store."""
 
-HOST, JOINS = "host", "joins"
-"""Keys of the store: the address of rank 0, and the number of times that ranks were asked to join."""
+LIMIT_S = 600.0
+"""Longest wait for all ranks, seconds."""
+
+END_S = 10.0
+"""Longest wait for them at the end, seconds: the store may be in this process."""
+
+POLL_S = 0.1
+"""Seconds between two looks for the other ranks."""
+
+NAME_BYTES = 16
 
 
 class TorchrunRanks:
@@ -45,23 +62,22 @@ class TorchrunRanks:
         """For the processes that `Torchrun.found` found."""
         self.wanted = self.world_size = torchrun.world_size
         self.secret = given_secret()
-        self._store = _store(torchrun)
+        self._lead = _leading(torchrun)
 
     @property
     def host(self) -> str:
-        """See `RankProcesses.host`.
-
-        Raises:
-            RankFault: when the last rank does not come.
-        """
-        try:
-            return self._store.get(HOST).decode()
-        except RuntimeError as error:
-            last = self.world_size - 1
-            raise RankFault(f"rank {last} of {self.world_size} did not come within {LIMIT}: {error}") from error
+        """See `RankProcesses.host`."""
+        return self._lead.host
 
     def start(self, limit_s: float) -> None:
-        """Do nothing: torchrun has started them."""
+        """Wait for them: torchrun has started them.
+
+        Raises:
+            LaunchError: as `Lead.meet`.
+            PermissionError: the same.
+        """
+        del limit_s
+        self._lead.meet()
 
     def more(self, limit_s: float) -> bool:
         """False: torchrun starts all again."""
@@ -74,7 +90,7 @@ class TorchrunRanks:
         files = {name: file for name, file in join.files.items() if name != "__main__"}
         # Who reaches the store reads it: each process has the secret from its environment.
         join = replace(join, files=files, secret=b"")
-        return part_of(self._store, _publish(self._store, signed(self.secret, pickle.dumps(join))))
+        return self._lead.publish(signed(self.secret, pickle.dumps(join)))
 
     def ended(self) -> Sequence[int]:
         """None: torchrun watches them."""
@@ -90,10 +106,116 @@ class TorchrunRanks:
         """Do nothing: their resources are torchrun's."""
 
 
-def lead_torchrun(torchrun: Torchrun) -> None:
-    """Have the other ranks end when this process, rank 0, ends."""
-    store = _store(torchrun)
-    atexit.register(_end, store)
+class Lead:
+    """Rank 0's place in the store.
+
+    Attributes:
+        host: Its address, as the last rank sees it.
+        ended_well: Whether the newest run of the process ended without an error.
+    """
+
+    def __init__(self, store: Store, secret: bytes, world_size: int) -> None:
+        """For a store that all ranks have.
+
+        Args:
+            store: The store.
+            secret: Of all ranks.
+            world_size: Their number.
+        """
+        self._secret, self._world_size, self.host, self.ended_well = secret, world_size, "", False
+        self._name = secrets.token_hex(NAME_BYTES)
+        self._all, self._own = store, part_of(store, self._name)
+        self._missing = dict.fromkeys(range(1, world_size), b"")
+
+    def meet(self, limit_s: float = LIMIT_S) -> None:
+        """Wait until all ranks have come, in pieces between which signals act.
+
+        Raises:
+            LaunchError: when one does not come in time.
+            PermissionError: when one has another secret.
+        """
+        end = time.monotonic() + limit_s
+        while self._missing:
+            for rank in tuple(self._missing):
+                self._look_for(rank)
+            if self._missing and time.monotonic() > end:
+                raise LaunchError(
+                    f"got no answer of ranks {', '.join(map(str, self._missing))} of {self._world_size} within "
+                    f"{limit_s:g} s; need all to reach torchrun's store on this machine; read what they print on theirs"
+                )
+            time.sleep(POLL_S)
+
+    def _look_for(self, rank: int) -> None:
+        """Answer to the newest name of a rank, which may be of an earlier process, until it has read the answer."""
+        key = f"here/{rank}"
+        if self._own.check([f"met/{rank}"]):
+            del self._missing[rank]
+        elif self._all.check([key]) and (here := self._all.get(key)) != self._missing[rank]:
+            self._missing[rank] = here
+            try:
+                name, host = verified(self._secret, here).decode().split()
+            except PermissionError as error:
+                raise PermissionError(f"rank {rank} of {self._world_size}: {error}") from error
+            # On its own machine the name of rank 0 may stand for an address that others cannot reach. The last rank
+            # is on another machine, if there are several.
+            self.host = host if rank == self._world_size - 1 else self.host
+            self._all.set(f"met/{name}", signed(self._secret, self._name.encode()))
+
+    def publish(self, content: bytes) -> Store:
+        """Have all ranks get a content; returns their store for it."""
+        key = _key(self._own.add("joins", 1))
+        self._own.set(key, content)
+        return part_of(self._own, key)
+
+    def end(self) -> None:
+        """Have the other ranks end with success, if the newest run did."""
+        # Without it they go on until torchrun starts or ends them.
+        with suppress(RuntimeError, PermissionError):
+            if self.ended_well:
+                self.meet()
+                self.publish(END)
+                until = time.monotonic() + END_S
+                while not self._own.check(self._ends) and time.monotonic() < until:
+                    time.sleep(POLL_S)
+
+    @property
+    def _ends(self) -> list[str]:
+        return [_end_of(rank) for rank in range(1, self._world_size)]
+
+
+def led(store: Store, secret: bytes, rank: int, host: str) -> Generator[tuple[bytes, Store]]:
+    """What rank 0 publishes until its end, in another rank, each with the store for it.
+
+    Args:
+        store: The store that all ranks have.
+        secret: Of all ranks.
+        rank: Which one this is.
+        host: The address of rank 0, as this rank sees it.
+
+    Raises:
+        RuntimeError: when the store is gone.
+        PermissionError: when rank 0 has another secret.
+    """
+    name = secrets.token_hex(NAME_BYTES)
+    store.set(f"here/{rank}", signed(secret, f"{name} {host}".encode()))
+    store.set_timeout(IDLE)
+    own = part_of(store, verified(secret, store.get(f"met/{name}")).decode())
+    own.set(f"met/{rank}", b"")
+    for number in itertools.count(1):
+        store.set_timeout(IDLE)
+        if (content := own.get(_key(number))) == END:
+            own.set(_end_of(rank), b"")
+            return
+        yield content, part_of(own, _key(number))
+
+
+@contextmanager
+def lead_torchrun(torchrun: Torchrun) -> Generator[None]:
+    """Within, a run: the other ranks end with success when this process, rank 0, ends after a run without an error."""
+    lead = _leading(torchrun)
+    lead.ended_well = False
+    yield
+    lead.ended_well = True
 
 
 def follow_torchrun(torchrun: Torchrun) -> None:
@@ -101,43 +223,52 @@ def follow_torchrun(torchrun: Torchrun) -> None:
 
     Args:
         torchrun: For a rank other than 0.
+
+    Raises:
+        LaunchError: when torchrun's store cannot be reached, or ends before the run.
+        PermissionError: when rank 0 has another secret.
     """
     # Ctrl-C is for rank 0, whose end ends this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    store, secret = _store(torchrun), given_secret()
-    if torchrun.rank == torchrun.world_size - 1:
-        # On its own machine the name of rank 0 may stand for an address that others cannot reach. The last rank is on
-        # another machine, if there are several.
-        store.set(HOST, socket.gethostbyname(torchrun.host).encode())
-    for number in itertools.count(1):
-        key = _key(number)
-        store.set_timeout(IDLE)
-        try:
-            content = store.get(key)
-        except RuntimeError:  # rank 0 had the store, and has ended
-            return
-        if content == END:
-            return
-        with suppress(RankFault):
+    who = f"rank {torchrun.rank} of {torchrun.world_size} on {socket.gethostname()}"
+    store, secret = _connected(torchrun, who), given_secret()
+    try:
+        for content, part in led(store, secret, torchrun.rank, socket.gethostbyname(torchrun.host)):
             join = pickle.loads(verified(secret, content))
-            follow(torchrun.rank, replace(join, secret=secret), part_of(store, key))
+            try:
+                follow(torchrun.rank, replace(join, secret=secret), part)
+            except RankFault as fault:
+                print(f"{who}: {fault}", file=sys.stderr, flush=True)
+    except RuntimeError as error:
+        raise LaunchError(
+            f"{who}: torchrun's store at {torchrun.host}:{torchrun.port} is gone, so the run has stopped; what rank 0 "
+            "printed says why"
+        ) from error
 
 
-def _store(torchrun: Torchrun) -> Store:
-    """The store of torchrun's processes, in their present attempt."""
-    return part_of(torchrun_store(LIMIT), f"bough/{torchrun.attempt}")
+def _connected(torchrun: Torchrun, who: str) -> Store:
+    """The store of torchrun's processes."""
+    try:
+        return torchrun_store(CONNECT)
+    except RuntimeError as error:
+        raise LaunchError(
+            f"{who}: got no connection to torchrun's store at {torchrun.host}:{torchrun.port} within "
+            f"{CONNECT.total_seconds():g} s; need that port of {torchrun.host} open to this machine: its kernel chose "
+            "it, so open all of `sysctl net.ipv4.ip_local_port_range` there"
+        ) from error
 
 
-def _publish(store: Store, content: bytes) -> str:
-    key = _key(store.add(JOINS, 1))
-    store.set(key, content)
-    return key
+@functools.cache
+def _leading(torchrun: Torchrun) -> Lead:
+    """Rank 0 of this process."""
+    lead, process = Lead(_connected(torchrun, "rank 0"), given_secret(), torchrun.world_size), os.getpid()
+    atexit.register(lambda: lead.end() if os.getpid() == process else None)
+    return lead
 
 
 def _key(number: int) -> str:
     return f"join/{number}"
 
 
-def _end(store: Store) -> None:
-    with suppress(RuntimeError):
-        _publish(store, END)
+def _end_of(rank: int) -> str:
+    return f"end/{rank}"

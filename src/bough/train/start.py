@@ -18,7 +18,7 @@ from bough.train.interrupt import interruptible
 from bough.train.provenance import Provenance
 from bough.train.recorder import heldout_file
 from bough.train.run import Run
-from bough.train.torchrun import join_torchrun, resume_command, with_ranks_of_torchrun, with_torchrun_ranks
+from bough.train.torchrun import resume_command, under_torchrun, with_ranks_of_torchrun, with_torchrun_ranks
 from bough.train.unused import refuse_unused_models, unread_columns
 from bough.train.watchdog import Watchdog
 from bough.units import MIB
@@ -51,6 +51,7 @@ MAY_CHANGE = (
 LARGE_CONFIG_BYTES = 10 * MIB
 
 
+@under_torchrun
 def start(run: Run, out: Path = Path("runs"), *, terminal: bool | None = None) -> RunDirectory:
     """Train a run from the beginning.
 
@@ -69,7 +70,6 @@ def start(run: Run, out: Path = Path("runs"), *, terminal: bool | None = None) -
         ConfigError: when the run's pieces do not fit together.
         NoLearningSignal: when the run cannot learn.
     """
-    join_torchrun()
     run = with_torchrun_ranks(run)
     refuse_unused_models(run)
     directory, process = RunDirectory.create(out / run.name), os.getpid()
@@ -91,6 +91,7 @@ def start(run: Run, out: Path = Path("runs"), *, terminal: bool | None = None) -
     return directory
 
 
+@under_torchrun
 def resume(
     path: Path, changes: Sequence[str] = (), *, accept_changes: bool = False, terminal: bool | None = None
 ) -> RunDirectory:
@@ -114,7 +115,6 @@ def resume(
             `steps` is less than the steps done; when files, data or tasks changed, without `accept_changes`.
         NoLearningSignal: when the run cannot learn.
     """
-    join_torchrun()
     with RunDirectory.open(path).in_its_folder() as directory, owned(directory.lock):
         stored = load_run(directory)
         run = with_torchrun_ranks(_changed(with_ranks_of_torchrun(stored), changes))

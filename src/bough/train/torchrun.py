@@ -1,27 +1,41 @@
 """Runs whose ranks torchrun started."""
 
+import functools
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import ParamSpec, TypeVar
 
 from bough.config.config import ConfigError
 from bough.config.override import override
 from bough.launch import ThisMachine, Torchrun
 from bough.train.run import Run
 
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
 
-def join_torchrun() -> None:
-    """Follow rank 0 and end this process, if torchrun started it as another rank."""
-    torchrun = Torchrun.found()
-    if torchrun is None:
-        return
-    # Imported here because it imports torch.
-    from bough.learner.torchrun_ranks import follow_torchrun, lead_torchrun
 
-    if torchrun.rank == 0:
-        lead_torchrun(torchrun)
-        return
-    follow_torchrun(torchrun)
-    sys.exit()
+def under_torchrun(command: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+    """A command that trains: of the processes that torchrun started rank 0 executes it.
+
+    In the others it does not return: they follow rank 0, and end with it.
+    """
+
+    @functools.wraps(command)
+    def execute(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        torchrun = Torchrun.found()
+        if torchrun is None:
+            return command(*args, **kwargs)
+        # Imported here because it imports torch.
+        from bough.learner.torchrun_ranks import follow_torchrun, lead_torchrun
+
+        if torchrun.rank:
+            follow_torchrun(torchrun)
+            sys.exit()
+        with lead_torchrun(torchrun):
+            return command(*args, **kwargs)
+
+    return execute
 
 
 def with_torchrun_ranks(run: Run) -> Run:
