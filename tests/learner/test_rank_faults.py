@@ -17,8 +17,8 @@ from torch.distributed.distributed_c10d import _set_pg_timeout
 from bough.launch import Launched, ThisMachine
 from bough.learner import rank_processes
 from bough.learner.leading_rank import LeadingRank
+from bough.learner.meeting import RankFault
 from bough.learner.rank_processes import LaunchedRanks
-from bough.learner.ranks import RankFault
 from bough.objective import Loss, LossInputs, Need, Normalizer, Objective, PpoClip
 
 PATIENCE_S = 250.0

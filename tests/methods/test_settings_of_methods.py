@@ -42,6 +42,7 @@ WITH_ARGUMENTS = (
     "scope(judge=j)",
     "scope(teacher=t)",
     "seeupo(clip=0.1)",
+    "spar(judge=judge)",
     "st_ppo(unit=token)",
     "starwm(mu=0.3,per_tree=2)",
     "tp_llama(simulations=5)",

@@ -79,21 +79,22 @@ def divide(before: Ints, path: Ints, count: int) -> list[int]:
     Returns:
         `count + 1` indices of cuts, ascending: share i begins at cut i, and ends at cut i + 1.
     """
+    # Of a cut: the operations before it that are not computed again.
+    value: Ints = before - path
     whole = int(before[-1])
     low, high, best = whole // count, whole, [0, len(before) - 1]
     while high - low > whole // (TOLERANCE * count):
         most = (low + high) // 2
-        found = _within(before, path, count, most)
+        found = _within(before, value, count, most)
         if found is None:
             low = most + 1
         else:
             best, high = found, most
-    return _evened(before, path, best + [len(before) - 1] * (count + 1 - len(best)))
+    return _evened(before, value, best + [len(before) - 1] * (count + 1 - len(best)))
 
 
-def _evened(before: Ints, path: Ints, bounds: list[int]) -> list[int]:
+def _evened(before: Ints, value: Ints, bounds: list[int]) -> list[int]:
     """Move each cut to where the larger of its two shares is smallest, until none moves; the largest never grows."""
-    value: Ints = before - path
     moves = True
     while moves:
         moves = False
@@ -106,13 +107,12 @@ def _evened(before: Ints, path: Ints, bounds: list[int]) -> list[int]:
     return bounds
 
 
-def _within(before: Ints, path: Ints, count: int, most: int) -> list[int] | None:
+def _within(before: Ints, value: Ints, count: int, most: int) -> list[int] | None:
     """At most `count` shares of at most `most` operations each; None when there are none.
 
-    A share that begins at cut c reaches the cuts with before <= most + before[c] - path[c]. So the best end of a share
-    is the reachable cut with the largest before - path: the next share reaches furthest from there.
+    A share that begins at cut c reaches the cuts with before <= most + value[c]. So the best end of a share is the
+    reachable cut with the largest value: the next share reaches furthest from there.
     """
-    value: Ints = before - path
     last, found = len(before) - 1, [0]
     for _ in range(count):
         here = found[-1]

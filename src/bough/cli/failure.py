@@ -102,13 +102,13 @@ def _is_raised_by(error: BaseException, folder: Path) -> bool:
 
 
 def _names_path(error: BaseException) -> TypeGuard[OSError]:
-    return isinstance(error, OSError) and bool(error.strerror) and isinstance(error.filename, str | bytes)
+    return isinstance(error, OSError) and error.strerror is not None and isinstance(error.filename, str | bytes)
 
 
 def _text(error: BaseException) -> str:
     """The text of an error; for an error of the operating system, the path and the reason without the errno."""
     if _names_path(error):
-        return f"cannot use {os.fsdecode(error.filename)}: {error.strerror.lower()}; check the path and its permissions"
+        return f"cannot use {os.fsdecode(error.filename)}: {str(error.strerror).lower()}; check the path and its permissions"
     try:
         return str(error)
     except Exception:  # the user's own __str__ may fail

@@ -168,7 +168,7 @@ def _collect(collector: _Collector, what: str, run: Run, file: Path) -> None:
 
 
 def _filtered(run: Run, file: Path, rewarded: Sequence[Rewarded]) -> "StageTrees":
-    """The trees with advantages, and those that pass the run's filters."""
+    """The trees after credit and the run's filters."""
     # Imported here because it imports torch; wrong arguments are reported earlier.
     from bough.train.stages import credit_and_filter
 

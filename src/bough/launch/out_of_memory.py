@@ -1,4 +1,4 @@
-"""What a message about a killed process says about memory."""
+"""The clause about memory in messages about killed processes."""
 
 import os
 import signal

@@ -46,7 +46,7 @@ class Forked:
         """A process that was asked for.
 
         Args:
-            status: The stream on which the template tells its id and exit status.
+            status: The stream of its id and its exit status.
             stdin: The descriptor of a pipe to its standard input.
         """
         self._status, self._pid = status, 0

@@ -11,10 +11,11 @@ import torch
 from bough.launch import retried
 from bough.learner.commands import Call, End, Freeze, JoinGroup, MakeLearner, TakePolicy
 from bough.learner.loss_inputs import ObjectiveContext
+from bough.learner.meeting import RankFault
 from bough.learner.optimizer import Optimizer
 from bough.learner.rank_gpus import check_gpus
 from bough.learner.rank_processes import RankProcesses
-from bough.learner.ranks import RankFault, RankGroup
+from bough.learner.ranks import RankGroup
 from bough.policy.critic import Critic
 from bough.policy.policy_model import PolicyModel
 from bough.units import number_of

@@ -7,7 +7,8 @@ from typing import Protocol, TypeVar, runtime_checkable
 import torch
 from torch import Tensor
 
-from bough.learner.ranks import RankFault, Ranks
+from bough.learner.meeting import RankFault
+from bough.learner.ranks import Ranks
 
 Result = TypeVar("Result")
 

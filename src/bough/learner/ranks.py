@@ -8,14 +8,9 @@ the same step. Gradients are added over ranks, and everything else in rank 0 sta
 """
 
 import io
-import re
-import socket
-import threading
 import traceback
 from collections.abc import Callable, Generator, Mapping, Sequence
-from concurrent.futures import wait
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from datetime import timedelta
 from functools import partial
 from types import MappingProxyType
 from typing import Any, Protocol, TypeVar, runtime_checkable
@@ -25,12 +20,13 @@ import torch.distributed
 from torch import Tensor, nn
 from torch.distributed.tensor import DTensor
 
-from bough.launch import in_background, signed, verified
+from bough.launch import signed, verified
 from bough.learner.commands import JoinGroup
+from bough.learner.meeting import EndedRanks, RankFault, meet, plain
 from bough.learner.memory_meter import return_freed
 from bough.learner.optimizer import Optimizer
 from bough.learner.rank_gpus import VisibleGpus, own_gpus
-from bough.learner.rendezvous import Store, gloo_reaches
+from bough.learner.rendezvous import Store
 from bough.policy.critic import Critic
 from bough.policy.policy_model import PolicyModel
 from bough.usercode import load as user_pickle
@@ -38,22 +34,6 @@ from bough.usercode import load as user_pickle
 Found = TypeVar("Found")
 
 dist: Any = torch.distributed
-
-IDLE = timedelta(days=30)
-"""Longest wait for the next command: trees may grow for a long time. A rank that dies is noticed at once."""
-
-SIGNAL_S = 0.2
-"""Seconds between two looks for signals, and for ranks that have ended, while the ranks meet."""
-
-LEAVE_S = 2.0
-"""How long a meeting that has become impossible may take to end. One that waits for a dead rank takes `update_s`."""
-
-ABOUT_SOURCES = re.compile(r"\[/\S+:\d+\] |\. This is typically caused by.*", re.DOTALL)
-"""What gloo adds to its errors: the place in its sources, and advice about logs that are not ours."""
-
-
-class RankFault(RuntimeError):
-    """A rank died or did not answer in time. The weights of rank 0 are those before the update."""
 
 
 @runtime_checkable
@@ -205,16 +185,14 @@ SINGLE_RANK = SingleRank()
 class RankGroup(Following):
     """Ranks that talk through `torch.distributed`: gloo between CPUs, NCCL between GPUs."""
 
-    def __init__(
-        self, rank: int, join: JoinGroup, store: Store, ended: Callable[[], Sequence[int]] = lambda: ()
-    ) -> None:
+    def __init__(self, rank: int, join: JoinGroup, store: Store, ended: EndedRanks = lambda: ()) -> None:
         """Join the group, and wait for the others.
 
         Args:
             rank: Which rank this process is.
             join: The same for all ranks.
             store: Where they exchange their addresses.
-            ended: The ranks whose processes have ended, as far as is known; the others do not wait for them.
+            ended: Tells which do not come.
 
         Raises:
             RankFault: when a rank does not come within `update_s`, or ends before all have come.
@@ -222,50 +200,17 @@ class RankGroup(Following):
         self.rank, self.world_size, self.shards, self._files = rank, join.world_size, join.shards, join.files
         self._secret = join.secret
         try:
-            self._await_others(join, store, ended)
+            self._commands, self._objects = meet(rank, join, store, ended)
             self.gpus = self._own_gpus()
             if join.shards and self.device.type == "cuda":
                 torch.cuda.set_device(self.device)
             elif join.shards:
                 return_freed()
-            self._mesh = dist.init_device_mesh(self.device.type, (join.world_size,)) if join.shards else None
-        except RuntimeError as error:
+            with _faults():
+                self._mesh = dist.init_device_mesh(self.device.type, (join.world_size,)) if join.shards else None
+        except RuntimeError:
             self.leave()
-            if isinstance(error, RankFault):
-                raise
-            raise RankFault(
-                f"rank {rank} of {join.world_size} on {socket.gethostname()}: the ranks did not meet within "
-                f"{join.update_s:g} s: {ABOUT_SOURCES.sub('', str(error))}; need the machines of ranks to reach "
-                "each other at ports that their kernels choose for gloo: open all of `sysctl "
-                "net.ipv4.ip_local_port_range` between them"
-            ) from error
-
-    def _await_others(self, join: JoinGroup, store: Store, ended: Callable[[], Sequence[int]]) -> None:
-        """Wait until all ranks have joined, or one has ended."""
-        left = threading.Event()
-        # In a thread, so that signals act meanwhile.
-        with gloo_reaches(join.host):
-            met = in_background(partial(self._meet, join, store, left), "bough-ranks")
-            while not met.done():
-                wait((met,), timeout=SIGNAL_S)
-                if not met.done() and (gone := ended()):
-                    # gloo waits for a dead rank until its limit, and cannot be interrupted: its thread stays behind.
-                    left.set()
-                    wait((met,), timeout=LEAVE_S)
-                    raise RankFault(f"rank {gone[0]} of {join.world_size} ended before the ranks met")
-        met.result()
-
-    def _meet(self, join: JoinGroup, store: Store, left: threading.Event) -> None:
-        """Wait until all ranks have joined; nothing more is done once `left` is set."""
-        backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
-        limit = timedelta(seconds=join.update_s)
-        store.set_timeout(limit)
-        dist.init_process_group(backend, store=store, rank=self.rank, world_size=join.world_size, timeout=limit)
-        if not left.is_set():
-            # Timeouts are a rank's own: rank 0 does not wait long for another to take a command.
-            self._commands: Any = dist.new_group(timeout=IDLE if self.rank else limit, backend="gloo")
-        if not left.is_set():
-            self._objects: Any = dist.new_group(timeout=limit, backend="gloo")
+            raise
 
     def _own_gpus(self) -> list[int | None]:
         visible = self.all_gather([VisibleGpus.here()], torch.device("cpu"))
@@ -375,7 +320,7 @@ class RankGroup(Following):
 
 
 def _fault(error: RuntimeError) -> RankFault:
-    return RankFault(f"a rank of the learner died or did not answer: {ABOUT_SOURCES.sub('', str(error))}")
+    return RankFault(f"a rank of the learner died or did not answer: {plain(error)}")
 
 
 @contextmanager

@@ -28,7 +28,7 @@ from datetime import timedelta
 from bough.launch import LaunchError, Torchrun, given_secret, signed, verified
 from bough.learner.commands import JoinGroup
 from bough.learner.follow import follow
-from bough.learner.ranks import IDLE, RankFault
+from bough.learner.meeting import IDLE, RankFault
 from bough.learner.rendezvous import Store, part_of, torchrun_store
 
 END = b"end"
