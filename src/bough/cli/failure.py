@@ -108,7 +108,8 @@ def _names_path(error: BaseException) -> TypeGuard[OSError]:
 def _text(error: BaseException) -> str:
     """The text of an error; for an error of the operating system, the path and the reason without the errno."""
     if _names_path(error):
-        return f"cannot use {os.fsdecode(error.filename)}: {str(error.strerror).lower()}; check the path and its permissions"
+        file, reason = os.fsdecode(error.filename), str(error.strerror).lower()
+        return f"cannot use {file}: {reason}; check the path and its permissions"
     try:
         return str(error)
     except Exception:  # the user's own __str__ may fail
