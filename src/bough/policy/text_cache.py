@@ -2,6 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
+from contextlib import suppress
 from sys import getsizeof
 from typing import Generic, TypeVar
 
@@ -32,12 +33,15 @@ class TextCache(Generic[Kept]):
 
     def __call__(self, *key: Hashable) -> Kept:
         """The result for the arguments."""
-        result = self._kept.pop(key, None)
-        if result is None:
-            result = self._function(*key)
+        result = self._kept.get(key)
+        if result is not None:
+            with suppress(KeyError):  # a server's threads share a cache
+                self._kept.move_to_end(key)
+            return result
+        result = self._function(*key)
+        if key not in self._kept:
             self.kept_bytes += _bytes(key, result)
-        # The last is the one used last.
-        self._kept[key] = result
+            self._kept[key] = result
         while self.kept_bytes > self._most_bytes and self._kept:
             self.kept_bytes -= _bytes(*self._kept.popitem(last=False))
         return result
