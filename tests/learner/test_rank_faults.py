@@ -17,7 +17,7 @@ from torch.distributed.distributed_c10d import _set_pg_timeout
 from bough.launch import Launched, ThisMachine
 from bough.learner import rank_processes
 from bough.learner.leading_rank import LeadingRank
-from bough.learner.meeting import RankFault
+from bough.learner.process_group import RankFault
 from bough.learner.rank_processes import LaunchedRanks
 from bough.objective import Loss, LossInputs, Need, Normalizer, Objective, PpoClip
 

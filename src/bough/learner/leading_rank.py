@@ -11,8 +11,8 @@ import torch
 from bough.launch import retried
 from bough.learner.commands import Call, End, Freeze, JoinGroup, MakeLearner, TakePolicy
 from bough.learner.loss_inputs import ObjectiveContext
-from bough.learner.meeting import RankFault
 from bough.learner.optimizer import Optimizer
+from bough.learner.process_group import RankFault
 from bough.learner.rank_gpus import check_gpus
 from bough.learner.rank_processes import RankProcesses
 from bough.learner.ranks import RankGroup
@@ -57,7 +57,7 @@ class LeadingRank(RankGroup):
         self._learners = list[MakeLearner]()
         self._references = dict[int, Freeze]()
         try:
-            # torchrun's processes stay the same.
+            # Ranks of torchrun are not replaced, so a second try cannot succeed.
             self._start() if processes.remedy else retried(self._start, RankFault)
             self._count(processes.wanted)
         except BaseException:
