@@ -129,7 +129,7 @@ def test_fewer_ranks_go_on_and_those_that_come_back_join() -> None:
         same(one, other)
         assert len(tokens_of_shares(told[1])) == 3
         assert min(tokens_of_shares(told[1])) > 0
-        assert notes[2:] == ["1 rank came back: batches are divided over 3 (rank/world_size)"]
+        assert notes[2:] == ["1 rank joined: batches are divided over 3 (rank/world_size)"]
         assert several.events == {"replaced": 1, "lost": 1, "joined": 1}
     finally:
         several.close()

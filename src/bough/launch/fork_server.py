@@ -178,7 +178,7 @@ def serve(control: int, module: str) -> Callable[[], None]:
                 return partial(os._exit, 0)
             pid = os.fork()
             if not pid:
-                return partial(_become, request, numbers, [requests, *running])
+                return partial(_run_entry, request, numbers, [requests, *running])
             for number in numbers[:-1]:
                 os.close(number)
             running[socket.socket(fileno=numbers[-1])] = pid
@@ -191,7 +191,7 @@ def serve(control: int, module: str) -> Callable[[], None]:
                 each.close()
 
 
-def _become(request: dict[str, Any], numbers: list[int], inherited: Iterable[socket.socket]) -> None:
+def _run_entry(request: dict[str, Any], numbers: list[int], inherited: Iterable[socket.socket]) -> None:
     """In a fork: close the streams of the server, then call the entry."""
     for each in inherited:
         each.close()

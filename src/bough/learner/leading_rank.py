@@ -93,12 +93,12 @@ class LeadingRank(RankGroup):
             self._events["lost"] += before - now
             self._notify(
                 f"lost {before - now} of {number_of(before, 'rank')} ({self._processes.missing}): batches are divided "
-                f"over {now} (rank/world_size), and ranks that come back join at an update"
+                f"over {now} (rank/world_size), and ranks that start later join at an update"
             )
         elif now > before:
             self._events["joined"] += now - before
-            came = number_of(now - before, "rank")
-            self._notify(f"{came} came back: batches are divided over {now} (rank/world_size)")
+            joined = number_of(now - before, "rank")
+            self._notify(f"{joined} joined: batches are divided over {now} (rank/world_size)")
 
     @property
     def pids(self) -> tuple[int | None, ...]:

@@ -53,15 +53,15 @@ def form_groups(rank: int, join: JoinGroup, store: Store, ended: EndedRanks) -> 
     Raises:
         RankFault: when a rank does not come within `update_s`, or ends before all have come.
     """
-    left = threading.Event()
+    abandoned = threading.Event()
     # In a thread, so that signals act meanwhile.
     with gloo_reaches(join.host):
-        met = in_background(partial(_groups, rank, join, store, left), "bough-ranks")
+        met = in_background(partial(_groups, rank, join, store, abandoned), "bough-ranks")
         while not met.done():
             wait((met,), timeout=SIGNAL_S)
             if not met.done() and (gone := ended()):
                 # gloo waits for a dead rank until its limit, and cannot be interrupted: its thread stays behind.
-                left.set()
+                abandoned.set()
                 wait((met,), timeout=LEAVE_S)
                 raise RankFault(f"rank {gone[0]} of {join.world_size} ended before the ranks met")
     try:
@@ -74,15 +74,15 @@ def form_groups(rank: int, join: JoinGroup, store: Store, ended: EndedRanks) -> 
         ) from error
 
 
-def _groups(rank: int, join: JoinGroup, store: Store, left: threading.Event) -> tuple[Any, Any]:
-    """The groups, once all ranks have come; nothing more is done once `left` is set."""
+def _groups(rank: int, join: JoinGroup, store: Store, abandoned: threading.Event) -> tuple[Any, Any]:
+    """The groups, once all ranks have come; nothing more is done once `abandoned` is set."""
     backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
     limit = timedelta(seconds=join.update_s)
     store.set_timeout(limit)
     dist.init_process_group(backend, store=store, rank=rank, world_size=join.world_size, timeout=limit)
     # Timeouts are a rank's own: rank 0 does not wait long for another to take a command.
-    commands = None if left.is_set() else dist.new_group(timeout=IDLE if rank else limit, backend="gloo")
-    return commands, None if left.is_set() else dist.new_group(timeout=limit, backend="gloo")
+    commands = None if abandoned.is_set() else dist.new_group(timeout=IDLE if rank else limit, backend="gloo")
+    return commands, None if abandoned.is_set() else dist.new_group(timeout=limit, backend="gloo")
 
 
 def without_sources(error: Exception) -> str:

@@ -110,7 +110,7 @@ class StoreLeader:
     """Rank 0 of a store: it meets the other ranks, and publishes to them.
 
     Attributes:
-        host: Its address, as the last rank sees it.
+        host: Its address, as resolved by the last rank.
         ended_well: Whether the newest run of the process ended without an error.
     """
 
@@ -190,7 +190,7 @@ def published(store: Store, secret: bytes, rank: int, host: str) -> Generator[tu
         store: The store that all ranks have.
         secret: The secret of all ranks.
         rank: Which one this is.
-        host: The address of rank 0, as this rank sees it.
+        host: The address of rank 0, as resolved by this rank.
 
     Raises:
         RuntimeError: when the store is gone.
