@@ -157,7 +157,7 @@ def _disturbed(folder: Path, arguments: argparse.Namespace) -> Row:
     changes = [*SETTINGS, f"steps={arguments.steps}", "name=chaos", *arguments.changes]
     command = [*bough, "train", "grpo", "--on", "sokoban", "--out", str(folder), *changes]
     struck, resumed, stopped, ended = Counter[str](), Counter[str](), set[int](), list[float]()
-    # A run that is stopped in its warm-up has nothing to go on from.
+    # A run that is stopped in its warm-up has no checkpoint to resume from.
     run, since, before = _start(command), 0, EPOCHS
     while True:
         time.sleep(chance.expovariate(1 / arguments.every_s))
@@ -171,7 +171,7 @@ def _disturbed(folder: Path, arguments: argparse.Namespace) -> Row:
             resumed[reasons.get(run.returncode, "gave up")] += 1
             run = _start([*bough, "resume", str(folder / "chaos")] if (folder / "chaos").exists() else command)
             since, before = 0, max(EPOCHS, _rows(folder))
-        # A slow machine would be struck again before it has done anything: the first strike waits for a step.
+        # On a slow machine a second strike could hit before any step is done: the first strike waits for a step.
         elif sum(struck.values()) < arguments.strikes and _rows(folder) > before:
             if arguments.sigterm:
                 took = _terminate(run, RunDirectory.open(folder / "chaos"))

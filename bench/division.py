@@ -2,7 +2,7 @@
 
     python bench/division.py [--worlds frozenlake sokoban] [--write]
 
-For each world and shape of trees, batches of four tasks a rank, for 2, 3 and 4 ranks. An engine answers at once with an
+For each world and shape of trees, batches of four tasks a rank, for 2, 3 and 4 ranks. An engine returns at once an
 action of the world's own plans or of its first states, drawn by the request's seed; nothing is trained. Every path of a
 tree has a loss, as in a batch in which no advantage is zero. The counts do not depend on the machine.
 """
@@ -49,8 +49,8 @@ RANKS = (2, 3, 4)
 TASKS_A_RANK = 4
 
 
-class Ready(Scripted):
-    """Answers with the action that the request's seed draws."""
+class InstantEngine(Scripted):
+    """Completes each request with the action that its seed draws."""
 
     def __init__(self, policy: Policy, actions: Sequence[AgentAction]) -> None:
         super().__init__(script={}, context_tokens=2**20)
@@ -91,7 +91,7 @@ def measure(world: World) -> dict[str, list[float]]:
     texts = [world.env.instructions, *(plain_text(state.observation) for state in states), *map(action_text, actions)]
     policy = world.policy.build(texts)
     agent = Agent(
-        engine=Ready(policy, actions),
+        engine=InstantEngine(policy, actions),
         renderer=policy.renderer,
         context=world.context,
         parser=world.parser,

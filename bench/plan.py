@@ -2,8 +2,8 @@
 
     python bench/plan.py [--rounds 2] [--step-s 0.02] [--write]
 
-The measured run has one environment worker, one rank and no staleness; a second one with two ranks has the seconds of
-their exchange. Forecast from them are two workers, staleness 1, and two ranks with both. Every step of the environment
+The measured run has one environment worker, one rank and no staleness; a second one with two ranks gives
+`exchange_s`. Forecast from them are two workers, staleness 1, and two ranks with both. Every step of the environment
 sleeps in a worker process. The runs of a round are trained in turn. Seconds of a step are medians over rounds, without
 the first step, in which processes start, and the last, which grows nothing ahead.
 """

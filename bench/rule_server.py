@@ -14,7 +14,7 @@ MODELS = ("qwen3:8b", "llama-guard3")
 
 
 def answer(text: str, seed: object) -> str:
-    """An answer to the last message of a conversation: one of those it asks for, by a rule or by chance."""
+    """Answer the last message of a conversation: by a rule where there is one, else with a random allowed answer."""
     luck = random.Random(f"{text} {seed}")
     if "Write a checklist" in text:
         return "1. It acts.\n2. It ends the task."

@@ -1,4 +1,4 @@
-"""Two nodes with firewalls that open the ports of docs/cluster.md only: what connects, what is refused, what is said.
+"""Two nodes with firewalls that open the ports of docs/cluster.md only: connections, refusals and messages.
 
     sudo python bench/two_nodes.py torchrun restart secret blocked neighbour server
     sudo RAY_PYTHON=path/to/python python bench/two_nodes.py ray
@@ -54,7 +54,7 @@ RAY_PORTS = [
 
 
 class Node:
-    """A namespace with one end of the cable. Its folder is a mount of its own: the nodes share no files of a run."""
+    """A network namespace with one end of the cable, and a folder of its own: the nodes share no files of a run."""
 
     def __init__(self, number: int, folder: Path) -> None:
         self.name, self.address, self.number = f"node{number}", f"10.77.0.{number}", number
@@ -352,7 +352,7 @@ CHECKS = {each.__name__: each for each in (torchrun, restart, secret, blocked, n
 
 
 def tokens(nodes: Nodes, name: str) -> list[list[float]]:
-    """Of each rank, in each step; none of a run that has not begun."""
+    """Tokens of each rank in each step; empty for a run that has not begun."""
     file = nodes.one.home / "site/runs" / name / "metrics.jsonl"
     rows = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
     return [

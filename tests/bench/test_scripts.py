@@ -21,7 +21,7 @@ SMALLEST = {
     "credit": "--groups 2 --rounds 1 --rules Grpo",
     "rewards": "--groups 2 --rounds 1 --rewards Success",
     "env_table": "shop --tasks 8 --episodes 8 --steps 5 --dry",
-    "glue": "--trees 1 --rounds 1",
+    "turn_overhead": "--trees 1 --rounds 1",
     "laboratory": "--groups 4 --rules Grpo --worlds chain",
     "trees": "--size tiny --rounds 1 --shapes chains",
 }

@@ -17,7 +17,7 @@ from torch.distributed.distributed_c10d import _set_pg_timeout
 from bough.launch import Launched, ThisMachine
 from bough.learner import rank_processes
 from bough.learner.leading_rank import LeadingRank
-from bough.learner.meeting import RankFault
+from bough.learner.process_group import RankFault
 from bough.learner.rank_processes import LaunchedRanks
 from bough.objective import Loss, LossInputs, Need, Normalizer, Objective, PpoClip
 
@@ -129,7 +129,7 @@ def test_fewer_ranks_go_on_and_those_that_come_back_join() -> None:
         same(one, other)
         assert len(tokens_of_shares(told[1])) == 3
         assert min(tokens_of_shares(told[1])) > 0
-        assert notes[2:] == ["1 rank came back: batches are divided over 3 (rank/world_size)"]
+        assert notes[2:] == ["1 rank joined: batches are divided over 3 (rank/world_size)"]
         assert several.events == {"replaced": 1, "lost": 1, "joined": 1}
     finally:
         several.close()

@@ -10,7 +10,7 @@ import torch
 
 from bough.launch import SECRET_BYTES
 from bough.learner.commands import JoinGroup
-from bough.learner.meeting import RankFault
+from bough.learner.process_group import RankFault
 from bough.learner.ranks import RankGroup
 from bough.learner.rendezvous import served_store
 

@@ -11,7 +11,7 @@ import pytest
 
 from bough.launch import LaunchError
 from bough.learner.rendezvous import Store, connected_store, served_store
-from bough.learner.torchrun_ranks import Lead, led
+from bough.learner.torchrun_ranks import StoreLeader, published
 
 SECRET = b"s" * 32
 
@@ -38,7 +38,7 @@ def follow(port: int, secret: bytes = SECRET, rank: int = 1, after_s: float = 0.
     def receive() -> None:
         time.sleep(after_s)
         with suppress(RuntimeError):  # the store is gone
-            for content, _ in led(connected(port), secret, rank, "10.0.0.1"):
+            for content, _ in published(connected(port), secret, rank, "10.0.0.1"):
                 seen.put(content)
             seen.put(b"ended")
 
@@ -49,7 +49,7 @@ def follow(port: int, secret: bytes = SECRET, rank: int = 1, after_s: float = 0.
 def test_ranks_started_again_get_nothing_of_those_before(port: int) -> None:
     """Machines count the starts of torchrun apart, so only names in the store tell one attempt from the next."""
     for attempt in (b"first", b"second"):
-        lead = Lead(connected(port), SECRET, 3)
+        lead = StoreLeader(connected(port), SECRET, 3)
         # Until the last rank comes, the store has its name of the attempt before.
         ranks = follow(port), follow(port, rank=2, after_s=0.3)
         lead.meet(60)
@@ -67,10 +67,10 @@ def test_a_rank_with_another_secret_or_none_is_named(port: int) -> None:
     follow(port, b"")
     needs = r"rank 1 of 2: got a message without the run's secret.*same BOUGH_SECRET"
     with pytest.raises(PermissionError, match=needs):
-        Lead(connected(port), SECRET, 2).meet(60)
+        StoreLeader(connected(port), SECRET, 2).meet(60)
 
 
 def test_ranks_that_do_not_come_are_named(port: int) -> None:
     follow(port)
     with pytest.raises(LaunchError, match="got no answer of ranks 2, 3 of 4 within 2 s; need all to reach"):
-        Lead(connected(port), SECRET, 4).meet(2)
+        StoreLeader(connected(port), SECRET, 4).meet(2)

@@ -45,7 +45,7 @@ def test_a_missing_or_lost_node_leaves_fewer_ranks_and_one_that_joins_takes_its_
             _learn_until(several, 1)
             assert len(learn_under_strike(several, lambda: cluster.remove_node(second))) == 2
             came, again, lost = notes[1:]
-            assert "1 rank came back" in came
+            assert "1 rank joined" in came
             assert "all ranks start again" in again
             assert "lost 1 of 3 ranks" in lost
             assert "no machine of the Ray cluster started it within 15 s (Ray.wait_s)" in lost

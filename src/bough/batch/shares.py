@@ -69,7 +69,7 @@ def _costs(packed: PackedPrefixTree, depth: Ints, cuts: Ints, operations: Operat
 def divide(before: Ints, path: Ints, count: int) -> list[int]:
     """Choose the cuts between shares so that the largest share has nearly as few operations as possible.
 
-    Then the other shares are evened.
+    Then the other shares become as equal as that allows.
 
     Args:
         before: [C], the operations of all tokens before each possible cut, ascending from 0.
@@ -79,7 +79,7 @@ def divide(before: Ints, path: Ints, count: int) -> list[int]:
     Returns:
         `count + 1` indices of cuts, ascending: share i begins at cut i, and ends at cut i + 1.
     """
-    # Of a cut: the operations before it that are not computed again.
+    # The operations before each cut that the share after it does not repeat.
     value: Ints = before - path
     whole = int(before[-1])
     low, high, best = whole // count, whole, [0, len(before) - 1]

@@ -38,6 +38,7 @@ FAILURES = {
 """The errors with status `EXIT_FAILED`."""
 
 RAISE = dis.opmap["RAISE_VARARGS"]
+"""The opcode of a `raise`."""
 
 MOST_CHARACTERS = 10_000
 """Maximum length of a message."""
@@ -91,7 +92,7 @@ def _explain(error: BaseException) -> tuple[str, int | None]:
 
 
 def _is_raised_by(error: BaseException, folder: Path) -> bool:
-    """Whether a `raise` in a file below a folder raised it: a check with a message, not an operation that failed."""
+    """Whether a `raise` in a file below a folder raised an error: a check with a message, not a failed operation."""
     innermost = error.__traceback__
     if innermost is None:
         return False

@@ -95,7 +95,7 @@ def print_plan(
 
 
 def _calibrated(run: MeasuredRun, machines: Cluster, other: RunDirectory) -> Efficiency:
-    """The efficiencies of a cluster, fitted to another run; `run` is the planned one."""
+    """The efficiencies of a cluster, fitted to the run `other`; `run` is the planned one."""
     found = measure_stages(other)
     if machines.devices.measured:
         return machines.efficiency.model_copy(update={"exchange_s": fit_exchange_s(run, found)})

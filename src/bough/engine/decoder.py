@@ -132,7 +132,7 @@ class Decoder:
         self._decoded: tuple[Ints, int, PagedAttention] | None = None
 
     def bound_cache(self, tokens: int) -> None:
-        """Keep at most so many tokens, in whole pages. No job may be running."""
+        """Limit the cache to `tokens`, rounded up to whole pages. No job may be running."""
         self._config = replace(self._config, cache_tokens=-(-tokens // PAGE_TOKENS) * PAGE_TOKENS)
         self.reset()
 

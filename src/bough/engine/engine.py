@@ -276,5 +276,9 @@ class Caching(Protocol):
         ...
 
     def bound_cache(self, tokens: int) -> None:
-        """Keep at most so many tokens, unless a setting has a bound. No request may be in flight."""
+        """Limit the cache to `tokens`, unless the settings have a limit.
+
+        Raises:
+            RuntimeError: when requests are in flight.
+        """
         ...

@@ -165,7 +165,7 @@ class Waits(Protocol):
 
 def waits_of(env: Env) -> bool:
     """Whether several calls of an environment may run at a time."""
-    # Each call comes here, and the check of a protocol takes longer than a step of a small environment.
+    # Runs at each call; `isinstance` of a protocol takes longer than a step of a small environment.
     return bool(getattr(env, "waits", False))
 
 

@@ -30,7 +30,7 @@ UNLIMITED = ("validate_tool_result", "_validate_tool_result")
 """Methods of the SDK's session that check a result by the server's schema, whose patterns may take years."""
 
 MOST_TOOLS = 1024
-"""Most tools of a server."""
+"""Maximum number of tools of a server."""
 
 CHANGED = "notifications/tools/list_changed"
 
@@ -54,7 +54,7 @@ class McpSession:
 
     Raises:
         EnvFault: when the server does not start, or lists no tools in time.
-        ValueError: when a tool has no right name.
+        ValueError: when the name of a tool is not valid.
         ImportError: without the package mcp.
     """
 
@@ -112,7 +112,7 @@ class McpSessions:
         """The tools of all servers. The first time it starts the servers; the next episode of the task uses them.
 
         Raises:
-            ValueError: when a server lists no tools, or one without a right name.
+            ValueError: when a server lists no tools, or one whose name is not valid.
         """
         with self._lock:
             for number in range(len(self.servers)):
@@ -313,7 +313,7 @@ async def _list(session: Any) -> list[Mapping[str, Any]]:
         page = _record(await (session.list_tools(**_page(cursor)) if cursor else session.list_tools()))
         found += page["tools"]
         if len(found) > MOST_TOOLS:
-            raise ValueError(f"got more than {MOST_TOOLS} tools; need fewer, as a prompt has them all")
+            raise ValueError(f"got more than {MOST_TOOLS} tools; need fewer: a prompt lists them all")
         cursor = page.get("nextCursor")
         if not cursor:
             return found

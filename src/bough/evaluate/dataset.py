@@ -65,7 +65,7 @@ class DatasetMeasures:
         return self.pairs / self.reference_pairs if self.reference_pairs else math.nan
 
     def record(self) -> dict[str, float | int | None]:
-        """The measures as JSON data; None for what is not finite."""
+        """The measures as JSON data; None for values that are not finite."""
         values = {
             "paths": self.paths,
             "mean_return": self.mean_return,

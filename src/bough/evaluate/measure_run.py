@@ -39,7 +39,7 @@ def measure_run(
         seed: Seed of the random actions.
 
     Raises:
-        ValueError: when `random` or `best` is no finite number of a reward's size.
+        ValueError: when `random` or `best` is not finite, or its size exceeds `MOST_REWARD`.
         StoreError: when there are no trees.
         EnvFault: when the environment breaks.
     """

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from bough.launch.template import Forked, fork
+from bough.launch.fork_server import ForkedProcess, fork
 
 
 class LaunchError(RuntimeError):
@@ -138,7 +138,7 @@ def start_child(
     )
 
 
-def end_child(child: subprocess.Popen[bytes] | Forked) -> int:
+def end_child(child: subprocess.Popen[bytes] | ForkedProcess) -> int:
     """End a process of this machine and its children; returns its exit status, minus the signal that killed it."""
     # After `wait` another group may have the number; 0 is the group of this process.
     if child.returncode is None and child.pid:
@@ -186,7 +186,7 @@ class _LocalLauncher:
 
 
 class _Child:
-    def __init__(self, child: subprocess.Popen[bytes] | Forked, channel: socket.socket) -> None:
+    def __init__(self, child: subprocess.Popen[bytes] | ForkedProcess, channel: socket.socket) -> None:
         self._child, self._channel = child, channel
 
     @property

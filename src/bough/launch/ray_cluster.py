@@ -83,13 +83,13 @@ class Ray:
                     f"{name}: got no free resources on the Ray cluster within {self.wait_s:g} s; need {fewest} x "
                     f"{bundle} free of {have} in all: set Ray.cpus or the number of processes lower, or add machines"
                 )
-            # Each by itself: the resources of one are enough for it to start.
+            # A placement group for each: a process starts as soon as its own resources are free.
             later = count - sum(size for _, size in groups)
             groups += [(ray.util.placement_group([bundle]), 1) for _ in range(later)]
         return RayLauncher(ray, groups, name, bundle, self.wait_s)
 
     def _reserved(self, ray: Any, bundle: Mapping[str, float], count: int) -> "list[tuple[Any, int]]":
-        """A placement group with its number of bundles; none where they are not free in time."""
+        """A placement group with its number of bundles; empty when its resources are not free within `wait_s`."""
         group, ready = ray.util.placement_group([bundle] * count, strategy=self.strategy), False
         try:
             ready = _wait(group, self.wait_s)

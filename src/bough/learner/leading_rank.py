@@ -11,8 +11,8 @@ import torch
 from bough.launch import retried
 from bough.learner.commands import Call, End, Freeze, JoinGroup, MakeLearner, TakePolicy
 from bough.learner.loss_inputs import ObjectiveContext
-from bough.learner.meeting import RankFault
 from bough.learner.optimizer import Optimizer
+from bough.learner.process_group import RankFault
 from bough.learner.rank_gpus import check_gpus
 from bough.learner.rank_processes import RankProcesses
 from bough.learner.ranks import RankGroup
@@ -57,7 +57,7 @@ class LeadingRank(RankGroup):
         self._learners = list[MakeLearner]()
         self._references = dict[int, Freeze]()
         try:
-            # torchrun's processes stay the same.
+            # Ranks of torchrun are not replaced, so a second try cannot succeed.
             self._start() if processes.remedy else retried(self._start, RankFault)
             self._count(processes.wanted)
         except BaseException:
@@ -93,12 +93,12 @@ class LeadingRank(RankGroup):
             self._events["lost"] += before - now
             self._notify(
                 f"lost {before - now} of {number_of(before, 'rank')} ({self._processes.missing}): batches are divided "
-                f"over {now} (rank/world_size), and ranks that come back join at an update"
+                f"over {now} (rank/world_size), and ranks that start later join at an update"
             )
         elif now > before:
             self._events["joined"] += now - before
-            came = number_of(now - before, "rank")
-            self._notify(f"{came} came back: batches are divided over {now} (rank/world_size)")
+            joined = number_of(now - before, "rank")
+            self._notify(f"{joined} joined: batches are divided over {now} (rank/world_size)")
 
     @property
     def pids(self) -> tuple[int | None, ...]:

@@ -19,7 +19,7 @@ from bough.policy.policy_model import PolicyModel
 from bough.policy.shards import gather_whole, local
 
 MOST_WEIGHT = 1e18
-"""Most of a weight: squares of larger ones exceed 32 bits."""
+"""Maximum size of a weight: squares of larger ones overflow float32."""
 
 
 class LearnerState:
@@ -132,7 +132,7 @@ class LearnerState:
         return [] if not self._leads or self._whole() == self._settled else [1]
 
     def finite(self) -> bool:
-        """Whether all trained weights of this rank are finite, with finite squares: norms have nan from others."""
+        """Whether the trained weights of this rank and their squares are finite: norms are not, otherwise."""
         critic = () if self.critic is None else self.critic.parameters()
         weights = chain(self.policy.parameters().values(), critic)
         return all(bool((local(weight).abs() < MOST_WEIGHT).all()) for weight in weights)

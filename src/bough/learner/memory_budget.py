@@ -34,8 +34,8 @@ class MemoryBudget:
             gib: The memory limit.
             settings: The optimizer settings.
             policy: The trained policy.
-            engine: Its cache counts, which gets a bound where the settings have none, and its copy of the policy, if it
-                is in this process.
+            engine: Its cache counts, and its copy of the policy if it is in this process. A cache without a limit in
+                the settings gets one.
             entropy: Whether the loss needs entropies.
             reference: Whether the run has a reference policy.
 

@@ -35,8 +35,8 @@ class Optimizer:
         minibatches: Optimizer steps per pass over a batch.
         micro_tokens: Maximum tokens of one forward pass; has no influence on the gradient.
         memory_gib: Memory limit of a run on the policy's device, beside the program itself. It sets `micro_tokens` to
-            the largest value within the limit, beside a cache of the engine of at most half of it; a run that needs
-            more is refused. None sets no limit.
+            the largest value within the limit. Without `engine.cache_tokens` the engine's cache gets at most half of
+            what the smallest chunk leaves. A run that needs more is refused. None sets no limit.
         recompute: Whether the backward pass recomputes activations: a third more arithmetic, for a small part of the
             memory.
         cpu_workers: Threads that share a batch on a CPU: each computes a share of it, with its own gradients and its

@@ -7,7 +7,7 @@ from typing import Protocol, TypeVar, runtime_checkable
 import torch
 from torch import Tensor
 
-from bough.learner.meeting import RankFault
+from bough.learner.process_group import RankFault
 from bough.learner.ranks import Ranks
 
 Result = TypeVar("Result")

@@ -6,7 +6,7 @@ from datetime import timedelta
 from bough.launch import receive_setup
 from bough.learner.commands import JoinGroup
 from bough.learner.follow import follow
-from bough.learner.meeting import RankFault
+from bough.learner.process_group import RankFault
 from bough.learner.rendezvous import connected_store
 
 

@@ -22,7 +22,7 @@ from bough.launch import (
     ready_channel,
 )
 from bough.learner.commands import JoinGroup
-from bough.learner.meeting import RankFault
+from bough.learner.process_group import RankFault
 from bough.learner.rendezvous import Store, served_store
 
 ENTRY = "bough.learner.rank_process:serve_rank"

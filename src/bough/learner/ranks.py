@@ -22,9 +22,9 @@ from torch.distributed.tensor import DTensor
 
 from bough.launch import signed, verified
 from bough.learner.commands import JoinGroup
-from bough.learner.meeting import EndedRanks, RankFault, meet, plain
 from bough.learner.memory_meter import return_freed
 from bough.learner.optimizer import Optimizer
+from bough.learner.process_group import EndedRanks, RankFault, form_groups, without_sources
 from bough.learner.rank_gpus import VisibleGpus, own_gpus
 from bough.learner.rendezvous import Store
 from bough.policy.critic import Critic
@@ -192,7 +192,7 @@ class RankGroup(Following):
             rank: Which rank this process is.
             join: The same for all ranks.
             store: Where they exchange their addresses.
-            ended: Tells which do not come.
+            ended: Returns the ranks that will not come.
 
         Raises:
             RankFault: when a rank does not come within `update_s`, or ends before all have come.
@@ -200,7 +200,7 @@ class RankGroup(Following):
         self.rank, self.world_size, self.shards, self._files = rank, join.world_size, join.shards, join.files
         self._secret = join.secret
         try:
-            self._commands, self._objects = meet(rank, join, store, ended)
+            self._commands, self._objects = form_groups(rank, join, store, ended)
             self.gpus = self._own_gpus()
             if join.shards and self.device.type == "cuda":
                 torch.cuda.set_device(self.device)
@@ -320,7 +320,7 @@ class RankGroup(Following):
 
 
 def _fault(error: RuntimeError) -> RankFault:
-    return RankFault(f"a rank of the learner died or did not answer: {plain(error)}")
+    return RankFault(f"a rank of the learner died or did not answer: {without_sources(error)}")
 
 
 @contextmanager

@@ -1,13 +1,13 @@
 """Ranks that torchrun started: they find each other by its store.
 
-    rank 1    here/1 = a name of its own, for which it waits at met/NAME
-    rank 0    met/NAME = its own name, with which all further keys begin; once more if here/1 has changed
+    rank 1    here/1 = a random name NAME; waits for met/NAME
+    rank 0    met/NAME = its own random name, the prefix of all further keys; again if here/1 has changed
     rank 1    met/1
     rank 0    the run: join/1, and at the end of the process, if that ended well, join/2 = "end"
     rank 1    waits for join/1, follows, waits for join/2, ends
 
-Where torchrun starts all processes again its store stays, with the keys of those before. A process that makes several
-runs, one after the other, sets one key for each.
+When torchrun starts all processes again, its store stays, with the keys of the earlier processes. A process that makes
+several runs, one after the other, sets one key for each.
 """
 
 import atexit
@@ -28,7 +28,7 @@ from datetime import timedelta
 from bough.launch import LaunchError, Torchrun, given_secret, signed, verified
 from bough.learner.commands import JoinGroup
 from bough.learner.follow import follow
-from bough.learner.meeting import IDLE, RankFault
+from bough.learner.process_group import IDLE, RankFault
 from bough.learner.rendezvous import Store, part_of, torchrun_store
 
 END = b"end"
@@ -40,10 +40,10 @@ LIMIT_S = 600.0
 """Longest wait for all ranks, seconds."""
 
 END_S = 10.0
-"""Longest wait for them at the end, seconds: the store may be in this process."""
+"""Longest wait for all ranks at the end, seconds: the store may be in this process."""
 
 POLL_S = 0.1
-"""Seconds between two looks for the other ranks."""
+"""Seconds between two checks for the other ranks."""
 
 NAME_BYTES = 16
 
@@ -62,22 +62,22 @@ class TorchrunRanks:
         """For the processes that `Torchrun.found` found."""
         self.wanted = self.world_size = torchrun.world_size
         self.secret = given_secret()
-        self._lead = _leading(torchrun)
+        self._leader = _leader_of(torchrun)
 
     @property
     def host(self) -> str:
         """See `RankProcesses.host`."""
-        return self._lead.host
+        return self._leader.host
 
     def start(self, limit_s: float) -> None:
         """Wait for them: torchrun has started them.
 
         Raises:
-            LaunchError: as `Lead.meet`.
+            LaunchError: as `StoreLeader.meet`.
             PermissionError: the same.
         """
         del limit_s
-        self._lead.meet()
+        self._leader.meet()
 
     def more(self, limit_s: float) -> bool:
         """False: torchrun starts all again."""
@@ -90,7 +90,7 @@ class TorchrunRanks:
         files = {name: file for name, file in join.files.items() if name != "__main__"}
         # Who reaches the store reads it: each process has the secret from its environment.
         join = replace(join, files=files, secret=b"")
-        return self._lead.publish(signed(self.secret, pickle.dumps(join)))
+        return self._leader.publish(signed(self.secret, pickle.dumps(join)))
 
     def ended(self) -> Sequence[int]:
         """None: torchrun watches them."""
@@ -106,11 +106,11 @@ class TorchrunRanks:
         """Do nothing: their resources are torchrun's."""
 
 
-class Lead:
-    """Rank 0's place in the store.
+class StoreLeader:
+    """Rank 0 of a store: it meets the other ranks, and publishes to them.
 
     Attributes:
-        host: Its address, as the last rank sees it.
+        host: Its address, as resolved by the last rank.
         ended_well: Whether the newest run of the process ended without an error.
     """
 
@@ -119,8 +119,8 @@ class Lead:
 
         Args:
             store: The store.
-            secret: Of all ranks.
-            world_size: Their number.
+            secret: The secret of all ranks.
+            world_size: Number of ranks.
         """
         self._secret, self._world_size, self.host, self.ended_well = secret, world_size, "", False
         self._name = secrets.token_hex(NAME_BYTES)
@@ -128,7 +128,7 @@ class Lead:
         self._missing = dict.fromkeys(range(1, world_size), b"")
 
     def meet(self, limit_s: float = LIMIT_S) -> None:
-        """Wait until all ranks have come, in pieces between which signals act.
+        """Wait until all ranks have come; signals act meanwhile.
 
         Raises:
             LaunchError: when one does not come in time.
@@ -141,12 +141,12 @@ class Lead:
             if self._missing and time.monotonic() > end:
                 raise LaunchError(
                     f"got no answer of ranks {', '.join(map(str, self._missing))} of {self._world_size} within "
-                    f"{limit_s:g} s; need all to reach torchrun's store on this machine; read what they print on theirs"
+                    f"{limit_s:g} s; need all to reach torchrun's store on this machine; read their output"
                 )
             time.sleep(POLL_S)
 
     def _look_for(self, rank: int) -> None:
-        """Answer to the newest name of a rank, which may be of an earlier process, until it has read the answer."""
+        """Answer the newest name of a rank, which may be that of an earlier process, until the rank has the answer."""
         key = f"here/{rank}"
         if self._own.check([f"met/{rank}"]):
             del self._missing[rank]
@@ -162,13 +162,13 @@ class Lead:
             self._all.set(f"met/{name}", signed(self._secret, self._name.encode()))
 
     def publish(self, content: bytes) -> Store:
-        """Have all ranks get a content; returns their store for it."""
+        """Publish a content to all ranks; returns the part of the store for it."""
         key = _key(self._own.add("joins", 1))
         self._own.set(key, content)
         return part_of(self._own, key)
 
     def end(self) -> None:
-        """Have the other ranks end with success, if the newest run did."""
+        """Let the other ranks end with status 0, if the newest run ended without an error."""
         # Without it they go on until torchrun starts or ends them.
         with suppress(RuntimeError, PermissionError):
             if self.ended_well:
@@ -183,14 +183,14 @@ class Lead:
         return [_end_of(rank) for rank in range(1, self._world_size)]
 
 
-def led(store: Store, secret: bytes, rank: int, host: str) -> Generator[tuple[bytes, Store]]:
-    """What rank 0 publishes until its end, in another rank, each with the store for it.
+def published(store: Store, secret: bytes, rank: int, host: str) -> Generator[tuple[bytes, Store]]:
+    """The contents that rank 0 publishes until its end, for another rank, each with the part of the store for it.
 
     Args:
         store: The store that all ranks have.
-        secret: Of all ranks.
+        secret: The secret of all ranks.
         rank: Which one this is.
-        host: The address of rank 0, as this rank sees it.
+        host: The address of rank 0, as resolved by this rank.
 
     Raises:
         RuntimeError: when the store is gone.
@@ -211,8 +211,8 @@ def led(store: Store, secret: bytes, rank: int, host: str) -> Generator[tuple[by
 
 @contextmanager
 def lead_torchrun(torchrun: Torchrun) -> Generator[None]:
-    """Within, a run: the other ranks end with success when this process, rank 0, ends after a run without an error."""
-    lead = _leading(torchrun)
+    """Executes a run as rank 0. If it has no error, the other ranks end with status 0 when this process ends."""
+    lead = _leader_of(torchrun)
     lead.ended_well = False
     yield
     lead.ended_well = True
@@ -233,7 +233,7 @@ def follow_torchrun(torchrun: Torchrun) -> None:
     who = f"rank {torchrun.rank} of {torchrun.world_size} on {socket.gethostname()}"
     store, secret = _connected(torchrun, who), given_secret()
     try:
-        for content, part in led(store, secret, torchrun.rank, socket.gethostbyname(torchrun.host)):
+        for content, part in published(store, secret, torchrun.rank, socket.gethostbyname(torchrun.host)):
             join = pickle.loads(verified(secret, content))
             try:
                 follow(torchrun.rank, replace(join, secret=secret), part)
@@ -241,8 +241,8 @@ def follow_torchrun(torchrun: Torchrun) -> None:
                 print(f"{who}: {fault}", file=sys.stderr, flush=True)
     except RuntimeError as error:
         raise LaunchError(
-            f"{who}: torchrun's store at {torchrun.host}:{torchrun.port} is gone, so the run has stopped; what rank 0 "
-            "printed says why"
+            f"{who}: got no answer of torchrun's store at {torchrun.host}:{torchrun.port}, so the run has stopped; "
+            "need rank 0 to run; read its output"
         ) from error
 
 
@@ -259,9 +259,9 @@ def _connected(torchrun: Torchrun, who: str) -> Store:
 
 
 @functools.cache
-def _leading(torchrun: Torchrun) -> Lead:
-    """Rank 0 of this process."""
-    lead, process = Lead(_connected(torchrun, "rank 0"), given_secret(), torchrun.world_size), os.getpid()
+def _leader_of(torchrun: Torchrun) -> StoreLeader:
+    """The leader of this process, which is rank 0."""
+    lead, process = StoreLeader(_connected(torchrun, "rank 0"), given_secret(), torchrun.world_size), os.getpid()
     atexit.register(lambda: lead.end() if os.getpid() == process else None)
     return lead
 

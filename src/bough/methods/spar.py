@@ -20,7 +20,7 @@ def spar(world: World, *, rounds: int = 3, batch_tasks: int = 64, judge: str = P
     other data.
 
     In three rounds on `code`, with a judge that is always right, at most 3 of 64 tasks had an accepted refinement, and
-    held-out success fell from 52 % to 37 %: steps of the world's size follow from so few examples.
+    held-out success fell from 52 % to 37 %: so few examples are trained with the world's learning rate.
 
     The judge must be a language model. The judgements of a small policy that never learned to judge cannot be parsed:
     with `judge="policy"` no answer is accepted, and there is no pair (`questions/unanswered`, `policy/pairs`).

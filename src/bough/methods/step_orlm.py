@@ -24,9 +24,9 @@ def step_orlm(world: World, *, judge: str = "judge", n: int = 1, beta: float = 0
     does so with a language model of some billions of parameters. The verdicts of one with 135 million cannot be parsed,
     and the run stops at its first step.
 
-    Nothing bounds the margin of a pair, so long runs push down what they sample: with a judge that is always right, 28
-    steps on `linear_programs` took the mean of `beta` times the margin from .8 to 19, the entropy from 1.0 to 4.8 and
-    success from 12 % to 2 %. The first 13 steps do no harm; the paper has three rounds.
+    Nothing bounds the margin of a pair, so long runs lower the probability of sampled actions: with a judge that is
+    always right, 28 steps on `linear_programs` changed the mean of `beta` times the margin from .8 to 19, the entropy
+    from 1.0 to 4.8 and success from 12 % to 2 %. The first 13 steps do no harm; the paper has three rounds.
 
     Try: `bough train 'step_orlm(evolves=false)' --on linear_programs warmup.demonstrations=160 warmup.epochs=10
     models.judge='OpenAi(model=qwen3:8b, base_url=http://localhost:11434/v1)'`

@@ -40,14 +40,14 @@ def fit_loop_s(run: MeasuredRun) -> float:
 
 
 def fit_exchange_s(run: MeasuredRun, other: MeasuredRun) -> float:
-    """Seconds of each optimizer step with which a forecast of another run's updates takes as long as they did.
+    """`Efficiency.exchange_s`, seconds, with which the forecast time of another run's updates equals the measured time.
 
     Args:
         run: A run with one rank.
-        other: The same with several.
+        other: The same run with several ranks.
 
     Raises:
-        ConfigError: when their numbers of ranks are others.
+        ConfigError: when `run` has several ranks, or `other` has one.
     """
     if run.ranks > 1 or other.ranks == 1:
         raise ConfigError(

@@ -159,7 +159,7 @@ class Efficiency(_Table):
         bandwidth: Share of the memory bandwidth in a pass of an engine.
         link: Share of the link's bandwidth.
         pass_s: Seconds of each pass of an engine besides these: scheduling, sampling.
-        exchange_s: Seconds of each optimizer step of several ranks besides: batches that are sent, ranks that wait.
+        exchange_s: Further seconds of an optimizer step with several ranks: sending batches, waiting for other ranks.
         memory: Share of the memory that may be used.
     """
 

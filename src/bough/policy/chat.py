@@ -270,7 +270,7 @@ class ChatRenderer:
             raise ValueError(
                 "got a chat template that leaves out the assistant's messages; need one that contains them"
             )
-        # Earlier messages may be forgotten.
+        # A template may leave out earlier messages.
         if last not in frame[1] or first not in self._template.text(entries[:1], ""):
             raise ValueError(
                 "got a chat template that leaves out, changes or moves the user's messages; need one that contains them"

@@ -60,7 +60,7 @@ class LiteralEncoder:
         # Each turn hides every content of the conversation.
         self.hide = TextCache(self._hide, most_bytes=64 * MIB)
         self.hide_json = TextCache(self._hide_json, most_bytes=64 * MIB)
-        # Branches of a tree often read one text: the same state, or the same prompt.
+        # Branches of a tree often have equal texts: the same state, or the same prompt.
         self._plain = TextCache(self._encode, most_bytes=64 * MIB)
 
     def encode(self, text: str) -> Tokens:

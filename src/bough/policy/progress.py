@@ -21,13 +21,13 @@ class ProgressReward:
         mean over paths p of (sum over the turns t of p of c_t - R(p))^2
 
     A turn that paths share has one c. The return R(p) is that of all channels before this hook. From then on each turn
-    is paid in the channel "progress", the last one included, in place of the other channels:
+    has a reward in the channel "progress", the last one included, in place of the other channels:
 
         progress * c_t - grounding * (1 if the environment refused the action, else 0)
 
     `Tree.valid` is whether it was executed. The paper adds `grounding` for an executed action instead (`bonus`). The
     released code updates the policy once, on stored paths, whose lengths no update changes. In training on new paths
-    such a bonus pays for length: on `sokoban` five moves that solve nothing earn 2.5, and a solution 1 more.
+    such a bonus rewards length: on `sokoban` five moves without a solution have 2.5, and a solution 1 more.
 
     The released head is linear, on the logits. The released trainer multiplies a turn's reward by the number of turns
     after it, so that the last turn gets nothing.
@@ -39,14 +39,14 @@ class ProgressReward:
 
     Attributes:
         progress: Weight of the progress: alpha of the paper.
-        grounding: Fine for a refused action, or reward of an executed one: beta of the paper.
-        bonus: Reward executed actions, as the paper does, in place of the fine.
+        grounding: Penalty for a refused action, or reward of an executed one: beta of the paper.
+        bonus: Whether executed actions have a reward, as in the paper, in place of the penalty.
         warmup_steps: Steps that collect paths.
         steps: Gradient steps of the estimator.
         batch_paths: Paths of a gradient step, at least.
         width: Elements of the head's hidden layers.
-        learning_rate: Of the copy, by AdamW.
-        head_rate: Of the head, by Adam.
+        learning_rate: Learning rate of the copy, by AdamW.
+        head_rate: Learning rate of the head, by Adam.
     """
 
     progress: float = 1.0

@@ -75,11 +75,11 @@ class ProgressRewardState:
 
     @property
     def ready(self) -> bool:
-        """Whether the paths are collected."""
+        """Whether the warm-up is over."""
         return self._observed >= self._settings.warmup_steps
 
     def transform(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
-        """Collect the batch, or train the estimator once; then pay the turns of the batch.
+        """Collect the batch, or train the estimator once; then reward the turns of the batch.
 
         Raises:
             ValueError: when no path of the warm-up has a turn.
@@ -162,7 +162,7 @@ class ProgressRewardState:
     def _step(self, head: nn.Module, adam: torch.optim.Adam, some: TurnSums) -> float:
         """One gradient step on some paths; returns the mean squared error before it."""
         errors = some.errors(self._progress(some))
-        # The derivative of the mean squared error by the progress of each turn: forward passes divide paths.
+        # The gradient of the mean squared error by the progress of each turn, as forward passes divide paths.
         slope = 2 / len(errors) * sum_at(some.turn, errors[some.path], len(some.node))
         weight = torch.as_tensor(slope, dtype=torch.float32, device=self._device)
 

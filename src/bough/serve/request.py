@@ -8,7 +8,7 @@ from pydantic_core import from_json
 
 from bough.engine import LEAST_TEMPERATURE, Sampling
 from bough.serve.errors import ApiError
-from bough.tree import Message, Tool, ToolCall, in_call_order, tool_name
+from bough.tree import Message, Tool, ToolCall, check_tool_name, in_call_order
 
 MOST_CHOICES = 128
 """Most completions of one request, of all its prompts together."""
@@ -98,7 +98,7 @@ class ChatMessage(BaseModel):
 class FunctionSpec(BaseModel):
     """The function of a tool."""
 
-    name: Annotated[str, AfterValidator(tool_name)]
+    name: Annotated[str, AfterValidator(check_tool_name)]
     description: str = ""
     parameters: dict[str, Any] = Field(default_factory=lambda: {"type": "object", "properties": {}})
     strict: bool | None = None

@@ -19,7 +19,7 @@ from bough.rollout import Agent, RoleModel, paths_of
 from bough.train.resolve import check_channels
 from bough.train.run import Run
 from bough.train.runtime import Runtime
-from bough.train.stages import stages
+from bough.train.stages import run_stages
 from bough.train.trained import TrainedPolicy
 from bough.tree import (
     DTYPES,
@@ -121,7 +121,7 @@ def _try_out(trained: TrainedPolicy, trees: Sequence[Tree]) -> None:
         check_channels(run, frozenset(rewarded[0].channels))
         return [_with_estimates(run, _with_returns(each), generator) for each in rewarded]
 
-    found = stages(run, [_with_appraisals(run, tree, generator) for tree in ended], estimate)
+    found = run_stages(run, [_with_appraisals(run, tree, generator) for tree in ended], estimate)
     _check_group(run, found.credited)
     has_advantage = any(map(_has_advantage, found.kept))
     _learn(trained, found.kept if has_advantage else [*map(_with_advantage, found.credited)], trees)

@@ -42,7 +42,7 @@ from bough.train.in_thread import in_thread, uncancelled
 from bough.train.recorder import RunRecorder, TrainState
 from bough.train.run_questions import RunQuestions
 from bough.train.runtime import Runtime
-from bough.train.stages import stages
+from bough.train.stages import run_stages
 from bough.train.step_data import StepData
 from bough.train.stopwatch import Stopwatch
 from bough.train.summary import summarize
@@ -87,7 +87,7 @@ class _Loop:
         stale = {"ahead": self.growing} if self.staleness or runtime.main.hooks.rewrites else {}
         self.checkpointed = {**runtime.memories, **stale}
         self.questions = RunQuestions(runtime, self.state, Answers(recorder.directory.answers))
-        runtime.main.hooks.attach_models(self.questions.of_hook)
+        runtime.main.hooks.attach_models(self.questions.answer_hook)
         self.first = self.settings.warmup_steps
         self.dropped: Mapping[str, int] = {}
         self.last = self.first + self.world.schedule.steps
@@ -204,7 +204,7 @@ class _Loop:
                 for data in parts:
                     if views := data.views(rollouts):
                         estimate = partial(data.policy.add_estimates, seed=seed)
-                        data.trees = stages(data.policy.run, views, estimate, data.trees)
+                        data.trees = run_stages(data.policy.run, views, estimate, data.trees)
             self.recorder.log_trees([each for data in parts for each in data.trees.credited])
             if all(data.groups >= data.most(batch_tasks) for data in parts):
                 break
@@ -254,7 +254,7 @@ class _Loop:
             batch.tasks,
             seed=derive(seed, round_number) if round_number else seed,
             store=batch,
-            after=self.questions.stage(runner.agent, step) if self.world.appraisers else None,
+            after=self.questions.appraise_stage(runner.agent, step) if self.world.appraisers else None,
             slots=None if round_number else self.slots,
         )
 

@@ -119,7 +119,7 @@ class RunRecorder:
         self._row |= metrics
 
     def log_trees(self, credited: Sequence[Credited]) -> None:
-        """Keep all trees of the present step so far, for its file."""
+        """Keep the trees of the step so far, for `write_step`; they replace those of the last call."""
         self._trees = [*credited]
 
     def log_evaluation(self, step: int, score: HeldoutResult) -> None:
@@ -193,7 +193,7 @@ class RunRecorder:
         last: bool,
         final: bool,
     ) -> None:
-        """Write step and checkpoint of a run that is stopped between two checkpoints, with `final` `final/` too.
+        """Write the step and a checkpoint of a run that is stopped; with `final` also the folder `final/`.
 
         When the weights are not finite, there is no checkpoint, and `final/` gets those of the newest one. With `last`
         the step is the last one.

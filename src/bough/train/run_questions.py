@@ -1,4 +1,4 @@
-"""The questions of a run's pieces to its models."""
+"""The questions of appraisers and hooks to the models of a run."""
 
 from bough.appraise import Question
 from bough.env.env import env_gives
@@ -14,13 +14,13 @@ from bough.tree.needs import CALLS_TAKEN
 
 
 class RunQuestions:
-    """Asks the models of a run for its appraisers and its hooks, with one cache of answers."""
+    """Sends the questions of appraisers and hooks to the models of a run, with one cache of answers."""
 
     def __init__(self, runtime: Runtime, state: TrainState, answers: Answers) -> None:
         """For a run whose present step is that of `state`."""
         self._runtime, self._state, self._answers = runtime, state, answers
 
-    def stage(self, agent: Agent, step: int) -> AppraiseStage:
+    def appraise_stage(self, agent: Agent, step: int) -> AppraiseStage:
         """The stage that appraises the trees of a task as soon as they are complete."""
         runtime, world = self._runtime, self._runtime.run.world
         replay = ReplayedStates(
@@ -32,7 +32,7 @@ class RunQuestions:
         required = required_columns(world.rewards, runtime.run.method)
         return AppraiseStage(appraisers=world.appraisers, required=required, ask=self._asker(agent, step, replay))
 
-    async def of_hook(self, question: HookQuestion) -> str | None:
+    async def answer_hook(self, question: HookQuestion) -> str | None:
         """The answer of a model to a hook of the run's `policy`; None when it is late or refused."""
         ask = self._asker(self._runtime.main.agent(self._runtime.models), self._state.step)
         reply = await ask(

@@ -17,7 +17,7 @@ class StageTrees:
     Attributes:
         rewarded: All trees.
         estimated: The same trees with estimates, unless a hook has replaced some.
-        credited: Those with advantages.
+        credited: The estimated trees with advantages.
         kept: The trees that pass the filters.
         counted_only: The trees whose paths only count in the mean of the loss.
         dropped: Number of dropped groups by reason.
@@ -34,7 +34,7 @@ class StageTrees:
 NO_TREES = StageTrees(dropped={})
 
 
-def stages(
+def run_stages(
     run: Run,
     trees: Sequence[Tree],
     estimate: Callable[[Sequence[Rewarded]], Sequence[Rewarded]],
@@ -44,12 +44,12 @@ def stages(
 
     Args:
         run: The settings of the policy.
-        trees: The trees of a round of sampling, those of the policy's seats alone.
+        trees: The trees of a round of sampling, as views of the policy's seats.
         estimate: Adds the estimates that the credit rule needs, such as a critic's values.
         earlier: The trees of earlier rounds. Credit compares the paths of a task over all rounds.
 
     Raises:
-        StageError: when a piece returns a value that the next stage cannot use.
+        StageError: when a stage returns a value that the next stage cannot use.
     """
     rewarded = reward_trees(trees, run.world.rewards)
     estimated = estimate(rewarded)
@@ -57,7 +57,16 @@ def stages(
 
 
 def credit_and_filter(run: Run, rewarded: Sequence[Rewarded], estimated: Sequence[Rewarded]) -> StageTrees:
-    """The last two of `stages`, for trees whose rewards and estimates are known."""
+    """Credit and filter trees.
+
+    Args:
+        run: The settings of the policy.
+        rewarded: The trees with rewards.
+        estimated: The same trees with estimates.
+
+    Raises:
+        StageError: as `run_stages`.
+    """
     credited = compute_credit(run.method.credit, estimated)
     found = apply_filters(credited, run.world.filters, ties=run.ties)
     return StageTrees(

@@ -1,4 +1,4 @@
-"""What a step has for one policy."""
+"""The data of a step for one policy."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -16,7 +16,7 @@ from bough.tree import Rewarded, Tree, counted, groups
 
 @dataclass(slots=True, kw_only=True)
 class StepData:
-    """What a step has for one policy: its trees by stage, its batch, its metrics.
+    """The data of a step for one policy: trees by stage, batch, metrics.
 
     Attributes:
         policy: The policy.
@@ -51,7 +51,7 @@ class StepData:
 
     @property
     def signals(self) -> int:
-        """Number of trees with an advantage, and of revised paths, that an update learns from."""
+        """Number of trees with a non-zero advantage and of revised paths in the batch; 0 without a batch."""
         if self.batch is None:
             return 0
         return sum(not each.is_zero for each in self.trees.kept) + int(self.metrics.get("train/revisions", 0))
@@ -64,7 +64,7 @@ class StepData:
         return self.policy.learner.divergence(replace(self.batch, rollout_logprob=before))
 
     def views(self, rollouts: Rollouts) -> list[Tree]:
-        """The trees of a round for this policy, which are counted; none where its seats did not act."""
+        """Views of the trees of a round for this policy, empty where its seats did not act; adds to the counts."""
         self.unstarted += len(rollouts.unstarted)
         trees = self.policy.trainee.views(rollouts.trees)
         if seats := len(self.policy.trainee.seats):

@@ -16,9 +16,9 @@ Result = TypeVar("Result")
 
 
 def under_torchrun(command: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """A command that trains: of the processes that torchrun started rank 0 executes it.
+    """A command that trains: under torchrun, rank 0 executes it.
 
-    In the others it does not return: they follow rank 0, and end with it.
+    In the other ranks it does not return: they follow rank 0, and end with it.
     """
 
     @functools.wraps(command)

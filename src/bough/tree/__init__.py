@@ -26,9 +26,9 @@ from bough.tree.message import (
     action_text,
     add_line,
     assistant_message,
+    check_tool_name,
     messages,
     plain_text,
-    tool_name,
 )
 from bough.tree.path_score import PathScore, path_score
 from bough.tree.path_view import PathTokens, PathView, annotation_spans, annotations, join, path_view
@@ -170,6 +170,7 @@ __all__ = [
     "build",
     "call_record",
     "calls_in",
+    "check_tool_name",
     "context",
     "copied",
     "copied_fields",
@@ -248,7 +249,6 @@ __all__ = [
     "token_advantages",
     "token_node",
     "tool_exceptions_in",
-    "tool_name",
     "tool_record",
     "tools_at",
     "tools_in",

@@ -13,8 +13,10 @@ Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 NAME = re.compile(r"[\w.:/$ -]{1,128}")
 
 
-def tool_name(name: object) -> str:
-    """The name of a tool. No mark of a tokenizer or of a call's form is one: these have brackets, bars or line feeds.
+def check_tool_name(name: object) -> str:
+    """Return the name of a tool if it is valid; special tokens and delimiters of calls are not.
+
+    They have brackets, bars or line feeds.
 
     Raises:
         ValueError: for a name with other characters, or of more than 128.
@@ -37,7 +39,7 @@ class Tool:
         schema: JSON schema of the arguments, an object.
 
     Raises:
-        ValueError: see `tool_name`.
+        ValueError: see `check_tool_name`.
     """
 
     name: str
@@ -45,7 +47,7 @@ class Tool:
     schema: Mapping[str, object]
 
     def __post_init__(self) -> None:
-        tool_name(self.name)
+        check_tool_name(self.name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

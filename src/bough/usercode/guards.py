@@ -35,8 +35,7 @@ class contained(exits_raise):  # noqa: N801
     """A block that calls code of a user.
 
     Afterwards the working folder and PyTorch's gradient mode are those of before, and standard output and error are
-    open. The child of a fork that returns
-    ends, as it would continue its parent's run. `os._exit` raises SystemExit.
+    open. The child of a fork that returns ends, as it would continue its parent's run. `os._exit` raises SystemExit.
     """
 
     def __init__(self, what: str) -> None:

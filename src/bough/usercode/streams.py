@@ -16,7 +16,7 @@ def keep_streams() -> None:
 
 
 def reopen_streams() -> None:
-    """Open the streams that are closed: their descriptors from the kept ones, and the objects of `sys`."""
+    """Open the streams that are closed: their descriptors, from the kept ones, and their objects in `sys`."""
     for number in _closed():
         copy = _copy(number)
         if copy is not None and copy not in _closed(copy):
@@ -28,7 +28,7 @@ def reopen_streams() -> None:
 
 
 def _closed(*numbers: int) -> list[int]:
-    """The descriptors among some that are closed; those of the streams without any. One call of the system."""
+    """The closed descriptors among `numbers`, by default those of the streams; one system call."""
     poll = select.poll()
     for number in numbers or range(len(STREAMS)):
         poll.register(number, 0)

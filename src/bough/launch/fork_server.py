@@ -1,13 +1,13 @@
-"""Processes of this machine as forks of one that has imported their module.
+"""Fork servers: processes of this machine are forks of a process that has imported their module.
 
-An import of PyTorch and transformers takes seconds, a fork milliseconds. There is one template for each module, from
-its first start on; it ends with this process.
+An import of PyTorch and transformers takes seconds, a fork milliseconds. There is one server for each module, from the
+first start of such a process on; it ends with this process.
 
-    this process                    template                        a fork
-    Template(module)     ----->     imports the module
+    this process                    fork server                     a fork
+    ForkServer(module)   ----->     imports the module
     fork(entry, channel) ----->     forks               ----->      begins a session
-    Forked.pid           <---------------------------------------   calls the entry
-    Forked.wait          ----->     waits for its end
+    ForkedProcess.pid    <---------------------------------------   calls the entry
+    ForkedProcess.wait   ----->     waits for its end
                          <-----     exit status
 """
 
@@ -28,22 +28,25 @@ from typing import Any
 
 NUMBER = struct.Struct("!q")
 POLL_S = 0.005
-"""Seconds between two looks at a process whose end is awaited."""
+"""Seconds between two checks of a process whose end is awaited."""
 
-# The template must find the same modules as this process, so it gets the path before any import.
+# The server must find the same modules as this process, so it gets the path before any import.
 START = """
 import json, sys
 sys.path[:] = json.loads(sys.argv[3])
-from bough.launch.template import serve
+from bough.launch.fork_server import serve
 serve(int(sys.argv[1]), sys.argv[2])()
 """
 
 
-class Forked:
-    """A process of a template, as a `subprocess.Popen`: it stays a zombie until `wait`, so that its id is its own."""
+class ForkedProcess:
+    """A process of a fork server, like a `subprocess.Popen`.
+
+    It stays a zombie until `wait`, so that no other process gets its id.
+    """
 
     def __init__(self, status: socket.socket, stdin: int) -> None:
-        """A process that was asked for.
+        """For a requested process.
 
         Args:
             status: The stream of its id and its exit status.
@@ -55,14 +58,20 @@ class Forked:
 
     @property
     def pid(self) -> int:
-        """Its process id, which is also that of its session, once it has begun; 0 when the template has ended."""
+        """Its process id, also that of its session; waits until it has begun. 0 when the server has ended."""
         if not self._pid:
             self._status.settimeout(None)
-            self._pid = _number(self._status) or 0
+            self._pid = _receive_number(self._status) or 0
         return self._pid
 
     def wait(self, timeout: float | None = None) -> int:
-        """Wait for its end; returns its exit status, minus the signal that ended it.
+        """Wait for its end.
+
+        Args:
+            timeout: Longest wait, seconds; None for no limit.
+
+        Returns:
+            Its exit status, minus the signal that ended it; -9 when the server has ended, and the status is unknown.
 
         Raises:
             subprocess.TimeoutExpired: after `timeout` seconds.
@@ -72,18 +81,18 @@ class Forked:
                 self._status.sendall(b"w")
             self._status.settimeout(timeout)
             try:
-                self.returncode = _number(self._status)
+                self.returncode = _receive_number(self._status)
             except TimeoutError:
                 raise subprocess.TimeoutExpired([], timeout or 0.0) from None
         if self.returncode is None:
-            # The template has ended, so nobody knows the status.
+            # The server has ended, so the status is unknown.
             self.returncode = -9
         self._status.close()
         return self.returncode
 
 
-class Template:
-    """A process that has imported a module, and forks."""
+class ForkServer:
+    """A process that has imported a module, and forks on request."""
 
     def __init__(self, module: str) -> None:
         """Start it; returns at once."""
@@ -102,8 +111,8 @@ class Template:
         """Whether it has not ended."""
         return self._process.poll() is None
 
-    def fork(self, entry: str, channel: socket.socket) -> Forked:
-        """A process that calls `entry` with its number of `channel`; it has this process's folder and environment."""
+    def fork(self, entry: str, channel: socket.socket) -> ForkedProcess:
+        """Fork: see `fork`. The process has the working directory and the environment of this process."""
         ours, theirs = socket.socketpair()
         reads, writes = os.pipe()
         folder = None
@@ -114,40 +123,43 @@ class Template:
             socket.send_fds(self._control, [NUMBER.pack(len(request))], [channel.fileno(), reads, 2, theirs.fileno()])
             self._control.sendall(request)
         except OSError:
-            # It has ended; `Forked.pid` tells.
+            # The server has ended: `ForkedProcess.pid` is 0.
             pass
         finally:
             os.close(reads)
             theirs.close()
-        return Forked(ours, writes)
+        return ForkedProcess(ours, writes)
 
 
-_templates: dict[str, Template] = {}
+_servers: dict[str, ForkServer] = {}
 _lock = threading.Lock()
-os.register_at_fork(after_in_child=_templates.clear)
+os.register_at_fork(after_in_child=_servers.clear)
 
 
-def fork(entry: str, channel: socket.socket) -> Forked:
-    """Start a process from the template of the module of `entry`.
+def fork(entry: str, channel: socket.socket) -> ForkedProcess:
+    """Start a process from the fork server of the module of `entry`.
 
     Args:
         entry: "module:function".
-        channel: The open file whose number the function is called with.
+        channel: The stream whose descriptor is the argument of the function.
     """
     module = entry.partition(":")[0]
     with _lock:
-        template = _templates.get(module)
-        if template is None or not template.alive:
-            template = _templates[module] = Template(module)
-        return template.fork(entry, channel)
+        server = _servers.get(module)
+        if server is None or not server.alive:
+            server = _servers[module] = ForkServer(module)
+        return server.fork(entry, channel)
 
 
 def serve(control: int, module: str) -> Callable[[], None]:
-    """Fork on request until the run has ended; in a fork, returns what it has to do.
+    """Fork on request until the run has ended.
 
     Args:
-        control: The number of the stream of requests.
-        module: What forks have imported.
+        control: The descriptor of the stream of requests.
+        module: The module to import.
+
+    Returns:
+        In a fork, the function that calls its entry; in the server, one that ends it.
     """
     import_module(module)
     gc.freeze()
@@ -158,7 +170,7 @@ def serve(control: int, module: str) -> Callable[[], None]:
         ready = select.select(streams, [], [], POLL_S if awaited else None)[0]
         for each in ready:
             if each is not requests:
-                # Nobody asks about a process of a run that has ended.
+                # When the run has ended, its statuses are not needed.
                 awaited.add(each) if each.recv(1) else running.pop(each)
                 continue
             request, numbers = _request(requests)
@@ -166,7 +178,7 @@ def serve(control: int, module: str) -> Callable[[], None]:
                 return partial(os._exit, 0)
             pid = os.fork()
             if not pid:
-                return partial(_become, request, numbers, [requests, *running])
+                return partial(_run_entry, request, numbers, [requests, *running])
             for number in numbers[:-1]:
                 os.close(number)
             running[socket.socket(fileno=numbers[-1])] = pid
@@ -175,18 +187,18 @@ def serve(control: int, module: str) -> Callable[[], None]:
             if pid:
                 awaited.remove(each)
                 del running[each]
-                _tell(each, os.waitstatus_to_exitcode(status))
+                _send_number(each, os.waitstatus_to_exitcode(status))
                 each.close()
 
 
-def _become(request: dict[str, Any], numbers: list[int], inherited: Iterable[socket.socket]) -> None:
-    """In a fork: give up what is the template's, then call the entry."""
+def _run_entry(request: dict[str, Any], numbers: list[int], inherited: Iterable[socket.socket]) -> None:
+    """In a fork: close the streams of the server, then call the entry."""
     for each in inherited:
         each.close()
     channel, reads, output, status = numbers
     os.setsid()
     with socket.socket(fileno=status) as stream:
-        _tell(stream, os.getpid())
+        _send_number(stream, os.getpid())
     for number, standard in ((reads, 0), (output, 1), (output, 2)):
         os.dup2(number, standard)
     os.close(reads)
@@ -217,12 +229,12 @@ def _request(stream: socket.socket) -> tuple[dict[str, Any] | None, list[int]]:
     return json.loads(body), numbers
 
 
-def _tell(stream: socket.socket, number: int) -> None:
+def _send_number(stream: socket.socket, number: int) -> None:
     with suppress(OSError):
         stream.sendall(NUMBER.pack(number))
 
 
-def _number(stream: socket.socket) -> int | None:
+def _receive_number(stream: socket.socket) -> int | None:
     """The next number of a stream; None at its end."""
     try:
         got = stream.recv(NUMBER.size, socket.MSG_WAITALL)

@@ -1,11 +1,11 @@
-"""Growth without an engine: processor time of a turn for rendering, parsing, the environment and the tree.
+"""Rollout without an engine: CPU time of a turn for rendering, parsing, the environment and the tree.
 
-    python bench/glue.py [--trees 16] [--rounds 5]
+    python bench/turn_overhead.py [--trees 16] [--rounds 5]
 
 Trees of 8 chains of `frozenlake`, whose prompt is the present map alone, and the same with the whole history in the
-prompt. An engine answers each request at once with one of the four moves. A line has the milliseconds of processor
-time a turn, the least and the median over rounds of the contexts in turn, after one that fills the caches, and a hash
-of the trees. To compare two versions of Bough, run it in turn with `PYTHONPATH` set to the `src` of each.
+prompt. An engine returns one of the four moves at once. A line has the milliseconds of CPU time a turn, the minimum and
+the median over rounds of the contexts in turn, after one that fills the caches, and a hash of the trees. To compare two
+versions of Bough, run it in turn with `PYTHONPATH` set to the `src` of each.
 """
 
 import argparse
@@ -29,8 +29,8 @@ WORLD = frozenlake()
 MOVES = ("left", "right", "up", "down")
 
 
-class Ready(Scripted):
-    """Answers with the action that the request's seed draws."""
+class InstantEngine(Scripted):
+    """Completes each request with the action that its seed draws."""
 
     def __init__(self, policy: Policy) -> None:
         super().__init__(script={})
@@ -67,16 +67,16 @@ def main() -> None:
             trees = grow(policy, context, arguments.trees, number)
             took[name].append(1e3 * (time.process_time() - begin_s) / sum(tree.counts.turns for tree in trees))
             grown[name] = digest(trees)
-    print("| prompt | least ms a turn | median | trees |\n|---|---|---|---|")
+    print("| prompt | minimum, ms a turn | median | trees |\n|---|---|---|---|")
     for name, each in took.items():
         print(f"| {name} | {min(each[1:]):.3f} | {median(each[1:]):.3f} | {grown[name]} |")
     print(f"\n{machine()}")
 
 
 def grow(policy: Policy, context: Context, count: int, number: int) -> list[Tree]:
-    """Grows a tree of each of some tasks."""
+    """Grow a tree for each of `count` tasks."""
     agent = Agent(
-        engine=Ready(policy), renderer=policy.renderer, context=context, parser=Plain(), sampling=WORLD.sampling
+        engine=InstantEngine(policy), renderer=policy.renderer, context=context, parser=Plain(), sampling=WORLD.sampling
     )
     runner = RolloutRunner(
         agent=agent,
