@@ -3,7 +3,9 @@
 import importlib
 import math
 import os
+import signal
 import socket
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,7 @@ from bough.cli.cluster import execution_changes
 from bough.config import ConfigError
 from bough.engine import Local, Replicas
 from bough.env import FrozenLake, Workers
-from bough.launch import LaunchError, Ray, ThisMachine
+from bough.launch import LaunchError, Ray, ThisMachine, fork_server
 from bough.learner.rank_processes import LaunchedRanks
 
 
@@ -47,6 +49,28 @@ def test_a_process_answers_and_ends_when_it_is_killed() -> None:
     launcher.close()
 
 
+@pytest.mark.parametrize("kind", [signal.SIGKILL, signal.SIGSTOP])
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are forks on Linux alone")
+def test_a_fork_server_that_ends_or_hangs_is_replaced(kind: signal.Signals, monkeypatch: pytest.MonkeyPatch) -> None:
+    launcher = ThisMachine().reserve("test", 1)
+    first = launcher.launch(ENTRY, 0)
+    assert first.pid, "the server has answered"
+    server = fork_server._servers[ENTRY.partition(":")[0]]._process
+    os.kill(server.pid, kind)
+    monkeypatch.setattr(fork_server, "SERVER_S", 0.2)
+    with first.connect(120) as channel:
+        assert first.kill() == -9, "its status is unknown"
+        assert channel.recv(100) == b""
+    server.wait()
+    monkeypatch.undo()
+    second = launcher.launch(ENTRY, 0)
+    with second.connect(120) as channel:
+        channel.settimeout(120)
+        channel.sendall(b"hello")
+        assert channel.recv(100) == f"hello {second.pid}".encode()
+    second.kill()
+
+
 def test_a_process_ends_when_its_input_closes() -> None:
     process: Any = ThisMachine().reserve("test", 1).launch(ENTRY, 0)
     channel = process.connect(120)
@@ -54,7 +78,7 @@ def test_a_process_ends_when_its_input_closes() -> None:
     channel.sendall(b"hello")
     channel.recv(100)
     process._child.stdin.close()
-    assert process._child.wait(timeout=120) == -9
+    assert process._child.wait() == -9
     channel.close()
 
 

@@ -27,6 +27,9 @@ from importlib import import_module
 from typing import Any
 
 NUMBER = struct.Struct("!q")
+SERVER_S = 120.0
+"""Longest wait for an answer of a server: the first comes after its imports."""
+
 POLL_S = 0.005
 """Seconds between two checks of a process whose end is awaited."""
 
@@ -45,14 +48,15 @@ class ForkedProcess:
     It stays a zombie until `wait`, so that no other process gets its id.
     """
 
-    def __init__(self, status: socket.socket, stdin: int) -> None:
+    def __init__(self, server: "subprocess.Popen[bytes]", status: socket.socket, stdin: int) -> None:
         """For a requested process.
 
         Args:
+            server: The fork server.
             status: The stream of its id and its exit status.
             stdin: The descriptor of a pipe to its standard input.
         """
-        self._status, self._pid = status, 0
+        self._server, self._status, self._pid = server, status, 0
         self.stdin = os.fdopen(stdin, "wb", buffering=0)
         self.returncode: int | None = None
 
@@ -60,35 +64,33 @@ class ForkedProcess:
     def pid(self) -> int:
         """Its process id, also that of its session; waits until it has begun. 0 when the server has ended."""
         if not self._pid:
-            self._status.settimeout(None)
-            self._pid = _receive_number(self._status) or 0
+            self._pid = self._receive() or 0
         return self._pid
 
-    def wait(self, timeout: float | None = None) -> int:
-        """Wait for its end.
-
-        Args:
-            timeout: Longest wait, seconds; None for no limit.
+    def wait(self) -> int:
+        """Wait for its end, which must be near: after `SERVER_S` seconds the server is killed.
 
         Returns:
             Its exit status, minus the signal that ended it; -9 when the server has ended, and the status is unknown.
-
-        Raises:
-            subprocess.TimeoutExpired: after `timeout` seconds.
         """
         if self.returncode is None and self.pid:
             with suppress(OSError):
                 self._status.sendall(b"w")
-            self._status.settimeout(timeout)
-            try:
-                self.returncode = _receive_number(self._status)
-            except TimeoutError:
-                raise subprocess.TimeoutExpired([], timeout or 0.0) from None
+            self.returncode = self._receive()
         if self.returncode is None:
-            # The server has ended, so the status is unknown.
             self.returncode = -9
         self._status.close()
         return self.returncode
+
+    def _receive(self) -> int | None:
+        """The next number from the server; None when it has ended, or does not answer and is killed."""
+        self._status.settimeout(SERVER_S)
+        try:
+            return _receive_number(self._status)
+        except TimeoutError:
+            self._server.kill()
+            self._server.wait()
+            return None
 
 
 class ForkServer:
@@ -128,7 +130,7 @@ class ForkServer:
         finally:
             os.close(reads)
             theirs.close()
-        return ForkedProcess(ours, writes)
+        return ForkedProcess(self._process, ours, writes)
 
 
 _servers: dict[str, ForkServer] = {}
