@@ -365,7 +365,7 @@ def test_the_command(bough: Bough, tmp_path: Path) -> None:
     (tmp_path / "own.toml").write_text('[devices]\nkind = "measured"\ncount = 2\nmemory_gib = 4\n')
     assert "measured" in bough("plan", "one", "--cluster", "own.toml", folder=tmp_path).fine()
     alone = ("plan", "one", "--cluster", "own.toml", "--calibrate", "one")
-    assert "got runs with 1 and 1 ranks" in bough(*alone, folder=tmp_path).error(1)
+    assert "got runs with 1 and 1 ranks" in bough(*alone, folder=tmp_path).error(2)
     wrong = ("plan", "one", "--cluster", "h100.toml", "--devices", "8;9")
     assert "--devices: got '8;9'; need whole numbers" in bough(*wrong, folder=tmp_path).error(2)
     assert "need a TOML file" in bough("plan", "one", "--cluster", "none.toml", folder=tmp_path).error(2)

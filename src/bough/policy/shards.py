@@ -112,7 +112,8 @@ class Shards:
         """Make empty passes until all ranks make one of this kind."""
         if self._unfinished is not None:
             # The loss does not depend on the policy, but its gradients must be added like those of empty passes.
-            (self._unfinished * 0).sum().backward()  # pyright: ignore[reportUnknownMemberType]
+            with torch.enable_grad():  # a pass without gradients may follow
+                (self._unfinished * 0).sum().backward()  # pyright: ignore[reportUnknownMemberType]
         while (next_kind := self._highest(kind)) != kind:
             self._empty_pass(next_kind)
 
