@@ -172,8 +172,10 @@ def serve(control: int, module: str) -> Callable[[], None]:
         ready = select.select(streams, [], [], POLL_S if awaited else None)[0]
         for each in ready:
             if each is not requests:
-                # When the run has ended, its statuses are not needed.
-                awaited.add(each) if each.recv(1) else running.pop(each)
+                # Its end is awaited, or its pipes are closed, which ends it too.
+                with suppress(ConnectionError):
+                    each.recv(1)
+                awaited.add(each)
                 continue
             request, numbers = _request(requests)
             if request is None:
