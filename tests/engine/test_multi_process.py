@@ -159,6 +159,7 @@ def test_a_process_that_is_killed_fails_what_it_had_and_is_replaced(shared: tupl
     assert 0 < len(faults) < len(PROMPTS)
     assert "3 requests in flight" in str(faults[0])
     assert f"exit status {-signal.SIGKILL}" in str(faults[0])
+    assert "for memory" in str(faults[0])
     assert sum(isinstance(answer, Completion) for answer in answers) == len(PROMPTS) - len(faults)
     # The fresh one has the newest weights.
     completions = together(built)
@@ -187,6 +188,7 @@ def test_a_process_that_hangs_fails_its_requests_and_is_replaced() -> None:
     faults = [answer for answer in answers if isinstance(answer, EngineFault)]
     assert 0 < len(faults) < len(PROMPTS)
     assert "it did not answer for 3 s" in str(faults[0])
+    assert "for memory" not in str(faults[0]), "it was ended by the engine"
     assert built.replaced == 1
     same(together(built), together(engine()))
     run(built.close())

@@ -368,8 +368,7 @@ class MultiProcessEngine:
         del self._starting[index]
         worker = self._workers[index]
         if (error := starting.worker.exception()) is not None:
-            # The next request raises the error.
-            worker.ready, worker.wrong = False, str(error)
+            worker.ready, worker.wrong = False, str(error)  # the next request raises it
             self._let_go(index, f"an engine process ended with {len(worker.jobs)} requests in flight; {error}")
             return
         fresh = starting.worker.result()
@@ -386,7 +385,8 @@ class MultiProcessEngine:
         worker = self._workers[index]
         if self._loop is not None and not self._loop.is_closed() and not worker.connection.closed:
             self._loop.remove_reader(worker.connection.fileno())
-        note = memory_note(status := worker.end(), "lower `engine.slots` or `engine.cache_tokens`")
+        status, by_us = worker.end(), self._closed or worker.hung or worker.wrong
+        note = "" if by_us else memory_note(status, "lower `engine.slots` or `engine.cache_tokens`")
         jobs, worker.jobs = worker.jobs, {}
         self._router.reset(index)
         for job in jobs.values():
