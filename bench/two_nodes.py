@@ -241,18 +241,18 @@ def secret(nodes: Nodes) -> None:
     for name, other in (("another", "other"), ("no", "")):
         ranks = nodes.torchrun("train grpo --on sokoban", f"name={name}", *RUN, secrets=("s", other))
         statuses = [each.status(nodes.limit_s) for each in ranks]
-        said = "rank 1 of 2: got a message without the run's secret" in ranks[0].output
-        nodes.check(f"{name} secret on node 2: statuses {statuses}, named", said and 0 not in statuses, *ranks)
+        found = "rank 1 of 2: got a message without the run's secret" in ranks[0].output
+        nodes.check(f"{name} secret on node 2: statuses {statuses}, named", found and 0 not in statuses, *ranks)
 
 
 def blocked(nodes: Nodes) -> None:
     nodes.open(str(RENDEZVOUS))
     ranks = nodes.torchrun("train grpo --on sokoban", "name=blocked", *RUN)
     ranks[1].status(nodes.limit_s)
-    said = re.search(
+    found = re.search(
         r"rank 1 of 2 on node2: got no connection to torchrun's store at node1:\d+ .*open", ranks[1].output
     )
-    nodes.check("ports of the kernel closed: node 2 names host, port and what to open", said is not None, *ranks)
+    nodes.check("ports of the kernel closed: node 2 names host, port and what to open", found is not None, *ranks)
     for pid in nodes.one.processes():
         os.kill(pid, signal.SIGTERM)
     nodes.check(f"SIGTERM ends node 1 meanwhile: status {ranks[0].status(60)}", ranks[0].status(1) not in (0, 124))
@@ -314,8 +314,8 @@ def server(nodes: Nodes) -> None:
         KEY="right",
     )
     status = evaluated.status(nodes.limit_s)
-    said = f"node1:{SERVER}" in evaluated.output
-    nodes.check(f"its port closed: status {status}, names host and port", said and status != 0, evaluated)
+    found = f"node1:{SERVER}" in evaluated.output
+    nodes.check(f"its port closed: status {status}, names host and port", found and status != 0, evaluated)
 
 
 def ray(nodes: Nodes) -> None:
@@ -344,8 +344,8 @@ def ray(nodes: Nodes) -> None:
         **shared,
     )
     status = run.status(nodes.limit_s)
-    said = re.search(r"10\.77\.0\.1:210\d\d", run.output)
-    nodes.check(f"BOUGH_PORTS closed: status {status}, names host and port", said is not None and status != 0, run)
+    found = re.search(r"10\.77\.0\.1:210\d\d", run.output)
+    nodes.check(f"BOUGH_PORTS closed: status {status}, names host and port", found is not None and status != 0, run)
 
 
 CHECKS = {each.__name__: each for each in (torchrun, restart, secret, blocked, neighbour, server, ray)}
