@@ -1,13 +1,25 @@
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 from tests.explore.stage import grow, runner, scripted
+from tests.inputs import inputs
 
-from bough.context import ContextUpdate, Full, Parsed, Plain, Planned, Renderer, Tagged, Turn, Window, conversation
+from bough.context import (
+    ContextInputs,
+    ContextUpdate,
+    Full,
+    Parsed,
+    Plain,
+    Planned,
+    Renderer,
+    Tagged,
+    Turn,
+    Window,
+    conversation,
+)
 from bough.explore import Chains
 from bough.policy import Tiny
-from bough.tree import Kind, Tool
+from bough.tree import Kind
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +36,7 @@ def test_full_appends_every_observation(renderer: Renderer) -> None:
     past = episode(renderer, 5)
     read = renderer.render(conversation("ice", [], past[0].observation))
     for count in range(1, 5):
-        added = Full().extend(renderer, "ice", past[:count], past[count].observation)
+        added = Full().extend(renderer, inputs("ice", past[:count], past[count].observation))
         assert added.kind is Kind.OBSERVATION
         read += past[count - 1].tokens + added.tokens
     assert read == renderer.render(conversation("ice", past[:4], past[4].observation))
@@ -44,7 +56,7 @@ class Rewriting:
 @pytest.mark.parametrize("context", [Full(), Window(turns=9)])
 def test_what_can_not_be_appended_is_an_edit(renderer: Renderer, context: Full | Window) -> None:
     past = episode(renderer, 3)
-    added = context.extend(Rewriting(renderer), "ice", past, "P _")
+    added = context.extend(Rewriting(renderer), inputs("ice", past, "P _"))
     assert added.kind is Kind.EDIT
     assert added.tokens == renderer.render(conversation("ice", past, "P _"))
 
@@ -54,7 +66,7 @@ def test_a_window_shows_the_last_turns(renderer: Renderer, turns: int) -> None:
     past = episode(renderer, 70)
     read = renderer.render(conversation("ice", [], past[0].observation))
     for count in range(1, 70):
-        added = Window(turns=turns).extend(renderer, "ice", past[:count], past[count].observation)
+        added = Window(turns=turns).extend(renderer, inputs("ice", past[:count], past[count].observation))
         # Observations in view if nothing were dropped.
         assert added.kind is (Kind.OBSERVATION if count + 1 <= turns else Kind.EDIT)
         read = added.tokens if added.kind is Kind.EDIT else read + past[count - 1].tokens + added.tokens
@@ -115,14 +127,12 @@ def test_tags_have_names() -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recalling:
-    """A context of one's own: it adds a recalled text to every observation, the first one included."""
+    """A context of one's own: it adds a text to every observation, the first one included."""
 
     text: str
 
-    def extend(
-        self, renderer: Renderer, system: str, past: Sequence[Turn], observation: str, tools: Sequence[Tool] = ()
-    ) -> ContextUpdate:
-        return Full().extend(renderer, system, past, f"{self.text};{observation}", tools)
+    def extend(self, renderer: Renderer, inputs: ContextInputs) -> ContextUpdate:
+        return Full().extend(renderer, replace(inputs, observation=f"{self.text};{inputs.observation}"))
 
 
 def test_a_context_shapes_the_first_prompt() -> None:
@@ -137,5 +147,35 @@ def test_a_context_shapes_the_first_prompt() -> None:
 
 @pytest.mark.parametrize("context", [Full(), Window(turns=1), Planned(), Planned(context=Window(turns=2))])
 def test_the_first_prompt_is_rendered_whole(renderer: Renderer, context: Full | Window | Planned) -> None:
-    first = context.extend(renderer, "ice", (), "P wall")
+    first = context.extend(renderer, inputs("ice", (), "P wall"))
     assert first == ContextUpdate(kind=Kind.EDIT, tokens=renderer.render(conversation("ice", (), "P wall")))
+
+
+@pytest.mark.parametrize("context", [Full(), Window(turns=1), Window(turns=2), Planned()])
+@pytest.mark.parametrize("turns", [0, 1, 2])
+def test_recalled_messages_come_before_the_observation(
+    renderer: Renderer, context: Full | Window | Planned, turns: int
+) -> None:
+    past = episode(renderer, turns)
+    without, given = (context.extend(renderer, inputs("ice", past, "P _", *each)) for each in ((), ("wall",)))
+    assert renderer.text(given.tokens).replace("wall", "", 1).split() == renderer.text(without.tokens).split()
+    assert renderer.text(given.tokens).index("wall") < renderer.text(given.tokens).rindex("P")
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Watching:
+    """A context that keeps its inputs."""
+
+    seen: list[ContextInputs]
+
+    def extend(self, renderer: Renderer, inputs: ContextInputs) -> ContextUpdate:
+        self.seen.append(inputs)
+        return Full().extend(renderer, inputs)
+
+
+def test_a_context_gets_the_task_and_the_state() -> None:
+    seen: list[ContextInputs] = []
+    (tree,) = grow(runner(scripted(lambda _: "a"), context=Watching(seen=seen)), Chains(n=1)).trees
+    assert {each.task.id for each in seen} == {tree.task.id}
+    assert [len(each.past) for each in seen] == list(range(len(seen)))
+    assert [each.state_key for each in seen] == ["", "a", "aa"]

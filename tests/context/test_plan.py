@@ -1,5 +1,6 @@
 import pytest
 from tests.context.test_contexts import episode
+from tests.inputs import inputs
 
 from bough.context import (
     Context,
@@ -114,13 +115,13 @@ def test_tags_are_a_form_too() -> None:
 def test_the_present_subgoal_is_shown(renderer: Renderer, inner: Context) -> None:
     past = episode(renderer, 3)
     context = Planned(context=inner)
-    assert context.extend(renderer, "ice", past, "P _") == inner.extend(renderer, "ice", past, "P _")
+    assert context.extend(renderer, inputs("ice", past, "P _")) == inner.extend(renderer, inputs("ice", past, "P _"))
     marks = [{"switch": True, "subgoal": "wall"}, {"switch": True, "subgoal": "go left"}, {"switch": False}]
     planned = [
         Turn(observation=turn.observation, action=turn.action, tokens=turn.tokens, marks=mark)
         for turn, mark in zip(past, marks, strict=True)
     ]
-    shown = context.extend(renderer, "ice", planned, "P _")
-    assert shown == inner.extend(renderer, "ice", past, "P _\nSubgoal since 2: go left")
+    shown = context.extend(renderer, inputs("ice", planned, "P _"))
+    assert shown == inner.extend(renderer, inputs("ice", past, "P _\nSubgoal since 2: go left"))
     assert "Subgoal since 2: go left" in renderer.text(shown.tokens)
     assert "wall" not in renderer.text(shown.tokens)

@@ -3,6 +3,7 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.inputs import inputs
 
 from bough.context import Context, Full, Renderer, Turn, Window
 from bough.context import conversation as chat
@@ -55,7 +56,7 @@ def test_contexts_append_and_rebuild(
     observation = first
     for following, action, finished in past:
         turns.append(turn(observation, action, finished))
-        extension = context.extend(renderer, system, turns, following)
+        extension = context.extend(renderer, inputs(system, turns, following))
         text = extension.tokens if extension.kind is Kind.EDIT else (*text, *turns[-1].tokens, *extension.tokens)
         observation = following
         whole = said("", turns, observation)

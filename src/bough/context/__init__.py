@@ -1,6 +1,6 @@
 """Contexts: the part of the history in the policy's prompt."""
 
-from bough.context.context import Context, ContextUpdate, Renderer, Turn, conversation
+from bough.context.context import Context, ContextInputs, ContextUpdate, Renderer, Turn, conversation
 from bough.context.full import Full
 from bough.context.parse import Plain, Tagged
 from bough.context.parser import CallParser, Parsed, Parser, PromptedParser, full_instructions, parse_tokens
@@ -14,6 +14,7 @@ from bough.context.window import Window
 __all__ = [
     "CallParser",
     "Context",
+    "ContextInputs",
     "ContextUpdate",
     "Full",
     "Parsed",

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
-from bough.tree import Action, AgentAction, Kind, Message, Observation, Tool, action_text, messages
+from bough.tree import Action, AgentAction, Kind, Message, Observation, Task, Tool, action_text, messages
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,25 +95,40 @@ class ContextUpdate:
     tokens: tuple[int, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextInputs:
+    """Everything that a context may show before an action.
+
+    Attributes:
+        task: The task.
+        observation: The current observation.
+        system: The system prompt.
+        past: Every turn so far; without turns the update is the first prompt.
+        tools: The current tools.
+        seat: The seat that acts; "" for one agent.
+        state_key: The environment's key of the state; "" when unknown.
+        recalled: What a memory recalled for this action, as messages before the observation.
+    """
+
+    task: Task
+    observation: Observation
+    system: str = ""
+    past: Sequence[Turn] = ()
+    tools: tuple[Tool, ...] = ()
+    seat: str = ""
+    state_key: str = ""
+    recalled: tuple[Message, ...] = ()
+
+    def conversation(self, past: Sequence[Turn] | None = None) -> tuple[Message, ...]:
+        """The messages of the system prompt, of some turns (None for all), of the memory, and the observation."""
+        shown = self.past if past is None else past
+        return conversation(self.system, shown, (*self.recalled, *messages(self.observation)))
+
+
 @runtime_checkable
 class Context(Protocol):
     """Selects the history in the policy's prompt."""
 
-    def extend(
-        self,
-        renderer: Renderer,
-        system: str,
-        past: Sequence[Turn],
-        observation: Observation,
-        tools: Sequence[Tool] = (),
-    ) -> ContextUpdate:
-        """Returns the update before the next action.
-
-        Args:
-            renderer: The policy's.
-            system: The system prompt.
-            past: Every turn so far; without turns the update is the first prompt.
-            observation: The current observation.
-            tools: The current tools.
-        """
+    def extend(self, renderer: Renderer, inputs: ContextInputs) -> ContextUpdate:
+        """Returns the update before the next action, in the format of the policy's renderer."""
         ...

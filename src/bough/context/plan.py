@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from bough.context.context import Context, ContextUpdate, Renderer, Turn
+from bough.context.context import Context, ContextInputs, ContextUpdate, Renderer, Turn
 from bough.context.full import Full
 from bough.context.parser import Parsed
-from bough.tree import Observation, Tool, add_line
+from bough.tree import add_line
 from bough.tree.needs import Need, annotation
 
 DECISION = re.compile(r"<(switch|keep)>")
@@ -91,17 +91,10 @@ class Planned:
 
     context: Context = Full()
 
-    def extend(
-        self,
-        renderer: Renderer,
-        system: str,
-        past: Sequence[Turn],
-        observation: Observation,
-        tools: Sequence[Tool] = (),
-    ) -> ContextUpdate:
+    def extend(self, renderer: Renderer, inputs: ContextInputs) -> ContextUpdate:
         """See `Context.extend`."""
-        for age, turn in enumerate(reversed(past), start=1):
+        for age, turn in enumerate(reversed(inputs.past), start=1):
             if goal := turn.marks.get("subgoal"):
-                observation = add_line(observation, f"Subgoal since {age}: {goal}")
-                break
-        return self.context.extend(renderer, system, past, observation, tools)
+                line = add_line(inputs.observation, f"Subgoal since {age}: {goal}")
+                return self.context.extend(renderer, replace(inputs, observation=line))
+        return self.context.extend(renderer, inputs)

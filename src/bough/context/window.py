@@ -1,11 +1,10 @@
 """A context with the last few turns."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bough.context.context import ContextUpdate, Renderer, Turn, conversation
+from bough.context.context import ContextInputs, ContextUpdate, Renderer
 from bough.context.full import Full
-from bough.tree import Kind, Observation, Tool
+from bough.tree import Kind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,17 +25,10 @@ class Window:
         if self.turns < 1:
             raise ValueError(f"Window.turns: got {self.turns}; need at least 1, the current observation")
 
-    def extend(
-        self,
-        renderer: Renderer,
-        system: str,
-        past: Sequence[Turn],
-        observation: Observation,
-        tools: Sequence[Tool] = (),
-    ) -> ContextUpdate:
+    def extend(self, renderer: Renderer, inputs: ContextInputs) -> ContextUpdate:
         """See `Context.extend`."""
-        if len(past) < self.turns:
-            return Full().extend(renderer, system, past, observation, tools)
-        view = past[len(past) - self.turns + 1 :]
-        tokens = renderer.render(conversation(system, view, observation), tools)
+        if len(inputs.past) < self.turns:
+            return Full().extend(renderer, inputs)
+        view = inputs.past[len(inputs.past) - self.turns + 1 :]
+        tokens = renderer.render(inputs.conversation(view), inputs.tools)
         return ContextUpdate(kind=Kind.EDIT, tokens=tokens)

@@ -5,7 +5,7 @@ from dataclasses import replace
 from bough.rollout.builder import NodeDraft
 from bough.rollout.cursor import Cursor
 from bough.rollout.rollout import Rollout
-from bough.tree import Kind, Message, instructions_in, messages, observation_info, plain_text
+from bough.tree import Kind, Message, messages, observation_info, plain_text
 
 
 def add_message(rollout: Rollout, cursor: Cursor, message: Message, *, branch: int = 0) -> Cursor:
@@ -22,13 +22,9 @@ def add_message(rollout: Rollout, cursor: Cursor, message: Message, *, branch: i
     Raises:
         ValueError: when the prompt does not fit the model's context.
     """
-    agent, state = rollout.agent, cursor.state
-    system = instructions_in(rollout.builder.nodes[0].info)
+    agent, state, writer = rollout.agent, cursor.state, rollout.writer(cursor)
     longer = replace(state, observation=(*messages(state.observation), message), key="")
-    old, new = (
-        agent.context.extend(agent.renderer, system, cursor.past, each.observation, each.tools)
-        for each in (state, longer)
-    )
+    old, new = (writer.extend(cursor.past, each) for each in (state, longer))
     before = () if new.kind is Kind.EDIT else cursor.text[: len(cursor.text) - len(old.tokens)]
     text = (*before, *new.tokens)
     if len(text) >= agent.engine.context_tokens:

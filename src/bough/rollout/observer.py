@@ -98,7 +98,7 @@ class Observer:
         """The kind and the tokens of an observation; a script reads none."""
         if writer.script is not None:
             return Kind.OBSERVATION, ()
-        update = writer.extend(read.past, state.observation, state.tools)
+        update = writer.extend(read.past, state)
         return update.kind, update.tokens
 
     def _exhausted(self, cursor: Cursor) -> TruncatedBy:

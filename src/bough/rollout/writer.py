@@ -4,8 +4,9 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from bough.context import ContextUpdate, Parsed, PromptedParser, Turn, full_instructions, parse_tokens
+from bough.context import ContextInputs, ContextUpdate, Parsed, PromptedParser, Turn, full_instructions, parse_tokens
 from bough.engine import Completion, EngineFault, FinishReason, Request, Sampling
+from bough.env import State
 from bough.env.script import Script
 from bough.rollout.agent import Agent, Limits, QuestionTooLong, RoleModel
 from bough.rollout.budget import Usage
@@ -13,7 +14,7 @@ from bough.rollout.builder import NodeDraft, TreeBuilder
 from bough.rollout.cursor import Cursor, PendingAction
 from bough.rollout.deadlines import Deadlines
 from bough.rollout.seats import SeatAgent
-from bough.tree import AgentAction, Kind, Observation, Outcome, Source, Tool, action_info, action_text, add_line
+from bough.tree import AgentAction, Kind, Outcome, Source, action_info, action_text, add_line
 from bough.tree.needs import POLICY
 from bough.tree.seeds import derive
 
@@ -220,9 +221,18 @@ class Writer:
         tokens = tuple(token for token in model.renderer.write(answer) if token not in stops)
         return model.question(system, text), tokens, ()
 
-    def extend(self, past: Sequence[Turn], observation: Observation, tools: Sequence[Tool]) -> ContextUpdate:
-        """The update of the context before the next action; without turns, the first prompt."""
-        return self.agent.context.extend(self.agent.renderer, self.system, past, observation, tools)
+    def extend(self, past: Sequence[Turn], state: State) -> ContextUpdate:
+        """The update of the context before the next action in a state; without turns, the first prompt."""
+        inputs = ContextInputs(
+            task=self.builder.task,
+            observation=state.observation,
+            system=self.system,
+            past=past,
+            tools=state.tools,
+            seat=state.seat,
+            state_key=state.key,
+        )
+        return self.agent.context.extend(self.agent.renderer, inputs)
 
     def name(self, branches: tuple[int, ...]) -> str:
         """The name of a position, for messages."""
@@ -259,7 +269,8 @@ class Writer:
 
     def _hinted_prompt(self, cursor: Cursor, hint: str) -> tuple[int, ...]:
         """The prompt at a cursor with a hint added to the observation."""
-        extension = self.extend(cursor.past, add_line(cursor.state.observation, hint), cursor.state.tools)
+        hinted = replace(cursor.state, observation=add_line(cursor.state.observation, hint))
+        extension = self.extend(cursor.past, hinted)
         if extension.kind is Kind.EDIT:
             return extension.tokens
         added = len(self.builder.nodes[cursor.node].tokens)

@@ -8,7 +8,7 @@ from typing import ClassVar, TypeAlias
 import numpy as np
 
 from bough.checks import INFINITE
-from bough.context import Context, Parser, Renderer, Turn, parse_tokens
+from bough.context import Context, ContextInputs, ContextUpdate, Parser, Renderer, Turn, parse_tokens
 from bough.credit import Credit, Searched, compute_credit
 from bough.rollout import NodeDraft, TreeBuilder
 from bough.tree import (
@@ -265,19 +265,19 @@ class PathBuilder:
         self._reader, self._system = reader, system
         self._past: list[Turn] = []
         if prompt is None:
-            prompt = reader.context.extend(reader.renderer, system, (), *first).tokens
+            prompt = self._extend(first).tokens
         self.longest = self._length = len(prompt)
         info = {**_info(first), "instructions": system}
         self.builder.add(NodeDraft(parent=-1, kind=Kind.PROMPT, tokens=tuple(prompt), info=info))
 
     def turn(self, seen: Seen, tokens: Sequence[int], source: Source) -> NodeDraft:
         """Add an action after an observation; returns its node."""
-        renderer, (observation, tools) = self._reader.renderer, seen
+        observation, tools = seen
         if self._past:
-            extension = self._reader.context.extend(renderer, self._system, self._past, observation, tools)
+            extension = self._extend(seen)
             self._length = len(extension.tokens) + (0 if extension.kind is Kind.EDIT else self._length)
             self._add(NodeDraft(parent=0, kind=extension.kind, tokens=extension.tokens, info=_info(seen)))
-        parsed = parse_tokens(self._reader.parser, renderer, tokens)
+        parsed = parse_tokens(self._reader.parser, self._reader.renderer, tokens)
         action, tokens = parsed.action, tuple(tokens)
         self._past.append(Turn(observation=observation, action=action, tokens=tokens, marks=parsed.marks, tools=tools))
         self._length += len(tokens)
@@ -295,6 +295,13 @@ class PathBuilder:
     def end(self, seen: Seen, success: bool | None, outcome: Outcome) -> None:
         """Add the final observation, after which there is no action."""
         self._add(NodeDraft(parent=0, kind=Kind.OBSERVATION, outcome=outcome, success=success, info=_info(seen)))
+
+    def _extend(self, seen: Seen) -> ContextUpdate:
+        observation, tools = seen
+        inputs = ContextInputs(
+            task=self.builder.task, observation=observation, system=self._system, past=self._past, tools=tools
+        )
+        return self._reader.context.extend(self._reader.renderer, inputs)
 
     def _add(self, node: NodeDraft) -> NodeDraft:
         node.parent = len(self.builder.nodes) - 1
