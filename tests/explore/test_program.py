@@ -17,6 +17,7 @@ from bough.env import InProcessHost, ProgramTasks
 from bough.explore import Program
 from bough.explore.process import KEEP_BYTES
 from bough.explore.result import Result, json_at_end, may_end_with_result, read_result
+from bough.guard import Guard
 from bough.rollout import Agent, Deadlines, Limits, RolloutRunner
 from bough.tree import Kind, Outcome, Source, Task, Ternary, Tree, TruncatedBy, counted, leaves, path
 
@@ -26,7 +27,11 @@ COMMAND = f"{sys.executable} {AGENTS / 'plain.py'}"
 
 
 def grow(
-    program: Program, *data: dict[str, object], engine: Engine | None = None, limits: Limits | None = None
+    program: Program,
+    *data: dict[str, object],
+    engine: Engine | None = None,
+    limits: Limits | None = None,
+    guard: Guard | None = None,
 ) -> list[Tree]:
     """The trees of tasks with this data."""
     agent = Agent(
@@ -35,6 +40,7 @@ def grow(
         context=Full(),
         parser=Plain(),
         sampling=Sampling(max_tokens=32),
+        guard=guard,
     )
     runner = RolloutRunner(
         agent=agent,

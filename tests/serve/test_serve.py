@@ -281,7 +281,6 @@ def test_models_and_health() -> None:
         ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, ("messages.0.content",)),
         ({"messages": [*HI, {"role": "assistant", "content": "x", "reasoning_content": "y"}]}, ("reasoning_content",)),
         ({"messages": [*HI, {"role": "assistant", "function_call": {"name": "f"}}]}, ("function_call",)),
-        ({"messages": [*HI, {"role": "assistant", "refusal": "no"}]}, ("messages.1.refusal",)),
         ({"messages": [*HI, *called(["a"], ["b"])]}, ("messages[2]: got a result of the call 'b'; need one of each",)),
         ({"messages": [*HI, *called(["a", "b"], ["b"])]}, ("messages[1]: got no result of the call 'a'",)),
         ({"messages": [*HI, *called(["a"], []), *HI]}, ("messages[1]: got 0 results of 1 calls",)),

@@ -8,6 +8,7 @@ from tests.serve.wire import ByteChat, httpx, scripted, sessions
 from bough.engine import Completion, FinishReason
 from bough.serve import Prompt, Session
 from bough.serve.app import make_app
+from bough.serve.session import Completed
 from bough.serve.stop import cut_at
 
 
@@ -20,9 +21,10 @@ def test_what_a_session_records_is_whole() -> None:
         def find(self, key: str) -> Session:
             del key
 
-            async def complete(prompt: Prompt) -> Completion:
-                recorded.append(await session.complete(prompt))
-                return recorded[-1]
+            async def complete(prompt: Prompt) -> Completed:
+                completed = await session.complete(prompt)
+                recorded.append(completed.completion)
+                return completed
 
             return replace(session, complete=complete)
 

@@ -25,6 +25,7 @@ from bough.curate import Filter
 from bough.engine import OwnModel
 from bough.env import Env
 from bough.explore import Blame, Quality
+from bough.guard import Guard
 from bough.hooks.hook import HookRecipe
 from bough.methods import SHARED
 from bough.objective import Objective, Pairs
@@ -44,6 +45,7 @@ PIECES: dict[str, Room] = {
     "policy": ("Policies", ("bough.policy",), PolicyRecipe),
     "context": ("Contexts", ("bough.context",), Context),
     "parser": ("Parsers", ("bough.context",), Parser),
+    "guard": ("Guards", ("bough.guard",), Guard),
     "models": ("Models of roles", ("bough.train", "bough.engine"), ModelSource | OwnModel),
     "engine": ("Engines", ("bough.engine",), EngineRecipe),
     "explore": ("Explorers", ("bough.explore",), Explorer),

@@ -61,6 +61,7 @@ async def server_agent(
         renderer=renderer,
         context=world.context,
         parser=world.parser,
+        guard=world.guard,
         sampling=text_sampling(world.sampling, renderer),
     )
     others = {seat: role_model(source, None, own) for seat, source in seat_sources(run).items()}

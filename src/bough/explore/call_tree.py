@@ -96,6 +96,8 @@ class CallTree:
         node.info["text"] = self.renderer.text(completion.tokens)
         node.cut_off = completion.finish is FinishReason.LENGTH
         node.well_formed = not node.cut_off and not any(isinstance(each, BadCall) for each in parsed.calls)
+        if call.denied:
+            node.valid, node.info["denied"] = False, call.denied
         if completion.logprobs is None:
             node.source = Source.TEACHER
         elif call.sampling.temperature == 0:

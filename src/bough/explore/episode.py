@@ -7,11 +7,12 @@ from hashlib import blake2b
 
 from bough.engine import Completion, EngineFault, FinishReason, Request, Sampling
 from bough.explore.result import Result
+from bough.guard import Deny, check_action
 from bough.rollout.budget import BudgetExceeded, Usage
 from bough.rollout.deadlines import DeadlineExceeded
 from bough.rollout.rollout import Rollout
 from bough.serve import ApiError, Conversations, Prompt, Session
-from bough.serve.session import TOO_LONG, check_length
+from bough.serve.session import TOO_LONG, Completed, check_length
 from bough.tree import Message, Outcome, Tool, TruncatedBy
 
 
@@ -29,6 +30,7 @@ class Call:
         prompt_messages: The prompt's messages; () outside of a chat.
         tools: The prompt's tools.
         info: Further data, for people.
+        denied: Why the guard denied its action; "" for an allowed one.
     """
 
     prompt: tuple[int, ...]
@@ -40,6 +42,7 @@ class Call:
     prompt_messages: tuple[Message, ...]
     tools: tuple[Tool, ...]
     info: Mapping[str, object]
+    denied: str = ""
 
     @property
     def text(self) -> tuple[int, ...]:
@@ -100,8 +103,8 @@ class Episode:
             report=self.reports.append,
         )
 
-    async def complete(self, prompt: Prompt) -> Completion:
-        """Complete a prompt within the limits, with the run's temperature and top-p.
+    async def complete(self, prompt: Prompt) -> Completed:
+        """Complete a prompt within the limits, with the run's temperature and top-p; the guard decides about it.
 
         Raises:
             ApiError: when a limit is reached, or the request does not fit training.
@@ -133,6 +136,7 @@ class Episode:
             raise ApiError(400, f"the engine is stuck: {stuck}; end the program", code="engine_stuck") from stuck
         finally:
             self._tokens += sampled - capacity
+        denied = await self._denied(prompt, completion)
         self.refused = TruncatedBy.NOTHING
         self.calls.append(
             Call(
@@ -145,9 +149,30 @@ class Episode:
                 prompt_messages=prompt.messages,
                 tools=prompt.tools,
                 info=self._info(prompt),
+                denied=denied,
             )
         )
-        return completion
+        return Completed(completion=completion, denied=denied)
+
+    async def _denied(self, prompt: Prompt, completion: Completion) -> str:
+        """Why the guard denies the action of a completion; "" for an allowed one."""
+        rollout, guard = self._rollout, self._rollout.agent.guard
+        if guard is None:
+            return ""
+        # What the client gets, whatever the run's parser is.
+        parsed = rollout.agent.renderer.parse(completion.tokens)
+        action = parsed if parsed.calls else rollout.agent.renderer.text(completion.tokens)
+        decision = await rollout.deadlines.until(
+            check_action(guard, action, prompt.messages, prompt.tools),
+            owner=f"task {rollout.builder.task.id} episode {self.number}",
+            thing="guard",
+            deadline_s=rollout.limits.env_deadline_s,
+        )
+        if not isinstance(decision, Deny):
+            return ""
+        counts = rollout.builder.counts
+        rollout.builder.counts = replace(counts, denied=counts.denied + 1)
+        return decision.reason
 
     def _check(self, tokens: int) -> None:
         try:

@@ -6,6 +6,7 @@ from typing import TypeAlias
 
 from bough.context import Context, Parser, Renderer, conversation
 from bough.engine import Engine, EngineFault, Sampling
+from bough.guard import Guard
 from bough.tree.needs import POLICY
 
 Critic: TypeAlias = Callable[[Sequence[tuple[int, ...]]], Awaitable[Sequence[float]]]
@@ -68,6 +69,7 @@ class Agent:
         critic: Estimates state values; None without a value head.
         embed: Embeds actions by the policy's hidden states; None where the weights are not at hand.
         models: The models of other roles than the policy, by role.
+        guard: Decides about each action before it is executed; None where every action is allowed.
     """
 
     engine: Engine
@@ -78,6 +80,7 @@ class Agent:
     critic: Critic | None = None
     embed: Embed | None = None
     models: Mapping[str, RoleModel] = field(default_factory=dict[str, RoleModel])
+    guard: Guard | None = None
 
     def model(self, role: str) -> RoleModel:
         """The model of a role.

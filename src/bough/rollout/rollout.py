@@ -13,6 +13,7 @@ from bough.rollout.budget import Budget, BudgetExceeded, Usage
 from bough.rollout.builder import TreeBuilder
 from bough.rollout.cursor import Cursor, PendingAction
 from bough.rollout.deadlines import Deadlines
+from bough.rollout.door import Door
 from bough.rollout.max_cost import make_max_cost
 from bough.rollout.observer import Observer
 from bough.rollout.open_ends import end_open, over_too_early
@@ -61,6 +62,7 @@ class Rollout:
         self.answered: dict[int, int] = {}
         self._host, self._seed, self._stopped = host, seed, dict[int, TruncatedBy]()
         self._states = States(host=host, task=builder.task, call=self._from_env)
+        self._door = Door(builder=builder, host=host, states=self._states, call=self._from_env)
         self._seats = seats or {"": SeatAgent(instructions=instructions, agent=agent)}
         self._writers = make_writers(
             self._seats, builder=builder, agent=agent, limits=limits, seed=seed, deadlines=deadlines
@@ -365,8 +367,7 @@ class Rollout:
             self.writer(draft).record(draft)
         cost.turns = 1
         try:
-            state, replayed = await self._states.take(cursor, draft.parsed.action)
-            step = await self._from_env(self._host.step(state, draft.parsed.action), "step", draft.branches)
+            step, replayed = await self._door.step(self.writer(draft), draft)
         except EnvFault as fault:
             node.outcome, node.info["fault"] = Outcome.FAILED, str(fault)
             return Outcome.FAILED
@@ -375,12 +376,9 @@ class Rollout:
         replayed += step.replayed_steps
         cost.turns += replayed
         self.budget.replayed += replayed
+        seen, said = cursor.state, draft.parsed
         turn = Turn(
-            observation=cursor.state.observation,
-            action=draft.parsed.action,
-            tokens=draft.tokens,
-            marks=draft.parsed.marks,
-            tools=cursor.state.tools,
+            observation=seen.observation, action=said.action, tokens=draft.tokens, marks=said.marks, tools=seen.tools
         )
         after = Cursor(
             node=draft.node,

@@ -74,5 +74,9 @@ class States:
             )
         return state, len(self.first_actions)
 
+    def hand_on(self, cursor: Cursor) -> None:
+        """Leave a state to the cursor below a denied action, which steps it in place of this one."""
+        self.stepped.add(cursor.node)
+
     def _is_used(self, cursor: Cursor) -> bool:
         return self.host.branching is Branching.NONE and cursor.node in self.stepped

@@ -14,6 +14,9 @@ from bough.engine import Completion, FinishReason
 from bough.serve.token_bytes import piece_bytes, token_bytes
 from bough.tree import Message
 
+DENIED = "content_filter"
+"""OpenAI's finish reason of a completion that is withheld."""
+
 WINDOW = 32
 """Tokens after which the text of a token does not depend on earlier ones."""
 
@@ -27,12 +30,14 @@ class Choice:
         completion: The completion.
         message: The parsed message; None for a completion outside of a chat.
         text: The text before a stop string; None where the completion is whole.
+        denied: Why a guard denied the action; "" for an allowed one.
     """
 
     prompt_tokens: tuple[int, ...]
     completion: Completion
     message: Message | None = None
     text: str | None = None
+    denied: str = ""
 
 
 def head(name: str, model: str) -> dict[str, Any]:
@@ -63,7 +68,11 @@ class TokenTexts:
 
 
 def chat_choice(texts: TokenTexts, index: int, choice: Choice, *, logprobs: bool, token_ids: bool) -> dict[str, Any]:
-    """A choice of a chat completion."""
+    """A choice of a chat completion; of a denied one the client gets the reason alone."""
+    if choice.denied:
+        message = {"role": "assistant", "content": None, "refusal": choice.denied}
+        found = {"index": index, "message": message, "finish_reason": DENIED, "logprobs": None}
+        return found | ({"token_ids": []} if token_ids else {})
     found: dict[str, Any] = {
         "index": index,
         "message": _assistant(choice.message or Message(role="assistant", content="")),
@@ -76,7 +85,10 @@ def chat_choice(texts: TokenTexts, index: int, choice: Choice, *, logprobs: bool
 def text_choice(
     texts: TokenTexts, index: int, choice: Choice, *, logprobs: int | None, token_ids: bool, names: bool
 ) -> dict[str, Any]:
-    """A choice of a completion; `names` writes tokens as "token_id:NUMBER"."""
+    """A choice of a completion; `names` writes tokens as "token_id:NUMBER". A denied one has no text."""
+    if choice.denied:
+        found = {"index": index, "text": "", "finish_reason": DENIED, "logprobs": None}
+        return found | ({"token_ids": [], "prompt_token_ids": list(choice.prompt_tokens)} if token_ids else {})
     completion = choice.completion
     found: dict[str, Any] = {
         "index": index,
@@ -96,6 +108,8 @@ def chat_chunks(choices: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]
         yield _delta(index, {"role": "assistant", "content": ""})
         for word in (message["content"] or "").splitlines(keepends=True):
             yield _delta(index, {"content": word})
+        if message["refusal"]:
+            yield _delta(index, {"refusal": message["refusal"]})
         for number, call in enumerate(message.get("tool_calls", ())):
             yield _delta(index, {"tool_calls": [{"index": number, **call}]})
         last = _delta(index, {}) | {"finish_reason": choice["finish_reason"], "logprobs": choice["logprobs"]}

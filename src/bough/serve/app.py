@@ -229,7 +229,11 @@ async def _complete(
         raise first from None
     choices: list[Choice] = []
     for prompt, call in zip(prompts, calls, strict=True):
-        completion = call.result()
+        completed = call.result()
+        completion = completed.completion
+        if completed.denied:
+            choices.append(Choice(prompt_tokens=prompt.tokens, completion=completion, denied=completed.denied))
+            continue
         if completion.finish is FinishReason.ABORTED:
             raise EngineFault("the engine aborted the completion")
         if logprobs and completion.logprobs is None:

@@ -59,15 +59,15 @@ class Part(BaseModel):
 
 
 class ChatMessage(BaseModel):
-    """A message of a chat. The last five fields must be empty, since the prompt would not have them."""
+    """A message of a chat; a refusal is its content. The last four fields must be empty: no prompt has them."""
 
     role: Literal["system", "developer", "user", "assistant", "tool"]
     content: str | Annotated[list[Part], Field(max_length=MOST_PARTS, fail_fast=True)] | None = None
     tool_calls: Annotated[list[Call], Field(max_length=MOST_CALLS, fail_fast=True)] | None = None
     tool_call_id: str = ""
+    refusal: str | None = None
     function_call: None = None
     audio: None = None
-    refusal: Literal[""] | None = None
     reasoning: Literal[""] | None = None
     reasoning_content: Literal[""] | None = None
 
@@ -80,7 +80,7 @@ class ChatMessage(BaseModel):
         Raises:
             ApiError: when the arguments of a call are no JSON object.
         """
-        content = self.content or ""
+        content = self.content or self.refusal or ""
         # vLLM joins parts so, too.
         text = content if isinstance(content, str) else "\n".join(part.text for part in content)
         calls = tuple(

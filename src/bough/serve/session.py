@@ -44,6 +44,19 @@ class Prompt:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Completed:
+    """The completion of a prompt, and what a guard decided about it.
+
+    Attributes:
+        completion: The completion.
+        denied: Why its action is denied: the client gets this reason in place of the action. "" for an allowed one.
+    """
+
+    completion: Completion
+    denied: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
     """What one key can do.
 
@@ -58,7 +71,7 @@ class Session:
     """
 
     conversations: Conversations
-    complete: Callable[[Prompt], Awaitable[Completion]]
+    complete: Callable[[Prompt], Awaitable[Completed]]
     check: Callable[[int], None]
     context_tokens: int
     sampling: Sampling
@@ -143,10 +156,11 @@ class EngineSession:
         known = self._key.encode("utf-8", "surrogateescape")
         return self._session if not known or compare_digest(key.encode("utf-8", "surrogateescape"), known) else None
 
-    async def _complete(self, prompt: Prompt) -> Completion:
+    async def _complete(self, prompt: Prompt) -> Completed:
         check_length(len(prompt.tokens), self._engine.context_tokens)
         seed = next(self._numbers) if prompt.seed is None else prompt.seed
         mixed = int.from_bytes(blake2b(f"{seed} {prompt.choice}".encode(), digest_size=8).digest(), "big")
-        return await self._engine.generate(
-            Request(prompt_tokens=prompt.tokens, sampling=prompt.sampling, stop_tokens=prompt.stop_tokens, seed=mixed)
+        request = Request(
+            prompt_tokens=prompt.tokens, sampling=prompt.sampling, stop_tokens=prompt.stop_tokens, seed=mixed
         )
+        return Completed(completion=await self._engine.generate(request))

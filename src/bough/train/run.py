@@ -14,6 +14,7 @@ from bough.curate import Filter, NonZeroAdvantage, Ties
 from bough.engine import OwnModel, Sampling
 from bough.env import Env
 from bough.explore import Chains
+from bough.guard import Guard
 from bough.hooks.hook import HookRecipe
 from bough.launch import Placement
 from bough.learner.optimizer import Optimizer
@@ -47,6 +48,7 @@ class WorldSettings(TypedDict, total=False):
     env: Env
     context: Context
     parser: Parser
+    guard: Guard | None
     limits: Limits
     sampling: Sampling
     appraisers: Sequence[Appraiser]
@@ -120,6 +122,7 @@ class World:
         policy: The model.
         context: Selects the past turns in the policy's prompt.
         parser: Finds the action in the policy's text.
+        guard: Decides about each action before it is executed; None allows all.
         limits: Budgets of a path and of a tree.
         sampling: How training paths are sampled.
         appraisers: Ask models about the grown trees; rewards read their columns.
@@ -139,6 +142,7 @@ class World:
     policy: PolicyRecipe
     context: Context = Full()
     parser: Parser = Plain()
+    guard: Guard | None = None
     limits: Limits = Limits()
     sampling: Sampling = Sampling()
     appraisers: Sequence[Appraiser] = ()

@@ -44,6 +44,7 @@ def summarize(rewarded: Sequence[Rewarded], *, unstarted: int, dropped: Mapping[
     answers = np.concatenate([tree.success[tree.answer] == Ternary.YES for tree in trees]).tolist()
     raised = sum(len(tool_exceptions_in(info)) for tree in trees for info in tree.info)
     pruned = [each for tree in trees if (each := tree.counts.pruned_branches) is not None]
+    denied = sum(tree.counts.denied for tree in trees)
     return {
         "train/success": sum(solved) / max(1, len(solved)),
         **({"train/answers": sum(answers) / len(answers)} if answers else {}),
@@ -53,6 +54,7 @@ def summarize(rewarded: Sequence[Rewarded], *, unstarted: int, dropped: Mapping[
         "train/written_tokens": sum(_tokens_on_paths(tree, written=True) for tree in trees) / paths,
         **{f"train/{name}": share for name, share in count_actions(trees).shares.items()},
         **({"train/tool_exceptions": float(raised)} if raised else {}),
+        **({"train/denied": float(denied)} if denied else {}),
         **({"train/pruned_branches": float(sum(pruned))} if pruned else {}),
         "train/truncated": float(np.sum(outcomes == Outcome.TRUNCATED)) / max(1, len(outcomes)),
         "train/failed": float(np.sum(outcomes == Outcome.FAILED)) / max(1, len(outcomes)),

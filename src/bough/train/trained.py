@@ -194,6 +194,7 @@ class TrainedPolicy:
             renderer=self.policy.renderer,
             context=world.context,
             parser=world.parser,
+            guard=world.guard,
             sampling=world.sampling,
             critic=self.valuer,
             embed=Embeddings(self.policy, micro_tokens=world.optimizer.micro_tokens),

@@ -14,6 +14,7 @@ class RolloutCounts:
         replayed_turns: Environment steps that only returned to an earlier state.
         unanswered: Questions of a search without a parsable answer.
         refused: Questions to models that exceeded their context.
+        denied: Actions that a guard denied; `turns` counts them too.
         pruned_branches: Branches that the explorer pruned as too similar to another; None where it prunes none.
     """
 
@@ -23,6 +24,7 @@ class RolloutCounts:
     replayed_turns: int = 0
     unanswered: int = 0
     refused: int = 0
+    denied: int = 0
     pruned_branches: int | None = None
 
 

@@ -1,0 +1,48 @@
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bough.guard import Allow, Decision, Deny
+from bough.tree import AgentAction, Message, Tool, action_text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoText:
+    """Denies actions that contain a text."""
+
+    text: str = "b"
+
+    async def check(self, action: AgentAction, history: Sequence[Message], tools: Sequence[Tool]) -> Decision:
+        del history, tools
+        await asyncio.sleep(0)
+        return Deny(reason=f"no {self.text}") if self.text in action_text(action) else Allow()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fails:
+    """Raises."""
+
+    async def check(self, action: AgentAction, history: Sequence[Message], tools: Sequence[Tool]) -> Decision:
+        del action, history, tools
+        raise KeyError("rules")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SaysYes:
+    """Returns no decision."""
+
+    async def check(self, action: AgentAction, history: Sequence[Message], tools: Sequence[Tool]) -> Decision:
+        del action, history, tools
+        return True  # type: ignore[return-value]
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Watches:
+    """Allows everything, and keeps what it got."""
+
+    seen: list[tuple[AgentAction, tuple[Message, ...]]]
+
+    async def check(self, action: AgentAction, history: Sequence[Message], tools: Sequence[Tool]) -> Decision:
+        del tools
+        self.seen.append((action, tuple(history)))
+        return Allow()

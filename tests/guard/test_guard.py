@@ -1,0 +1,33 @@
+import asyncio
+
+import pytest
+from tests.guard.guards import Fails, NoText, SaysYes
+
+from bough.guard import Allow, Deny, Guard, check_action, denied_observation
+from bough.tree import Action, BadCall, Message, ToolCall
+
+
+@pytest.mark.parametrize(
+    ("guard", "reason"),
+    [
+        (Fails(), r"the guard Fails raised .*KeyError.*rules"),
+        (SaysYes(), "the guard SaysYes returned bool; need Allow or Deny"),
+        (NoText(), "no b"),
+    ],
+)
+def test_a_guard_without_a_decision_denies(guard: Guard, reason: str) -> None:
+    decision = asyncio.run(check_action(guard, "b", (), ()))
+    assert isinstance(decision, Deny)
+    with pytest.raises(ValueError, match=reason):
+        raise ValueError(decision.reason)
+
+
+def test_a_guard_allows() -> None:
+    assert asyncio.run(check_action(NoText(), "a", (), ())) == Allow()
+
+
+def test_each_call_gets_its_answer() -> None:
+    calls = (ToolCall(name="pay", arguments={}, call_id="1"), BadCall(text="{", problem="no JSON"))
+    seen = denied_observation(Action(calls=calls), Deny(reason="too late"))
+    assert seen == tuple(Message(role="tool", content="denied: too late", call_id=each) for each in ("1", ""))
+    assert denied_observation("pay", Deny(reason="too late")) == "denied: too late"
