@@ -84,7 +84,9 @@ def test_the_sources_of_a_row_are_its_pieces_and_a_change_of_one_makes_it_old(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = result_rows.sources(find_run("treerl", "sokoban"), "methods/treerl", "worlds/sokoban/preset")
-    assert {f"src/bough/{name}.py" for name in ("methods/treerl", "worlds/sokoban/preset", "worlds/sokoban/env")} <= {*names}
+    assert {f"src/bough/{name}.py" for name in ("methods/treerl", "worlds/sokoban/preset", "worlds/sokoban/env")} <= {
+        *names
+    }
     assert any("/credit/" in name for name in names)
     assert any("/explore/" in name for name in names)
     assert "src/bough/policy/progress_state.py" in result_rows.sources(find_run("spa_rl", "sokoban")), "what is built"
