@@ -29,13 +29,13 @@ demo-llm: $(STAMP)  ## Train SmolLM2-135M on the shop, write a report, and searc
 test: $(STAMP)  ## All gates and tests. Their end counts what was skipped, with the command that installs what is missing.
 	$(MAKE) --jobs 3 types lint $(ENGINE)
 	$(BIN)/pytest --numprocesses logical --maxprocesses 8 --dist worksteal --ignore tests/gates \
-		$(if $(ENGINE),--ignore tests/env/test_original_alfworld.py)
+		$(if $(ENGINE),--ignore tests/worlds/alfworld/test_original_alfworld.py)
 
 # What `make test` leaves out: environments with large packages, a Java machine, a browser.
 test-worlds: $(WORLDS)  ## The worlds that need more than `make test` installs.
 	$(BIN)/pytest --numprocesses logical --maxprocesses 4 --dist worksteal --ignore tests/gates \
 		-k "scienceworld or reasoning or alfworld or miniwob"
-	$(VERIFIERS)/bin/python -m pytest tests/env/test_verifiers_env.py
+	$(VERIFIERS)/bin/python -m pytest tests/env/adapters/test_verifiers_env.py
 
 test-bench: $(STAMP)  ## Every script of bench/ at its smallest settings: twenty minutes.
 	BOUGH_TESTS_SLOW=1 $(BIN)/pytest tests/bench/test_scripts.py -k slow
@@ -44,7 +44,7 @@ test-scale: $(SCALE) $(VLLM)/.installed  ## What runs on vLLM and Ray.
 	VLLM_PYTHON=$(VLLM)/bin/python $(BIN)/pytest tests/scale
 
 alfworld: $(ALFWORLD)/.installed  ## ALFWorld's interpreter against the original engine.
-	PYTHONPATH=$(ALFWORLD) $(BIN)/pytest tests/env/test_original_alfworld.py
+	PYTHONPATH=$(ALFWORLD) $(BIN)/pytest tests/worlds/alfworld/test_original_alfworld.py
 
 check: $(STAMP)  ## The fast gates, two at a time: pyright takes most of it, on one core.
 	$(MAKE) --jobs 2 types lint

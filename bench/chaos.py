@@ -250,7 +250,7 @@ def _name(pid: int) -> str:
         command = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
     except OSError:
         return "process"
-    kinds = {"bough.env.serve": "worker", "worker_process": "engine", "rank_process": "rank"}
+    kinds = {"bough.env.hosts.serve": "worker", "worker_process": "engine", "rank_process": "rank"}
     return next((name for part, name in kinds.items() if part in command), "helper")
 
 

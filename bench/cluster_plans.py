@@ -33,7 +33,7 @@ from bough.plan import (
 from bough.train import Checkpointing, start
 from bough.units import GIB
 from bough.view.numbers import percent, short
-from bough.worlds.ledger import ledger
+from bough.worlds.ledger.preset import ledger
 from curve import write_curves
 from machine import machine
 from page import DOCS, write

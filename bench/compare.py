@@ -36,7 +36,6 @@ from bough.cli.find import find_run
 from bough.config import override
 from bough.credit import Archer, Empg, Gae, Gigpo, Grpo, Hgpo, Salt, StepGrpo, TreePs, TurnPpo, rloo
 from bough.engine import Local, Replicas, Vllm
-from bough.env import SearchQa
 from bough.explore import Forks
 from bough.launch import Ray
 from bough.objective import Reinforce, Tis, ValueClip, add
@@ -45,6 +44,7 @@ from bough.rollout import Rollouts
 from bough.store import RunDirectory, read_metrics
 from bough.train import Run, Warmup, load_run, read_heldout, start
 from bough.train.growing import GrowingBatches
+from bough.worlds.search import SearchQa
 from machine import machine
 from simulated_judge import SimulatedJudge
 

@@ -26,12 +26,13 @@ import torch
 from bough.context import Full, Plain
 from bough.engine import Local, Sampling
 from bough.engine.generation import LocalEngine
-from bough.env import Branching, EnvHost, FrozenLake, HttpEnv, InProcessHost, Workers
+from bough.env import Branching, EnvHost, HttpEnv, InProcessHost, Workers
 from bough.explore import Chains, EntropyForks, EpTree, Forks, FullTree, Latr, Segments
 from bough.policy import Tiny
 from bough.policy.policy import Policy
 from bough.rollout import Agent, Budget, Deadlines, Explorer, Limits, Rollout, RolloutRunner
 from bough.tree import Task, Tree, counted
+from bough.worlds.frozenlake import FrozenLake
 from machine import machine
 from page import section
 

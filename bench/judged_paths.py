@@ -11,11 +11,13 @@ from bough.appraise import Continuation, Question, Reply, Scoring
 from bough.appraise.path_fields import path_fields, path_steps
 from bough.context import Full, Plain
 from bough.engine import Sampling, Scripted
-from bough.env import FrozenLake, InProcessHost, LinearPrograms
+from bough.env import InProcessHost
 from bough.env.env import Env, Oracle, State
 from bough.policy.policy import Policy
 from bough.rollout import Agent, Cursor, Deadlines, Explorer, Limits, Rollout, RolloutRunner
 from bough.tree import Task, Ternary, Tree, Verdict, derive
+from bough.worlds.frozenlake import FrozenLake
+from bough.worlds.linear_programs import LinearPrograms
 
 WORLDS: Mapping[str, Env] = {"linear_programs": LinearPrograms(), "frozenlake": FrozenLake(size=4)}
 ACTED = "\n\nIt then did this:\n"

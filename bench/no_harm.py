@@ -28,7 +28,7 @@ from pathlib import Path
 
 import rule_server
 from bough.cli.catalogue import entries
-from bough.cli.find import find_run
+from bough.cli.find import find_run, modules
 from bough.cli.systems import commands_of
 from bough.config import dump, override
 from bough.policy import Pretrained
@@ -173,7 +173,8 @@ def _process(arguments: argparse.Namespace, method: str, command: str, seed: int
 
 def _world(command: str) -> list[str]:
     words = shlex.split(command)
-    return [f"worlds/{words[words.index('--on') + 1]}"] if "--on" in words else []
+    names = [words[words.index("--on") + 1]] if "--on" in words else []
+    return [modules("worlds")[name].removeprefix("bough.").replace(".", "/") for name in names]
 
 
 def _run(command: str, url: str) -> Run:

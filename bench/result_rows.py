@@ -7,6 +7,7 @@ import inspect
 import json
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -39,29 +40,49 @@ def commit() -> str:
 
 
 def changed(row: Row) -> bool:
-    """Whether the code of a source changed after the row's commit; comments and docstrings are no code."""
-    if not all((ROOT / name).is_file() for name in row["sources"]):
-        return True
+    """Whether the code of a source changed after the row's commit.
+
+    Comments, docstrings and imports are no code, and a moved file is the same file.
+    """
     known = subprocess.run(["git", "cat-file", "-e", row["commit"]], cwd=ROOT, check=False, capture_output=True)
     if known.returncode != 0:
         return True
-    edited = _git("diff", "--name-only", row["commit"], "--", *row["sources"]).splitlines()
-    return any(_code(_git("show", f"{row['commit']}:{name}")) != _code((ROOT / name).read_text()) for name in edited)
+    kept = [name for name in row["sources"] if (ROOT / name).is_file()]
+    gone = {*row["sources"]} - {*kept}
+    moved = {old: new for old, new in _moves(ROOT, row["commit"]).items() if old in gone} if gone else {}
+    if len(kept) + len(moved) < len({*row["sources"]}):
+        return True
+    edited = _git("diff", "--name-only", row["commit"], "--", *kept).splitlines() if kept else []
+    pairs = {name: name for name in edited} | moved
+    return any(
+        _code(_git("show", f"{row['commit']}:{old}")) != _code((ROOT / new).read_text()) for old, new in pairs.items()
+    )
+
+
+@cache
+def _moves(root: Path, commit: str) -> dict[str, str]:
+    """The new names of the files that were moved after a commit, by the old ones."""
+    words = ("diff", "--name-status", "--diff-filter=R", "-M", "-l0", "-z", commit)
+    # Three fields a move, each with an end: the score, the old name, the new one.
+    fields = subprocess.run(["git", *words], cwd=root, check=True, capture_output=True, text=True).stdout.split("\0")
+    return dict(zip(fields[1::3], fields[2::3], strict=True))
 
 
 def _code(text: str) -> str:
-    """A module without comments and docstrings."""
-    module = ast.parse(text)
-    for node in ast.walk(module):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            # Also the strings below attributes.
-            kept = [each for each in node.body if not _is_string(each)]
-            node.body = kept or [ast.Pass()]
-    return ast.unparse(module)
+    """A module without comments, docstrings and imports."""
+    return ast.dump(_CodeAlone().visit(ast.parse(text)))
 
 
-def _is_string(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+class _CodeAlone(ast.NodeTransformer):
+    def visit_Import(self, node: ast.Import) -> None:
+        del node
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
+        del node
+
+    def visit_Expr(self, node: ast.Expr) -> ast.Expr | None:
+        is_text = isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+        return None if is_text else node
 
 
 def sources(run: Run, *names: str) -> list[str]:

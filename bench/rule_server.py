@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from bough.env.coding.families_line import NUMBERS
+from bough.worlds.code.families_line import NUMBERS
 
 MODELS = ("qwen3:8b", "llama-guard3")
 

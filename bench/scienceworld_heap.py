@@ -7,7 +7,7 @@ python bench/scienceworld_heap.py boil
 import sys
 from typing import Any
 
-from bough.env.scienceworld_machine import Machine
+from bough.worlds.scienceworld.machine import Machine
 
 EPISODES = 4
 STEPS = 30

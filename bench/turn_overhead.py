@@ -22,7 +22,7 @@ from bough.explore import Chains
 from bough.policy.policy import Policy
 from bough.rollout import Agent, Deadlines, RolloutRunner
 from bough.tree import Tree
-from bough.worlds.frozenlake import frozenlake
+from bough.worlds.frozenlake.preset import frozenlake
 from machine import machine
 
 WORLD = frozenlake()

@@ -25,11 +25,11 @@ from transformers import AutoModelForCausalLM, PreTrainedModel
 from transformers.utils.logging import disable_progress_bar
 
 from bough.batch import Batch
-from bough.env import FrozenLake
 from bough.learner import Learner, Optimizer
 from bough.objective import Normalizer, PpoClip
 from bough.policy import Tiny
 from bough.policy.policy import Policy
+from bough.worlds.frozenlake import FrozenLake
 from machine import machine
 from page import section
 from texts import Node, batch

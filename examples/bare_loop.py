@@ -13,7 +13,7 @@ from bough.batch import pack, pack_demonstrations
 from bough.context import Plain, Window
 from bough.credit import Grpo
 from bough.engine import Engine, Local, Sampling
-from bough.env import FrozenLake, InProcessHost
+from bough.env import InProcessHost
 from bough.explore import Chains, Demonstration
 from bough.learner import Learner, Optimizer
 from bough.learner.loss_inputs import ObjectiveContext
@@ -23,6 +23,7 @@ from bough.policy.policy import Policy
 from bough.reward import EnvReward, compute_rewards
 from bough.rollout import Agent, Deadlines, Explorer, Limits, RolloutRunner
 from bough.tree import Task, Ternary, Tree, counted, groups
+from bough.worlds.frozenlake import FrozenLake
 
 ENV = FrozenLake(size=4, max_steps=10)
 SEED = 0

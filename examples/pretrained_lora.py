@@ -5,13 +5,13 @@ The folder is one that `save_pretrained` of transformers writes: configuration, 
 
 from bough.context import Window
 from bough.engine import Local, Sampling
-from bough.env import FrozenLake
 from bough.learner import Optimizer
 from bough.objective import Kl, PpoClip
 from bough.policy import Lora, Pretrained
 from bough.reward import EnvReward, Format
 from bough.rollout import Limits
 from bough.train import Evaluation, Execution, Run, Schedule, Tasks, World
+from bough.worlds.frozenlake import FrozenLake
 
 
 def world() -> World:

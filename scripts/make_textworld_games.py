@@ -12,7 +12,7 @@ Taking a wrong thing loses the game; keys are never wrong. A room shows only its
 game is named by the hash of its content (map, contents, start, task), and the content decides its split, so none is in
 two of them. Each game is compiled by TextWorld's own Inform 7, and then solved by playing it.
 
-    python scripts/make_textworld_games.py --work build/games --out src/bough/env/games
+    python scripts/make_textworld_games.py --work build/games --out src/bough/worlds/textworld/games
 
 can be stopped and started again (what `--work` holds is not compiled again), and makes the same games from the same
 seed, byte for byte but for the date that Inform writes into each story.

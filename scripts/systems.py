@@ -5,6 +5,7 @@ python scripts/systems.py --write
 """
 
 import argparse
+import os
 import sys
 import textwrap
 from pathlib import Path
@@ -21,14 +22,8 @@ from result_rows import read_rows  # noqa: E402
 
 DOCS = ROOT / "docs"
 RESULTS = (
-    "results",
-    "which_method",
-    "selftraining",
-    "search",
-    "growth",
-    "worlds/alfworld",
-    "worlds/search",
-    "worlds/sql",
+    *(DOCS / f"{name}.md" for name in ("results", "which_method", "selftraining", "search", "growth")),
+    *(ROOT / "src" / "bough" / "worlds" / name / "README.md" for name in ("alfworld", "search", "sql")),
 )
 HEAD = (
     "What Bough has of published systems, from the docstrings; `bough list systems` is the short form. The commands "
@@ -74,11 +69,11 @@ def _measured(system: System) -> list[str]:
     """Links to the pages with a table that has a row of it."""
     named = _names(system)
     links: list[str] = []
-    for name in RESULTS:
-        text = (DOCS / f"{name}.md").read_text(encoding="utf-8")
+    for file in RESULTS:
+        text = file.read_text(encoding="utf-8")
         cells = {line.split("|")[1].strip().strip("`") for line in text.splitlines() if line.startswith("| ")}
         if named & cells:
-            links.append(f"[{text.partition(chr(10))[0].removeprefix('# ')}]({name}.md)")
+            links.append(f"[{text.partition(chr(10))[0].removeprefix('# ')}]({os.path.relpath(file, DOCS)})")
     return links
 
 

@@ -7,9 +7,9 @@ from importlib.util import find_spec
 
 import pytest
 
-from bough.env.browser.chromium import find_chromium
 from bough.env.sandbox import Sandbox, SandboxError
 from bough.kernels import build
+from bough.worlds.miniwob.chromium import find_chromium
 
 
 def _compiler() -> None:

@@ -9,9 +9,10 @@ from tests.explore.stage import Letters, runner
 
 from bough.context import ToolCalls
 from bough.engine import Request, Scripted
-from bough.env import GeneratedQuestions, InProcessHost, Sql
+from bough.env import InProcessHost
 from bough.rollout import Explorer, Limits
 from bough.tree import Action, Task, ToolCall, Tree
+from bough.worlds.sql import GeneratedQuestions, Sql
 
 ENV = Sql(questions=GeneratedQuestions(databases=40), max_queries=4)
 TASK = next(task for task in ENV.tasks("train", 40, 0) if task.data["template"] == "filter_category")

@@ -1,7 +1,6 @@
 """A whole run that is over in seconds: the real environment, engine and model, small."""
 
 from bough.engine import Local, Sampling
-from bough.env import FrozenLake
 from bough.explore import Chains
 from bough.learner import Optimizer
 from bough.objective import Chord, Epo, Kl, PpoClip, Sum, Tis
@@ -19,6 +18,7 @@ from bough.train import (
     Warmup,
     World,
 )
+from bough.worlds.frozenlake import FrozenLake
 
 MEASURED = ("time/", "speed/tokens_per_s", "speed/in_flight", "memory/process_gib")
 """Beginnings of the metrics that differ between two equal runs."""

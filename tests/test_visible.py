@@ -8,7 +8,7 @@ from rich.console import Console
 from bough.cli.chat_rollouts import ChatRollouts
 from bough.cli.check_env import table
 from bough.cli.failure import explained
-from bough.env.workers import to_stderr
+from bough.env.hosts.workers import to_stderr
 from bough.evaluate import EnvCheck, EnvReport
 from bough.evaluate.envs import Mark
 from bough.tree import Action, BadCall, Message, ToolCall

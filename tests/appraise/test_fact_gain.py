@@ -15,9 +15,9 @@ from bough.appraise.ask import Reply
 from bough.appraise.shapley import exact_shapley, prefixes, sampled_orders, sampled_shapley, subsets
 from bough.cli.find import find_run
 from bough.credit import QuestionAnswer
-from bough.env import HiddenFacts
 from bough.reward import Judged, reward_trees
 from bough.tree import Outcome, Rewarded, Task, Tree, Verdict
+from bough.worlds.facts import HiddenFacts
 
 CARD = {"": 0.25, "a": 0.5, "b": 0.25, "c": 0.25, "ab": 0.9, "ac": 0.5, "bc": 0.3, "abc": 1.0}
 VALUE = {frozenset("abc".index(each) for each in name): value for name, value in CARD.items()}

@@ -17,7 +17,7 @@ from bough.appraise.state_progress import plan_progress
 from bough.cli.find import find_run
 from bough.config import ConfigError
 from bough.credit import Grpo
-from bough.env import Branching, Env, FrozenLake, InProcessHost, State, Step
+from bough.env import Branching, Env, InProcessHost, State, Step
 from bough.explore import Chains
 from bough.reward import reward_trees
 from bough.rollout import Deadlines
@@ -25,6 +25,7 @@ from bough.train.asker import Asker
 from bough.train.check import check
 from bough.train.replayed_states import ReplayedStates
 from bough.tree import Appraisal, Floats, Outcome, StageError, Task, Tree, Verdict, path_view, text_in
+from bough.worlds.frozenlake import FrozenLake
 
 
 def asked(tmp_path: Path, env: Any) -> Asker:

@@ -83,8 +83,10 @@ def test_a_row_replaces_the_one_with_its_key(tmp_path: Path) -> None:
 def test_the_sources_of_a_row_are_its_pieces_and_a_change_of_one_makes_it_old(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    names = result_rows.sources(find_run("treerl", "sokoban"), "methods/treerl", "worlds/sokoban")
-    assert {f"src/bough/{name}.py" for name in ("methods/treerl", "worlds/sokoban", "env/sokoban")} <= {*names}
+    names = result_rows.sources(find_run("treerl", "sokoban"), "methods/treerl", "worlds/sokoban/preset")
+    assert {f"src/bough/{name}.py" for name in ("methods/treerl", "worlds/sokoban/preset", "worlds/sokoban/env")} <= {
+        *names
+    }
     assert any("/credit/" in name for name in names)
     assert any("/explore/" in name for name in names)
     assert "src/bough/policy/progress_state.py" in result_rows.sources(find_run("spa_rl", "sokoban")), "what is built"
@@ -97,7 +99,15 @@ def test_the_sources_of_a_row_are_its_pieces_and_a_change_of_one_makes_it_old(
     assert not result_rows.changed(row)
     (tmp_path / "piece.py").write_text('"""A module."""\n\na = 1  # one\n')
     assert not result_rows.changed(row), "comments and docstrings are no code"
+    (tmp_path / "piece.py").write_text("from x import b\n\na = 1\n")
+    assert not result_rows.changed(row), "imports are no code"
     (tmp_path / "piece.py").write_text("a = 2\n")
+    assert result_rows.changed(row)
+    (tmp_path / "piece.py").write_text("a = 1\n")
+    (tmp_path / "room").mkdir()
+    result_rows.subprocess.run([*git, "mv", "piece.py", "room/part.py"], cwd=tmp_path, check=True)
+    assert not result_rows.changed(row), "a moved file is the same file"
+    (tmp_path / "room" / "part.py").write_text("a = 2\n")
     assert result_rows.changed(row)
     assert result_rows.changed({**row, "sources": ["gone.py"]})
     assert result_rows.changed({**row, "commit": "f" * 12})

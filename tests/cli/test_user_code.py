@@ -17,7 +17,7 @@ import torch
 
 from bough.reward import EnvReward
 from dataclasses import dataclass, replace
-from bough.env import FrozenLake
+from bough.worlds.frozenlake import FrozenLake
 from bough.tree import Kind
 from tests.small import run as small
 
@@ -161,7 +161,7 @@ def run():
     "pond_of_project.py": """
 from dataclasses import dataclass
 from pathlib import Path
-from bough.env import FrozenLake
+from bough.worlds.frozenlake import FrozenLake
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pond(FrozenLake):

@@ -18,13 +18,14 @@ from bough.config.config import build
 from bough.config.override import interpret
 from bough.context import Tagged, Window
 from bough.credit import Grpo, dr_grpo, rloo
-from bough.env import FrozenLake, Replay
+from bough.env import Replay
 from bough.objective import Kl, PpoClip, Sum, gspo
 from bough.policy import Lora, Pretrained
 from bough.reward import EnvReward, InvalidAction, Success
 from bough.train import Run
 from bough.train.revise import Revise
 from bough.usercode import load_module
+from bough.worlds.frozenlake import FrozenLake
 
 RECIPES = [module.name for module in pkgutil.iter_modules(bough.recipes.__path__)]
 
@@ -67,7 +68,7 @@ def test_a_value_that_is_nested_too_deeply_is_no_number(text: str) -> None:
 def test_a_piece_from_a_file_comes_back_by_its_file(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text(
-        "from dataclasses import dataclass\nfrom bough.env import FrozenLake\n"
+        "from dataclasses import dataclass\nfrom bough.worlds.frozenlake import FrozenLake\n"
         "@dataclass(frozen=True, slots=True, kw_only=True)\nclass Pond(FrozenLake):\n    deep: bool = True\n"
     )
     run = small().replace(env=load_module(file).Pond(size=3, deep=False))
@@ -88,7 +89,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     folder = tmp_path / "project"
     (folder / "harbour").mkdir(parents=True)
     (folder / "harbour" / "boats.py").write_text(
-        "from dataclasses import dataclass\nfrom bough.env import FrozenLake\n"
+        "from dataclasses import dataclass\nfrom bough.worlds.frozenlake import FrozenLake\n"
         "@dataclass(frozen=True, slots=True, kw_only=True)\nclass Pond(FrozenLake):\n    deep: bool = True\n"
     )
     monkeypatch.setattr(sys, "path", [*sys.path])

@@ -13,8 +13,8 @@ import pytest
 from tests.trees import ACTION, OBSERVATION, PROMPT, N, rewarded
 
 from bough.credit import Credit, Gigpo, Grpo, Hgpo, ReinforcePlusPlus, Salt, TurnPpo, compute_credit
-from bough.env import Quiz
 from bough.tree import Outcome, Rewarded, Tree, build, path_view, token_node
+from bough.worlds.quiz import Quiz
 
 PATHS = 8
 WRONG, RIGHT = 2, 3

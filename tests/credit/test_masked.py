@@ -10,7 +10,7 @@ from bough.methods.dialtree import dialtree
 from bough.objective import LossInputs, PpoClip
 from bough.tree import Outcome, Rewarded
 from bough.tree.needs import annotation, needs_of
-from bough.worlds.frozenlake import frozenlake
+from bough.worlds.frozenlake.preset import frozenlake
 
 
 def two(spans: dict[str, list[int]]) -> Rewarded:

@@ -14,10 +14,10 @@ from bough.credit import Grpo
 from bough.curate import AcceptedTasks, NonZeroAdvantage, apply_filters
 from bough.engine import Request
 from bough.engine.scripted import Reply
-from bough.env import FunctionCalls
 from bough.reward import EnvReward, reward_trees
 from bough.train.check import check
 from bough.tree import StageError, Task, Tree, Verdict
+from bough.worlds.function_calls import FunctionCalls
 
 JUDGE = TaskJudge(role="judge")
 

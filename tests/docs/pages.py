@@ -24,6 +24,13 @@ from bough.cli.find import find_run
 from bough.config import override
 
 ROOT = Path(__file__).parents[2]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    *sorted((ROOT / "docs").rglob("*.md")),
+    *sorted((ROOT / "src").rglob("README.md")),
+]
+"""The guide; the page of a world is in its folder."""
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NUMBER = r"[\u2212-]?\d[\d.,]*(?:e[\u2212+-]?\d+)?"
 

@@ -5,10 +5,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from tests.docs.pages import ROOT, run_page
+from tests.docs.pages import PAGES, ROOT, run_page
 from tests.missing import need
-
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT).with_suffix("")))

@@ -13,8 +13,8 @@ from tests.fuzz import inputs
 
 from bough.env import check_call
 from bough.env.check_call import check_tools
-from bough.env.function_tool import function_tool
 from bough.env.json_schema import read_schema
+from bough.env.tools.function_tool import function_tool
 from bough.tree import Tool, ToolCall
 
 TOOL = Tool(

@@ -5,27 +5,21 @@ from typing import Any
 
 import pytest
 
-from bough.env import (
-    AlfWorld,
-    Bfcl,
-    CodeTasks,
-    Dialogue,
-    Env,
-    FrozenLake,
-    HttpEnv,
-    KnowledgeGraph,
-    MiniWob,
-    OpenSpiel,
-    Quiz,
-    ReasoningGym,
-    ScienceWorld,
-    Screens,
-    SearchQa,
-    Shop,
-    Sokoban,
-    Sql,
-    Verifiers,
-)
+from bough.env import Env, HttpEnv, OpenSpiel, Verifiers
+from bough.worlds.alfworld import AlfWorld
+from bough.worlds.bfcl import Bfcl
+from bough.worlds.code import CodeTasks
+from bough.worlds.dialogue import Dialogue
+from bough.worlds.frozenlake import FrozenLake
+from bough.worlds.miniwob import MiniWob
+from bough.worlds.quiz import Quiz
+from bough.worlds.reasoning import ReasoningGym
+from bough.worlds.scienceworld import ScienceWorld
+from bough.worlds.screens import Screens
+from bough.worlds.search import KnowledgeGraph, SearchQa
+from bough.worlds.shop import Shop
+from bough.worlds.sokoban import Sokoban
+from bough.worlds.sql import Sql
 
 
 @pytest.mark.parametrize(

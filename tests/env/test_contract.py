@@ -7,10 +7,14 @@ from dataclasses import FrozenInstanceError, fields
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from play import actions_of, follow, seen, walk, worlds
+from tests.env.play import actions_of, follow, seen, walk, worlds
 
-from bough.env import Branching, Env, FrozenLake, Oracle, Quiz, Replay, Shop, Sokoban, Split
+from bough.env import Branching, Env, Oracle, Replay, Split
 from bough.tree import Outcome, Task
+from bough.worlds.frozenlake import FrozenLake
+from bough.worlds.quiz import Quiz
+from bough.worlds.shop import Shop
+from bough.worlds.sokoban import Sokoban
 
 ENVS = {
     "lake": FrozenLake(),

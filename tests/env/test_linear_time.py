@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bough.env.code_tasks import code_of
 from bough.env.last_tagged import last_tagged
-from bough.env.reasoning import answer_of
-from bough.env.retrieval import final_answer
+from bough.worlds.code.env import code_of
+from bough.worlds.reasoning.env import answer_of
+from bough.worlds.search.score import final_answer
 
 PARTS = st.lists(st.sampled_from(["<answer>", "</answer>", "</think>", "a", " ", "\n"]), max_size=12)
 

@@ -7,11 +7,12 @@ from pathlib import Path
 from tests.damage import lines, refusal
 from tests.fuzz import inputs
 
-from bough.env import CorpusFiles, ProgramTasks
-from bough.env.coding.rows import read_rows
-from bough.env.retrieval.files import _read_questions
+from bough.env import ProgramTasks
 from bough.env.rows import RowTasks
 from bough.store import read_tasks, write_tasks
+from bough.worlds.code.rows import read_rows
+from bough.worlds.search import CorpusFiles
+from bough.worlds.search.files import _read_questions
 
 
 def tasks(file: Path) -> object:

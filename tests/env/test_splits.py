@@ -4,9 +4,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bough.env import FrozenLake, Sokoban, Split
+from bough.env import Split
 from bough.env.grid import canonical
 from bough.env.splits import SHARES, content_hash, draw_instances, instance_task, split_of
+from bough.worlds.frozenlake import FrozenLake
+from bough.worlds.sokoban import Sokoban
 
 SPLITS: tuple[Split, ...] = ("train", "dev", "test")
 WORLDS = (FrozenLake(size=4), FrozenLake(), Sokoban())

@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
-from bough.env import Branching, FrozenLake, Split, State, Step
-from bough.env.serve import Reply, Verdict, framed
+from bough.env import Branching, Split, State, Step
+from bough.env.hosts.serve import Reply, Verdict, framed
 from bough.tree import Outcome, Task
+from bough.worlds.frozenlake import FrozenLake
 
 
 def fork_and_wait() -> bool:

@@ -14,11 +14,14 @@ from bough.cli.app import app
 from bough.cli.check_env import table
 from bough.cli.find import find_env, find_world
 from bough.config import ConfigError
-from bough.env import Env, FrozenLake, PlannerExecutor, Replay, Shop, Sokoban, State, Step
+from bough.env import Env, PlannerExecutor, Replay, State, Step
 from bough.evaluate import CheckSizes, check_env
 from bough.evaluate.envs import NAMES, Mark, resources
 from bough.tree import Task
 from bough.usercode import load_module
+from bough.worlds.frozenlake import FrozenLake
+from bough.worlds.shop import Shop
+from bough.worlds.sokoban import Sokoban
 
 FILE = Path(__file__).with_name("faulty_envs.py")
 envs = load_module(FILE)
@@ -172,7 +175,7 @@ def test_a_world_an_environment_and_a_file_are_found(tmp_path: Path) -> None:
     assert isinstance(find_env("shop"), Shop)
     assert find_env("FrozenLake(slip=0.25)") == FrozenLake(slip=0.25)
     assert find_env(f"{FILE}:Line(fault=memory)").fault == "memory"  # type: ignore[attr-defined]
-    (tmp_path / "w.py").write_text("from bough.worlds.shop import shop\n\ndef world():\n    return shop()\n")
+    (tmp_path / "w.py").write_text("from bough.worlds.shop.preset import shop\n\ndef world():\n    return shop()\n")
     assert isinstance(find_env(f"{tmp_path}/w.py"), Shop)
     for wrong in ("shp", "Shp", f"{FILE}:faults", "Shop(wanted=99)"):
         with pytest.raises(ConfigError):

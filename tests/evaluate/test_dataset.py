@@ -11,13 +11,14 @@ from tests.small import run as small
 from typer.testing import CliRunner
 
 from bough.cli.app import app
-from bough.env import FrozenLake, Shop
 from bough.evaluate import DatasetMeasures, measure
 from bough.evaluate.baselines import oracle_return, random_return
 from bough.evaluate.measure_run import sentences
 from bough.store import RunDirectory
 from bough.train import start
 from bough.tree import Kind, Outcome, Tree, TreeNode, build
+from bough.worlds.frozenlake import FrozenLake
+from bough.worlds.shop import Shop
 
 
 def path(moves: Sequence[tuple[int, str, float]], task: str = "t", outcome: Outcome = Outcome.TERMINATED) -> Tree:

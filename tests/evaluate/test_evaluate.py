@@ -7,7 +7,7 @@ from tests.evaluate.broken import break_steps
 from tests.small import run as small
 
 from bough.config import ConfigError
-from bough.env import FrozenLake, State
+from bough.env import State
 from bough.evaluate import AllFailed, evaluate, sentence
 from bough.learner import Diverged
 from bough.store import RunDirectory, StoreError, read_metrics
@@ -15,6 +15,7 @@ from bough.train import HeldoutResult, read_heldout, start
 from bough.train.recorder import RunRecorder
 from bough.tree import ActionCounts, Task
 from bough.view import Live
+from bough.worlds.frozenlake import FrozenLake
 
 
 @pytest.fixture(scope="module")

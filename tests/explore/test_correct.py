@@ -15,13 +15,14 @@ from tests.rollout.test_writing import play
 from bough.batch import pack
 from bough.credit import Grpo
 from bough.engine import Completion, Engine, EngineFault, InjectedFault, Request, Scripted
-from bough.env import FrozenLake, InProcessHost
+from bough.env import InProcessHost
 from bough.explore import Correct, FirstInvalid, FirstOracleMistake
 from bough.reward import Success
 from bough.rollout import Attempt, Limits, RoleModel, Rollout
 from bough.rollout.attempt import attempt
 from bough.train.teacher_paths import teacher_paths
 from bough.tree import Kind, Outcome, Rewarded, Source, Ternary, Tree, counted, leaves, path
+from bough.worlds.frozenlake import FrozenLake
 
 
 def writes(text: str) -> Scripted:

@@ -10,11 +10,12 @@ from tests.rollout.test_writing import play, written
 
 from bough.appraise import NumberParser
 from bough.engine import InjectedFault, Scripted
-from bough.env import FrozenLake, InProcessHost
+from bough.env import InProcessHost
 from bough.explore import EarlyAnswerBonus, FormatScore, LlmJudge, OracleMatch, Quality
 from bough.explore.quality import rate
 from bough.rollout import Cursor, Limits, PendingAction, Rollout, Usage
 from bough.tree import Task
+from bough.worlds.frozenlake import FrozenLake
 
 LAKE = Task(id="lake", data={"rows": ["SF", "HG"]})
 

@@ -63,6 +63,22 @@ def test_files_of_a_room_form_no_circle(room: str) -> None:
     assert _circle(graph) == []
 
 
+@pytest.mark.parametrize("room", ["env", "worlds"])
+def test_folders_of_a_room_form_no_circle(room: str) -> None:
+    """The files at the top of a room count as one folder."""
+    graph: dict[str, set[str]] = {}
+    for name in (name for name in MODULES if name.startswith(f"bough.{room}.")):
+        used = {_folder(each) for each in _imports(MODULES[name], MODULES) if each.startswith(f"bough.{room}.")}
+        graph.setdefault(_folder(name), set()).update(used - {_folder(name)})
+    assert len(graph) > 5
+    assert _circle(graph) == []
+
+
+def _folder(name: str) -> str:
+    """The folder of a module in its room; "" at the top."""
+    return name.split(".")[2] if name.count(".") > 2 or MODULES[name].name == "__init__.py" else ""
+
+
 def test_the_exceptions_are_imported_late() -> None:
     for settings, running in SETTINGS_BUILD_RUNNING_OBJECTS:
         text = MODULES[settings].read_text()

@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from tests.docs.pages import PAGES, ROOT
 
 SRC = Path(__file__).parents[2] / "src" / "bough"
 FILES = sorted(SRC.rglob("*.py"))
@@ -74,12 +75,11 @@ def test_the_tree_imports_only_numpy() -> None:
 
 
 def test_every_module_named_in_the_docs_exists() -> None:
-    root = SRC.parents[1]
     import re
 
-    for page in [root / "README.md", root / "CONTRIBUTING.md", *sorted((root / "docs").rglob("*.md"))]:
+    for page in PAGES:
         for path in re.findall(r"`((?:src|bench|tests|docs|scripts|examples)/[\w/.-]+)`", page.read_text()):
-            assert (root / path).exists(), f"{page.name} names {path}"
+            assert (ROOT / path).exists(), f"{page.relative_to(ROOT)} names {path}"
 
 
 def _imported(node: ast.AST) -> list[str]:

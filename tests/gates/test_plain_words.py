@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.docs.pages import PAGES, ROOT
 
-ROOT = Path(__file__).parents[2]
 SRC = ROOT / "src" / "bough"
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FILES = sorted(SRC.rglob("*.py"))
 
 CODE = (
@@ -90,7 +89,7 @@ def docstrings(tree: ast.AST) -> Iterator[ast.Constant]:
 
 
 def test_pages_have_plain_words() -> None:
-    found = [f"{page.name}:{each}" for page in PAGES for each in hits(page.read_text(encoding="utf-8"))]
+    found = [f"{page.relative_to(ROOT)}:{each}" for page in PAGES for each in hits(page.read_text(encoding="utf-8"))]
     assert not found, "\n".join(["", *found])
 
 

@@ -6,10 +6,10 @@ from itertools import pairwise
 import pytest
 from tests.trees import PROMPT, N, build, rewarded
 
-from bough.env import KnowledgeGraph, SearchQa
 from bough.hooks import SearchNoise
 from bough.hooks.search_noise import SearchNoiseState
 from bough.tree import Action, Task, ToolCall
+from bough.worlds.search import KnowledgeGraph, SearchQa
 
 
 async def nobody(task: Task) -> tuple[str, ...]:

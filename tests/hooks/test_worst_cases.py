@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from tests.trees import chains, rewarded
 
-from bough.env import FrozenLake
 from bough.hooks import WorstCases
 from bough.hooks.worst_cases import WorstCasesState
 from bough.tree import Rewarded, Task
+from bough.worlds.frozenlake import FrozenLake
 
 LAKE = FrozenLake()
 TASKS = LAKE.tasks("train", 4, 0)

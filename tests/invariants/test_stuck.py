@@ -16,7 +16,8 @@ from asyncio import sleep
 from dataclasses import dataclass, replace
 
 from bough.engine import Local
-from bough.env import Branching, FrozenLake
+from bough.env import Branching
+from bough.worlds.frozenlake import FrozenLake
 from tests.small import run as small
 
 

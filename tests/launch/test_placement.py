@@ -16,9 +16,10 @@ from tests.engine.toys import Toy
 from bough.cli.cluster import execution_changes
 from bough.config import ConfigError
 from bough.engine import Local, Replicas
-from bough.env import FrozenLake, Workers
+from bough.env import Workers
 from bough.launch import LaunchError, Ray, ThisMachine, fork_server
 from bough.learner.rank_processes import LaunchedRanks
+from bough.worlds.frozenlake import FrozenLake
 
 
 def echo(channel: int) -> None:

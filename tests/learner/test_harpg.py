@@ -19,7 +19,7 @@ from bough.objective import LossInputs, Normalizer, Objective, PpoClip, Reinforc
 from bough.objective.inputs import PathIds
 from bough.policy import Tiny, ValueHead
 from bough.tree import Credited, Outcome, Rewarded
-from bough.worlds.frozenlake import frozenlake
+from bough.worlds.frozenlake.preset import frozenlake
 
 
 @pytest.mark.parametrize("weight", [0.1, 1.0])

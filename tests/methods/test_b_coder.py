@@ -15,7 +15,7 @@ from bough.objective import LossInputs, SftMix, TokenQ
 from bough.objective.inputs import ValueInputs
 from bough.policy import Tiny
 from bough.tree import Credited, Outcome, count_path_tokens
-from bough.worlds.frozenlake import frozenlake
+from bough.worlds.frozenlake.preset import frozenlake
 
 ONE = rewarded(
     build(

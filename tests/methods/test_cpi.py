@@ -12,7 +12,7 @@ from bough.credit import ConservativeMixture
 from bough.explore import FullTree
 from bough.methods.cpi import cpi
 from bough.objective import Loss, LossInputs, MixtureKl
-from bough.worlds.frozenlake import frozenlake
+from bough.worlds.frozenlake.preset import frozenlake
 
 
 def weights(eta: float, *returns: float) -> list[float]:

@@ -23,7 +23,7 @@ from bough.policy.policy import Policy
 from bough.policy.replay_buffer import turns_of
 from bough.store import StoreError, stored_rewarded, write_trees
 from bough.tree import Outcome, Rewarded, TruncatedBy
-from bough.worlds.frozenlake import frozenlake
+from bough.worlds.frozenlake.preset import frozenlake
 
 
 def spelled(*paid: tuple[str, float]) -> Rewarded:

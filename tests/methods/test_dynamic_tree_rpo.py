@@ -7,7 +7,7 @@ from tests.credit.grown import branching
 from bough.batch import pack
 from bough.methods.dynamic_tree_rpo import dynamic_tree_rpo
 from bough.objective import LossInputs
-from bough.worlds.frozenlake import frozenlake
+from bough.worlds.frozenlake.preset import frozenlake
 
 
 def slopes(imitation: float) -> list[float]:

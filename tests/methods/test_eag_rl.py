@@ -20,7 +20,7 @@ from bough.methods.eag_search import eag_search
 from bough.policy import Tiny
 from bough.search import Judge, OracleValue, Search
 from bough.tree import Outcome, Rewarded, Task
-from bough.worlds.frozenlake import frozenlake
+from bough.worlds.frozenlake.preset import frozenlake
 
 PROMPT_TEXT = "age 70\npulse 60\nmood ok\n"
 

@@ -6,13 +6,14 @@ from pathlib import Path
 
 from tests.small import world as small
 
-from bough.env import Branching, FrozenLake, State
+from bough.env import Branching, State
 from bough.methods.grpo_tcr import grpo_tcr
 from bough.objective import Entropy, PpoClip
 from bough.reward import Overlong
 from bough.store import read_metrics
 from bough.train import Warmup, start
 from bough.tree import AgentAction, Outcome, action_text
+from bough.worlds.frozenlake import FrozenLake
 
 LAKE = FrozenLake(size=3, max_steps=6)
 

@@ -9,13 +9,13 @@ from tests.objective.preference_pairs import P, T, lay
 from tests.queries import ENV, GOLD, TASK, called, grow
 
 from bough.cli.find import find_run, find_world
-from bough.env import Sql
-from bough.env.text_to_sql.schema import Column, Schema, Table
-from bough.env.text_to_sql.syntax import is_part
 from bough.objective import MarginDpo
 from bough.rollout import Limits
 from bough.search import Search, learnat
 from bough.tree import Kind, Tree
+from bough.worlds.sql import Sql
+from bough.worlds.sql.schema import Column, Schema, Table
+from bough.worlds.sql.syntax import is_part
 
 PETS = Schema(tables=(Table(name="pets", columns=tuple(Column(name=name) for name in ("name", "age", "color"))),))
 TABLE, COLUMN = GOLD.split()[3], GOLD.split()[5]

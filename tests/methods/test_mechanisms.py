@@ -14,8 +14,7 @@ from bough.config import override
 from bough.credit import dr_grpo
 from bough.engine import Scripted
 from bough.engine.messages import Messages
-from bough.env import InProcessHost, Screens, call
-from bough.env.retrieval import read_question
+from bough.env import InProcessHost, call
 from bough.explore import Chains
 from bough.hooks import AttentionReward
 from bough.hooks.hook import PolicyAccess
@@ -23,7 +22,9 @@ from bough.reward import reward_trees
 from bough.train import Run, World
 from bough.train.check import check
 from bough.tree import Action, AgentAction, Rewarded, Task, ToolCall, Tree, path_view
-from bough.worlds.ledger import get, pay
+from bough.worlds.ledger.preset import get, pay
+from bough.worlds.screens import Screens
+from bough.worlds.search.question import read_question
 
 
 def played(world: World, task: Task, *paths: Sequence[AgentAction]) -> list[Rewarded]:

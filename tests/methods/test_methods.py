@@ -16,7 +16,7 @@ from bough.cli.catalogue import misfits
 from bough.cli.find import find_run, find_world, names
 from bough.config import ConfigError
 from bough.context import Turn
-from bough.env import Branching, InProcessHost, ParallelCalls, PlannerExecutor, Sokoban
+from bough.env import Branching, InProcessHost, ParallelCalls, PlannerExecutor
 from bough.explore import BeforeUpdates
 from bough.methods import SHARED
 from bough.objective import Kl
@@ -28,6 +28,7 @@ from bough.train.check import check
 from bough.train.dry_pass import dry_pass
 from bough.train.texts import collect
 from bough.tree.needs import FORKS, needs_of
+from bough.worlds.sokoban import Sokoban
 
 METHODS = list(names("methods"))
 WORLDS = list(names("worlds"))

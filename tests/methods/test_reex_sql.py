@@ -7,12 +7,12 @@ import pytest
 from tests.queries import ENV, GOLD, TASK, called, grow
 
 from bough.cli.find import find_run, find_world
-from bough.env import Sql
 from bough.explore import Chains
 from bough.reward import Format, reward_trees
 from bough.rollout import Limits
 from bough.search import BestOf, ForkAfterValid, Vote, reex_sql
 from bough.tree import Kind, Ternary, Tree, leaves
+from bough.worlds.sql import Sql
 
 TABLE, COLUMN = GOLD.split()[3], GOLD.split()[5]
 COUNT, NAMES, LOOKUP = "select count(*) from", "select name from", "select distinct"

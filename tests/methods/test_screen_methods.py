@@ -10,7 +10,7 @@ from bough.cli.find import find_run
 from bough.config import override
 from bough.credit import TargetSize, TaskWeight, dr_grpo
 from bough.engine import Scripted
-from bough.env import InProcessHost, Screens
+from bough.env import InProcessHost
 from bough.explore import Chains
 from bough.hooks import LengthHistory
 from bough.objective import PpoClip
@@ -19,6 +19,7 @@ from bough.rollout import Limits
 from bough.train import Run
 from bough.train.check import check
 from bough.tree import Info, Kind, Tree, pointing_in
+from bough.worlds.screens import Screens
 
 PHONE = Screens(links=False, apps=2, rows=2, themes=False, boxes=True, points=True)
 

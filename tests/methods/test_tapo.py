@@ -16,14 +16,15 @@ from bough.cli.find import find_run
 from bough.context import ToolCalls
 from bough.engine import InjectedFault, Request, Scripted
 from bough.engine.scripted import Reply
-from bough.env import InProcessHost, KnowledgeGraph, SearchQa
-from bough.env.retrieval import read_question
+from bough.env import InProcessHost
 from bough.explore import Chains
 from bough.reward import reward_trees
 from bough.rollout import Limits, RoleModel
 from bough.store.answers import Answers
 from bough.train.asker import AppraiseStage, Asker
 from bough.tree import Action, AgentAction, BadCall, Outcome, ToolCall, Tree, Verdict, action_text, counted
+from bough.worlds.search import KnowledgeGraph, SearchQa
+from bough.worlds.search.question import read_question
 
 ENV = SearchQa(source=KnowledgeGraph(entities=40, hops=(1, 1)), top=2, snippet_words=0, max_calls=5)
 (TASK,) = ENV.tasks("train", 1, 0)

@@ -17,7 +17,7 @@ from bough.methods.seeupo import seeupo
 from bough.objective import LossInputs, Normalizer, PpoClip, SeeUpo
 from bough.train.check import check
 from bough.tree.needs import PATHS, TURN_BY_TURN, needs_of
-from bough.worlds.frozenlake import frozenlake
+from bough.worlds.frozenlake.preset import frozenlake
 
 WIDE = SeeUpo(clip=PpoClip(ratio="turn", low=0.999, high=1e6))
 """No bound is active."""

@@ -6,8 +6,8 @@ from bough.cli.find import find_run
 from bough.policies.pretrained import pretrained
 from bough.policies.smollm2 import smollm2
 from bough.policy import Lora, Pretrained
-from bough.worlds.shop import shop
-from bough.worlds.sokoban import sokoban
+from bough.worlds.shop.preset import shop
+from bough.worlds.sokoban.preset import sokoban
 
 
 @pytest.mark.parametrize("world", [shop(), sokoban()], ids=lambda world: world.name)

@@ -10,11 +10,12 @@ from tests.trees import ACTION, OBSERVATION, PROMPT, N, build
 
 from bough.context import TaggedThinking
 from bough.engine import Scripted
-from bough.env import AlfWorld, InProcessHost
+from bough.env import InProcessHost
 from bough.explore import Chains
 from bough.reward import MetaReasoning
 from bough.rollout import Limits
 from bough.tree import Kind, Outcome, Tree, action_text
+from bough.worlds.alfworld import AlfWorld
 
 need("alfworld")
 

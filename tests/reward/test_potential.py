@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given
 from tests.trees import ACTION, OBSERVATION, PROMPT, N, build, chains, random_tree, seeds
 
-from bough.env import FrozenLake, State
+from bough.env import State
 from bough.reward import PotentialGain, PotentialShaping, Reward
 from bough.reward.potential import state_potentials
 from bough.tree import Appraisal, Entry, Floats, Outcome, Rewarded, StageError, Tree, Verdict, path_view
+from bough.worlds.frozenlake import FrozenLake
 
 DONE = Outcome.TERMINATED
 

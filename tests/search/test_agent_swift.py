@@ -11,8 +11,7 @@ from tests.explore.stage import STOP, runner
 from tests.search.game import Game, Known, search
 
 from bough.engine import Request, Scripted
-from bough.env import AgentDesign, InProcessHost
-from bough.env.agent_design import LIBRARY, Design
+from bough.env import InProcessHost
 from bough.rollout import Explorer
 from bough.search import (
     Admissible,
@@ -27,6 +26,8 @@ from bough.search import (
     agent_swift,
 )
 from bough.tree import Kind, Tree, path
+from bough.worlds.agent_design import AgentDesign
+from bough.worlds.agent_design.env import LIBRARY, Design
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

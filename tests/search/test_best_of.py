@@ -18,7 +18,7 @@ from bough.search import BestOf, CriticValue
 from bough.search.node import SearchNode
 from bough.search.tree import SearchTree
 from bough.tree import Outcome, Task, Ternary, Tree
-from bough.worlds.frozenlake import frozenlake
+from bough.worlds.frozenlake.preset import frozenlake
 
 END, YES, NO = Outcome.TERMINATED, Ternary.YES, Ternary.NO
 

@@ -13,10 +13,11 @@ from tests.explore.stage import World, runner
 from tests.search.talk import actions, answer, questions, search, talk
 
 from bough.engine import Scripted
-from bough.env import Branching, CodeTasks, InProcessHost, Sandbox, Split, State, Step
+from bough.env import Branching, InProcessHost, Sandbox, Split, State, Step
 from bough.rollout import Limits
 from bough.search import Ideas, ProgramCritic, code_tree
 from bough.tree import Task, Ternary, Tree
+from bough.worlds.code import CodeTasks
 
 FAR = InProcessHost(env=World(length=9))
 

@@ -13,7 +13,7 @@ from bough.methods.cosmos import cosmos as cosmos_method
 from bough.objective import Orpo, Pairs
 from bough.search import Curiosity, cosmos
 from bough.tree import Kind, Tree, path, path_view, token_advantages
-from bough.worlds.story import story
+from bough.worlds.story.preset import story
 
 SURPRISAL = {"a": 0.01, "b": 1.5, "c": 6.0}
 """Nats of a letter: expected, new, and incoherent."""

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings, strategies
 from tests.search.game import Game, Known, Reward, answer, search, word
 
-from bough.env import Env, FrozenLake, Sokoban, State
+from bough.env import Env, State
 from bough.rollout import Cursor, Limits
 from bough.search import (
     Admissible,
@@ -34,6 +34,8 @@ from bough.search import (
     q_star,
 )
 from bough.search.frontier import Best
+from bough.worlds.frozenlake import FrozenLake
+from bough.worlds.sokoban import Sokoban
 
 LIMITS = Limits(turns=40)
 

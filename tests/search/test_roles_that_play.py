@@ -19,7 +19,7 @@ from bough.appraise import PathCritique
 from bough.appraise.prompts import NumberParser
 from bough.context import Full, Plain
 from bough.engine import OpenAi, Sampling
-from bough.env import FrozenLake, InProcessHost
+from bough.env import InProcessHost
 from bough.explore import Chains, Correct, FirstInvalid
 from bough.rollout import Agent, Deadlines, Explorer, Limits, RolloutRunner
 from bough.rollout.agent import RoleModel
@@ -28,6 +28,7 @@ from bough.search.star_wm import SimulateAndRefine
 from bough.store.answers import Answers
 from bough.train.asker import AppraiseStage, Asker
 from bough.tree import Kind, Outcome, Source, Ternary, Tree, Verdict, counted, path, text_in
+from bough.worlds.frozenlake import FrozenLake
 
 MOVES = {"left": (0, -1), "down": (1, 0), "right": (0, 1), "up": (-1, 0)}
 ROLES = ("judge", "critic", "teacher", "world")

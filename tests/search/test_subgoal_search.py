@@ -12,7 +12,7 @@ from tests.search.game import Game
 from tests.search.talk import ACTS, answer, questions, search, talk
 
 from bough.engine import Scripted
-from bough.env import FrozenLake, InProcessHost
+from bough.env import InProcessHost
 from bough.rollout import Limits
 from bough.search import (
     Best,
@@ -28,6 +28,7 @@ from bough.search import (
 from bough.search.subgoal import REACHED, SubgoalValue
 from bough.search.tree import SearchTree
 from bough.tree import Kind, Ternary, Tree, path, plain_text
+from bough.worlds.frozenlake import FrozenLake
 
 
 def act(read: str, luck: random.Random) -> str:

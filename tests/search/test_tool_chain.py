@@ -8,12 +8,12 @@ from tests.search.game import Game, search, word
 from tests.search.talk import talk
 
 from bough.engine import Scripted
-from bough.env import FrozenLake
 from bough.rollout import Limits
 from bough.search import Admissible, AStarCost, Best, PlanCost, PlanMemory, SearchNode, a_star, tool_chain
 from bough.search.plan_memory import position, similarity
 from bough.store import StoreError, write_trees
 from bough.tree import Action, ToolCall
+from bough.worlds.frozenlake import FrozenLake
 
 LIMITS = Limits(turns=20)
 

@@ -17,7 +17,7 @@ from bough.config.override import override
 from bough.context import PlanAct, Tagged
 from bough.credit import Filtered, Gae, Grpo, ReinforcePlusPlus
 from bough.engine import Sampling, Vllm
-from bough.env import Branching, FrozenLake, Replay, Split, State, Step
+from bough.env import Branching, Replay, Split, State, Step
 from bough.explore import Chains, EntropyForks, Forks
 from bough.hooks import LengthHistory, Snapshots
 from bough.learner import Optimizer
@@ -67,7 +67,8 @@ from bough.tree.needs import (
     annotation,
     value_head,
 )
-from bough.worlds.shop import shop
+from bough.worlds.frozenlake import FrozenLake
+from bough.worlds.shop.preset import shop
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.env.mcp_http import end, free_port, serve, wait
+from tests.env.tools.mcp_http import end, free_port, serve, wait
 from tests.small import world as small
 
 from bough.context import ToolCalls

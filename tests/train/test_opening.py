@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 from tests.small import run as small
 
-from bough.env import EnvFault, EnvHost, FrozenLake, InProcessHost, State, Step, Workers
+from bough.env import EnvFault, EnvHost, InProcessHost, State, Step, Workers
 from bough.rollout import Deadlines
 from bough.store import read_metrics, write_tasks
 from bough.train import Evaluation, Run, Tasks, Warmup, start
 from bough.train.opening import Opening, TimedHost, open_run
 from bough.tree import Task
 from bough.usercode import load_module
+from bough.worlds.frozenlake import FrozenLake
 
 stage = load_module(Path(__file__).parents[1] / "explore" / "stage.py")
 

@@ -35,8 +35,8 @@ from bough.tree import (
     plain_text,
     text_in,
 )
-from bough.worlds.frozenlake import frozenlake
-from bough.worlds.pantry import pantry
+from bough.worlds.frozenlake.preset import frozenlake
+from bough.worlds.pantry.preset import pantry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

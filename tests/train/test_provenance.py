@@ -12,12 +12,12 @@ from tests.small import run as small
 
 from bough.config import ConfigError
 from bough.config.override import override
-from bough.env import FrozenLake
 from bough.evaluate import evaluate, search
 from bough.store import RunDirectory, write_tasks
 from bough.train import Evaluation, Tasks, Warmup, resume, start
 from bough.train.provenance import Provenance, run_files
 from bough.train.start import load_run
+from bough.worlds.frozenlake import FrozenLake
 
 CREDIT = """
 from collections.abc import Sequence

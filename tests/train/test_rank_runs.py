@@ -18,13 +18,14 @@ from tests.small import run as small
 
 from bough.cli import main
 from bough.config import ConfigError
-from bough.env import FrozenLake, State, Step
+from bough.env import State, Step
 from bough.launch import Ray
 from bough.policy import Lora, Pretrained
 from bough.store import Checkpoints, RunDirectory, read_metrics
 from bough.train import resume, start
 from bough.train.check import check
 from bough.train.torchrun import with_ranks_of_torchrun, with_torchrun_ranks
+from bough.worlds.frozenlake import FrozenLake
 
 SEEN: list[int] = []
 

@@ -21,7 +21,7 @@ from bough.train import Reader, SearchTraces
 from bough.train.check import check
 from bough.train.teacher_paths import teacher_paths
 from bough.tree import Kind, Rewarded, Source, Tree
-from bough.worlds.frozenlake import frozenlake
+from bough.worlds.frozenlake.preset import frozenlake
 
 READER = Reader(renderer=Letters(), context=Full(), parser=Tagged())
 

@@ -20,13 +20,14 @@ from torch import Tensor
 from bough.config import ConfigError
 from bough.engine import Completion, Engine, EngineFault, Local, Request, Sampling
 from bough.engine.model import ServedPolicy
-from bough.env import FrozenLake, State, Step
+from bough.env import State, Step
 from bough.learner import Diverged
 from bough.objective import Loss, LossInputs, PpoClip
 from bough.rollout import DeadlineExceeded
 from bough.store import Checkpoints, RunDirectory, StoreError, read_metrics
 from bough.train import Checkpointing, Evaluation, Health, NoLearningSignal, Run, Tasks, read_heldout, resume, start
 from bough.tree import Outcome, Rewarded, Task
+from bough.worlds.frozenlake import FrozenLake
 
 EPOCHS, STEPS = 2, 4
 EVALUATED_AT = 0.5

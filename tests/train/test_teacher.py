@@ -5,9 +5,10 @@ import asyncio
 import pytest
 from tests.explore.stage import World
 
-from bough.env import Env, FrozenLake, InProcessHost
+from bough.env import Env, InProcessHost
 from bough.train.teacher import way as way_of
 from bough.tree import Task
+from bough.worlds.frozenlake import FrozenLake
 
 
 def way(env: Env, task: Task) -> tuple[str, ...]:

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 from tests.small import run as small
 
-from bough.env import FrozenLake, State
+from bough.env import State
 from bough.rollout import Cursor, Rollout
 from bough.store import read_metrics
 from bough.train import Health, NoLearningSignal, Run, Warmup, start
+from bough.worlds.frozenlake import FrozenLake
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

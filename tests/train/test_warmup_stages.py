@@ -9,7 +9,6 @@ from tests.small import run as small
 from tests.trees import ACTION, OBSERVATION, PROMPT, N, build
 
 from bough.batch import Batch
-from bough.env import FrozenLake
 from bough.hooks import FailureSampling
 from bough.learner.learner import Learner
 from bough.methods.itool import itool
@@ -18,6 +17,7 @@ from bough.store import read_metrics
 from bough.train import Warmup, start
 from bough.train.warmup import by_difficulty
 from bough.tree import Outcome, Source, Tree
+from bough.worlds.frozenlake import FrozenLake
 
 
 def shown(turns: int, tokens: int = 1) -> Tree:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from bough.env import FrozenLake
 from bough.usercode.origin import describe, is_users, place, shorten
+from bough.worlds.frozenlake import FrozenLake
 
 
 def caught(number: int) -> Exception:

@@ -9,13 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from bough.env import CorpusFiles, FunctionCalls, ProgramTasks, SearchQa, Sql, tools_env
-from bough.env.coding.rows import read_rows
+from bough.env import ProgramTasks, tools_env
 from bough.env.splits import split_of
-from bough.env.text_to_sql import SpiderFolder
 from bough.store import read_tasks
 from bough.store.message_log import read_conversations
 from bough.usercode.text_file import read_lines, read_text
+from bough.worlds.code.rows import read_rows
+from bough.worlds.function_calls import FunctionCalls
+from bough.worlds.search import CorpusFiles, SearchQa
+from bough.worlds.sql import SpiderFolder, Sql
 
 SEPARATORS = "\u2028\u2029\u0085"
 BOM = b"\xef\xbb\xbf"

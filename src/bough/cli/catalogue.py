@@ -14,10 +14,10 @@ from typing import Any, TypeAlias
 from bough.appraise import Appraiser
 from bough.appraise.prompts import Reader
 from bough.cli.exports import exports, usage
-from bough.cli.find import PACKAGE, find_run, find_world, names
+from bough.cli.find import PACKAGE, find_run, find_world, modules, names
 from bough.config import ConfigError, unknown
 from bough.config.kinds import wrong_kind
-from bough.config.naming import exported, made_by
+from bough.config.naming import exported, made_by, packages
 from bough.config.spell import settings
 from bough.context import Context, Parser
 from bough.credit import Credit
@@ -41,7 +41,7 @@ Room: TypeAlias = tuple[str, tuple[str, ...], Any]
 
 SEARCH = ("bough.search",)
 PIECES: dict[str, Room] = {
-    "env": ("Environments", ("bough.env",), Env),
+    "env": ("Environments", packages("env"), Env),
     "policy": ("Policies", ("bough.policy",), PolicyRecipe),
     "context": ("Contexts", ("bough.context",), Context),
     "parser": ("Parsers", ("bough.context",), Parser),
@@ -102,8 +102,8 @@ def entries() -> Iterator[Entry]:
     """All entries, group by group."""
     for room in FUNCTIONS:
         yield from (_function(room, name) for name in names(room))
-    for room, (_, packages, kind) in PIECES.items():
-        found = [maker for package in packages for _, maker in exported(package)]
+    for room, (_, homes, kind) in PIECES.items():
+        found = [maker for package in homes for _, maker in exported(package)]
         for maker in sorted(found, key=_place):
             made = made_by(maker)
             if made is not None and not wrong_kind(kind, made):
@@ -112,7 +112,8 @@ def entries() -> Iterator[Entry]:
 
 def _function(room: str, name: str) -> Entry:
     """A method, world, policy preset or recipe, parsed from its file without an import."""
-    parsed = ast.parse((PACKAGE / room / f"{name}.py").read_text(encoding="utf-8"))
+    file = PACKAGE.joinpath(*modules(room)[name].split(".")[1:]).with_suffix(".py")
+    parsed = ast.parse(file.read_text(encoding="utf-8"))
     made = next(each for each in parsed.body if isinstance(each, ast.FunctionDef) and each.name == name)
     defaults = [None] * (len(made.args.args) - len(made.args.defaults)) + made.args.defaults + made.args.kw_defaults
     fields = [

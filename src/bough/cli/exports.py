@@ -7,14 +7,14 @@ from functools import cache
 from typing import Any, get_type_hints
 
 from bough.config.kinds import wants_piece, wrong_kind
-from bough.config.naming import ROOMS, exported, made_by
+from bough.config.naming import ROOMS, exported, made_by, packages
 
 
 @cache
 def exports() -> Mapping[str, tuple[str, Any]]:
     """Each exported class and function with its package, by name; of two with one name the first."""
     found: dict[str, tuple[str, Any]] = {}
-    for package in (f"bough.{room}" for room in ROOMS):
+    for package in (package for room in ROOMS for package in packages(room)):
         for name, value in exported(package):
             found.setdefault(name, (package, value))
     return found

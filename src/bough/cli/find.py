@@ -2,8 +2,7 @@
 
 import importlib
 import inspect
-import pkgutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -11,11 +10,10 @@ from types import ModuleType
 from typing import Any, get_type_hints
 
 import bough.engine
-import bough.env
 from bough.config import ConfigError, unknown
 from bough.config.fields import short_names
 from bough.config.kinds import wants_piece
-from bough.config.naming import find_piece, import_file
+from bough.config.naming import exported, find_piece, import_file, packages
 from bough.config.override import PIECE, interpret, make, split_arguments
 from bough.engine import OpenAi
 from bough.engine.own_model import has_own_model
@@ -80,13 +78,21 @@ class Function:
 
 
 def names(*rooms: str) -> Iterator[str]:
-    """The functions of packages, `methods`, `worlds`, `policies` or `recipes`; each has the name of its file."""
-    return (name for room in rooms for name in _files(room))
+    """The functions of packages, `methods`, `worlds`, `policies` or `recipes`, by name."""
+    return (name for room in rooms for name in modules(room))
 
 
 @cache
-def _files(room: str) -> tuple[str, ...]:
-    return tuple(module.name for module in pkgutil.iter_modules([str(PACKAGE / room)]))
+def modules(room: str) -> Mapping[str, str]:
+    """The module of each function of a package, by the function's name, which is that of its file.
+
+    The function of `worlds/NAME/preset.py` has the name of the folder. A world's variants are in its `variants/`.
+    """
+    folder = PACKAGE / room
+    found = {file.stem: file for file in (*folder.glob("*.py"), *folder.glob("*/variants/*.py"))}
+    found |= {file.parent.name: file for file in folder.glob("*/preset.py")}
+    found.pop("__init__", None)
+    return {name: ".".join(found[name].with_suffix("").relative_to(PACKAGE.parent).parts) for name in sorted(found)}
 
 
 def find_run(target: str | Callable[..., Run], on: World | str | None = None, policy: str | None = None) -> Run:
@@ -172,13 +178,18 @@ def find_env_or_world(on: str) -> Env | World:
         ConfigError: when there is none.
     """
     written = PIECE.match(on)
-    if written and not written["file"] and written["name"] in bough.env.__all__:
+    if written and not written["file"] and written["name"] in _environments():
         made = make(find_piece(written["name"], None, None, Env, on), written["arguments"] or "", on)
     else:
         made = _function(on, ("worlds",), "world", "check-env")(object)
     if not isinstance(made.env if isinstance(made, World) else made, Env):
         raise ConfigError(f"{on}: got {type(made).__name__}; need a World, or an Env with tasks, start and step")
     return made
+
+
+def _environments() -> set[str]:
+    """The names that packages of environments export."""
+    return {name for package in packages("env") for name, _ in exported(package)}
 
 
 def find_policy(policy: str) -> Preset:
@@ -293,14 +304,14 @@ def _function(text: str, rooms: tuple[str, ...], default: str, what: str) -> Fun
     if written["file"]:
         module = import_file(written["file"], where)
         return Function(name=name, call=_member(module, name, where), arguments=arguments, where=where)
-    room = next((room for room in rooms if name in _files(room)), None)
+    room = next((room for room in rooms if name in modules(room)), None)
     if room is None:
         known = list(names(*rooms))
         raise ConfigError(
             f"{what}: {unknown(name, known, otherwise='there is no similar name')}; `bough list {rooms[0]}` shows all, "
             f"path/to/file.py:{default} is one of your own"
         )
-    module = importlib.import_module(f"bough.{room}.{name}")
+    module = importlib.import_module(modules(room)[name])
     return Function(name=name, call=vars(module)[name], arguments=arguments, where=where)
 
 

@@ -28,6 +28,10 @@ FROM = "from"
 """
 
 
+EARLIER = ". It is of another version of Bough: continue the run with that version (its manifest.json), or train again"
+"""Follows the reason why a piece of Bough is not found."""
+
+
 class ConfigError(ValueError):
     """An invalid configuration. The message names the field, and a valid value."""
 
@@ -190,14 +194,16 @@ def _address(cls: type) -> dict[str, str]:
 def _find(address: str, folder: Path | None, where: str) -> type:
     place, _, name = address.rpartition(":")
     is_file = place.endswith(".py")
+    # A class that has moved since: Bough has no names of earlier versions.
+    earlier = EARLIER if place.startswith("bough.") else ""
     try:
         module = load_module(Path(place)) if is_file else import_from(place, folder)
     except Exception as error:
         known = place if is_file else folder
         moved = f". It was at {known} when the run began: put it back, or correct the place in config.json"
-        reason = f"{describe(error)}{moved if known else ''}"
+        reason = f"{describe(error)}{earlier or (moved if known else '')}"
         raise ConfigError(f"{where or 'run'}: got piece {address!r}, which cannot be imported: {reason}") from error
     found = cast("Any", vars(module).get(name))
     if not (inspect.isclass(found) and dataclasses.is_dataclass(found)):
-        raise ConfigError(f"{where or 'run'}: got piece {address!r}; need a dataclass that is in that module")
+        raise ConfigError(f"{where or 'run'}: got piece {address!r}; need a dataclass that is in that module{earlier}")
     return found

@@ -25,6 +25,15 @@ ROOMS = (
 )  # fmt: skip
 """Packages whose pieces can be named without a file."""
 
+WORLDS = Path(__file__).parents[1] / "worlds"
+
+
+@cache
+def packages(room: str) -> tuple[str, ...]:
+    """The packages that export the pieces of a room: its own, and for environments that of each world."""
+    worlds = sorted(path.parent.name for path in WORLDS.glob("*/__init__.py")) if room == "env" else []
+    return (f"bough.{room}", *(f"bough.worlds.{world}" for world in worlds))
+
 
 def find_piece(name: str, file: str | None, now: object, annotation: Any, where: str) -> Maker:
     """The dataclass or function with this name.
@@ -84,14 +93,15 @@ def _own(module: ModuleType) -> dict[str, Maker]:
 def exported(package: str) -> Iterator[tuple[str, Any]]:
     """The classes and functions that a package exports, by name; not the names that it imports on first use."""
     module = importlib.import_module(package)
-    found = ((name, vars(module).get(name)) for name in module.__all__)
+    found = ((name, vars(module).get(name)) for name in getattr(module, "__all__", ()))
     return ((name, value) for name, value in found if inspect.isclass(value) or inspect.isfunction(value))
 
 
 @cache
 def _makers() -> Sequence[tuple[str, Maker]]:
     """The dataclasses and functions that the packages of pieces export, by name."""
-    return [pair for room in ROOMS for pair in exported(f"bough.{room}") if _is_maker(pair[1])]
+    exports = (pair for room in ROOMS for package in packages(room) for pair in exported(package))
+    return [pair for pair in exports if _is_maker(pair[1])]
 
 
 def _members(annotation: Any, kinds: Sequence[type]) -> dict[str, Maker]:

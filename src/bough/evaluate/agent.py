@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from bough.config import ConfigError, override
 from bough.engine import OwnModel
-from bough.env.workers import to_stderr
+from bough.env.hosts.workers import to_stderr
 from bough.evaluate.server import server_agent
 from bough.rollout import Deadlines, RolloutRunner
 from bough.store import Checkpoint, Checkpoints, RunDirectory, StoreError

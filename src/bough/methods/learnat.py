@@ -3,11 +3,11 @@
 from dataclasses import replace
 
 from bough.credit import Searched
-from bough.env import Sql
 from bough.methods.mcts_dpo import mcts_dpo
 from bough.objective import MarginDpo
 from bough.search import learnat as search_sub_queries
 from bough.train import Run, World
+from bough.worlds.sql import Sql
 
 
 def learnat(world: World, *, simulations: int = 50, steps: int = 4, rounds: int = 3, batch_tasks: int = 64) -> Run:

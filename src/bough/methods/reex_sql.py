@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from bough.env import Sql
-from bough.env.text_to_sql import PartialCredit
 from bough.reward import Format
 from bough.train import Run, World
+from bough.worlds.sql import Sql
+from bough.worlds.sql.partial_credit import PartialCredit
 
 
 def reex_sql(world: World, *, exploration: float = 0.2, match: float = 0.2, malformed: float = 0.1) -> Run:

@@ -2,7 +2,7 @@
 
 from bough.methods.agent_q import agent_q
 from bough.train import Run
-from bough.worlds.sokoban import sokoban
+from bough.worlds.sokoban.preset import sokoban
 
 
 def agent_q_sokoban() -> Run:

@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
-from bough.env import Sokoban
 from bough.methods.agent_r import agent_r
 from bough.rollout import Limits
 from bough.train import Run
-from bough.worlds.sokoban import sokoban
+from bough.worlds.sokoban import Sokoban
+from bough.worlds.sokoban.preset import sokoban
 
 
 def agent_r_sokoban() -> Run:

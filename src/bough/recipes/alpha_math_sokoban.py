@@ -2,7 +2,7 @@
 
 from bough.methods.alpha_math import alpha_math
 from bough.train import Run
-from bough.worlds.sokoban import sokoban
+from bough.worlds.sokoban.preset import sokoban
 
 
 def alpha_math_sokoban() -> Run:

@@ -2,7 +2,7 @@
 
 from bough.methods.cpl import cpl
 from bough.train import Run
-from bough.worlds.sokoban import sokoban
+from bough.worlds.sokoban.preset import sokoban
 
 
 def cpl_sokoban() -> Run:

@@ -4,7 +4,7 @@ from bough.methods.gigpo import gigpo
 from bough.objective import PpoClip
 from bough.reward import InvalidAction
 from bough.train import Run
-from bough.worlds.frozenlake import frozenlake
+from bough.worlds.frozenlake.preset import frozenlake
 
 
 def gigpo_frozenlake() -> Run:

@@ -2,7 +2,7 @@
 
 from bough.methods.grpo import grpo
 from bough.train import Run
-from bough.worlds.frozenlake import frozenlake
+from bough.worlds.frozenlake.preset import frozenlake
 
 
 def grpo_frozenlake() -> Run:

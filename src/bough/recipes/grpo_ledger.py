@@ -2,7 +2,7 @@
 
 from bough.methods.grpo import grpo
 from bough.train import Run
-from bough.worlds.ledger import ledger
+from bough.worlds.ledger.preset import ledger
 
 
 def grpo_ledger() -> Run:

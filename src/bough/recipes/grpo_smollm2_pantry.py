@@ -5,7 +5,7 @@ from dataclasses import replace
 from bough.methods.grpo import grpo
 from bough.policies.smollm2 import smollm2
 from bough.train import Run
-from bough.worlds.pantry import pantry
+from bough.worlds.pantry.preset import pantry
 
 
 def grpo_smollm2_pantry() -> Run:

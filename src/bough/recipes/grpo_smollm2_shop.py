@@ -5,7 +5,7 @@ from dataclasses import replace
 from bough.methods.grpo import grpo
 from bough.policies.smollm2 import smollm2
 from bough.train import Run
-from bough.worlds.shop import shop
+from bough.worlds.shop.preset import shop
 
 
 def grpo_smollm2_shop(*, lora: bool = False) -> Run:

@@ -2,7 +2,7 @@
 
 from bough.methods.grpo import grpo
 from bough.train import Run
-from bough.worlds.sokoban import sokoban
+from bough.worlds.sokoban.preset import sokoban
 
 
 def grpo_sokoban() -> Run:

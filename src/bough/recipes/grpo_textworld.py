@@ -2,7 +2,7 @@
 
 from bough.methods.grpo import grpo
 from bough.train import Run
-from bough.worlds.textworld import textworld
+from bough.worlds.textworld.preset import textworld
 
 
 def grpo_textworld() -> Run:

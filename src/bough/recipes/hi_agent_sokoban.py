@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from bough.methods.hi_agent import hi_agent
 from bough.train import Run
-from bough.worlds.sokoban import sokoban
+from bough.worlds.sokoban.preset import sokoban
 
 
 def hi_agent_sokoban(*, frozen: bool = False) -> Run:

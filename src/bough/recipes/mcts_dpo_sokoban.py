@@ -2,7 +2,7 @@
 
 from bough.methods.mcts_dpo import mcts_dpo
 from bough.train import Run
-from bough.worlds.sokoban import sokoban
+from bough.worlds.sokoban.preset import sokoban
 
 
 def mcts_dpo_sokoban() -> Run:

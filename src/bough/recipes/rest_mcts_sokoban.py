@@ -2,7 +2,7 @@
 
 from bough.methods.rest_mcts import rest_mcts
 from bough.train import Run
-from bough.worlds.sokoban import sokoban
+from bough.worlds.sokoban.preset import sokoban
 
 
 def rest_mcts_sokoban() -> Run:

@@ -2,7 +2,7 @@
 
 from bough.methods.rstar import rstar
 from bough.train import Run
-from bough.worlds.sokoban import sokoban
+from bough.worlds.sokoban.preset import sokoban
 
 
 def rstar_sokoban() -> Run:

@@ -2,7 +2,7 @@
 
 from bough.methods.tp_llama import tp_llama
 from bough.train import Run
-from bough.worlds.sokoban import sokoban
+from bough.worlds.sokoban.preset import sokoban
 
 
 def tp_llama_sokoban() -> Run:

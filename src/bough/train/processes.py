@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from bough.env import EnvHost, InProcessHost, Workers
-from bough.env.workers import to_stderr
+from bough.env.hosts.workers import to_stderr
 from bough.launch import Torchrun
 from bough.learner.leading_rank import LeadingRank
 from bough.learner.rank_processes import LaunchedRanks

@@ -12,8 +12,8 @@ from bough.engine import Engine, Remote
 from bough.engine.engine import Replacing, Sleeping
 from bough.engine.gated import GatedEngine
 from bough.env import Env, EnvFault, seats_of
+from bough.env.hosts.workers import to_stderr
 from bough.env.script import Script
-from bough.env.workers import to_stderr
 from bough.explore import Demonstration
 from bough.launch import check_connected
 from bough.learner.memory_meter import return_freed

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from bough.config.config import ConfigError, dump, load
 from bough.config.override import full_path, override
-from bough.env.workers import mib
+from bough.env.hosts.workers import mib
 from bough.launch import kept_logs
 from bough.rollout import Deadlines
 from bough.store import Checkpoints, Copies, Endpoint, RunDirectory, owned

@@ -1,1 +1,1 @@
-"""Worlds: an environment and a policy with tuned settings, one a file. A file defines a function of its name."""
+"""Worlds, a folder each: an environment, its parts and data, and a policy with tuned settings in `preset.py`."""

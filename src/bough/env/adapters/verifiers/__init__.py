@@ -1,0 +1,1 @@
+"""Tasksets of the library verifiers as environments."""

@@ -1,1 +1,0 @@
-"""A Chromium that plays the pages of MiniWoB++: processes, pages, elements, actions, and scripted solutions."""

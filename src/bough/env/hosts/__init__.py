@@ -1,0 +1,1 @@
+"""Hosts of environments: in this process and in workers."""

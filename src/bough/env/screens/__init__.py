@@ -1,1 +1,0 @@
-"""A generated phone in text: apps, screens, elements with boxes, tasks, and their oracle."""

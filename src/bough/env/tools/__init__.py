@@ -1,0 +1,1 @@
+"""Functions, MCP servers and databases as environments of tools."""

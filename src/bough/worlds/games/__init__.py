@@ -1,0 +1,1 @@
+"""Games of OpenSpiel against a scripted opponent."""

@@ -1,0 +1,1 @@
+"""Accounts in a SQLite database: look balances up, compare them, and move money."""

@@ -1,0 +1,64 @@
+"""Every world trains on trees with groups; those of several seats, calls and edits on chains with a critic, too."""
+
+import importlib
+import inspect
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.methods.small import train_small
+from tests.missing import need_world
+
+from bough.cli.find import find_run, find_world, modules, names
+from bough.config import dump, load
+from bough.train import World
+
+WORLDS = list(names("worlds"))
+
+
+WITH_CRITIC = ("alfworld", "bfcl", "board_games", "dialogue", "pantry", "red_team", "search")
+"""Worlds with several seats, calls of tools, or contexts that are rebuilt."""
+
+
+@pytest.mark.parametrize(
+    ("world", "method"),
+    # On FrozenLake, tests/methods trains every method.
+    [(world, "tree_grpo") for world in sorted({*WORLDS} - {"frozenlake"})] + [(world, "ppo") for world in WITH_CRITIC],
+)
+def test_a_world_trains(world: str, method: str, tmp_path: Path) -> None:
+    need_world(world)
+    train_small(find_run(method, world), tmp_path)
+
+
+@pytest.mark.parametrize("name", WORLDS)
+def test_a_world_has_as_many_tasks_as_its_settings_take(name: str) -> None:
+    need_world(name)
+    world = find_world(name)
+    # Larger pools are those of generators.
+    for tasks in (each for each in (world.tasks, world.evaluation.tasks) if each.count <= 150):
+        assert len(world.env.tasks(tasks.split, tasks.count, 0)) == tasks.count
+    if world.warmup.env is None:
+        assert world.warmup.demonstrations <= world.tasks.count
+
+
+@pytest.mark.parametrize("name", WORLDS)
+def test_a_world_has_the_name_of_its_file_and_its_source(name: str) -> None:
+    world = find_world(name)
+    assert world.name == name
+    text = inspect.getdoc(vars(importlib.import_module(modules("worlds")[name]))[name]) or ""
+    assert "arXiv" in text
+    assert "Assumes" in text
+
+
+@pytest.mark.parametrize("name", WORLDS)
+def test_a_world_is_written_and_read(name: str) -> None:
+    run = find_run("grpo", name)
+    assert load(dump(run)) == run
+
+
+def test_a_world_with_another_policy_keeps_its_other_fields() -> None:
+    world = find_world("frozenlake")
+    other = world.replace(policy=replace(world.policy, width=32))
+    assert isinstance(other, World)
+    assert other.policy != world.policy
+    assert other.replace(policy=world.policy) == world
