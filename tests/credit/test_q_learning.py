@@ -12,10 +12,10 @@ from tests.trees import ACTION, OBSERVATION, PROMPT, N, build, rewarded
 
 from bough.credit import QLearning
 from bough.engine import Scripted
+from bough.needs import value_head
 from bough.search import SearchNode, SearchTree, q_star
 from bough.search.critic_turns import turns_to_go
 from bough.tree import Kind, Outcome, Ternary, path, path_view
-from bough.tree.needs import value_head
 
 YES, NO = Ternary.YES, Ternary.NO
 

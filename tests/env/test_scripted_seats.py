@@ -18,8 +18,8 @@ from bough.env import (
     seats_of,
 )
 from bough.env.env import env_gives
+from bough.needs import ORACLE, SEATS
 from bough.tree import Outcome, Task
-from bough.tree.needs import ORACLE, SEATS
 
 TASK = Task(id="nim 9", seed=5, data={"heap": 9})
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from bough.env import Branching, EnvFault, Split, Sql, State, Step, check_call
 from bough.env.text_to_sql import GeneratedQuestions, Match, PartialCredit, QueryLimits, syntax
 from bough.env.text_to_sql.show import find_sql
+from bough.needs import CALLS
 from bough.tree import Action, BadCall, Message, Outcome, Task, ToolCall
-from bough.tree.needs import CALLS
 
 QUESTIONS = GeneratedQuestions(databases=40)
 ENV = Sql(questions=QUESTIONS, max_queries=3)

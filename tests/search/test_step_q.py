@@ -6,10 +6,10 @@ import pytest
 from tests.explore.stage import Letters, grow, runner
 from tests.search.test_log_ratio import Table
 
+from bough.needs import needs_of, role
 from bough.rollout import RoleModel
 from bough.search import LogRatio, step_q
 from bough.tree import Tree
-from bough.tree.needs import needs_of, role
 
 
 class Other(Letters):

@@ -10,10 +10,10 @@ from tests.explore.stage import STOP, runner
 from bough.engine import Request, Scripted
 from bough.env import InProcessHost, ScriptedSeats, ScriptedStudent, Socratic
 from bough.env.socratic import ANGLES
+from bough.needs import FORKS, needs_of
 from bough.rollout import Explorer
 from bough.search import BestOf, TreeInstruct
 from bough.tree import Kind, Source, Task, Ternary, Tree, path, text_in
-from bough.tree.needs import FORKS, needs_of
 
 ENV = ScriptedSeats(env=Socratic(max_turns=16), scripts={"student": ScriptedStudent()})
 TASK = Task(id="a", data={"bugs": ["range", "order"]})

@@ -28,8 +28,8 @@ from bough.env.multiturn import (
     passes,
     solution,
 )
+from bough.needs import CALLS, Need
 from bough.tree import Action, Message, Outcome, Task, Tool, ToolCall
-from bough.tree.needs import CALLS, Need
 from bough.usercode.origin import shorten
 
 DONE = Action(text="Done.")

@@ -11,8 +11,8 @@ from bough.env.env import Branching, Split, State, Step
 from bough.env.function_tool import function_tool
 from bough.env.python_tool import run_python
 from bough.env.splits import content_hash
+from bough.needs import CALLS, Need
 from bough.tree import Action, BadCall, Message, Observation, Outcome, Task, ToolCall
-from bough.tree.needs import CALLS, Need
 
 
 def run(code: str) -> str:

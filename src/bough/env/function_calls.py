@@ -11,8 +11,8 @@ from bough.env.env import Branching, Split, State, Step
 from bough.env.match_calls import Reference, match_calls
 from bough.env.multiturn.functions import json_schema
 from bough.env.rows import RowSource, RowTasks, place_of
+from bough.needs import CALLS, Need
 from bough.tree import Action, BadCall, Message, Outcome, Task, Tool, ToolCall, action_text
-from bough.tree.needs import CALLS, Need
 
 END = "</think>"
 """What closes the thinking."""

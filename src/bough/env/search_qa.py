@@ -24,8 +24,8 @@ from bough.env.retrieval import (
     tags_paired,
 )
 from bough.env.retrieval.degraded import degraded_search
+from bough.needs import CALLS, Need
 from bough.tree import Action, BadCall, Message, Observation, Outcome, Task, Tool, ToolCall
-from bough.tree.needs import CALLS, Need
 from bough.usercode.origin import shorten
 
 LONGEST_ERROR = 500

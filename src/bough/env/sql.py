@@ -15,8 +15,8 @@ from bough.env.text_to_sql.query import QueryLimits, QueryResult
 from bough.env.text_to_sql.questions import SqlSource, normalise_sql, open_databases, orders_rows, read_schema
 from bough.env.text_to_sql.show import find_sql, show_result
 from bough.env.text_to_sql.syntax import is_part, similarity, sqlglot, sub_queries
+from bough.needs import CALLS, Need
 from bough.tree import Action, AgentAction, BadCall, Message, Observation, Outcome, Task, Tool, ToolCall
-from bough.tree.needs import CALLS, Need
 
 SQL_ARGUMENT = {
     "type": "object",

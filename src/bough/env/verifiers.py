@@ -11,8 +11,8 @@ from bough.env.outside import Live, Position
 from bough.env.replay import Replay
 from bough.env.verifiers_episode import Turn, VerifiersEpisode
 from bough.env.verifiers_taskset import Loaded, draw_tasks, load_taskset
+from bough.needs import CALLS, Need
 from bough.tree import AgentAction, Message, Outcome, Task
-from bough.tree.needs import CALLS, Need
 from bough.usercode.address import address_of
 
 

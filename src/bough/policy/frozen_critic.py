@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from bough.checks import check_at_least
-from bough.tree.needs import REFERENCE, Need, estimate
+from bough.needs import REFERENCE, Need, estimate
 
 if TYPE_CHECKING:
     import bough.policy.frozen_critic_state

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from bough.checks import check_at_least
-from bough.tree.needs import Need, estimate
+from bough.needs import Need, estimate
 
 if TYPE_CHECKING:
     import bough.policy.double_critic

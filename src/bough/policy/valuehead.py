@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bough.tree.needs import CRITIC, FINAL_VALUES, Need, value_head
+from bough.needs import CRITIC, FINAL_VALUES, Need, value_head
 
 if TYPE_CHECKING:
     import bough.policy.critic

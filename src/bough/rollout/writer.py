@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from bough.context import ContextUpdate, Parsed, PromptedParser, Turn, full_instructions, parse_tokens
 from bough.engine import Completion, EngineFault, FinishReason, Request, Sampling
 from bough.env.script import Script
+from bough.needs import POLICY
 from bough.rollout.agent import Agent, Limits, QuestionTooLong, RoleModel
 from bough.rollout.budget import Usage
 from bough.rollout.builder import NodeDraft, TreeBuilder
@@ -14,7 +15,6 @@ from bough.rollout.cursor import Cursor, PendingAction
 from bough.rollout.deadlines import Deadlines
 from bough.rollout.seats import SeatAgent
 from bough.tree import AgentAction, Kind, Observation, Outcome, Source, Tool, action_info, action_text, add_line
-from bough.tree.needs import POLICY
 from bough.tree.seeds import derive
 
 

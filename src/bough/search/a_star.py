@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from bough.needs import ORACLE, Need
 from bough.rollout.cursor import Cursor
 from bough.search.expand import Sample
 from bough.search.frontier import Best
@@ -13,7 +14,6 @@ from bough.search.prune import DedupeStates
 from bough.search.score import AStarCost, known
 from bough.search.search import Search
 from bough.search.tree import SearchTree
-from bough.tree.needs import ORACLE, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from bough.appraise.prompts import LabelParser, NumberParser, Reader, check_placeholders
 from bough.engine import Sampling
+from bough.needs import POLICY, Need, roles
 from bough.search.combine import EnvReturn
 from bough.search.frontier import DepthFirst
 from bough.search.ideas import Ideas
@@ -14,7 +15,6 @@ from bough.search.questions import asked, story
 from bough.search.search import Search
 from bough.search.step_info import InfoValue
 from bough.search.tree import SearchTree
-from bough.tree.needs import POLICY, Need, roles
 
 RATE = (
     "The agent was told:\n{instructions}\n\nWhat happened:\n{turns}\n{observation}\n\n"

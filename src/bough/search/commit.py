@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
+from bough.needs import FORKS, Need
 from bough.rollout.rollout import Rollout
 from bough.search.best_first import best_first
 from bough.search.node import SearchNode
@@ -10,7 +11,6 @@ from bough.search.pieces import Score
 from bough.search.score import QValue
 from bough.search.search import Search
 from bough.search.tree import SearchTree, best
-from bough.tree.needs import FORKS, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

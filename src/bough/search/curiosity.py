@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 
+from bough.needs import POLICY, Need, roles
 from bough.search.backup import MeanBackup
 from bough.search.descend import Descend
 from bough.search.expand import Sample
@@ -10,7 +11,6 @@ from bough.search.node import SearchNode
 from bough.search.score import Uct
 from bough.search.search import Search
 from bough.search.tree import SearchTree
-from bough.tree.needs import POLICY, Need, roles
 
 NOTE = "Curiosity"
 

@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from bough.appraise import Verifications
 from bough.appraise.prompts import story
 from bough.engine import Sampling
+from bough.needs import Need, needs_of
 from bough.search.best_of import BestOf
 from bough.search.node import SearchNode
 from bough.search.questions import asked, turns_to
 from bough.search.tree import SearchTree
 from bough.tree import instructions_in
-from bough.tree.needs import Need, needs_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

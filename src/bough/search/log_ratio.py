@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from bough.needs import POLICY, Need, roles
 from bough.rollout.cursor import PendingAction
 from bough.search.expand import Sample
 from bough.search.frontier import Level
@@ -13,7 +14,6 @@ from bough.search.prune import BeamWidth, DedupeStates
 from bough.search.score import known
 from bough.search.search import Search
 from bough.search.tree import SearchTree
-from bough.tree.needs import POLICY, Need, roles
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

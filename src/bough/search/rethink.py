@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from bough.appraise.prompts import check_placeholders
 from bough.engine import Sampling
+from bough.needs import POLICY, Need, roles
 from bough.search.backup import MaxBackup
 from bough.search.combine import ExecuteAndEvaluate
 from bough.search.descend import Descend
@@ -17,7 +18,6 @@ from bough.search.reflect import ANSWERED, once
 from bough.search.score import Puct
 from bough.search.search import Search
 from bough.search.tree import SearchTree
-from bough.tree.needs import POLICY, Need, roles
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,13 +3,13 @@
 import math
 
 from bough.appraise.prompts import LabelParser
+from bough.needs import POLICY
 from bough.search.expand import Sample
 from bough.search.frontier import Level
 from bough.search.judge import Judge
 from bough.search.prune import BeamWidth
 from bough.search.reflect import Critique
 from bough.search.search import Search
-from bough.tree.needs import POLICY
 
 OBEYS = (
     "The agent was told:\n{instructions}\n\nWhat happened:\n{turns}\n{observation}\n\n"

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from bough.appraise.prompts import Text, check_placeholders
 from bough.engine import Sampling
+from bough.needs import POLICY, Need, roles
 from bough.search.expand import Sample
 from bough.search.frontier import Best
 from bough.search.node import SearchNode
@@ -13,7 +14,6 @@ from bough.search.questions import asked, story
 from bough.search.score import AStarCost
 from bough.search.search import Search
 from bough.search.tree import SearchTree
-from bough.tree.needs import POLICY, Need, roles
 
 REST = (
     "The agent was told:\n{instructions}\n\nWhat happened:\n{turns}\n{observation}\n\n"

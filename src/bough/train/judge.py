@@ -16,10 +16,10 @@ from bough.config.config import ConfigError
 from bough.hooks import HookRecipe
 from bough.hooks.hook import PolicyAccess, PolicyCopy
 from bough.lazy import Tensor
+from bough.needs import Need, appraised
 from bough.rollout import NodeDraft, TreeBuilder
 from bough.store import Checkpoint
 from bough.tree import Kind, Outcome, Rewarded, Source, Task, Ternary, Tree, Verdict
-from bough.tree.needs import Need, appraised
 
 Agreement: TypeAlias = Literal["success", "majority"]
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, cast
 
 from bough.context import CallParser
+from bough.needs import REVISED_PATHS, Need
 from bough.train.rewrite import (
     Reader,
     RecordedTurn,
@@ -29,7 +30,6 @@ from bough.tree import (
     plain_text,
     tools_at,
 )
-from bough.tree.needs import REVISED_PATHS, Need
 
 WORD = re.compile(r"[^\W_]+(?:[.'_-][^\W_]+)*")
 

@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from bough.context import conversation
+from bough.needs import TEACHER_TURNS, Need
 from bough.train.revise import PathBuilder, Reader, RevisedPath, Seen
 from bough.tree import (
     AnsweredQuestion,
@@ -26,7 +27,6 @@ from bough.tree import (
     score_in,
     tools_at,
 )
-from bough.tree.needs import TEACHER_TURNS, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ import numpy as np
 from bough.checks import INFINITE
 from bough.context import Context, Parser, Renderer, Turn, parse_tokens
 from bough.credit import Credit, Searched, compute_credit
+from bough.needs import REVISED_PATHS, Need, needs_of
 from bough.rollout import NodeDraft, TreeBuilder
 from bough.tree import (
     Credited,
@@ -31,7 +32,6 @@ from bough.tree import (
     plain_text,
     tools_at,
 )
-from bough.tree.needs import REVISED_PATHS, Need, needs_of
 
 Seen: TypeAlias = tuple[Observation, tuple[Tool, ...]]
 """An observation, and the tools with it."""

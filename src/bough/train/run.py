@@ -17,6 +17,7 @@ from bough.explore import Chains
 from bough.hooks.hook import HookRecipe
 from bough.launch import Placement
 from bough.learner.optimizer import Optimizer
+from bough.needs import CRITIC, POLICY, Need, needs_of, roles
 from bough.objective import Normalizer, Objective, PpoClip, add, regularises
 from bough.policy import ValueHead
 from bough.reward import EnvReward, Reward
@@ -35,7 +36,6 @@ from bough.train.settings import (
     Tasks,
     Warmup,
 )
-from bough.tree.needs import CRITIC, POLICY, Need, needs_of, roles
 
 NAME_BYTES = 255
 """Longest name of a folder on common file systems, in UTF-8."""

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
+from bough.needs import REVISED_PATHS, Need
 from bough.train.rewrite import (
     Reader,
     RevisedPath,
@@ -26,7 +27,6 @@ from bough.tree import (
     plain_text,
     tools_at,
 )
-from bough.tree.needs import REVISED_PATHS, Need
 
 Below: TypeAlias = dict[int, list[tuple[int, int]]]
 """By the node of a state, its executed actions: the last node of each, and the node of the state after it."""

@@ -11,8 +11,7 @@ from bough.config.kinds import check_kinds
 from bough.engine import Engine, Local, check_temperature
 from bough.env import Env, Split
 from bough.launch import Placement, ThisMachine
-from bough.train.rewrite import PathRewriter
-from bough.tree.needs import (
+from bough.needs import (
     DEMONSTRATIONS,
     IDLE_UPDATES,
     ON_POLICY,
@@ -21,6 +20,7 @@ from bough.tree.needs import (
     TEACHER_TURNS,
     Need,
 )
+from bough.train.rewrite import PathRewriter
 
 if TYPE_CHECKING:
     from bough.engine.model import ServedPolicy

@@ -15,8 +15,8 @@ from bough.env.screens.phone import Phone, View
 from bough.env.screens.tasks import TIERS, Instance, draw, prompt_of, read_instance, sample_goals, target_of
 from bough.env.screens.ui import HOME, Screen
 from bough.env.splits import content_hash, instance_task
+from bough.needs import CALLS, Need
 from bough.tree import Action, BadCall, Message, Observation, Outcome, Task, ToolCall
-from bough.tree.needs import CALLS, Need
 from bough.tree.pointing import Pointing
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from bough.needs import Need, appraised
 from bough.tree import Entry, Ints, Kind, Rewarded, Tree, ValueOf, Verdict, context, path_view
-from bough.tree.needs import Need, appraised
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from bough.needs import Need, estimate
 from bough.policy.reward_model.settings import RewardModel
-from bough.tree.needs import Need, estimate
 
 if TYPE_CHECKING:
     import bough.policy.reward_model.hook_state

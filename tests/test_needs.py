@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import pytest
 
-from bough.tree.needs import (
+from bough.needs import (
     CRITIC,
     FORKS,
     ON_POLICY,
@@ -81,7 +81,7 @@ def test_declarations() -> None:
 
 @pytest.mark.parametrize("wrong", [{"critic"}, "critic", None, CRITIC], ids=repr)
 def test_a_declaration_that_is_no_set_of_needs_is_an_error(wrong: object) -> None:
-    with pytest.raises(NeedsError, match=r"Piece\.needs: got .*; need a frozenset of values of bough\.tree\.needs"):
+    with pytest.raises(NeedsError, match=r"Piece\.needs: got .*; need a frozenset of values of bough\.needs"):
         needs_of(Piece(needs=wrong))  # type: ignore[arg-type]
 
 

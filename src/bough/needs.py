@@ -367,7 +367,7 @@ def _declared(piece: object, member: str) -> frozenset[Need]:
     needs = cast("AbstractSet[object]", value) if isinstance(value, AbstractSet) else {None}
     if not all(isinstance(each, Need) for each in needs):
         raise NeedsError(
-            f"{type(piece).__name__}.{member}: got {value!r}; need a frozenset of values of bough.tree.needs, such as "
+            f"{type(piece).__name__}.{member}: got {value!r}; need a frozenset of values of bough.needs, such as "
             "frozenset({STATE_KEYS})"
         )
     return frozenset(cast("AbstractSet[Need]", value))
