@@ -87,7 +87,7 @@ def test_the_sources_of_a_row_are_its_pieces_and_a_change_of_one_makes_it_old(
     assert {f"src/bough/{name}.py" for name in ("methods/treerl", "worlds/sokoban", "env/sokoban")} <= {*names}
     assert any("/credit/" in name for name in names)
     assert any("/explore/" in name for name in names)
-    assert "src/bough/policy/progress_state.py" in result_rows.sources(find_run("spa_rl", "sokoban")), "what is built"
+    assert "src/bough/critics/progress_state.py" in result_rows.sources(find_run("spa_rl", "sokoban")), "what is built"
     monkeypatch.setattr(result_rows, "ROOT", tmp_path)
     git = ("git", "-c", "user.name=a", "-c", "user.email=a@b")
     for words in (("init", "-q"), ("add", "-A"), ("commit", "-qm", "first")):

@@ -9,10 +9,11 @@ import torch
 from tests.explore.stage import runner
 from tests.search.game import Game
 
+from bough.critics import ValueHead
 from bough.engine import Scripted
 from bough.env import InProcessHost
 from bough.learner.state_values import StateValues
-from bough.policy import Tiny, ValueHead
+from bough.policy import Tiny
 from bough.rollout import Limits
 from bough.search import CriticRating, q_star
 from bough.tree import Kind, Task

@@ -9,11 +9,11 @@ from tests.explore.stage import runner
 from tests.search.game import Game, answer, search
 from tests.trees import rewarded
 
+from bough.critics import RewardModel
+from bough.critics.reward_model.labels import steps_of
+from bough.critics.reward_model.train import train_on
 from bough.engine import Scripted
 from bough.env import InProcessHost
-from bough.policy import RewardModel
-from bough.policy.reward_model.labels import steps_of
-from bough.policy.reward_model.train import train_on
 from bough.rollout import Explorer
 from bough.search import (
     Best,

@@ -16,6 +16,7 @@ from bough.config import ConfigError
 from bough.config.override import override
 from bough.context import PlanAct, Tagged
 from bough.credit import Filtered, Gae, Grpo, ReinforcePlusPlus
+from bough.critics import ValueHead
 from bough.engine import Sampling, Vllm
 from bough.env import Branching, FrozenLake, Replay, Split, State, Step
 from bough.explore import Chains, EntropyForks, Forks
@@ -49,7 +50,6 @@ from bough.objective import (
     Tis,
     ValueClip,
 )
-from bough.policy import ValueHead
 from bough.reward import AnswerBleu, EnvReward, StagedReward, Success
 from bough.search import a_star, puct
 from bough.train import (

@@ -21,6 +21,7 @@ from bough.config.naming import exported, made_by
 from bough.config.spell import settings
 from bough.context import Context, Parser
 from bough.credit import Credit
+from bough.critics import ValueHead
 from bough.curate import Filter
 from bough.engine import OwnModel
 from bough.env import Env
@@ -28,7 +29,7 @@ from bough.explore import Blame, Quality
 from bough.hooks.hook import HookRecipe
 from bough.methods import SHARED
 from bough.objective import Objective, Pairs
-from bough.policy import Lora, ValueHead
+from bough.policy import Lora
 from bough.reward import Reward
 from bough.rollout import Explorer
 from bough.search import Backup, Evaluate, Expand, Hint, Prune, Rate, Score, Select
@@ -59,15 +60,15 @@ PIECES: dict[str, Room] = {
     "quality": ("Parts of explorers: quality of actions", ("bough.explore",), Quality),
     "blame": ("Parts of explorers: first wrong steps", ("bough.explore",), Blame),
     "read": ("Parts of judges: answers of engines", ("bough.appraise",), Reader),
-    "appraise": ("Appraisers", ("bough.appraise", "bough.policy"), Appraiser),
+    "appraise": ("Appraisers", ("bough.appraise", "bough.critics"), Appraiser),
     "reward": ("Rewards", ("bough.reward",), Reward),
-    "hooks": ("Hooks", ("bough.hooks", "bough.policy", "bough.train"), HookRecipe),
+    "hooks": ("Hooks", ("bough.hooks", "bough.critics", "bough.train"), HookRecipe),
     "credit": ("Credit", ("bough.credit",), Credit),
     "curate": ("Filters", ("bough.curate",), Filter),
     "revise": ("Demonstrations from trees", ("bough.train",), PathRewriter),
     "objective": ("Objectives", ("bough.objective",), Objective),
     "pairs": ("Parts of objectives: pairs", ("bough.objective",), Pairs),
-    "critic": ("Critics", ("bough.policy",), ValueHead),
+    "critic": ("Critics", ("bough.critics",), ValueHead),
     "lora": ("Adapters", ("bough.policy",), Lora),
 }
 FUNCTIONS = {"methods": "Methods", "worlds": "Worlds", "policies": "Policy presets", "recipes": "Recipes"}

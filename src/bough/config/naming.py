@@ -20,8 +20,8 @@ Maker: TypeAlias = Callable[..., Any]
 """A dataclass, or a function that returns a piece."""
 
 ROOMS = (
-    "env", "context", "appraise", "policy", "engine", "explore", "search", "reward", "hooks", "credit", "curate",
-    "objective", "learner", "launch", "train",
+    "env", "context", "appraise", "policy", "critics", "engine", "explore", "search", "reward", "hooks", "credit",
+    "curate", "objective", "learner", "launch", "train",
 )  # fmt: skip
 """Packages whose pieces can be named without a file."""
 

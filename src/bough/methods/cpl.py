@@ -1,9 +1,9 @@
 """CPL (arXiv 2409.08642)."""
 
 from bough.credit import Searched
+from bough.critics import ValueHead
 from bough.methods.mcts_dpo import mcts_dpo
 from bough.objective import StepApo, Sum, ValueClip
-from bough.policy import ValueHead
 from bough.search import puct
 from bough.train import Run, World
 

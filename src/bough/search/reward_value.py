@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bough.policy.reward_model.folder import TrainedRewardModel, load_reward_model
+from bough.critics.reward_model.folder import TrainedRewardModel, load_reward_model
 from bough.rollout.cursor import Cursor, PendingAction
 from bough.search.best_of import BestOf
 from bough.search.node import SearchNode

@@ -10,6 +10,7 @@ from bough.config.fields import GROUP, set_fields
 from bough.config.kinds import check_kinds
 from bough.context import Context, Full, Parser, Plain
 from bough.credit import Credit, Grpo
+from bough.critics import ValueHead
 from bough.curate import Filter, NonZeroAdvantage, Ties
 from bough.engine import OwnModel, Sampling
 from bough.env import Env
@@ -19,7 +20,6 @@ from bough.launch import Placement
 from bough.learner.optimizer import Optimizer
 from bough.needs import CRITIC, POLICY, Need, needs_of, roles
 from bough.objective import Normalizer, Objective, PpoClip, add, regularises
-from bough.policy import ValueHead
 from bough.reward import EnvReward, Reward
 from bough.rollout import Explorer, Limits
 from bough.train.models import ModelSource

@@ -7,7 +7,7 @@ from bough.checks import check_at_least
 from bough.needs import Need, estimate
 
 if TYPE_CHECKING:
-    import bough.policy.double_critic
+    import bough.critics.double_critic
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,8 +84,8 @@ class UtteranceCritic:
                 "polyak <= 1"
             )
 
-    def build(self, *, vocab_tokens: int, device: str, seed: int) -> "bough.policy.double_critic.UtteranceCriticState":
+    def build(self, *, vocab_tokens: int, device: str, seed: int) -> "bough.critics.double_critic.UtteranceCriticState":
         """An untrained critic, whose values are all 0."""
-        from bough.policy.double_critic import UtteranceCriticState
+        from bough.critics.double_critic import UtteranceCriticState
 
         return UtteranceCriticState(self, vocab_tokens=vocab_tokens, device=device, seed=seed)

@@ -12,9 +12,10 @@ from tests.small import run as small_run
 from tests.trees import ACTION, OBSERVATION, PROMPT, N, as_replayed, build, rewarded
 
 from bough.cli.find import find_run
+from bough.critics import ProgressReward
+from bough.critics.progress_state import ProgressRewardState
 from bough.learner.trained_copy import TrainedCopy
-from bough.policy import ProgressReward, Tiny
-from bough.policy.progress_state import ProgressRewardState
+from bough.policy import Tiny
 from bough.store import read_metrics, stored_rewarded
 from bough.train import start
 from bough.tree import Outcome, Rewarded, Ternary

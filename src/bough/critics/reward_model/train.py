@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from bough.policy.reward_model.calibration import calibrate, platt
-from bough.policy.reward_model.fit import check_labels, fit
-from bough.policy.reward_model.folder import Decode, TrainedRewardModel, fingerprint
-from bough.policy.reward_model.labels import LabelledSteps, split_tasks, steps_of
-from bough.policy.reward_model.settings import RewardModel
+from bough.critics.reward_model.calibration import calibrate, platt
+from bough.critics.reward_model.fit import check_labels, fit
+from bough.critics.reward_model.folder import Decode, TrainedRewardModel, fingerprint
+from bough.critics.reward_model.labels import LabelledSteps, split_tasks, steps_of
+from bough.critics.reward_model.settings import RewardModel
 from bough.tree import Floats, Tree, sigmoid
 
 

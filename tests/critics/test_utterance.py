@@ -9,9 +9,9 @@ import torch
 from tests.trees import ACTION, EDIT, OBSERVATION, PROMPT, N, build, rewarded
 
 from bough.credit import Archer
-from bough.policy import UtteranceCritic
-from bough.policy.double_critic import UtteranceCriticState
-from bough.policy.replay_buffer import ReplayBuffer, Turn, turns_of
+from bough.critics import UtteranceCritic
+from bough.critics.double_critic import UtteranceCriticState
+from bough.critics.replay_buffer import ReplayBuffer, Turn, turns_of
 from bough.tree import Outcome, Rewarded, Source, path_view
 from trees import as_replayed
 

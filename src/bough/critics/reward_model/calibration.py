@@ -7,7 +7,7 @@ from typing import get_args
 
 import numpy as np
 
-from bough.policy.reward_model.labels import LabelledSteps
+from bough.critics.reward_model.labels import LabelledSteps
 from bough.tree import Bools, Floats, PathScore, path_score, sigmoid
 
 BINS = 10

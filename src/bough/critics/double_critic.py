@@ -11,11 +11,11 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from bough.policy.module_state import entries_below, load_moments, load_weights, moments_of, weights_of
-from bough.policy.replay_buffer import ReplayBuffer, Turn, turns_of
+from bough.critics.module_state import entries_below, load_moments, load_weights, moments_of, weights_of
+from bough.critics.replay_buffer import ReplayBuffer, Turn, turns_of
+from bough.critics.small_transformer import small_transformer
+from bough.critics.utterance import UtteranceCritic
 from bough.policy.seeding import seeded
-from bough.policy.small_transformer import small_transformer
-from bough.policy.utterance import UtteranceCritic
 from bough.tree import Floats, Rewarded, Source
 
 

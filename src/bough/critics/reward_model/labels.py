@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from bough.policy.reward_model.settings import Estimate, RewardModel
+from bough.critics.reward_model.settings import Estimate, RewardModel
 from bough.tree import (
     Bools,
     Floats,

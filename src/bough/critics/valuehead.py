@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from bough.needs import CRITIC, FINAL_VALUES, Need, value_head
 
 if TYPE_CHECKING:
-    import bough.policy.critic
+    import bough.critics.critic
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,8 +36,8 @@ class ValueHead:
         """Values by head, of final states too."""
         return frozenset({CRITIC, FINAL_VALUES, *map(value_head, self.heads)})
 
-    def build(self, width: int) -> "bough.policy.critic.Critic":
+    def build(self, width: int) -> "bough.critics.critic.Critic":
         """Heads on hidden states of `width` elements."""
-        from bough.policy.critic import Critic
+        from bough.critics.critic import Critic
 
         return Critic(self, width)

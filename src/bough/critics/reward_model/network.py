@@ -10,11 +10,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from bough.critics.reward_model.settings import RewardModel
+from bough.critics.small_transformer import small_transformer
 from bough.policy.checkpoint import load_trunk, quiet
 from bough.policy.folder import FINAL, check_complete, locate
-from bough.policy.reward_model.settings import RewardModel
 from bough.policy.seeding import seeded
-from bough.policy.small_transformer import small_transformer
 from bough.tree import Floats, Ints
 
 MICRO_TOKENS = 16384

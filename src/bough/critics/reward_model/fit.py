@@ -7,9 +7,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from bough.policy.reward_model.labels import LabelledSteps, NothingToLearn
-from bough.policy.reward_model.network import RewardNetwork, new_network, rows_of
-from bough.policy.reward_model.settings import RewardModel
+from bough.critics.reward_model.labels import LabelledSteps, NothingToLearn
+from bough.critics.reward_model.network import RewardNetwork, new_network, rows_of
+from bough.critics.reward_model.settings import RewardModel
 from bough.tree import Ints
 
 functional: Any = nn.functional

@@ -8,8 +8,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from bough.critics.valuehead import ValueHead
 from bough.policy.replica import check
-from bough.policy.valuehead import ValueHead
 
 
 class Critic(nn.Module):

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bough.policy.module_state import entries_below, load_weights, weights_of
-from bough.policy.reward_model.calibration import Calibration
-from bough.policy.reward_model.folder import TrainedRewardModel, load_reward_model
-from bough.policy.reward_model.hook import FrozenRewardModel
-from bough.policy.reward_model.labels import NothingToLearn, turn_texts
-from bough.policy.reward_model.network import RewardNetwork, new_network
-from bough.policy.reward_model.train import train_on
+from bough.critics.module_state import entries_below, load_weights, weights_of
+from bough.critics.reward_model.calibration import Calibration
+from bough.critics.reward_model.folder import TrainedRewardModel, load_reward_model
+from bough.critics.reward_model.hook import FrozenRewardModel
+from bough.critics.reward_model.labels import NothingToLearn, turn_texts
+from bough.critics.reward_model.network import RewardNetwork, new_network
+from bough.critics.reward_model.train import train_on
 from bough.tree import Rewarded, Tree, json_column, path_view, read_json_column
 from bough.tree.columns import cut_tree, join_trees, tree_record
 

@@ -11,10 +11,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from bough.policy.double_critic import head_values, mlp_head, with_values
-from bough.policy.frozen_critic import FrozenCritic
-from bough.policy.module_state import entries_below, load_weights, weights_of
-from bough.policy.replay_buffer import ReplayBuffer, Turn, turns_of
+from bough.critics.double_critic import head_values, mlp_head, with_values
+from bough.critics.frozen_critic import FrozenCritic
+from bough.critics.module_state import entries_below, load_weights, weights_of
+from bough.critics.replay_buffer import ReplayBuffer, Turn, turns_of
 from bough.policy.seeding import seeded
 from bough.tree import Floats, Rewarded, TruncatedBy
 

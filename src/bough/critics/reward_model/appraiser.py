@@ -42,7 +42,7 @@ class StepScores:
         Raises:
             OSError: when there is none in the folder.
         """
-        from bough.policy.reward_model.folder import reward_model_folder
+        from bough.critics.reward_model.folder import reward_model_folder
 
         reward_model_folder(self.folder)
 
@@ -52,7 +52,7 @@ class StepScores:
         Raises:
             ValueError: when it has another.
         """
-        from bough.policy.reward_model.folder import load_reward_model
+        from bough.critics.reward_model.folder import load_reward_model
 
         load_reward_model(self.folder, self.device).check_tokenizer(decode)
 
@@ -63,7 +63,7 @@ class StepScores:
             OSError: when there is no reward model in the folder.
             ValueError: when it is one of another tokenizer.
         """
-        from bough.policy.reward_model.folder import load_reward_model
+        from bough.critics.reward_model.folder import load_reward_model
 
         model = load_reward_model(self.folder, self.device)
         model.check_tokenizer(ask.text)

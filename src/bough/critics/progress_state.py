@@ -9,10 +9,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from bough.policy.double_critic import mlp_head
-from bough.policy.module_state import entries_below, load_weights, weights_of
-from bough.policy.progress import ProgressReward
-from bough.policy.replay_buffer import turns_of
+from bough.critics.double_critic import mlp_head
+from bough.critics.module_state import entries_below, load_weights, weights_of
+from bough.critics.progress import ProgressReward
+from bough.critics.replay_buffer import turns_of
 from bough.policy.seeding import seeded
 from bough.tree import Floats, Ints, Rewarded, Ternary, path_view, sum_at
 

@@ -8,7 +8,7 @@ from bough.checks import check_at_least
 from bough.needs import REFERENCE, Need, estimate
 
 if TYPE_CHECKING:
-    import bough.policy.frozen_critic_state
+    import bough.critics.frozen_critic_state
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,9 +80,9 @@ class FrozenCritic:
 
     def build(
         self, *, vocab_tokens: int, device: str, seed: int
-    ) -> "bough.policy.frozen_critic_state.FrozenCriticState":
+    ) -> "bough.critics.frozen_critic_state.FrozenCriticState":
         """A critic without data."""
-        from bough.policy.frozen_critic_state import FrozenCriticState
+        from bough.critics.frozen_critic_state import FrozenCriticState
 
         del vocab_tokens
         return FrozenCriticState(self, device=device, seed=seed)

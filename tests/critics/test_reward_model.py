@@ -12,20 +12,20 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from tests.policy.reward_trees import BAD, GOOD, forked, many
+from tests.critics.reward_trees import BAD, GOOD, forked, many
 from tests.trees import rewarded
 
 from bough.cli.find import find_run
 from bough.cli.train_reward import split_fields
 from bough.config import ConfigError
-from bough.policy import FrozenRewardModel, RewardModel, StepScores
-from bough.policy.reward_model.calibration import calibrate, platt, reliability, roc_auc
-from bough.policy.reward_model.fit import label_loss, pair_loss
-from bough.policy.reward_model.folder import load_reward_model
-from bough.policy.reward_model.labels import LabelledSteps, split_tasks, steps_of
-from bough.policy.reward_model.network import new_network, rows_of
-from bough.policy.reward_model.settings import Labels
-from bough.policy.reward_model.train import train_on
+from bough.critics import FrozenRewardModel, RewardModel, StepScores
+from bough.critics.reward_model.calibration import calibrate, platt, reliability, roc_auc
+from bough.critics.reward_model.fit import label_loss, pair_loss
+from bough.critics.reward_model.folder import load_reward_model
+from bough.critics.reward_model.labels import LabelledSteps, split_tasks, steps_of
+from bough.critics.reward_model.network import new_network, rows_of
+from bough.critics.reward_model.settings import Labels
+from bough.critics.reward_model.train import train_on
 from bough.reward import Judged, PotentialShaping
 from bough.store import write_trees
 from bough.train import Warmup, start

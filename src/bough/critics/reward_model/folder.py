@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from bough.critics.reward_model.calibration import Calibration
+from bough.critics.reward_model.settings import RewardModel
 from bough.policy.folder import similar_folder
 from bough.policy.placement import pick_device
-from bough.policy.reward_model.calibration import Calibration
-from bough.policy.reward_model.settings import RewardModel
 from bough.tree import Floats, Ints, sigmoid
 from bough.usercode.json_file import json_text, read_object
 
 if TYPE_CHECKING:
-    from bough.policy.reward_model.network import RewardNetwork
+    from bough.critics.reward_model.network import RewardNetwork
 
 ABOUT, REPORT = "reward_model.json", "calibration.json"
 FORMAT = "bough-reward-model-1"
@@ -139,7 +139,7 @@ def reward_model_folder(folder: str | Path) -> Path:
 
 @lru_cache(maxsize=8)
 def _load(folder: Path, written: int, device: str) -> TrainedRewardModel:
-    from bough.policy.reward_model.network import load_network
+    from bough.critics.reward_model.network import load_network
 
     del written  # A folder that was written again is loaded again.
     about = read_object(folder / ABOUT, "the file of a reward model")

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from bough.critics.reward_model.settings import RewardModel
 from bough.needs import Need, estimate
-from bough.policy.reward_model.settings import RewardModel
 
 if TYPE_CHECKING:
-    import bough.policy.reward_model.hook_state
+    import bough.critics.reward_model.hook_state
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,12 +46,12 @@ class FrozenRewardModel:
 
     def build(
         self, *, vocab_tokens: int, device: str, seed: int
-    ) -> "bough.policy.reward_model.hook_state.FrozenRewardModelState":
+    ) -> "bough.critics.reward_model.hook_state.FrozenRewardModelState":
         """A model without data, or the one of the folder.
 
         Raises:
             OSError: when there is no reward model in the folder.
         """
-        from bough.policy.reward_model.hook_state import FrozenRewardModelState
+        from bough.critics.reward_model.hook_state import FrozenRewardModelState
 
         return FrozenRewardModelState(self, vocab_tokens=vocab_tokens, device=device, seed=seed)

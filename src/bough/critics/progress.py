@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from bough.checks import check_at_least
 
 if TYPE_CHECKING:
-    import bough.policy.progress_state
+    import bough.critics.progress_state
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,9 +68,9 @@ class ProgressReward:
         if not min(rates := (self.learning_rate, self.head_rate)) > 0:
             raise ValueError(f"ProgressReward: got learning_rate, head_rate={rates}; need numbers above 0")
 
-    def build(self, *, vocab_tokens: int, device: str, seed: int) -> "bough.policy.progress_state.ProgressRewardState":
+    def build(self, *, vocab_tokens: int, device: str, seed: int) -> "bough.critics.progress_state.ProgressRewardState":
         """An estimator without data, whose progress is 0."""
-        from bough.policy.progress_state import ProgressRewardState
+        from bough.critics.progress_state import ProgressRewardState
 
         del vocab_tokens
         return ProgressRewardState(self, device=device, seed=seed)
