@@ -31,9 +31,10 @@ from bough.methods import SHARED
 from bough.objective import Objective, Pairs
 from bough.policy import Lora
 from bough.reward import Reward
+from bough.rewrite import PathRewriter
 from bough.rollout import Explorer
 from bough.search import Backup, Evaluate, Expand, Hint, Prune, Rate, Score, Select
-from bough.train import EngineRecipe, ModelSource, PathRewriter, PolicyRecipe, World
+from bough.train import EngineRecipe, ModelSource, PolicyRecipe, World
 from bough.train.check import check
 
 Room: TypeAlias = tuple[str, tuple[str, ...], Any]
@@ -65,7 +66,7 @@ PIECES: dict[str, Room] = {
     "hooks": ("Hooks", ("bough.hooks", "bough.critics", "bough.train"), HookRecipe),
     "credit": ("Credit", ("bough.credit",), Credit),
     "curate": ("Filters", ("bough.curate",), Filter),
-    "revise": ("Demonstrations from trees", ("bough.train",), PathRewriter),
+    "revise": ("Demonstrations from trees", ("bough.rewrite",), PathRewriter),
     "objective": ("Objectives", ("bough.objective",), Objective),
     "pairs": ("Parts of objectives: pairs", ("bough.objective",), Pairs),
     "critic": ("Critics", ("bough.critics",), ValueHead),

@@ -20,9 +20,9 @@ from bough.lazy import torch
 from bough.needs import pieces
 from bough.objective import LossInputs, Normalizer, Pairs
 from bough.objective.pairs import PreferencePairs, TurnSets
+from bough.rewrite.revise import Reader, Revise, RevisedPath
 from bough.store import RunDirectory, check_output, tree_files
 from bough.store.atomic import write_bytes
-from bough.train.revise import Reader, Revise, RevisedPath
 from bough.train.run import Run
 from bough.train.seats import policy_seats, seat_run
 from bough.train.start import load_run

@@ -5,8 +5,9 @@ from dataclasses import replace
 from bough.credit import Searched
 from bough.needs import POLICY
 from bough.objective import Dpo, Imitation, Pairs, Sum
+from bough.rewrite import Refined
 from bough.search import spar as refining
-from bough.train import Demonstrations, Refined, Run, World
+from bough.train import Demonstrations, Run, World
 
 
 def spar(world: World, *, rounds: int = 3, batch_tasks: int = 64, judge: str = POLICY) -> Run:

@@ -19,14 +19,8 @@ from bough.train.models import (
     ModelSource,
     StartingWeights,
 )
-from bough.train.parallel_paths import ParallelPaths
-from bough.train.predict_observations import PredictObservations
 from bough.train.recorder import read_heldout
-from bough.train.refined import Refined
-from bough.train.revise import Reader, Revise, RevisedPath
-from bough.train.rewrite import PathRewriter
 from bough.train.run import Method, Run, World
-from bough.train.search_traces import SearchTraces
 from bough.train.seat_policy import FrozenPolicy, OwnPolicy, SeatPolicy
 from bough.train.settings import (
     Checkpointing,
@@ -66,18 +60,10 @@ __all__ = [
     "NoLearningSignal",
     "Optimizer",
     "OwnPolicy",
-    "ParallelPaths",
-    "PathRewriter",
     "PolicyRecipe",
-    "PredictObservations",
-    "Reader",
-    "Refined",
-    "Revise",
-    "RevisedPath",
     "Run",
     "Runtime",
     "Schedule",
-    "SearchTraces",
     "SeatPolicy",
     "StartingWeights",
     "Tasks",

@@ -34,6 +34,7 @@ from bough.env import EnvFault
 from bough.learner.learner import Diverged
 from bough.learner.loss_inputs import ObjectiveContext
 from bough.needs import PATHS, needs_of
+from bough.rewrite.teacher_paths import teacher_paths
 from bough.rollout import DeadlineExceeded, Rollouts
 from bough.store.answers import Answers
 from bough.train.evaluation import measure
@@ -47,7 +48,6 @@ from bough.train.stages import run_stages
 from bough.train.step_data import StepData
 from bough.train.stopwatch import Stopwatch
 from bough.train.summary import summarize
-from bough.train.teacher_paths import teacher_paths
 from bough.train.turn_entropy import add_entropies, mean_turn_entropies
 from bough.train.warmup import warm_up
 from bough.tree import Tree, count_actions, derive, groups

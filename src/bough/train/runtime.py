@@ -19,6 +19,7 @@ from bough.launch import check_connected
 from bough.learner.memory_meter import return_freed
 from bough.learner.ranks import SINGLE_RANK, Ranks
 from bough.policy.policy import Policy
+from bough.rewrite.message_trees import message_trees
 from bough.rollout import Agent, Deadlines, RoleModel, RolloutRunner, SeatAgent
 from bough.store import Checkpoint
 from bough.train.check import refuse_overlap
@@ -28,7 +29,6 @@ from bough.train.earlier import EarlierWeights
 from bough.train.event_loop import run_coroutine
 from bough.train.health import check_paths, count_solved, unsolved_reason
 from bough.train.judge_versions import judge_versions
-from bough.train.message_trees import message_trees
 from bough.train.models import EarlierVersion, role_model
 from bough.train.notices import Notices
 from bough.train.opening import TimedHost, begun_lines, draw_tasks, first_tasks, open_run

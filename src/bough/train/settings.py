@@ -20,7 +20,7 @@ from bough.needs import (
     TEACHER_TURNS,
     Need,
 )
-from bough.train.rewrite import PathRewriter
+from bough.rewrite.rewrite import PathRewriter
 
 if TYPE_CHECKING:
     from bough.engine.model import ServedPolicy

@@ -37,6 +37,7 @@ from bough.needs import (
     needs_of,
 )
 from bough.policy.policy import Policy
+from bough.rewrite.revise import Reader
 from bough.rollout import Agent, Deadlines, RoleModel
 from bough.store import Checkpoint, stored_rewarded
 from bough.store.atomic import explain_full_disk
@@ -44,7 +45,6 @@ from bough.train.canary import Canary
 from bough.train.checked_engine import CheckedEngine
 from bough.train.checkpointable import Checkpointable
 from bough.train.opening import Opening
-from bough.train.revise import Reader
 from bough.train.run import Run
 from bough.tree import Floats, Rewarded, Tree, derive, seat_view, view_task_id
 

@@ -16,9 +16,9 @@ from bough.env import Branching, InProcessHost, ParallelCalls, Split, State, Ste
 from bough.explore import Demonstration
 from bough.methods.dta_llama import dta_llama
 from bough.policy.chat import ChatRenderer
+from bough.rewrite import ParallelPaths, Reader
 from bough.rollout import Limits
 from bough.search import dfsdt
-from bough.train import ParallelPaths, Reader
 from bough.train.check import check
 from bough.tree import (
     Action,

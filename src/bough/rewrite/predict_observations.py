@@ -8,7 +8,7 @@ from typing import ClassVar
 from bough.context import Full
 from bough.explore.world_model import observed_text, system_text, world_question
 from bough.needs import REVISED_PATHS, Need
-from bough.train.revise import PathBuilder, Reader, RevisedPath
+from bough.rewrite.revise import PathBuilder, Reader, RevisedPath
 from bough.tree import Kind, Outcome, Rewarded, Source, Ternary, Tree, counted, instructions_in, path, text_in
 
 

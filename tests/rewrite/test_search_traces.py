@@ -14,12 +14,12 @@ from bough.credit import Filtered
 from bough.engine import Scripted
 from bough.env import InProcessHost
 from bough.methods.ats import ats
+from bough.rewrite import Reader, SearchTraces
+from bough.rewrite.teacher_paths import teacher_paths
 from bough.rollout import Limits
 from bough.search import Admissible, Level, Search
 from bough.search import ats as hinted
-from bough.train import Reader, SearchTraces
 from bough.train.check import check
-from bough.train.teacher_paths import teacher_paths
 from bough.tree import Kind, Rewarded, Source, Tree
 from bough.worlds.frozenlake import frozenlake
 

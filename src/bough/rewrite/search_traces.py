@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
 from bough.needs import REVISED_PATHS, Need
-from bough.train.rewrite import (
+from bough.rewrite.rewrite import (
     Reader,
     RevisedPath,
     Seen,

@@ -7,7 +7,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from bough.context import CallParser, PromptedParser, parse_tokens
-from bough.train.revise import PathBuilder, Reader, RevisedPath, Seen
+from bough.rewrite.revise import PathBuilder, Reader, RevisedPath, Seen
 from bough.tree import (
     Action,
     AgentAction,

@@ -7,7 +7,7 @@ from typing import ClassVar, cast
 
 from bough.context import CallParser
 from bough.needs import REVISED_PATHS, Need
-from bough.train.rewrite import (
+from bough.rewrite.rewrite import (
     Reader,
     RecordedTurn,
     RevisedPath,

@@ -8,7 +8,7 @@ import numpy as np
 
 from bough.context import conversation
 from bough.needs import TEACHER_TURNS, Need
-from bough.train.revise import PathBuilder, Reader, RevisedPath, Seen
+from bough.rewrite.revise import PathBuilder, Reader, RevisedPath, Seen
 from bough.tree import (
     AnsweredQuestion,
     Ints,

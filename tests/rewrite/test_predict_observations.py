@@ -16,8 +16,9 @@ from bough.env import InProcessHost
 from bough.explore import Chains
 from bough.explore.world_model import DirectLlmCall, ImaginedEpisode, WorldModel
 from bough.reward import EnvReward, reward_trees
+from bough.rewrite import PredictObservations, Reader
 from bough.store import read_metrics
-from bough.train import PredictObservations, Reader, start
+from bough.train import start
 from bough.tree import Kind, Rewarded, Source, Task, Tree
 
 READER = Reader(renderer=Letters(), context=Window(turns=1), parser=Plain())

@@ -8,7 +8,7 @@ from bough.context import Full, ToolCalls
 from bough.credit import Process
 from bough.policy.chat import ChatRenderer
 from bough.reward import Success
-from bough.train import Reader, Revise
+from bough.rewrite import Reader, Revise
 from bough.tree import (
     Action,
     Kind,

@@ -21,10 +21,11 @@ from bough.env import InProcessHost
 from bough.learner.loss_inputs import NO_CONTEXT, before_forward, by_path, loss_weights
 from bough.methods.spar import spar as method
 from bough.objective import Dpo, Normalizer, Pairs
+from bough.rewrite import Reader, Refined
 from bough.rollout import RoleModel
 from bough.search import Search, SearchNode, SearchTree, spar
 from bough.store import read_metrics
-from bough.train import Health, Reader, Refined, Warmup, start
+from bough.train import Health, Warmup, start
 from bough.tree import Rewarded, Source, Tree
 
 READER = Reader(renderer=Letters(), context=Full(), parser=Plain())

@@ -18,9 +18,10 @@ from bough.env import InProcessHost
 from bough.explore import Chains
 from bough.objective import Imitation
 from bough.reward import Success
+from bough.rewrite import Reader, Revise
 from bough.search import mcts
 from bough.store import read_metrics
-from bough.train import Demonstrations, Reader, Revise, start
+from bough.train import Demonstrations, start
 from bough.tree import Kind, Outcome, Rewarded, Source, Ternary, Tree, context, counted, path
 
 READER = Reader(renderer=Letters(), context=Full(), parser=Plain())

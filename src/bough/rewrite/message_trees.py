@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from hashlib import blake2b
 
 from bough.context import CallParser
+from bough.rewrite.revise import PathBuilder, Reader
 from bough.rollout import NodeDraft, TreeBuilder
 from bough.store import Conversation
-from bough.train.revise import PathBuilder, Reader
 from bough.tree import (
     Action,
     Kind,
