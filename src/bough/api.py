@@ -13,8 +13,9 @@ from bough.evaluate import CheckSizes, EnvReport, PolicyResult, SearchResult
 from bough.evaluate.envs import check_env as check
 from bough.evaluate.policy import evaluate as evaluate_policy
 from bough.evaluate.search import search as search_heldout
+from bough.roles import PolicyRecipe
 from bough.store import RunDirectory
-from bough.train import PolicyRecipe, Run, World, start
+from bough.train import Run, World, start
 from bough.train import resume as resume_run
 from bough.train.result import Result
 from bough.train.run import RunSettings

@@ -52,8 +52,9 @@ from bough.objective import (
 )
 from bough.reward import AnswerBleu, EnvReward, StagedReward, Success
 from bough.rewrite import Revise
+from bough.roles import FrozenPolicy, OwnPolicy, StartingWeights
 from bough.search import a_star, puct
-from bough.train import Demonstrations, Evaluation, FrozenPolicy, OwnPolicy, Run, StartingWeights, Tasks, Warmup, start
+from bough.train import Demonstrations, Evaluation, Run, Tasks, Warmup, start
 from bough.train.check import check, check_trained_sampling, refuse_overlap
 from bough.train.resolve import check_channels, check_task_fields
 from bough.tree import Credited, Rewarded, Task

@@ -13,7 +13,8 @@ from bough.config import ConfigError
 from bough.critics import StepScores
 from bough.curate import ScoredPaths
 from bough.reward import EnvReward, Judged
-from bough.train import StartingWeights, start
+from bough.roles import StartingWeights
+from bough.train import start
 from bough.train.health import unsolved_reason
 from bough.train.notices import Notices
 from bough.train.summary import summarize

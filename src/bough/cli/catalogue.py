@@ -32,9 +32,10 @@ from bough.objective import Objective, Pairs
 from bough.policy import Lora
 from bough.reward import Reward
 from bough.rewrite import PathRewriter
+from bough.roles import EngineRecipe, ModelSource, PolicyRecipe
 from bough.rollout import Explorer
 from bough.search import Backup, Evaluate, Expand, Hint, Prune, Rate, Score, Select
-from bough.train import EngineRecipe, ModelSource, PolicyRecipe, World
+from bough.train import World
 from bough.train.check import check
 
 Room: TypeAlias = tuple[str, tuple[str, ...], Any]
@@ -46,7 +47,7 @@ PIECES: dict[str, Room] = {
     "policy": ("Policies", ("bough.policy",), PolicyRecipe),
     "context": ("Contexts", ("bough.context",), Context),
     "parser": ("Parsers", ("bough.context",), Parser),
-    "models": ("Models of roles", ("bough.train", "bough.engine"), ModelSource | OwnModel),
+    "models": ("Models of roles", ("bough.roles", "bough.engine"), ModelSource | OwnModel),
     "engine": ("Engines", ("bough.engine",), EngineRecipe),
     "explore": ("Explorers", ("bough.explore",), Explorer),
     "search": ("Searches, which are explorers", SEARCH, Explorer),
@@ -63,7 +64,7 @@ PIECES: dict[str, Room] = {
     "read": ("Parts of judges: answers of engines", ("bough.appraise",), Reader),
     "appraise": ("Appraisers", ("bough.appraise", "bough.critics"), Appraiser),
     "reward": ("Rewards", ("bough.reward",), Reward),
-    "hooks": ("Hooks", ("bough.hooks", "bough.critics", "bough.train"), HookRecipe),
+    "hooks": ("Hooks", ("bough.hooks", "bough.critics", "bough.roles"), HookRecipe),
     "credit": ("Credit", ("bough.credit",), Credit),
     "curate": ("Filters", ("bough.curate",), Filter),
     "revise": ("Demonstrations from trees", ("bough.rewrite",), PathRewriter),

@@ -21,7 +21,7 @@ Maker: TypeAlias = Callable[..., Any]
 
 ROOMS = (
     "env", "context", "appraise", "policy", "critics", "engine", "explore", "search", "reward", "hooks", "credit",
-    "curate", "objective", "learner", "launch", "rewrite", "train",
+    "curate", "objective", "learner", "launch", "rewrite", "roles", "train",
 )  # fmt: skip
 """Packages whose pieces can be named without a file."""
 

@@ -5,7 +5,8 @@ from bough.credit import Verified
 from bough.credit.verified import Design
 from bough.needs import POLICY
 from bough.reward import FormatConstraint, Judged
-from bough.train import Run, TrainedJudge, World
+from bough.roles import TrainedJudge
+from bough.train import Run, World
 
 
 def spark(

@@ -8,7 +8,8 @@ from bough.curate import NonZeroAdvantage
 from bough.needs import POLICY
 from bough.objective import WDpo
 from bough.reward import Judged
-from bough.train import JudgeWeights, Run, StartingWeights, TrainedJudge, World
+from bough.roles import JudgeWeights, StartingWeights, TrainedJudge
+from bough.train import Run, World
 
 
 def step_orlm(world: World, *, judge: str = "judge", n: int = 1, beta: float = 0.1, evolves: bool = True) -> Run:

@@ -21,21 +21,11 @@ from bough.learner.optimizer import Optimizer
 from bough.needs import CRITIC, POLICY, Need, needs_of, roles
 from bough.objective import Normalizer, Objective, PpoClip, add, regularises
 from bough.reward import EnvReward, Reward
+from bough.roles.models import ModelSource
+from bough.roles.recipes import EngineRecipe, PolicyRecipe
+from bough.roles.seat_policy import SeatPolicy
 from bough.rollout import Explorer, Limits
-from bough.train.models import ModelSource
-from bough.train.seat_policy import SeatPolicy
-from bough.train.settings import (
-    Checkpointing,
-    Demonstrations,
-    EngineRecipe,
-    Evaluation,
-    Execution,
-    Health,
-    PolicyRecipe,
-    Schedule,
-    Tasks,
-    Warmup,
-)
+from bough.train.settings import Checkpointing, Demonstrations, Evaluation, Execution, Health, Schedule, Tasks, Warmup
 
 NAME_BYTES = 255
 """Longest name of a folder on common file systems, in UTF-8."""

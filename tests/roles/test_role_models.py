@@ -13,12 +13,13 @@ from bough.engine import Local
 from bough.engine.gated import GatedEngine
 from bough.policy import Tiny
 from bough.policy.policy import Policy
+from bough.roles import EarlierVersion, StartingWeights, TrainedJudge
+from bough.roles.models import JudgeWeights, ModelSource
 from bough.rollout import Deadlines, RoleModel
-from bough.train import EarlierVersion, NoLearningSignal, Runtime, StartingWeights, TrainedJudge
+from bough.train import NoLearningSignal, Runtime
 from bough.train.canary import Canary
 from bough.train.checked_engine import CheckedEngine
 from bough.train.earlier import EarlierWeights
-from bough.train.models import JudgeWeights, ModelSource
 
 NO_MODEL = cast("RoleModel", None)
 

@@ -11,8 +11,8 @@ from bough.env.script import Script
 from bough.learner.optimizer import Optimizer
 from bough.objective import Objective
 from bough.reward import Reward
-from bough.train.models import ModelSource
-from bough.train.settings import PolicyRecipe
+from bough.roles.models import ModelSource
+from bough.roles.recipes import PolicyRecipe
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 from bough.config.config import ConfigError, dump, load
 from bough.engine import Local, OwnModel
 from bough.engine.gated import GatedEngine
+from bough.roles.judge import judge_weights
+from bough.roles.recipes import EngineRecipe, PolicyRecipe
 from bough.rollout import RoleModel
 from bough.store import Checkpoints, RunDirectory
-from bough.train.judge import judge_weights
-from bough.train.settings import EngineRecipe, PolicyRecipe
 
 if TYPE_CHECKING:
     from bough.policy.policy import Policy

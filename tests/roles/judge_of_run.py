@@ -13,7 +13,8 @@ from bough.engine.engine import Completion, Engine, Request
 from bough.engine.gated import GatedEngine
 from bough.engine.model import ServedPolicy
 from bough.methods.step_orlm import step_orlm
-from bough.train import Checkpointing, JudgeWeights, Run, Tasks
+from bough.roles import JudgeWeights
+from bough.train import Checkpointing, Run, Tasks
 
 KILL_AT = "JUDGE_KILL_AT"
 """The variable with the number of the request at which the process kills itself."""

@@ -6,11 +6,12 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from tests.roles.judge_of_run import KILL_AT, Recorded, run
 from tests.small import MEASURED
-from tests.train.judge_of_run import KILL_AT, Recorded, run
 
+from bough.roles import JudgeWeights
 from bough.store import Checkpoints, RunDirectory, read_metrics
-from bough.train import JudgeWeights, Run, resume, start
+from bough.train import Run, resume, start
 
 # Children are forked from a process that has imported torch and has never used it.
 processes = multiprocessing.get_context("forkserver")

@@ -6,7 +6,7 @@ import pytest
 from tests.explore.stage import World
 
 from bough.env import Env, FrozenLake, InProcessHost
-from bough.train.teacher import way as way_of
+from bough.roles.teacher import way as way_of
 from bough.tree import Task
 
 

@@ -23,10 +23,11 @@ from bough.methods.spark import spark
 from bough.methods.step_orlm import step_orlm
 from bough.policy import Tiny
 from bough.policy.policy import Policy
+from bough.roles import FrozenCheckpoint, JudgeWeights, StartingWeights, TrainedJudge
+from bough.roles.judge import TrainedJudgeState
 from bough.rollout import Deadlines, RoleModel
 from bough.store import Checkpoints, read_metrics
-from bough.train import FrozenCheckpoint, JudgeWeights, Run, StartingWeights, TrainedJudge, start
-from bough.train.judge import TrainedJudgeState
+from bough.train import Run, start
 from bough.train.runtime import Runtime
 from bough.tree import Rewarded, Ternary, Tree
 

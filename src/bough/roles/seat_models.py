@@ -1,21 +1,21 @@
 """The models of seats that are not trained."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from bough.context import CallParser, Plain
 from bough.engine import OwnModel, text_sampling
 from bough.engine.messages import Messages
 from bough.env.script import Script
+from bough.roles.models import ModelSource
+from bough.roles.seat_policy import FrozenPolicy, OwnPolicy, SeatPolicy
 from bough.rollout import Agent, RoleModel
-from bough.train.models import ModelSource
-from bough.train.run import Run
-from bough.train.seat_policy import FrozenPolicy, OwnPolicy, SeatPolicy
 
 
-def seat_sources(run: Run) -> dict[str, ModelSource | OwnModel]:
-    """The sources of the models of a run's seats that are not trained, by seat; scripts have none."""
+def seat_sources(policies: Mapping[str, SeatPolicy]) -> dict[str, ModelSource | OwnModel]:
+    """The sources of the models of seats that are not trained, by seat; scripts have none."""
     found: dict[str, ModelSource | OwnModel] = {}
-    for seat, policy in run.policies.items():
+    for seat, policy in policies.items():
         if not isinstance(policy, OwnPolicy | Script):
             found[seat] = policy.model if isinstance(policy, FrozenPolicy) else policy
     return found
