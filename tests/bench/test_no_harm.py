@@ -11,7 +11,7 @@ from bough.appraise.path_critique import PATH as CRITIQUE
 from bough.appraise.path_critique import WrongSteps
 from bough.appraise.verification import PATH as VERIFY
 from bough.cli.find import find_run, find_world
-from bough.search.spar import OBEYS
+from bough.searches.spar import OBEYS
 from printed_commands import made_by, own_metrics
 
 FINE = {"seed": 0, "world": "sokoban", "failed": "", "own": {}, "minutes": 1.0, "commit": "0123456789ab"}

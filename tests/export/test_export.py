@@ -22,7 +22,7 @@ from bough.objective import mcts_dpo
 from bough.policy import Pretrained, Tiny
 from bough.rewrite import Revise
 from bough.rollout import Limits
-from bough.search import mcts
+from bough.searches.mcts import mcts
 from bough.store import RunDirectory, StoreError, read_metrics, read_trees, write_trees
 from bough.train import Run, Warmup, start
 from bough.tree import Credited, Ternary, path_view

@@ -16,7 +16,7 @@ from bough.learner import Optimizer
 from bough.needs import FORKS, Need
 from bough.objective import Imitation
 from bough.rollout import Limits, Rollout
-from bough.search import mcts
+from bough.searches.mcts import mcts
 from bough.train import Checkpointing, Run, resume, start
 
 

@@ -14,7 +14,8 @@ from bough.env.text_to_sql.schema import Column, Schema, Table
 from bough.env.text_to_sql.syntax import is_part
 from bough.objective import MarginDpo
 from bough.rollout import Limits
-from bough.search import Search, learnat
+from bough.search import Search
+from bough.searches.learnat import learnat
 from bough.tree import Kind, Tree
 
 PETS = Schema(tables=(Table(name="pets", columns=tuple(Column(name=name) for name in ("name", "age", "color"))),))

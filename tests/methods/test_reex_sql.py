@@ -11,7 +11,8 @@ from bough.env import Sql
 from bough.explore import Chains
 from bough.reward import Format, reward_trees
 from bough.rollout import Limits
-from bough.search import BestOf, ForkAfterValid, Vote, reex_sql
+from bough.search import BestOf, ForkAfterValid, Vote
+from bough.searches.reex_sql import reex_sql
 from bough.tree import Kind, Ternary, Tree, leaves
 
 TABLE, COLUMN = GOLD.split()[3], GOLD.split()[5]

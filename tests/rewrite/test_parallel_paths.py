@@ -18,7 +18,7 @@ from bough.methods.dta_llama import dta_llama
 from bough.policy.chat import ChatRenderer
 from bough.rewrite import ParallelPaths, Reader
 from bough.rollout import Limits
-from bough.search import dfsdt
+from bough.searches.dfsdt import dfsdt
 from bough.train.check import check
 from bough.tree import (
     Action,

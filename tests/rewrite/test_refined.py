@@ -23,7 +23,8 @@ from bough.methods.spar import spar as method
 from bough.objective import Dpo, Normalizer, Pairs
 from bough.rewrite import Reader, Refined
 from bough.rollout import RoleModel
-from bough.search import Search, SearchNode, SearchTree, spar
+from bough.search import Search, SearchNode, SearchTree
+from bough.searches.spar import spar
 from bough.store import read_metrics
 from bough.train import Health, Warmup, start
 from bough.tree import Rewarded, Source, Tree

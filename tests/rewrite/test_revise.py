@@ -19,7 +19,7 @@ from bough.explore import Chains
 from bough.objective import Imitation
 from bough.reward import Success
 from bough.rewrite import Reader, Revise
-from bough.search import mcts
+from bough.searches.mcts import mcts
 from bough.store import read_metrics
 from bough.train import Demonstrations, start
 from bough.tree import Kind, Outcome, Rewarded, Source, Ternary, Tree, context, counted, path

@@ -18,7 +18,7 @@ from bough.rewrite import Reader, SearchTraces
 from bough.rewrite.teacher_paths import teacher_paths
 from bough.rollout import Limits
 from bough.search import Admissible, Level, Search
-from bough.search import ats as hinted
+from bough.searches.ats import ats as hinted
 from bough.train.check import check
 from bough.tree import Kind, Rewarded, Source, Tree
 from bough.worlds.frozenlake import frozenlake

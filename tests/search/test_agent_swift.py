@@ -24,8 +24,8 @@ from bough.search import (
     Surrogate,
     Uct,
     UncertainUct,
-    agent_swift,
 )
+from bough.searches.agent_swift import agent_swift
 from bough.tree import Kind, Tree, path
 
 

@@ -53,7 +53,8 @@ from bough.objective import (
 from bough.reward import AnswerBleu, EnvReward, StagedReward, Success
 from bough.rewrite import Revise
 from bough.roles import FrozenPolicy, OwnPolicy, StartingWeights
-from bough.search import a_star, puct
+from bough.searches.a_star import a_star
+from bough.searches.puct import puct
 from bough.train import Demonstrations, Evaluation, Run, Tasks, Warmup, start
 from bough.train.check import check, check_trained_sampling, refuse_overlap
 from bough.train.resolve import check_channels, check_task_fields

@@ -26,7 +26,7 @@ from bough.hooks import Tracker
 from bough.learner import Diverged, Learner
 from bough.objective import Kl, PpoClip, Reinforce, Sum, Tis
 from bough.rollout import Deadlines, RolloutRunner, Rollouts
-from bough.search import puct
+from bough.searches.puct import puct
 from bough.store import RunDirectory, read_metrics, read_trees
 from bough.train import Checkpointing, Health, NoLearningSignal, Run, resume, start
 from bough.train.check import check

@@ -50,7 +50,7 @@ PIECES: dict[str, Room] = {
     "models": ("Models of roles", ("bough.roles", "bough.engine"), ModelSource | OwnModel),
     "engine": ("Engines", ("bough.engine",), EngineRecipe),
     "explore": ("Explorers", ("bough.explore",), Explorer),
-    "search": ("Searches, which are explorers", SEARCH, Explorer),
+    "search": ("Searches, which are explorers", ("bough.searches", *SEARCH), Explorer),
     "select": ("Parts of searches: which node to expand", SEARCH, Select),
     "score": ("Parts of searches: scores of nodes", SEARCH, Score),
     "expand": ("Parts of searches: which actions to consider", SEARCH, Expand),
@@ -104,11 +104,11 @@ def entries() -> Iterator[Entry]:
     for room in FUNCTIONS:
         yield from (_function(room, name) for name in names(room))
     for room, (_, packages, kind) in PIECES.items():
-        found = [maker for package in packages for _, maker in exported(package)]
-        for maker in sorted(found, key=_place):
-            made = made_by(maker)
-            if made is not None and not wrong_kind(kind, made):
-                yield Entry(room=room, name=maker.__name__, text=inspect.getdoc(maker) or "", fields=_fields(maker))
+        for package in packages:
+            for maker in sorted((each for _, each in exported(package)), key=_place):
+                made = made_by(maker)
+                if made is not None and not wrong_kind(kind, made):
+                    yield Entry(room=room, name=maker.__name__, text=inspect.getdoc(maker) or "", fields=_fields(maker))
 
 
 def _function(room: str, name: str) -> Entry:

@@ -4,7 +4,7 @@ from bough.credit import Searched
 from bough.critics import ValueHead
 from bough.methods.mcts_dpo import mcts_dpo
 from bough.objective import StepApo, Sum, ValueClip
-from bough.search import puct
+from bough.searches.puct import puct
 from bough.train import Run, World
 
 

@@ -7,7 +7,7 @@ from bough.credit import Filtered
 from bough.env import ParallelCalls
 from bough.objective import SftMix
 from bough.rewrite import ParallelPaths
-from bough.search import dfsdt
+from bough.searches.dfsdt import dfsdt
 from bough.train import Demonstrations, Run, World
 
 

@@ -6,7 +6,7 @@ from bough.credit import Searched
 from bough.env import Sql
 from bough.methods.mcts_dpo import mcts_dpo
 from bough.objective import MarginDpo
-from bough.search import learnat as search_sub_queries
+from bough.searches.learnat import learnat as search_sub_queries
 from bough.train import Run, World
 
 

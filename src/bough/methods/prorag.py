@@ -3,7 +3,7 @@
 from bough.credit import ProRag
 from bough.critics import FrozenRewardModel, RewardModel
 from bough.explore import BeforeUpdates, Chains
-from bough.search import prorag as search
+from bough.searches.prorag import prorag as search
 from bough.train import Run, World
 
 

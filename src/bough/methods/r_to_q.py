@@ -3,7 +3,7 @@
 from bough.curate import NonZeroAdvantage
 from bough.objective import Dpo
 from bough.roles import EarlierVersion
-from bough.search import implicit_beam
+from bough.searches.implicit_beam import implicit_beam
 from bough.train import Run, World
 
 NEVER = 10**9

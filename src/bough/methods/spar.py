@@ -6,7 +6,7 @@ from bough.credit import Searched
 from bough.needs import POLICY
 from bough.objective import Dpo, Imitation, Pairs, Sum
 from bough.rewrite import Refined
-from bough.search import spar as refining
+from bough.searches.spar import spar as refining
 from bough.train import Demonstrations, Run, World
 
 

@@ -1,12 +1,12 @@
-"""Monte-Carlo tree search, with and without the policy's priors."""
+"""Monte-Carlo tree search."""
 
 from dataclasses import replace
 
 from bough.search.backup import MeanBackup
 from bough.search.descend import Descend
-from bough.search.evaluate import CriticValue, RolloutValue
+from bough.search.evaluate import RolloutValue
 from bough.search.expand import Sample
-from bough.search.score import Puct, Uct
+from bough.search.score import Uct
 from bough.search.search import Search
 
 
@@ -21,22 +21,9 @@ def mcts(width: int = 4, rollouts: int = 1, simulations: int | None = None, revi
     """
     down = Descend(by=Uct(), revisit=revisit)
     search = Search(select=down, expand=Sample(width=width), evaluate=RolloutValue(n=rollouts), backup=MeanBackup())
-    return _simulating(search, simulations)
+    return simulating(search, simulations)
 
 
-def puct(width: int = 5, c: float = 1.5, simulations: int | None = None, revisit: bool = True) -> Search:
-    """AlphaMath's search (arXiv 2405.03553): PUCT on the policy's priors; needs a critic.
-
-    An action's prior is the exponential of its mean token log-probability. Paths that succeed have value 1 and others
-    -1, as the paper's critic learns them. The paper runs 40 `simulations` without `revisit`; see `mcts` for both.
-    """
-    down = Descend(by=Puct(c=c), revisit=revisit)
-    search = Search(
-        select=down, expand=Sample(width=width), evaluate=CriticValue(), backup=MeanBackup(), failure_value=-1.0
-    )
-    return _simulating(search, simulations)
-
-
-def _simulating(search: Search, simulations: int | None) -> Search:
+def simulating(search: Search, simulations: int | None) -> Search:
     """The search with a fixed number of rounds; unchanged for None."""
     return search if simulations is None else replace(search, rounds=simulations, stop_value=None)

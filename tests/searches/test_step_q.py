@@ -8,7 +8,8 @@ from tests.search.test_log_ratio import Table
 
 from bough.needs import needs_of, role
 from bough.rollout import RoleModel
-from bough.search import LogRatio, step_q
+from bough.search import LogRatio
+from bough.searches.step_q import step_q
 from bough.tree import Tree
 
 

@@ -1,17 +1,14 @@
 """The settings of every published search as a snapshot: a changed default is a line in review."""
 
-import inspect
-
 import pytest
 from syrupy.assertion import SnapshotAssertion
 from tests.settings import Settings, settings
 from tests.small import run
 
-import bough.search
 from bough.config import override
+from bough.config.naming import exported
 
-FUNCTIONS = {name for name, _ in inspect.getmembers(bough.search, inspect.isfunction)}
-PUBLISHED = sorted(FUNCTIONS & {*bough.search.__all__} - {"best_of_n"})
+PUBLISHED = sorted({name for name, _ in exported("bough.searches")} - {"best_of_n"})
 """`best_of_n` needs a folder."""
 WITH_ARGUMENTS = (
     "agent_q(width=2,share=0.3,c=2.0)",

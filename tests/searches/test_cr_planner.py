@@ -14,7 +14,9 @@ from bough.credit import KindValues
 from bough.engine import Scripted
 from bough.env import InProcessHost
 from bough.rollout import Limits
-from bough.search import SampleKinds, cr_planner, mcts
+from bough.search import SampleKinds
+from bough.searches.cr_planner import cr_planner
+from bough.searches.mcts import mcts
 from bough.tree import Kind, Outcome, Source, Task, path_view
 
 LETTERS = Scripted(script=says(lambda luck: luck.choice("xy")))

@@ -10,7 +10,8 @@ from tests.search.game import Game, Known, search, word
 
 from bough.engine import Scripted
 from bough.env import InProcessHost
-from bough.search import ActionKind, Admissible, Best, FewestMatches, SearchNode, ShortestState, UnionOf, mps_prover
+from bough.search import ActionKind, Admissible, Best, FewestMatches, SearchNode, ShortestState, UnionOf
+from bough.searches.mps_prover import mps_prover
 from bough.tree import Task
 
 TEXTS = {".": "⊢ ⊢", "a": "a ⊢ ⊢ long", "b": "b ⊢ longer still", "c": "c ⊢ ⊢ ⊢", "d": "dd ⊢ ⊢ and so on"}

@@ -8,7 +8,8 @@ from tests.explore.stage import World
 from tests.search.talk import actions, answer, letter, questions, search, talk
 
 from bough.env import InProcessHost
-from bough.search import SearchNode, Uct, lats
+from bough.search import SearchNode, Uct
+from bough.searches.lats import lats
 from bough.tree import Kind, Outcome, Source
 
 

@@ -12,7 +12,8 @@ from tests.search.talk import search as on_letters
 from bough.engine import Scripted
 from bough.env import InProcessHost
 from bough.rollout import Limits
-from bough.search import Admissible, Best, ConstantValue, DrawOpen, Search, UntilEnds, doraemon
+from bough.search import Admissible, Best, ConstantValue, DrawOpen, Search, UntilEnds
+from bough.searches.doraemon import doraemon
 
 
 def test_a_node_is_drawn_from_all_open_nodes_by_its_score() -> None:
