@@ -37,10 +37,10 @@ import numpy as np
 
 from bough.cli.find import find_run
 from bough.config import override
+from bough.critics import RewardModel
+from bough.critics.reward_model.folder import TrainedRewardModel, load_reward_model
+from bough.critics.reward_model.labels import turn_texts
 from bough.evaluate import search
-from bough.policy import RewardModel
-from bough.policy.reward_model.folder import TrainedRewardModel, load_reward_model
-from bough.policy.reward_model.labels import turn_texts
 from bough.store import RunDirectory
 from bough.train import start
 from bough.train.train_reward import train_reward

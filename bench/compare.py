@@ -35,11 +35,12 @@ import numpy as np
 from bough.cli.find import find_run
 from bough.config import override
 from bough.credit import Archer, Empg, Gae, Gigpo, Grpo, Hgpo, Salt, StepGrpo, TreePs, TurnPpo, rloo
+from bough.critics import UtteranceCritic, ValueHead
 from bough.engine import Local, Replicas, Vllm
 from bough.explore import Forks
 from bough.launch import Ray
 from bough.objective import Reinforce, Tis, ValueClip, add
-from bough.policy import Pretrained, UtteranceCritic, ValueHead
+from bough.policy import Pretrained
 from bough.rollout import Rollouts
 from bough.store import RunDirectory, read_metrics
 from bough.train import Run, Warmup, load_run, read_heldout, start

@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bough.credit import Credit
+from bough.needs import REFERENCE, Annotation, Appraised, Channel, Estimate, Head, Need, names_of, needs_of
 from bough.tree import (
     DTYPES,
     UNKNOWN_VALUES,
@@ -40,7 +41,6 @@ from bough.tree import (
     Tree,
     Verdict,
 )
-from bough.tree.needs import REFERENCE, Annotation, Appraised, Channel, Estimate, Head, Need, names_of, needs_of
 from machine import machine
 from page import write
 from plain import PLAIN

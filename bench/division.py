@@ -22,7 +22,7 @@ from bough.explore import Chains, Forks
 from bough.policy.policy import Policy
 from bough.reward import EnvReward, reward_trees
 from bough.rollout import Agent, Deadlines, Explorer, RolloutRunner
-from bough.search import mcts
+from bough.searches.mcts import mcts
 from bough.train import World
 from bough.tree import AgentAction, Tree, action_text, counted, plain_text, spread_paths
 from page import write

@@ -18,8 +18,8 @@ import numpy as np
 
 from bough import credit
 from bough.credit import Credit
+from bough.needs import Estimate, Head, needs_of
 from bough.tree import Credited, paths_through, token_node
-from bough.tree.needs import Estimate, Head, needs_of
 from machine import machine
 from page import write
 from rules import rules

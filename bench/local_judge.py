@@ -16,13 +16,13 @@ from bough.engine.gated import GatedEngine
 from bough.hooks.hook import PolicyAccess
 from bough.learner.trained_copy import TrainedCopy
 from bough.policy.policy import Policy
+from bough.roles import TrainedJudge
+from bough.roles.judge import TrainedJudgeState
 from bough.rollout import Agent, Deadlines, RoleModel
 from bough.store.answers import Answers
-from bough.train import TrainedJudge
 from bough.train.asker import Asker
 from bough.train.canary import Canary
 from bough.train.checked_engine import CheckedEngine
-from bough.train.judge import TrainedJudgeState
 from bough.train.judge_versions import JudgeVersions
 from bough.tree import Kind, Rewarded, Ternary, Tree, counted, path
 

@@ -23,9 +23,9 @@ from typing import Any, cast
 import numpy as np
 
 from bough import reward
+from bough.needs import needs_of
 from bough.reward import Reward
 from bough.tree import DTYPES, DeclaresPay, Kind, Outcome, Pointing, Ternary, Tree, leaves
-from bough.tree.needs import needs_of
 from bough.tree.pointings import read_pointings
 from credit import Shape, both, forest, keep_memory, timed
 from machine import machine

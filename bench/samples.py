@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from bough.needs import REFERENCE, Appraised, Channel, Estimate, Head, Need, names_of
 from bough.tree import (
     DTYPES,
     UNKNOWN_VALUES,
@@ -23,7 +24,6 @@ from bough.tree import (
     Tree,
     Verdict,
 )
-from bough.tree.needs import REFERENCE, Appraised, Channel, Estimate, Head, Need, names_of
 from worlds import Exact, Ints, World
 
 Design: TypeAlias = Literal["chains", "branches"]

@@ -25,10 +25,11 @@ import numpy as np
 from bough.cli.find import find_run
 from bough.config import override
 from bough.credit import TurnPpo
+from bough.critics import ValueHead
 from bough.evaluate import evaluate, search
 from bough.learner import Optimizer
 from bough.objective import ValueClip
-from bough.policy import Pretrained, ValueHead
+from bough.policy import Pretrained
 from bough.store import RunDirectory
 from bough.train import Run, Warmup, start
 from compare import T_95, interval

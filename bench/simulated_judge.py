@@ -7,8 +7,8 @@ import numpy as np
 
 from bough.appraise import AskModels, StateProgress
 from bough.appraise.appraise import Columns
+from bough.needs import ORACLE, Need, appraised
 from bough.tree import Entry, Kind, Ternary, Tree, Verdict, derive
-from bough.tree.needs import ORACLE, Need, appraised
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,9 +27,9 @@ import numpy as np
 from bough.cli.find import find_run
 from bough.config import override
 from bough.credit import Archer, Gae, Gigpo, Grpo, Hgpo, ReinforcePlusPlus, Salt, TreeGrpo, TurnPpo
+from bough.critics import UtteranceCritic, ValueHead
 from bough.explore import Chains, Forks
 from bough.objective import Reinforce, ValueClip, add
-from bough.policy import UtteranceCritic, ValueHead
 from bough.store import RunDirectory, read_metrics
 from bough.train import Run, read_heldout, resume, start
 from compare import T_95, interval

@@ -6,8 +6,9 @@ from bough.engine import Local, Sampling
 from bough.explore import Chains
 from bough.learner import Optimizer
 from bough.policy import Tiny
+from bough.roles import OwnPolicy
 from bough.rollout import Limits
-from bough.train import Checkpointing, Evaluation, Execution, Health, OwnPolicy, Run, Schedule, Tasks, Warmup, World
+from bough.train import Checkpointing, Evaluation, Execution, Health, Run, Schedule, Tasks, Warmup, World
 
 
 def run() -> Run:

@@ -6,6 +6,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 from hypothesis import settings, strategies
 
+from bough.needs import (
+    CANDIDATE_SCORES,
+    GREEDY,
+    REFERENCE,
+    Annotation,
+    Appraised,
+    Channel,
+    Estimate,
+    Head,
+    Need,
+    names_of,
+)
 from bough.tree import (
     DTYPES,
     UNKNOWN_VALUES,
@@ -24,18 +36,6 @@ from bough.tree import (
     counted,
     spread_paths,
     token_node,
-)
-from bough.tree.needs import (
-    CANDIDATE_SCORES,
-    GREEDY,
-    REFERENCE,
-    Annotation,
-    Appraised,
-    Channel,
-    Estimate,
-    Head,
-    Need,
-    names_of,
 )
 
 # A deadline says something about the machine, not about the property.

@@ -6,15 +6,16 @@ from typing import TypeAlias, TypeVar, Unpack, cast
 
 from bough.cli.find import evaluated, find_env_or_world, find_run, refuse_arguments, run_or_directory
 from bough.config import ConfigError, override
+from bough.critics import RewardModel
 from bough.engine import OpenAi
 from bough.env import Env
 from bough.evaluate import CheckSizes, EnvReport, PolicyResult, SearchResult
 from bough.evaluate.envs import check_env as check
 from bough.evaluate.policy import evaluate as evaluate_policy
 from bough.evaluate.search import search as search_heldout
-from bough.policy import RewardModel
+from bough.roles import PolicyRecipe
 from bough.store import RunDirectory
-from bough.train import PolicyRecipe, Run, World, start
+from bough.train import Run, World, start
 from bough.train import resume as resume_run
 from bough.train.result import Result
 from bough.train.run import RunSettings

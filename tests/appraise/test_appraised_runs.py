@@ -25,10 +25,11 @@ from bough.config.spell import settings
 from bough.engine import EngineFault, Local, OpenAi, Sampling
 from bough.policy import Tiny
 from bough.reward import EnvReward, Judged
+from bough.roles import CurrentPolicy, FrozenCheckpoint, StartingWeights
 from bough.serve import Conversations, EngineSession
 from bough.serve.server import serve
 from bough.store import RunDirectory, read_trees
-from bough.train import CurrentPolicy, FrozenCheckpoint, Run, StartingWeights, resume, start
+from bough.train import Run, resume, start
 from bough.train.check import check
 from bough.tree import Credited, Outcome, Verdict, leaves
 

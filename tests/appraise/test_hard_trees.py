@@ -17,9 +17,9 @@ from bough import appraise
 from bough.appraise import Appraiser, Checklist, OfSeat
 from bough.engine import Request
 from bough.engine.scripted import Reply
+from bough.needs import Appraised, gives_of, names_of
 from bough.reward import Judged, compute_rewards
 from bough.tree import Verdict, fail_unknown
-from bough.tree.needs import Appraised, gives_of, names_of
 
 DATA: Mapping[str, object] = {
     "answer": "a",

@@ -14,9 +14,9 @@ from tests.trees import ACTION, OBSERVATION, PROMPT, N, build
 from bough.appraise import Continuation, HopProgress, Question, Reply, Scoring
 from bough.appraise.hops import HopParser, fuse, hop_between, progress_after, read_back
 from bough.env import State
+from bough.needs import Appraised, names_of
 from bough.reward import PotentialShaping
 from bough.tree import Appraisal, Outcome, Task, Tree, Verdict, counted, fail_unknown
-from bough.tree.needs import Appraised, names_of
 from bough.worlds.frozenlake import FrozenLake
 
 DONE = Outcome.TERMINATED

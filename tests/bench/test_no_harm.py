@@ -11,7 +11,7 @@ from bough.appraise.path_critique import PATH as CRITIQUE
 from bough.appraise.path_critique import WrongSteps
 from bough.appraise.verification import PATH as VERIFY
 from bough.cli.find import find_run, find_world
-from bough.search.spar import OBEYS
+from bough.searches.spar import OBEYS
 from printed_commands import made_by, own_metrics
 
 FINE = {"seed": 0, "world": "sokoban", "failed": "", "own": {}, "minutes": 1.0, "commit": "0123456789ab"}
@@ -89,7 +89,7 @@ def test_the_sources_of_a_row_are_its_pieces_and_a_change_of_one_makes_it_old(
     }
     assert any("/credit/" in name for name in names)
     assert any("/explore/" in name for name in names)
-    assert "src/bough/policy/progress_state.py" in result_rows.sources(find_run("spa_rl", "sokoban")), "what is built"
+    assert "src/bough/critics/progress_state.py" in result_rows.sources(find_run("spa_rl", "sokoban")), "what is built"
     monkeypatch.setattr(result_rows, "ROOT", tmp_path)
     git = ("git", "-c", "user.name=a", "-c", "user.email=a@b")
     for words in (("init", "-q"), ("add", "-A"), ("commit", "-qm", "first")):

@@ -22,8 +22,8 @@ from bough.env import Replay
 from bough.objective import Kl, PpoClip, Sum, gspo
 from bough.policy import Lora, Pretrained
 from bough.reward import EnvReward, InvalidAction, Success
+from bough.rewrite.revise import Revise
 from bough.train import Run
-from bough.train.revise import Revise
 from bough.usercode import load_module
 from bough.worlds.frozenlake import FrozenLake
 

@@ -10,7 +10,8 @@ from tests.small import run as small
 from bough.config import ConfigError, dump, load, override
 from bough.credit import Grpo, rloo
 from bough.reward import EnvReward
-from bough.search import ExecuteAndEvaluate, Search, mcts
+from bough.search import ExecuteAndEvaluate, Search
+from bough.searches.mcts import mcts
 from bough.train import Run
 from bough.usercode import load_module
 

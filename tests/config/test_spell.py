@@ -9,7 +9,8 @@ from bough.cli.find import find_run
 from bough.config import override
 from bough.config.spell import settings
 from bough.policy import Pretrained
-from bough.train import Revise, Run
+from bough.rewrite import Revise
+from bough.train import Run
 
 
 def again(run: Run) -> Run:

@@ -16,8 +16,8 @@ from bough.context import (
     Window,
     full_instructions,
 )
+from bough.needs import annotation, gives_of
 from bough.policy import Tiny
-from bough.tree.needs import annotation, gives_of
 
 SWITCH = "<switch><subgoal>fetch the key</subgoal><action>go east</action>"
 KEEP = "<keep><action>take key</action>"

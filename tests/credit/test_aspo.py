@@ -5,8 +5,8 @@ from tests.credit.seen import paid, paths_of
 from tests.trees import ACTION, OBSERVATION, PROMPT, N, build, rewarded, seeds
 
 from bough.credit import Aspo, Grpo, dr_grpo
+from bough.needs import annotation, needs_of
 from bough.tree import Outcome, Source
-from bough.tree.needs import annotation, needs_of
 
 
 @pytest.mark.parametrize(("position", "expected"), [([10, 30, 50], [1.2, 0.8, 0.4]), ([5, 95], [1.36, 0.24])])

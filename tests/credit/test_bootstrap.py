@@ -8,8 +8,8 @@ import pytest
 from tests.credit.critics import at_actions, cut_off, episode, judged
 
 from bough.credit import Gae, Poad, TurnPpo, ntpo
+from bough.needs import FINAL_VALUES, needs_of
 from bough.tree import Outcome, Rewarded, Source, keep_paths, leaves, truncated_states
-from bough.tree.needs import FINAL_VALUES, needs_of
 
 CARD = judged(episode([2, 3], [0.0, 1.0]), value=[0.1, 0.2, 0.3, 0.4, 0.5])
 

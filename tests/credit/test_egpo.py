@@ -8,8 +8,8 @@ from tests.credit.seen import paths_of
 from tests.trees import ACTION, OBSERVATION, PROMPT, N, build, rewarded
 
 from bough.credit import Egpo, Grpo
+from bough.needs import ENTROPIES, annotation, needs_of
 from bough.tree import Outcome, Rewarded
-from bough.tree.needs import ENTROPIES, annotation, needs_of
 
 
 def thought(*paths: tuple[float, float, float]) -> Rewarded:

@@ -7,8 +7,8 @@ from tests.trees import ACTION, PROMPT, N, build, dressed, random_tree, rewarded
 
 from bough.credit import Empg, Grpo
 from bough.credit.empg import entropy_of
+from bough.needs import ENTROPIES, needs_of
 from bough.tree import Outcome, Source, path_view
-from bough.tree.needs import ENTROPIES, needs_of
 
 PLAIN = Grpo(std="none")
 PAIR = with_entropy(paid(ended(2, 2), ended(0, 2)), [0.3, 1.2, 0.1, 0.7])

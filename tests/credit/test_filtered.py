@@ -8,8 +8,8 @@ from tests.trees import ACTION, OBSERVATION, PROMPT, N, build, chains, rewarded
 
 from bough.batch import pack
 from bough.credit import Filtered, Searched
+from bough.needs import needs_of, value_head
 from bough.tree import Outcome, counted, path_view
-from bough.tree.needs import needs_of, value_head
 
 
 def test_what_failed_is_as_if_it_had_not_been() -> None:

@@ -4,8 +4,8 @@ from tests.credit.seen import paid
 from tests.trees import chains, rewarded
 
 from bough.credit import Foresight, Grpo
+from bough.needs import annotation, needs_of
 from bough.tree import Rewarded
-from bough.tree.needs import annotation, needs_of
 
 HALF = 0.707106
 

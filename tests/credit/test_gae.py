@@ -5,8 +5,8 @@ from tests.credit.critics import at_actions, episode, fork, judged
 from tests.trees import dressed, random_tree, seeds
 
 from bough.credit import Gae
+from bough.needs import REFERENCE, needs_of, value_head
 from bough.tree import Kind, Rewarded, Source, path_view, token_node
-from bough.tree.needs import REFERENCE, needs_of, value_head
 
 PLAIN = Gae(discount=0.9, lam=0.8, whiten=False)
 

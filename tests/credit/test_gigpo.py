@@ -7,8 +7,8 @@ from tests.trees import ACTION, OBSERVATION, PROMPT, N, build, rewarded
 
 from bough.credit import Gigpo
 from bough.credit.returns import sum_ahead
+from bough.needs import STATE_KEYS, needs_of
 from bough.tree import Outcome, Rewarded, path_view
-from bough.tree.needs import STATE_KEYS, needs_of
 
 A, B = ("s0", "s1", "s2"), ("s0", "s1", "s3")
 PAIR = path_index(A, B, paid=[ended(1, 3), ended(0, 3)])

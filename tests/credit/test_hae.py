@@ -5,8 +5,8 @@ import pytest
 from tests.credit.critics import at_actions, cut_off, episode, judged
 
 from bough.credit import Hae
+from bough.needs import FINAL_VALUES
 from bough.tree import Rewarded, Source
-from bough.tree.needs import FINAL_VALUES
 
 RULE = Hae(whiten=False)
 PARTS = {"switch": [0, 1], "subgoal": [1, 3], "action": [3, 4]}

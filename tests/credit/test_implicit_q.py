@@ -6,8 +6,8 @@ from hypothesis import given
 from tests.trees import ACTION, OBSERVATION, PROMPT, N, build, dressed, random_tree, rewarded, seeds
 
 from bough.credit import Grpo, ImplicitQ
+from bough.needs import REFERENCE, needs_of
 from bough.tree import Credited, Floats, Outcome, Rewarded
-from bough.tree.needs import REFERENCE, needs_of
 
 OWN, REFERRED = [-0.2, -0.4, -3.0], [-1.2, -0.3, -1.0]
 

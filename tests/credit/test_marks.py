@@ -4,8 +4,8 @@ from tests.credit.seen import paid
 from tests.trees import random_tree, rewarded, seeds
 
 from bough.credit.marks import marked, need_of, spans, written
+from bough.needs import annotation
 from bough.tree import Kind, Rewarded, path_view
-from bough.tree.needs import annotation
 
 
 def test_marks_spans_and_needs() -> None:

@@ -7,9 +7,9 @@ from tests.trees import ACTION, OBSERVATION, PROMPT, N, build, rewarded
 from bough.batch import pack
 from bough.credit import Grpo, MaskedSpans, compares_with
 from bough.methods.dialtree import dialtree
+from bough.needs import annotation, needs_of
 from bough.objective import LossInputs, PpoClip
 from bough.tree import Outcome, Rewarded
-from bough.tree.needs import annotation, needs_of
 from bough.worlds.frozenlake.preset import frozenlake
 
 

@@ -7,8 +7,8 @@ from tests.credit.grown import TOY, branching, flat, named
 from tests.trees import random_tree, rewarded, seeds
 
 from bough.credit import Filtered, Process, RestMcts, UsefulTurns
+from bough.needs import value_head
 from bough.tree import Ternary, path_view
-from bough.tree.needs import value_head
 
 
 class TestRestMcts:

@@ -8,9 +8,9 @@ from tests.credit.seen import paid, turns_of
 
 from bough.cli.find import find_run
 from bough.credit import ProRag
+from bough.critics import FrozenRewardModel, RewardModel
 from bough.explore import BeforeUpdates, Chains
-from bough.policy import FrozenRewardModel, RewardModel
-from bough.search import prorag
+from bough.searches.prorag import prorag
 from bough.tree import Rewarded, begins_turn
 
 

@@ -12,10 +12,11 @@ from tests.trees import ACTION, OBSERVATION, PROMPT, N, build, rewarded
 
 from bough.credit import QLearning
 from bough.engine import Scripted
-from bough.search import SearchNode, SearchTree, q_star
+from bough.needs import value_head
+from bough.search import SearchNode, SearchTree
 from bough.search.critic_turns import turns_to_go
+from bough.searches.q_star import q_star
 from bough.tree import Kind, Outcome, Ternary, path, path_view
-from bough.tree.needs import value_head
 
 YES, NO = Ternary.YES, Ternary.NO
 

@@ -8,8 +8,8 @@ from tests.trees import ACTION, OBSERVATION, PROMPT, N, build, chains, dressed, 
 
 from bough.credit import ReinforcePlusPlus, compares_with, reinforce_pp_baseline
 from bough.credit.normalize import normalize
+from bough.needs import REFERENCE, needs_of
 from bough.tree import Credited, Outcome, Rewarded, Source, counted, path, trained
-from bough.tree.needs import REFERENCE, needs_of
 
 PLAIN = ReinforcePlusPlus(kl=0.0)
 

@@ -6,8 +6,8 @@ from tests.credit.grown import TOY, branching, flat, named
 from tests.trees import ACTION, OBSERVATION, PROMPT, N, build, rewarded
 
 from bough.credit import Searched
+from bough.needs import value_head
 from bough.tree import Outcome, Rewarded
-from bough.tree.needs import value_head
 
 END = Outcome.TERMINATED
 

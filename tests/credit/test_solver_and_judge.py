@@ -9,9 +9,9 @@ from tests.trees import ACTION, OBSERVATION, PROMPT, N, build
 
 from bough.cli.find import find_run
 from bough.credit import SolverAndJudge
+from bough.needs import REFERENCE
 from bough.objective import WDpo
 from bough.tree import Outcome, Rewarded, StageError
-from bough.tree.needs import REFERENCE
 
 
 def path_of(right: bool, steps: tuple[float, ...]) -> Rewarded:

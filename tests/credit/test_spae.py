@@ -8,8 +8,8 @@ from tests.trees import ACTION, PROMPT, N, build, rewarded
 
 from bough.credit import Spae
 from bough.credit.spae import shaped
+from bough.needs import appraised, needs_of
 from bough.tree import Appraisal, Entry, Floats, Kind, Outcome, Rewarded, Source, StageError, Verdict
-from bough.tree.needs import appraised, needs_of
 
 
 def asked(given: Rewarded, *potentials: float) -> Rewarded:

@@ -6,7 +6,7 @@ from tests.credit.seen import paid, paths_of
 from tests.trees import chains, rewarded
 
 from bough.credit import Grpo, StratifiedGrpo
-from bough.tree.needs import annotation, needs_of
+from bough.needs import annotation, needs_of
 
 RETURNS = [1.0, 0.0, 1.0, 1.0, 0.0, 0.0]
 STRATA = [1, 1, 2, 2, 2, 3]

@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 
 from bough.env import Branching, Split, State, Step, check_call
 from bough.env.splits import split_of
+from bough.needs import CALLS, Need
 from bough.tree import Action, BadCall, Message, Observation, Outcome, Task, Tool, ToolCall
-from bough.tree.needs import CALLS, Need
 
 LEAK: list[mmap.mmap] = []
 LEAKED = 8 * 2**20

@@ -17,10 +17,10 @@ from tests.talk import ENVIRONMENT
 from bough import search as search_room
 from bough.config import ConfigError, dump, load
 from bough.credit import Gae
+from bough.critics import ValueHead
 from bough.engine import EngineFault
 from bough.evaluate import AllFailed, search, summary
 from bough.objective import PpoClip, Sum, ValueClip
-from bough.policy import ValueHead
 from bough.store import RunDirectory, StoreError, read_trees
 from bough.train import start
 from bough.tree import Kind, Ternary, Tree

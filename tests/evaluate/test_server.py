@@ -20,11 +20,12 @@ from bough.engine import EngineFault, OpenAi, Sampling, Scripted
 from bough.engine.messages import Messages
 from bough.evaluate import evaluate, search
 from bough.policies.server import server
+from bough.roles import FrozenPolicy
+from bough.roles.seat_models import model_agent
 from bough.rollout import Agent, RoleModel, Rollout
 from bough.search import BestOf
 from bough.store import RunDirectory
-from bough.train import FrozenPolicy, start
-from bough.train.seat_models import model_agent
+from bough.train import start
 from bough.tree import Tree, action_in, calls_in, messages_in
 
 FEW = "evaluation.tasks.count=30"

@@ -18,9 +18,9 @@ from bough.engine import Completion, Engine, EngineFault, InjectedFault, Request
 from bough.env import InProcessHost
 from bough.explore import Correct, FirstInvalid, FirstOracleMistake
 from bough.reward import Success
+from bough.rewrite.teacher_paths import teacher_paths
 from bough.rollout import Attempt, Limits, RoleModel, Rollout
 from bough.rollout.attempt import attempt
-from bough.train.teacher_paths import teacher_paths
 from bough.tree import Kind, Outcome, Rewarded, Source, Ternary, Tree, counted, leaves, path
 from bough.worlds.frozenlake import FrozenLake
 

@@ -17,9 +17,9 @@ from bough.engine import Engine, InjectedFault, Request, Scripted
 from bough.env import InProcessHost, Split, State, Step
 from bough.explore import Guided
 from bough.reward import Success
+from bough.rewrite.teacher_paths import teacher_paths
 from bough.rollout import Limits
 from bough.train.summary import summarize
-from bough.train.teacher_paths import teacher_paths
 from bough.tree import Kind, Outcome, Rewarded, Source, Task, Ternary, Tree, counted, leaves, path
 
 

@@ -14,10 +14,11 @@ from bough.engine import Request, Scripted
 from bough.env import InProcessHost
 from bough.explore import Correct, CriticQuality, FirstPoorAction, LlmJudge, Quality
 from bough.methods.scope import scope
+from bough.roles import CurrentPolicy
 from bough.rollout import Limits, PendingAction, RoleModel, Rollout
 from bough.rollout.attempt import attempt
 from bough.store import read_metrics
-from bough.train import CurrentPolicy, Run, Warmup, start
+from bough.train import Run, Warmup, start
 from bough.tree import Source, counted
 
 

@@ -17,9 +17,10 @@ from bough.env import InProcessHost
 from bough.explore import RollIns
 from bough.methods.rlgf import rlgf
 from bough.reward import Success
+from bough.roles import StartingWeights
 from bough.rollout import Limits, RoleModel
 from bough.store import read_metrics
-from bough.train import StartingWeights, start
+from bough.train import start
 from bough.tree import Kind, Outcome, Rewarded, Source, Task, Tree, TruncatedBy, counted, leaves, path
 
 LENGTH = 5

@@ -13,8 +13,8 @@ from bough.engine import Request, Scripted
 from bough.env import InProcessHost, PlannerExecutor, State, Step, seats_of
 from bough.explore import Chains, Subgoals
 from bough.reward import EnvReward
+from bough.roles import OwnPolicy
 from bough.rollout import Limits, SeatAgent
-from bough.train import OwnPolicy
 from bough.tree import Kind, Rewarded, Task, Tree, TruncatedBy, leaves, path, seat_view
 
 

@@ -12,7 +12,7 @@ from bough.env import EnvFault, Host, State
 from bough.explore import Chains
 from bough.explore.world_model import Ask, DirectLlmCall, ImaginedEpisode, WorldModel
 from bough.rollout import Limits
-from bough.search import mcts
+from bough.searches.mcts import mcts
 from bough.tree import Outcome, Task, Ternary
 
 SAMPLING = Sampling(max_tokens=100)

@@ -16,9 +16,9 @@ from bough.config import ConfigError
 from bough.context import Full, Plain, ToolCalls
 from bough.export import export, read_message_log
 from bough.policy import Tiny
+from bough.rewrite import Reader
+from bough.rewrite.message_trees import message_trees
 from bough.store import RunDirectory, StoreError, read_conversations, read_trees, write_trees
-from bough.train import Reader
-from bough.train.message_trees import message_trees
 from bough.tree import (
     Credited,
     Kind,

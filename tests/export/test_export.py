@@ -20,10 +20,11 @@ from bough.explore.text_similarity import edit_distance
 from bough.export import PairFilter, export
 from bough.objective import mcts_dpo
 from bough.policy import Pretrained, Tiny
+from bough.rewrite import Revise
 from bough.rollout import Limits
-from bough.search import mcts
+from bough.searches.mcts import mcts
 from bough.store import RunDirectory, StoreError, read_metrics, read_trees, write_trees
-from bough.train import Revise, Run, Warmup, start
+from bough.train import Run, Warmup, start
 from bough.tree import Credited, Ternary, path_view
 
 PATHS = ["objective.pairs.unit=path", "objective.pairs.choice=best_worst"]

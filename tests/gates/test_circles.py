@@ -16,11 +16,11 @@ SETTINGS_BUILD_RUNNING_OBJECTS = {
     ("bough.engine.openai", "bough.engine.calls"),
     ("bough.engine.replicas", "bough.engine.replica_processes"),
     ("bough.engine.vllm", "bough.engine.vllm_engine"),
-    ("bough.policy.frozen_critic", "bough.policy.frozen_critic_state"),
-    ("bough.policy.reward_model.hook", "bough.policy.reward_model.hook_state"),
-    ("bough.policy.progress", "bough.policy.progress_state"),
-    ("bough.policy.utterance", "bough.policy.double_critic"),
-    ("bough.policy.valuehead", "bough.policy.critic"),
+    ("bough.critics.frozen_critic", "bough.critics.frozen_critic_state"),
+    ("bough.critics.reward_model.hook", "bough.critics.reward_model.hook_state"),
+    ("bough.critics.progress", "bough.critics.progress_state"),
+    ("bough.critics.utterance", "bough.critics.double_critic"),
+    ("bough.critics.valuehead", "bough.critics.critic"),
 }
 
 

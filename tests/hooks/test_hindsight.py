@@ -9,9 +9,9 @@ from tests.trees import ACTION, OBSERVATION, PROMPT, N, build, rewarded
 
 from bough.cli.find import find_run
 from bough.credit import Archer
+from bough.critics import UtteranceCritic
 from bough.hooks import Hindsight
 from bough.hooks.hindsight import HindsightState
-from bough.policy import UtteranceCritic
 from bough.store import read_metrics
 from bough.train import Tasks, Warmup, start
 from bough.tree import Kind, Outcome, Rewarded, Source, Ternary, counted, path_view

@@ -20,6 +20,7 @@ from tests.trees import chains, rewarded
 
 from bough.config import ConfigError, dump, load, override
 from bough.credit import Archer, BestCandidate, SingleStream
+from bough.critics import FrozenCritic, UtteranceCritic
 from bough.explore import Chains, EqualScore, Slate
 from bough.hooks import (
     Contrastive,
@@ -34,14 +35,13 @@ from bough.hooks import (
     WorstCases,
 )
 from bough.hooks.hook import BatchHook, HookRecipe, Hooks, HookState, TaskRewriter, TaskSampler, Teacher
+from bough.needs import Need, estimate
 from bough.objective import Imitation, Reinforce
-from bough.policy import FrozenCritic, UtteranceCritic
 from bough.rollout import Deadlines
 from bough.store import RunDirectory, read_metrics, read_trees
 from bough.train import Checkpointing, Health, Run, Runtime, Tasks, Warmup, resume, start
 from bough.train.check import check
 from bough.tree import Credited, Floats, Rewarded, Source, StageError, Task, Tree, leaves, path
-from bough.tree.needs import Need, estimate
 
 EPOCHS, STEPS = 16, 6
 LAST = EPOCHS + STEPS

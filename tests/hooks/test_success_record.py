@@ -9,8 +9,8 @@ from tests.trees import ACTION, OBSERVATION, PROMPT, N, as_replayed, build, chai
 from bough.hooks import FewestCalls, LengthHistory
 from bough.hooks.fewest_calls import taken_actions
 from bough.hooks.success_record import SuccessRecordState
+from bough.needs import CALLS, needs_of
 from bough.tree import Outcome, Rewarded
-from bough.tree.needs import CALLS, needs_of
 
 DONE = Outcome.TERMINATED
 CALL: dict[str, object] = {"name": "search", "arguments": {}, "call_id": ""}

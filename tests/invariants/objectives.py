@@ -11,9 +11,7 @@ import torch
 from torch import Tensor
 
 import bough.objective as room
-from bough.objective import LossInputs, Objective, PpoClip, Topr
-from bough.objective.inputs import PathIds, ValueInputs
-from bough.tree.needs import (
+from bough.needs import (
     CLIPPED_NORM,
     CRITIC,
     DEMONSTRATIONS,
@@ -25,6 +23,8 @@ from bough.tree.needs import (
     REFERENCE,
     needs_of,
 )
+from bough.objective import LossInputs, Objective, PpoClip, Topr
+from bough.objective.inputs import PathIds, ValueInputs
 
 INNER = PpoClip()
 PLAIN: dict[object, object] = {float: 0.5, int: 1, str: "value", bool: False}

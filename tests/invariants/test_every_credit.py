@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tests.trees import ACTION, EDIT, OBSERVATION, PROMPT, N, build, dressed, random_tree, seeds, subtree
 
 from bough.credit import Credit, compares_with
+from bough.needs import needs_of
 from bough.tree import (
     COUNTED,
     Credited,
@@ -23,7 +24,6 @@ from bough.tree import (
     token_node,
     trained,
 )
-from bough.tree.needs import needs_of
 from rules import rules
 
 RULES = rules()

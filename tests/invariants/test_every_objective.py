@@ -14,15 +14,12 @@ from tests.trees import ACTION, OBSERVATION, PROMPT, N, build, rewarded
 from torch import Tensor
 
 from bough.batch import Batch, MiniBatch, pack
+from bough.critics import ValueHead
+from bough.critics.critic import Critic
 from bough.learner import Learner, Optimizer
 from bough.learner.loss_inputs import ObjectiveContext, before_forward, by_path, loss_weights, with_outputs
 from bough.learner.token_outputs import TokenOutputs
-from bough.objective import Loss, LossInputs, Need, Normalizer, Objective, PpoClip
-from bough.policy import Tiny, ValueHead
-from bough.policy.critic import Critic
-from bough.policy.policy import Policy
-from bough.tree import Outcome, Source, Tree, counted, spread_paths, sum_of_subtree, token_node
-from bough.tree.needs import (
+from bough.needs import (
     CLIPPED_NORM,
     CRITIC,
     DEMONSTRATIONS,
@@ -34,6 +31,10 @@ from bough.tree.needs import (
     REFERENCE,
     needs_of,
 )
+from bough.objective import Loss, LossInputs, Need, Normalizer, Objective, PpoClip
+from bough.policy import Tiny
+from bough.policy.policy import Policy
+from bough.tree import Outcome, Source, Tree, counted, spread_paths, sum_of_subtree, token_node
 
 OBJECTIVES = objectives()
 SEEDS = range(3)

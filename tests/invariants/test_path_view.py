@@ -10,10 +10,10 @@ from torch import Tensor
 from bough.batch import pack
 from bough.learner import Learner, Optimizer
 from bough.learner.loss_inputs import ObjectiveContext
+from bough.needs import PATHS, needs_of
 from bough.objective import Entropy, Kl, Loss, LossInputs, Need, Normalizer, PpoClip, Sum
 from bough.policy import Tiny
 from bough.tree import counted, spread_paths
-from bough.tree.needs import PATHS, needs_of
 
 WHOLE = Sum(terms=(PpoClip(low=0.2, high=0.3, dual=1.6), Kl(coefficient=0.05), Entropy(coefficient=0.02)))
 

@@ -13,11 +13,11 @@ from tests.small import run as small
 from bough.credit import Filtered
 from bough.engine import Local
 from bough.learner import Optimizer
+from bough.needs import FORKS, Need
 from bough.objective import Imitation
 from bough.rollout import Limits, Rollout
-from bough.search import mcts
+from bough.searches.mcts import mcts
 from bough.train import Checkpointing, Run, resume, start
-from bough.tree.needs import FORKS, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,9 +11,9 @@ from tests.trees import dressed
 from bough.batch import pack
 from bough.credit import Credit, Grpo
 from bough.explore import Forks
+from bough.needs import needs_of
 from bough.reward import EnvReward, Success, compute_rewards
 from bough.tree import Rewarded, StageError, Tree, seat_view, trained
-from bough.tree.needs import needs_of
 from rules import rules
 
 RULES = rules()

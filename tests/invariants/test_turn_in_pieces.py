@@ -8,9 +8,9 @@ from tests.trees import ACTION, OBSERVATION, PROMPT, N, build, dressed, in_piece
 
 from bough.batch import pack
 from bough.credit import Credit, Gigpo, Ipa, SegmentPo, TreePo, TreePs, TreeRl, TreeRpo
-from bough.policy.replay_buffer import turns_of
+from bough.critics.replay_buffer import turns_of
+from bough.needs import needs_of
 from bough.tree import Outcome, Rewarded, begins_turn, path_view, turn_start, turns
-from bough.tree.needs import needs_of
 from bough.view.branch import branches
 from rules import rules
 

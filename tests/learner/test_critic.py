@@ -17,13 +17,14 @@ from tests.trees import random_tree, rewarded
 from bough.batch import Batch, PackedPrefixTree, pack
 from bough.context import PlanAct, Planned, Window
 from bough.credit import Credit, Gae, Hae, Poad, TurnPpo
+from bough.critics import ValueHead
 from bough.engine import Sampling
 from bough.learner import Learner, Optimizer
 from bough.learner.estimates import add_estimates
 from bough.learner.loss_inputs import NO_CONTEXT, before_forward, loss_weights
 from bough.learner.token_outputs import values_of
 from bough.objective import Normalizer, PpoClip, Sum, ValueClip
-from bough.policy import Tiny, ValueHead
+from bough.policy import Tiny
 from bough.train import Checkpointing, Run, resume, start
 from bough.tree import truncated_states
 

@@ -12,12 +12,13 @@ from tests.trees import ACTION, OBSERVATION, PROMPT, N, build
 from torch import Tensor
 
 from bough.batch import Batch, pack
+from bough.critics import ValueHead
 from bough.learner import Learner, Optimizer
 from bough.learner.harpg import Displaced, Harpg, gradient_change, share_of_move
 from bough.methods.n_harpg import n_harpg
 from bough.objective import LossInputs, Normalizer, Objective, PpoClip, Reinforce
 from bough.objective.inputs import PathIds
-from bough.policy import Tiny, ValueHead
+from bough.policy import Tiny
 from bough.tree import Credited, Outcome, Rewarded
 from bough.worlds.frozenlake.preset import frozenlake
 

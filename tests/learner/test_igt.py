@@ -13,10 +13,11 @@ from tests.trees import credited, random_tree
 from torch import Tensor
 
 from bough.batch import pack
+from bough.critics import ValueHead
 from bough.learner import Learner, Optimizer
 from bough.learner.igt import Igt
 from bough.objective import Normalizer, PpoClip
-from bough.policy import Tiny, ValueHead
+from bough.policy import Tiny
 from bough.train import Checkpointing, resume, start
 
 

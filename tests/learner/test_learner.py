@@ -163,7 +163,7 @@ class Paths(Reinforce):
 
     @property
     def needs(self) -> frozenset[Any]:
-        from bough.tree.needs import PATHS
+        from bough.needs import PATHS
 
         return frozenset({PATHS})
 

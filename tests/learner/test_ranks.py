@@ -13,6 +13,7 @@ from tests.trees import random_tree, rewarded
 
 from bough.batch import Batch, pack
 from bough.credit import TurnPpo
+from bough.critics import ValueHead
 from bough.learner import Learner, Optimizer
 from bough.learner.estimates import add_estimates
 from bough.learner.leading_rank import LeadingRank
@@ -23,7 +24,7 @@ from bough.learner.rank_processes import LaunchedRanks
 from bough.learner.ranks import SINGLE_RANK, Ranks
 from bough.learner.reference import Reference
 from bough.objective import Kl, Normalizer, Objective, PpoClip, Sum, ValueClip, gspo
-from bough.policy import Lora, Tiny, ValueHead
+from bough.policy import Lora, Tiny
 from bough.policy.policy import Policy
 
 OBJECTIVES = {

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 import torch
 
+from bough.critics import ValueHead
 from bough.learner.state_values import StateValues
-from bough.policy import Tiny, ValueHead
+from bough.policy import Tiny
 from bough.policy.model import causal
 
 

@@ -11,13 +11,15 @@ import numpy as np
 from bough.appraise import Appraiser, Checklist, HopProgress, PathCritique, ToolJudge, Tournament, Verifications
 from bough.appraise.verification import Verification
 from bough.credit import TurnPosition
+from bough.critics import FrozenCritic, FrozenRewardModel, ProgressReward, UtteranceCritic
 from bough.explore import BeforeUpdates, Chains, Slate
 from bough.hooks import HookRecipe
-from bough.policy import FrozenCritic, FrozenRewardModel, ProgressReward, Tiny, UtteranceCritic
+from bough.policy import Tiny
+from bough.roles import TrainedJudge
 from bough.rollout import Explorer, PendingAction, Rollout
 from bough.search import Judge, Search, SearchNode, SearchTree
 from bough.store import Checkpoints, read_metrics
-from bough.train import Checkpointing, Evaluation, Run, Tasks, TrainedJudge, Warmup, start
+from bough.train import Checkpointing, Evaluation, Run, Tasks, Warmup, start
 from bough.tree import Floats, Kind, Tree, counted, path
 
 SHOWN = Warmup(demonstrations=6, epochs=12, learning_rate=1e-2, batch_tokens=128)

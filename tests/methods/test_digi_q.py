@@ -13,14 +13,15 @@ from tests.credit.grown import branching
 from tests.trees import ACTION, OBSERVATION, PROMPT, N, build, rewarded
 
 from bough.credit import BestCandidate
+from bough.critics import FrozenCritic
+from bough.critics.frozen_critic_state import FrozenCriticState
+from bough.critics.replay_buffer import turns_of
 from bough.learner.attention_maps import RecordingAttention
 from bough.learner.token_outputs import last_states
 from bough.learner.trained_copy import TrainedCopy
 from bough.methods.digi_q import digi_q
-from bough.policy import FrozenCritic, Tiny
-from bough.policy.frozen_critic_state import FrozenCriticState
+from bough.policy import Tiny
 from bough.policy.policy import Policy
-from bough.policy.replay_buffer import turns_of
 from bough.store import StoreError, stored_rewarded, write_trees
 from bough.tree import Outcome, Rewarded, TruncatedBy
 from bough.worlds.frozenlake.preset import frozenlake

@@ -11,7 +11,8 @@ from tests.queries import ENV, GOLD, TASK, called, grow
 from bough.cli.find import find_run, find_world
 from bough.objective import MarginDpo
 from bough.rollout import Limits
-from bough.search import Search, learnat
+from bough.search import Search
+from bough.searches.learnat import learnat
 from bough.tree import Kind, Tree
 from bough.worlds.sql import Sql
 from bough.worlds.sql.schema import Column, Schema, Table

@@ -19,6 +19,7 @@ from bough.context import Turn
 from bough.env import Branching, InProcessHost, ParallelCalls, PlannerExecutor
 from bough.explore import BeforeUpdates
 from bough.methods import SHARED
+from bough.needs import FORKS, needs_of
 from bough.objective import Kl
 from bough.reward import EnvReward
 from bough.rollout import Deadlines, Explorer
@@ -27,7 +28,6 @@ from bough.train import Run, Runtime, World
 from bough.train.check import check
 from bough.train.dry_pass import dry_pass
 from bough.train.texts import collect
-from bough.tree.needs import FORKS, needs_of
 from bough.worlds.sokoban import Sokoban
 
 METHODS = list(names("methods"))

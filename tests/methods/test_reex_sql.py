@@ -10,7 +10,8 @@ from bough.cli.find import find_run, find_world
 from bough.explore import Chains
 from bough.reward import Format, reward_trees
 from bough.rollout import Limits
-from bough.search import BestOf, ForkAfterValid, Vote, reex_sql
+from bough.search import BestOf, ForkAfterValid, Vote
+from bough.searches.reex_sql import reex_sql
 from bough.tree import Kind, Ternary, Tree, leaves
 from bough.worlds.sql import Sql
 

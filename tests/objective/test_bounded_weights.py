@@ -6,8 +6,8 @@ import pytest
 import torch
 from tests.objective.example import example, run
 
+from bough.needs import PATHS
 from bough.objective import Cispo, Objective, Opmd, PpoClip, Rec, Sapo, Sppo, Topr, gspo
-from bough.tree.needs import PATHS
 
 
 def test_cispo_leaves_no_token_without_a_gradient() -> None:

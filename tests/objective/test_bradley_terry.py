@@ -12,10 +12,10 @@ from tests.trees import ACTION, OBSERVATION, PROMPT, N, build, rewarded
 
 from bough.cli.find import find_run
 from bough.credit import Process, RestMcts, Searched
+from bough.needs import CRITIC, PATHS, value_head
 from bough.objective import BradleyTerry, LossInputs, Pairs, process_preference
 from bough.objective.inputs import ValueInputs
 from bough.tree import Outcome, Rewarded
-from bough.tree.needs import CRITIC, PATHS, value_head
 
 NAN = math.nan
 

@@ -13,10 +13,10 @@ from bough.batch import Batch
 from bough.cli.find import find_run
 from bough.learner import Learner, Optimizer
 from bough.learner.clipped_norm import clipped_part
+from bough.needs import CLIPPED_NORM, PATHS, needs_of
 from bough.objective import ClippingBias, Entropy, LossInputs, Normalizer, Objective, PpoClip, Rec, Sum
 from bough.objective.spans import Ratio
 from bough.policy.policy import Policy
-from bough.tree.needs import CLIPPED_NORM, PATHS, needs_of
 
 TOKEN = ClippingBias(objective=PpoClip(), floor=1.0)
 

@@ -5,8 +5,8 @@ import pytest
 import torch
 from tests.objective.example import OLD, example, run, shown
 
+from bough.needs import OLD_LOGPROBS, PATHS, needs_of
 from bough.objective import LossInputs, Mis, PpoClip, Reject, Tis, gspo
-from bough.tree.needs import OLD_LOGPROBS, PATHS, needs_of
 
 
 def columns(*weights: float, by: torch.Tensor | None = None) -> LossInputs:

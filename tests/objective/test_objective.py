@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import Tensor
 
+from bough.needs import ENTROPY, REFERENCE, needs_of
 from bough.objective import Entropy, Imitation, Kl, Loss, LossInputs, Normalizer, Objective, PpoClip, Sum
-from bough.tree.needs import ENTROPY, REFERENCE, needs_of
 
 OLD = math.log(0.5)
 NEW = [0.7, 0.55, 0.3, 0.9, 0.4]

@@ -6,8 +6,8 @@ import pytest
 import torch
 from tests.objective.example import example
 
+from bough.needs import OLD_LOGPROBS
 from bough.objective import LossInputs, OffPolicyClip, PpoClip
-from bough.tree.needs import OLD_LOGPROBS
 
 
 def shown(*, old: float | None = None) -> LossInputs:

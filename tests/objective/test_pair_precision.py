@@ -15,7 +15,7 @@ from bough.credit import Searched
 from bough.env import Branching, InProcessHost, Split, State, Step
 from bough.objective import Pairs
 from bough.rollout import Limits
-from bough.search import mcts
+from bough.searches.mcts import mcts
 from bough.tree import Credited, Kind, Outcome, Rewarded, Task, path, token_node
 
 LETTERS, LENGTH = "abc", 4

@@ -9,6 +9,7 @@ import torch
 from tests.objective.example import run
 from tests.objective.preference_pairs import P, T, lay, pair
 
+from bough.needs import OLD_LOGPROBS, REFERENCE, needs_of
 from bough.objective import (
     Dpo,
     Inpo,
@@ -26,7 +27,6 @@ from bough.objective import (
     mcts_dpo,
     step_dpo,
 )
-from bough.tree.needs import OLD_LOGPROBS, REFERENCE, needs_of
 
 EVERY: Sequence[Objective] = (
     Dpo(),

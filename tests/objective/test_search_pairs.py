@@ -13,10 +13,10 @@ from tests.trees import ACTION, OBSERVATION, PROMPT, N, build, rewarded
 from bough.batch import pack
 from bough.credit import Process, Searched
 from bough.learner.loss_inputs import by_path
+from bough.needs import PATHS, REFERENCE
 from bough.objective import Dpo, LossInputs, Normalizer, Pairs, agent_q_dpo, mcts_dpo, rstar, tp_llama
 from bough.objective.pairs import PreferencePairs
 from bough.tree import Credited, Outcome, Rewarded, TruncatedBy
-from bough.tree.needs import PATHS, REFERENCE
 
 
 def view_of(*credited: Credited) -> LossInputs:

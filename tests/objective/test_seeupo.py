@@ -14,9 +14,9 @@ from bough.learner import Learner, Optimizer
 from bough.learner.loss_inputs import ObjectiveContext
 from bough.learner.turn_order import turn_order
 from bough.methods.seeupo import seeupo
+from bough.needs import PATHS, TURN_BY_TURN, needs_of
 from bough.objective import LossInputs, Normalizer, PpoClip, SeeUpo
 from bough.train.check import check
-from bough.tree.needs import PATHS, TURN_BY_TURN, needs_of
 from bough.worlds.frozenlake.preset import frozenlake
 
 WIDE = SeeUpo(clip=PpoClip(ratio="turn", low=0.999, high=1e6))

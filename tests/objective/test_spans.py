@@ -4,9 +4,9 @@ import pytest
 import torch
 from tests.objective.example import example, run
 
+from bough.needs import PATHS
 from bough.objective import LossInputs, PpoClip, gspo, loop_clip
 from bough.objective.spans import span_log_ratio, span_means, span_sums, spans
-from bough.tree.needs import PATHS
 
 NEW = [[0.7, 0.55, 0.3, 0.6], [0.9]]
 

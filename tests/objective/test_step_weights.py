@@ -13,9 +13,9 @@ from tests.trees import ACTION, OBSERVATION, PROMPT, N, build, rewarded
 from bough.batch import pack
 from bough.learner import Learner, Optimizer
 from bough.learner.loss_inputs import ObjectiveContext
+from bough.needs import HIDDEN_STATES, PATHS, REFERENCE, needs_of
 from bough.objective import Loss, LossInputs, Normalizer, Tpo
 from bough.tree import Outcome, spread_paths
-from bough.tree.needs import HIDDEN_STATES, PATHS, REFERENCE, needs_of
 
 PLAIN = Tpo(beta=1.0, weights=False)
 

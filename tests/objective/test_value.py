@@ -4,9 +4,9 @@ import pytest
 import torch
 from torch import Tensor
 
+from bough.needs import CRITIC, needs_of
 from bough.objective import LossInputs, PpoClip, Sum, ValueClip
 from bough.objective.inputs import ValueInputs as HeadColumns
-from bough.tree.needs import CRITIC, needs_of
 
 NAN = torch.nan
 

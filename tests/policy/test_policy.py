@@ -20,12 +20,13 @@ from transformers import (
 )
 
 from bough.context import conversation
+from bough.critics import ValueHead
+from bough.critics.module_state import load_weights, weights_of
 from bough.engine.model import Model
 from bough.engine.vllm_adapters import VllmAdapters
-from bough.policy import Lora, Pretrained, Tiny, ValueHead
+from bough.policy import Lora, Pretrained, Tiny
 from bough.policy.check_architecture import windows
 from bough.policy.model import causal
-from bough.policy.module_state import load_weights, weights_of
 from bough.policy.policy import Policy
 
 LORA = Lora(rank=4, alpha=8.0, targets=("q_proj", "v_proj", "down_proj"))

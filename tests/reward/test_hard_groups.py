@@ -14,9 +14,9 @@ from tests.trees import ACTION, EDIT, OBSERVATION, PER_TOKEN, PROMPT, N, build, 
 
 from bough.hooks import HookRecipe
 from bough.hooks.hook import PolicyAccess, PolicyReader
+from bough.needs import needs_of
 from bough.reward import compute_rewards
 from bough.tree import DTYPES, DeclaresPay, Floats, Ints, Outcome, Rewarded, Tree, counted, path
-from bough.tree.needs import needs_of
 
 DONE, CUT = Outcome.TERMINATED, Outcome.TRUNCATED
 DATA: Mapping[str, object] = {"query": "up", "negative": "down", "salient": ["a"]}

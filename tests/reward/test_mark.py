@@ -2,9 +2,9 @@
 
 from tests.trees import ACTION, OBSERVATION, PROMPT, N, build
 
+from bough.needs import annotation
 from bough.reward import EnvReward, MarkReward, compute_rewards
 from bough.tree import Outcome
-from bough.tree.needs import annotation
 
 
 def test_ssrl_pays_nine_tenths_for_the_answer_and_one_for_the_form() -> None:

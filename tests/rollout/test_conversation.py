@@ -15,6 +15,7 @@ from bough.engine import Scripted
 from bough.env import Branching, Env, InProcessHost, Oracle, Split, State, Step, check_call
 from bough.env.env import env_gives
 from bough.explore import Chains, Demonstration
+from bough.needs import CALLS, CALLS_TAKEN, Need
 from bough.policy.calls import Hermes
 from bough.policy.chat import ChatRenderer
 from bough.rollout import RolloutRunner
@@ -36,7 +37,6 @@ from bough.tree import (
     openai_messages,
     tools_at,
 )
-from bough.tree.needs import CALLS, CALLS_TAKEN, Need
 
 FIND = Tool(
     name="find",

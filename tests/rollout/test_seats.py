@@ -20,7 +20,8 @@ from bough.env.script import Script
 from bough.explore import Chains, Forks, FullTree
 from bough.rollout import Agent, Explorer, Limits, Rollout, RolloutRunner, SeatAgent
 from bough.rollout.attempt import attempt
-from bough.search import BestOf, mcts
+from bough.search import BestOf
+from bough.searches.mcts import mcts
 from bough.tree import (
     Kind,
     Outcome,

@@ -23,8 +23,8 @@ from bough.search import (
     Surrogate,
     Uct,
     UncertainUct,
-    agent_swift,
 )
+from bough.searches.agent_swift import agent_swift
 from bough.tree import Kind, Tree, path
 from bough.worlds.agent_design import AgentDesign
 from bough.worlds.agent_design.env import LIBRARY, Design

@@ -7,8 +7,8 @@ from tests.explore.stage import World
 from tests.search.talk import actions, answer, search, talk
 
 from bough.env import Branching, InProcessHost
+from bough.needs import FORKS, needs_of
 from bough.search import Aries
-from bough.tree.needs import FORKS, needs_of
 
 
 @pytest.mark.parametrize(("votes", "found"), [(1, "bbb"), (5, "aaa")])

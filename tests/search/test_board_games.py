@@ -13,7 +13,8 @@ from bough.engine import Scripted
 from bough.env import Branching, InProcessHost, Split, State, Step
 from bough.rollout import Explorer, Limits, SeatAgent
 from bough.rollout.cursor import Cursor
-from bough.search import Commit, MeanBackup, NegamaxBackup, PayoffValue, SearchNode, SearchTree, board_games
+from bough.search import Commit, MeanBackup, NegamaxBackup, PayoffValue, SearchNode, SearchTree
+from bough.searches.board_games import board_games
 from bough.tree import Kind, Outcome, Task, Tree, path, text_in
 
 

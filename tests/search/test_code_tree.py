@@ -15,7 +15,8 @@ from tests.search.talk import actions, answer, questions, search, talk
 from bough.engine import Scripted
 from bough.env import Branching, InProcessHost, Sandbox, Split, State, Step
 from bough.rollout import Limits
-from bough.search import Ideas, ProgramCritic, code_tree
+from bough.search import Ideas, ProgramCritic
+from bough.searches.code_tree import code_tree
 from bough.tree import Task, Ternary, Tree
 from bough.worlds.code import CodeTasks
 

@@ -9,12 +9,14 @@ import torch
 from tests.explore.stage import runner
 from tests.search.game import Game
 
+from bough.critics import ValueHead
 from bough.engine import Scripted
 from bough.env import InProcessHost
 from bough.learner.state_values import StateValues
-from bough.policy import Tiny, ValueHead
+from bough.policy import Tiny
 from bough.rollout import Limits
-from bough.search import CriticRating, q_star
+from bough.search import CriticRating
+from bough.searches.q_star import q_star
 from bough.tree import Kind, Task
 
 GAME = Game(depth=3, letters="abcd", pays={"dcb": 1.0})

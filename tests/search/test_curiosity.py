@@ -11,7 +11,8 @@ from tests.trees import rewarded
 from bough.engine import Scripted
 from bough.methods.cosmos import cosmos as cosmos_method
 from bough.objective import Orpo, Pairs
-from bough.search import Curiosity, cosmos
+from bough.search import Curiosity
+from bough.searches.cosmos import cosmos
 from bough.tree import Kind, Tree, path, path_view, token_advantages
 from bough.worlds.story.preset import story
 

@@ -17,9 +17,10 @@ from bough.learner.embeddings import Embeddings
 from bough.policy import Tiny
 from bough.policy.model import causal
 from bough.rollout import Limits
-from bough.search import Cosine, Embedded, RougeL, Search, SearchNode, SearchTree, Similarity, Sparse, ets
+from bough.search import Cosine, Embedded, RougeL, Search, SearchNode, SearchTree, Similarity, Sparse
 from bough.search.ets import choose, kv_tokens
 from bough.search.search import ConstantValue
+from bough.searches.ets import ets
 from bough.tree import Kind, Task, Tree
 
 MEANING = {"go": [1.0, 0.0], "walk": [0.99, 0.05], "stop": [0.0, 1.0]}

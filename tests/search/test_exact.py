@@ -28,12 +28,12 @@ from bough.search import (
     SearchNode,
     SearchTree,
     Uct,
-    a_star,
-    best_first,
-    bfs_prover,
-    q_star,
 )
 from bough.search.frontier import Best
+from bough.searches.a_star import a_star
+from bough.searches.best_first import best_first
+from bough.searches.bfs_prover import bfs_prover
+from bough.searches.q_star import q_star
 from bough.worlds.frozenlake import FrozenLake
 from bough.worlds.sokoban import Sokoban
 

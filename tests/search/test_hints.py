@@ -25,9 +25,9 @@ from bough.search import (
     Sample,
     Search,
     Siblings,
-    i_mcts,
-    web_pilot,
 )
+from bough.searches.i_mcts import i_mcts
+from bough.searches.web_pilot import web_pilot
 from bough.tree import Source, Ternary
 
 SHORT = InProcessHost(env=World(length=1))

@@ -8,10 +8,10 @@ from tests.search.talk import actions, answer, letter, questions, search, talk
 
 from bough.engine import InjectedFault
 from bough.env import Branching, InProcessHost
+from bough.needs import FORKS, needs_of
 from bough.rollout import Limits, RoleModel
 from bough.search import Best, Imagine, Sample, Search, WebDreamer
 from bough.tree import Outcome, Source, leaves
-from bough.tree.needs import FORKS, needs_of
 
 
 def mind(liked: str):  # type: ignore[no-untyped-def]

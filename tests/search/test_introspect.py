@@ -9,7 +9,8 @@ from tests.search.talk import questions, search, talk
 from bough.engine import InjectedFault
 from bough.env import InProcessHost
 from bough.rollout import Limits
-from bough.search import Best, Introspect, Sample, Search, i_mcts
+from bough.search import Best, Introspect, Sample, Search
+from bough.searches.i_mcts import i_mcts
 
 FAR = InProcessHost(env=World(length=3))
 

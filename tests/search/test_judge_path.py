@@ -12,7 +12,7 @@ from bough.appraise.path_fields import acts
 from bough.engine import Request, Scripted
 from bough.env import InProcessHost
 from bough.rollout import RoleModel
-from bough.search import best_by_judge
+from bough.searches.best_by_judge import best_by_judge
 from bough.tree import Task, Tree, counted, path
 
 GAME = Game(depth=2, pays={"aa": 0.0, "ab": 0.0, "ba": 0.0, "bb": 1.0})

@@ -7,10 +7,11 @@ import pytest
 from tests.explore.stage import STOP, Letters, grow, runner, says
 
 from bough.engine import Scripted
+from bough.needs import needs_of, role
 from bough.rollout import RoleModel
-from bough.search import LogRatio, PathRating, SearchNode, implicit_beam
+from bough.search import LogRatio, PathRating, SearchNode
+from bough.searches.implicit_beam import implicit_beam
 from bough.tree import Kind, Tree
-from bough.tree.needs import needs_of, role
 
 
 @dataclass

@@ -9,8 +9,9 @@ from tests.search.talk import letter, talk
 from bough.engine import Scripted
 from bough.explore import LlmJudge, Slate
 from bough.rollout import Explorer, RoleModel
-from bough.search import Best, Confidence, Imagine, Judge, JudgeAction, Pairwise, Ranked, Sample, Search, implicit_beam
+from bough.search import Best, Confidence, Imagine, Judge, JudgeAction, Pairwise, Ranked, Sample, Search
 from bough.search.curiosity import Curiosity
+from bough.searches.implicit_beam import implicit_beam
 from bough.tree import Outcome, leaves, refusal_in
 
 SAMPLE = Sample(width=2)

@@ -47,12 +47,12 @@ from bough.search import (
     UnionOf,
     VisitCount,
     Vote,
-    best_first,
-    bfs_prover,
-    dfsdt,
-    dts,
-    lats,
 )
+from bough.searches.best_first import best_first
+from bough.searches.bfs_prover import bfs_prover
+from bough.searches.dfsdt import dfsdt
+from bough.searches.dts import dts
+from bough.searches.lats import lats
 from bough.tree import Ternary
 
 

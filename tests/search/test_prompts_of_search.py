@@ -17,21 +17,14 @@ from bough.engine import OpenAi, Sampling
 from bough.env import Branching, InProcessHost, ParallelCalls, Split, State, Step
 from bough.explore import Chains
 from bough.rollout import Agent, Deadlines, Explorer, Limits, RolloutRunner
-from bough.search import (
-    BeamWidth,
-    Judge,
-    Level,
-    Sample,
-    Search,
-    WebDreamer,
-    agent_q,
-    code_tree,
-    i_mcts,
-    lats,
-    rethink,
-    spar,
-    web_pilot,
-)
+from bough.search import BeamWidth, Judge, Level, Sample, Search, WebDreamer
+from bough.searches.agent_q import agent_q
+from bough.searches.code_tree import code_tree
+from bough.searches.i_mcts import i_mcts
+from bough.searches.lats import lats
+from bough.searches.rethink import rethink
+from bough.searches.spar import spar
+from bough.searches.web_pilot import web_pilot
 from bough.tree import Outcome, Source, Task, Tree
 
 SEARCHES: list[Callable[[], Explorer]] = [agent_q, code_tree, i_mcts, lats, rethink, spar, web_pilot, WebDreamer]

@@ -13,20 +13,14 @@ from tests.search.talk import actions, answer, judgements, letter, questions, se
 
 from bough.env import InProcessHost
 from bough.rollout import Limits, RoleModel
-from bough.search import (
-    Hybrid,
-    JudgeAction,
-    KindHint,
-    Sample,
-    SearchNode,
-    agent_q,
-    ats,
-    code_tree,
-    cr_planner,
-    i_mcts,
-    spar,
-    web_pilot,
-)
+from bough.search import Hybrid, JudgeAction, KindHint, Sample, SearchNode
+from bough.searches.agent_q import agent_q
+from bough.searches.ats import ats
+from bough.searches.code_tree import code_tree
+from bough.searches.cr_planner import cr_planner
+from bough.searches.i_mcts import i_mcts
+from bough.searches.spar import spar
+from bough.searches.web_pilot import web_pilot
 from bough.tree import Task
 
 FAR = InProcessHost(env=World(length=9))

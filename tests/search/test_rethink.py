@@ -8,7 +8,8 @@ from tests.search.talk import actions, answer, questions, search, talk
 
 from bough.env import InProcessHost
 from bough.rollout import Limits
-from bough.search import Best, Rethink, Sample, Search, rethink
+from bough.search import Best, Rethink, Sample, Search
+from bough.searches.rethink import rethink
 from bough.tree import RolloutCounts, Source
 
 SHORT = InProcessHost(env=World(length=1))

@@ -9,11 +9,11 @@ from tests.explore.stage import runner
 from tests.search.game import Game, answer, search
 from tests.trees import rewarded
 
+from bough.critics import RewardModel
+from bough.critics.reward_model.labels import steps_of
+from bough.critics.reward_model.train import train_on
 from bough.engine import Scripted
 from bough.env import InProcessHost
-from bough.policy import RewardModel
-from bough.policy.reward_model.labels import steps_of
-from bough.policy.reward_model.train import train_on
 from bough.rollout import Explorer
 from bough.search import (
     Best,
@@ -26,12 +26,12 @@ from bough.search import (
     Search,
     SearchNode,
     SearchTree,
-    beam,
-    best_of_n,
-    prorag,
-    tree_plv,
 )
 from bough.search.reward_value import step_texts
+from bough.searches.beam import beam
+from bough.searches.best_of_n import best_of_n
+from bough.searches.prorag import prorag
+from bough.searches.tree_plv import tree_plv
 from bough.tree import PathScore, Task, Tree, path_view
 
 GAME = Game(depth=2, pays={"aa": 1.0, "ab": 0.0, "ba": 0.0, "bb": 0.0})

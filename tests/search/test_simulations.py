@@ -7,8 +7,10 @@ import pytest
 from tests.search.game import Game, search
 
 from bough.cli.find import find_run
-from bough.search import ConstantValue, Search, mcts, puct
-from bough.tree.needs import CRITIC, needs_of
+from bough.needs import CRITIC, needs_of
+from bough.search import ConstantValue, Search
+from bough.searches.mcts import mcts
+from bough.searches.puct import puct
 
 SOLVED = Game(depth=10, pays={"".join(word): 1.0 for word in itertools.product("ab", repeat=10)})
 """Every path succeeds, and there are more places than any of these searches visits."""

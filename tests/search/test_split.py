@@ -10,10 +10,12 @@ import pytest
 from hypothesis import given, settings, strategies
 from tests.search.game import Game, Known, search, word
 
-from bough.search import BeamWidth, Level, RebaseAllocation, RougeL, Search, Sparse, ets, rebase
+from bough.search import BeamWidth, Level, RebaseAllocation, RougeL, Search, Sparse
 from bough.search.ets import choose, clusters
 from bough.search.expand import Admissible, Sample
 from bough.search.rebase import split
+from bough.searches.ets import ets
+from bough.searches.rebase import rebase
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ from tests.search.talk import answer, questions, search, talk
 
 from bough.engine import InjectedFault
 from bough.env import Branching, InProcessHost
+from bough.needs import FORKS, needs_of
 from bough.rollout import RoleModel
 from bough.search import SimulateAndRefine, StarWm
-from bough.tree.needs import FORKS, needs_of
 
 ONCE = InProcessHost(env=World(branching=Branching.NONE))
 

@@ -14,19 +14,11 @@ from tests.search.talk import ACTS, answer, questions, search, talk
 from bough.engine import Scripted
 from bough.env import InProcessHost
 from bough.rollout import Limits
-from bough.search import (
-    Best,
-    KnownActions,
-    Sample,
-    Search,
-    ShareStates,
-    SubgoalHint,
-    SubgoalSearch,
-    bfs_prover_v2,
-    web_pilot,
-)
+from bough.search import Best, KnownActions, Sample, Search, ShareStates, SubgoalHint, SubgoalSearch
 from bough.search.subgoal import REACHED, SubgoalValue
 from bough.search.tree import SearchTree
+from bough.searches.bfs_prover_v2 import bfs_prover_v2
+from bough.searches.web_pilot import web_pilot
 from bough.tree import Kind, Ternary, Tree, path, plain_text
 from bough.worlds.frozenlake import FrozenLake
 

@@ -9,8 +9,10 @@ from tests.search.talk import talk
 
 from bough.engine import Scripted
 from bough.rollout import Limits
-from bough.search import Admissible, AStarCost, Best, PlanCost, PlanMemory, SearchNode, a_star, tool_chain
+from bough.search import Admissible, AStarCost, Best, PlanCost, PlanMemory, SearchNode
 from bough.search.plan_memory import position, similarity
+from bough.searches.a_star import a_star
+from bough.searches.tool_chain import tool_chain
 from bough.store import StoreError, write_trees
 from bough.tree import Action, ToolCall
 from bough.worlds.frozenlake import FrozenLake

@@ -9,10 +9,10 @@ from tests.explore.stage import STOP, runner
 
 from bough.engine import Request, Scripted
 from bough.env import InProcessHost, ScriptedSeats
+from bough.needs import FORKS, needs_of
 from bough.rollout import Explorer
 from bough.search import BestOf, TreeInstruct
 from bough.tree import Kind, Source, Task, Ternary, Tree, path, text_in
-from bough.tree.needs import FORKS, needs_of
 from bough.worlds.socratic import ScriptedStudent, Socratic
 from bough.worlds.socratic.env import ANGLES
 

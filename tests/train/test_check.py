@@ -16,12 +16,25 @@ from bough.config import ConfigError
 from bough.config.override import override
 from bough.context import PlanAct, Tagged
 from bough.credit import Filtered, Gae, Grpo, ReinforcePlusPlus
+from bough.critics import ValueHead
 from bough.engine import Sampling, Vllm
 from bough.env import Branching, Replay, Split, State, Step
 from bough.explore import Chains, EntropyForks, Forks
 from bough.hooks import LengthHistory, Snapshots
 from bough.learner import Optimizer
 from bough.methods.mcts_dpo import mcts_dpo
+from bough.needs import (
+    CRITIC,
+    DEMONSTRATIONS,
+    ENTROPIES,
+    FINAL_VALUES,
+    OF_EVERY_RUN,
+    REFERENCE,
+    STATE_KEYS,
+    Need,
+    annotation,
+    value_head,
+)
 from bough.objective import (
     Chord,
     Dpo,
@@ -37,36 +50,15 @@ from bough.objective import (
     Tis,
     ValueClip,
 )
-from bough.policy import ValueHead
 from bough.reward import AnswerBleu, EnvReward, StagedReward, Success
-from bough.search import a_star, puct
-from bough.train import (
-    Demonstrations,
-    Evaluation,
-    FrozenPolicy,
-    OwnPolicy,
-    Revise,
-    Run,
-    StartingWeights,
-    Tasks,
-    Warmup,
-    start,
-)
+from bough.rewrite import Revise
+from bough.roles import FrozenPolicy, OwnPolicy, StartingWeights
+from bough.searches.a_star import a_star
+from bough.searches.puct import puct
+from bough.train import Demonstrations, Evaluation, Run, Tasks, Warmup, start
 from bough.train.check import check, check_trained_sampling, refuse_overlap
 from bough.train.resolve import check_channels, check_task_fields
 from bough.tree import Credited, Rewarded, Task
-from bough.tree.needs import (
-    CRITIC,
-    DEMONSTRATIONS,
-    ENTROPIES,
-    FINAL_VALUES,
-    OF_EVERY_RUN,
-    REFERENCE,
-    STATE_KEYS,
-    Need,
-    annotation,
-    value_head,
-)
 from bough.worlds.frozenlake import FrozenLake
 from bough.worlds.shop.preset import shop
 
@@ -428,7 +420,7 @@ USER = """
 from dataclasses import dataclass
 
 from bough.credit import Grpo
-from bough.tree.needs import {imported}
+from bough.needs import {imported}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -453,7 +445,7 @@ def test_a_piece_of_the_user(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("imported", "needs", "message"),
     [
-        ("STATE_KEY", "frozenset({STATE_KEY})", "cannot import name 'STATE_KEY' from 'bough.tree.needs'"),
+        ("STATE_KEY", "frozenset({STATE_KEY})", "cannot import name 'STATE_KEY' from 'bough.needs'"),
         ("STATE_KEYS", 'frozenset({"state_key"})', r"Mine.needs: got frozenset\({'state_key'}\); need a frozenset of"),
         (
             "Need",
@@ -461,7 +453,7 @@ def test_a_piece_of_the_user(tmp_path: Path) -> None:
             "Need.sources: got 'parsers'; need fields of a run, such as 'parser'",
         ),
         ("STATE_KEYS", "frozenset({STATE_KEYS} if self.similarty else ())", "has no attribute 'similarty'"),
-        ("STATE_KEYS", "STATE_KEYS", r"Mine.needs: got Need\(.*; need a frozenset of values of bough.tree.needs"),
+        ("STATE_KEYS", "STATE_KEYS", r"Mine.needs: got Need\(.*; need a frozenset of values of bough.needs"),
     ],
 )
 def test_a_typo_in_a_need_is_an_error(tmp_path: Path, imported: str, needs: str, message: str) -> None:

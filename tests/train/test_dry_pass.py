@@ -14,6 +14,7 @@ from tests.small import run as small
 
 from bough.config import ConfigError, override
 from bough.credit import Gae, Grpo, ReinforcePlusPlus
+from bough.critics import ValueHead
 from bough.curate import FilterResult
 from bough.explore import Chains
 from bough.objective import (
@@ -28,7 +29,6 @@ from bough.objective import (
     ValueClip,
     compute_loss,
 )
-from bough.policy import ValueHead
 from bough.reward import EnvReward, Success
 from bough.rollout import Deadlines, paths_of
 from bough.train import Run, Runtime, start

@@ -18,15 +18,15 @@ from tests.small import run as small
 from tests.trees import chains
 
 from bough.config import ConfigError
+from bough.critics import ValueHead
 from bough.engine import EngineFault, Local
 from bough.engine.generation import LocalEngine
 from bough.engine.model import ServedPolicy
 from bough.hooks import Tracker
 from bough.learner import Diverged, Learner
 from bough.objective import Kl, PpoClip, Reinforce, Sum, Tis
-from bough.policy import ValueHead
 from bough.rollout import Deadlines, RolloutRunner, Rollouts
-from bough.search import puct
+from bough.searches.puct import puct
 from bough.store import RunDirectory, read_metrics, read_trees
 from bough.train import Checkpointing, Health, NoLearningSignal, Run, resume, start
 from bough.train.check import check

@@ -23,20 +23,17 @@ from bough.config.config import ConfigError, dump
 from bough.config.config import load as load_config
 from bough.env import RandomAction
 from bough.export import export
-from bough.store import read_trees
-from bough.train import (
+from bough.roles import (
     CurrentPolicy,
     EarlierVersion,
     FrozenCheckpoint,
     FrozenPolicy,
     OwnPolicy,
-    Run,
     SeatPolicy,
     StartingWeights,
-    read_heldout,
-    resume,
-    start,
 )
+from bough.store import read_trees
+from bough.train import Run, read_heldout, resume, start
 from bough.train.check import check
 from bough.tree import Credited, Kind, Source, instructions_in, path_view, seat_of_task_id, text_in
 

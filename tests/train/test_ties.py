@@ -6,10 +6,10 @@ import pytest
 from tests.small import run as small
 from tests.train.lengths import Lengths, run
 
+from bough.critics import ValueHead
 from bough.curate import NonZeroAdvantage
 from bough.learner import Optimizer
 from bough.objective import Entropy, Kl, PpoClip, Sum, ValueClip
-from bough.policy import ValueHead
 from bough.store import read_metrics
 from bough.train import Evaluation, Run, start
 

@@ -10,10 +10,11 @@ from tests.appraise.test_appraisers import trees
 from bough.appraise import HopProgress, RubricJudge
 from bough.cli.find import find_run
 from bough.config import ConfigError
+from bough.critics import StepScores
 from bough.curate import ScoredPaths
-from bough.policy import StepScores
 from bough.reward import EnvReward, Judged
-from bough.train import StartingWeights, start
+from bough.roles import StartingWeights
+from bough.train import start
 from bough.train.health import unsolved_reason
 from bough.train.notices import Notices
 from bough.train.summary import summarize

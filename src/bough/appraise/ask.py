@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from bough.appraise.prompts import Reader
+from bough.needs import POLICY
 from bough.tree import Entry, Message, Tool, Verdict
-from bough.tree.needs import POLICY
 
 Result = TypeVar("Result")
 

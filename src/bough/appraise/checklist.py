@@ -11,8 +11,8 @@ from bough.appraise.ask import AskModels, Reply, check_votes, each, question_of
 from bough.appraise.path_fields import acts, path_fields
 from bough.appraise.prompts import Lines, Reader, check_placeholders, numbered
 from bough.checks import check_finite
+from bough.needs import POLICY, Need, appraised, roles
 from bough.tree import Entry, Tree, Verdict, path
-from bough.tree.needs import POLICY, Need, appraised, roles
 
 WRITE = (
     "An agent gets this task:\n{instructions}\n{observation}\n\nWrite a checklist of what a good agent does, one item "

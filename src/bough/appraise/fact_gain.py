@@ -11,8 +11,8 @@ from bough.appraise.path_fields import acts
 from bough.appraise.shapley import Members, exact_shapley, prefixes, sampled_orders, sampled_shapley, subsets
 from bough.appraise.true_answer import answer_field, true_answer
 from bough.checks import check_choices, check_finite
+from bough.needs import Need, appraised, task_field
 from bough.tree import Entry, Kind, Tree, Verdict, context, derive, text_in, turn_start
-from bough.tree.needs import Need, appraised, task_field
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,8 +12,8 @@ from bough.appraise.hops import VIEWS, HopParser, View, fuse, progress_in_view
 from bough.appraise.path_fields import acts, path_fields
 from bough.appraise.prompts import Reader, check_placeholders
 from bough.checks import check_finite
+from bough.needs import POLICY, Appraised, Need, appraised, names_of, roles
 from bough.tree import Entry, Kind, Tree, Verdict, turn_start
-from bough.tree.needs import POLICY, Appraised, Need, appraised, names_of, roles
 
 GOAL = "The task is done, as the agent was told."
 HOP = (

@@ -10,8 +10,8 @@ from bough.appraise.ask import AskModels, ask_votes, check_votes, each, question
 from bough.appraise.path_fields import acts, path_fields
 from bough.appraise.prompts import LabelParser, NumberParser, Reader, check_placeholders
 from bough.checks import check_finite
+from bough.needs import POLICY, Need, appraised, roles
 from bough.tree import Entry, Tree, counted
-from bough.tree.needs import POLICY, Need, appraised, roles
 
 SYSTEM = "You judge the work of an agent."
 PATH = (

@@ -7,8 +7,8 @@ from bough.appraise.appraise import Columns
 from bough.appraise.ask import AskModels, Masked, Scoring, each
 from bough.appraise.path_fields import acts
 from bough.checks import check_finite
+from bough.needs import Need, appraised
 from bough.tree import Entry, Kind, Tree, Verdict, context, messages_in, path, tools_at, turn_start
-from bough.tree.needs import Need, appraised
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from bough.appraise.appraise import Appraiser, Columns
 from bough.appraise.ask import AskModels
+from bough.needs import Appraised, Need, gives_of, names_of, needs_of
 from bough.tree import Entry, Tree, seat_nodes, seat_view
-from bough.tree.needs import Appraised, Need, gives_of, names_of, needs_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

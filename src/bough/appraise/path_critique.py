@@ -13,8 +13,8 @@ from bough.appraise.path_fields import path_fields, path_steps
 from bough.appraise.prompts import Reader, check_placeholders, numbered
 from bough.checks import check_choices, check_finite
 from bough.integers import integers
+from bough.needs import POLICY, Need, appraised, roles
 from bough.tree import Entry, Tree, Verdict
-from bough.tree.needs import POLICY, Need, appraised, roles
 
 PATH = (
     "The agent was told:\n{instructions}\n\nWhat happened:\n{turns}\n{observation}\n\nIts steps, by number:\n{steps}\n"

@@ -9,8 +9,8 @@ from bough.appraise.ask import AskModels, Reply, check_votes, each
 from bough.appraise.prompts import Choice, check_placeholders
 from bough.appraise.two_paths import TWO, DifferentPaths, question_of_two
 from bough.checks import check_finite
+from bough.needs import POLICY, Need, appraised, roles
 from bough.tree import Entry, Tree, Verdict
-from bough.tree.needs import POLICY, Need, appraised, roles
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

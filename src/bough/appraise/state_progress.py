@@ -8,8 +8,8 @@ from typing import Any, Protocol, runtime_checkable
 from bough.appraise.appraise import Columns
 from bough.appraise.ask import AskModels
 from bough.appraise.hop_progress import states_of
+from bough.needs import ORACLE, Need, appraised
 from bough.tree import AgentAction, Entry, StageError, Tree, Verdict
-from bough.tree.needs import ORACLE, Need, appraised
 
 
 @runtime_checkable

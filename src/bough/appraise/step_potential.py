@@ -9,8 +9,8 @@ from bough.appraise.ask import AskModels, Continuation, Reply, Scoring, check_vo
 from bough.appraise.path_fields import acts
 from bough.appraise.true_answer import answer_field, true_answer
 from bough.checks import check_finite
+from bough.needs import ENTROPIES, Need, appraised
 from bough.tree import Entry, Tree, Verdict, context, turn_start
-from bough.tree.needs import ENTROPIES, Need, appraised
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,8 +9,8 @@ from bough.appraise.ask import AskModels, ask_votes, check_votes, question_of
 from bough.appraise.path_fields import path_fields
 from bough.appraise.prompts import LabelParser, Reader, check_placeholders
 from bough.checks import check_finite
+from bough.needs import POLICY, Need, appraised, roles, task_field
 from bough.tree import Entry, Tree
-from bough.tree.needs import POLICY, Need, appraised, roles, task_field
 
 TASK = (
     "A task for an agent:\n{instructions}\n{observation}\n\nIts data, with the reference answer:\n{data}\n\n"

@@ -9,6 +9,7 @@ from bough.appraise.appraise import Columns
 from bough.appraise.ask import AskModels, ask_votes, check_votes, each, question_of
 from bough.appraise.prompts import LabelParser, Reader, check_placeholders
 from bough.checks import check_finite
+from bough.needs import POLICY, Need, appraised, roles
 from bough.tree import (
     BadCall,
     Entry,
@@ -24,7 +25,6 @@ from bough.tree import (
     text_in,
     tools_at,
 )
-from bough.tree.needs import POLICY, Need, appraised, roles
 
 CALL = (
     "The question:\n{question}\n\nCalls of tools so far:\n{before}\n\nThe newest call:\n{calls}\n\nIts output:\n"

@@ -9,8 +9,8 @@ from bough.appraise.prompts import LabelParser, Reader, check_placeholders
 from bough.appraise.topologies import Match, Topology, quantiles, standings
 from bough.appraise.two_paths import DifferentPaths, question_of_two
 from bough.checks import check_choices, check_finite
+from bough.needs import POLICY, Need, appraised, roles
 from bough.tree import Entry, Tree, Verdict
-from bough.tree.needs import POLICY, Need, appraised, roles
 
 TWO = (
     "Two agents were told:\n{instructions}\n\nThe first:\n{first}\n\nThe second:\n{second}\n\n"

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import cast
 
 from bough.appraise.path_fields import path_fields
+from bough.needs import Need, task_field
 from bough.tree import Task, Ternary, Tree, counted
-from bough.tree.needs import Need, task_field
 
 
 def answer_field(field: str) -> frozenset[Need]:

@@ -21,6 +21,7 @@ from bough.config.naming import exported, made_by, packages
 from bough.config.spell import settings
 from bough.context import Context, Parser
 from bough.credit import Credit
+from bough.critics import ValueHead
 from bough.curate import Filter
 from bough.engine import OwnModel
 from bough.env import Env
@@ -29,11 +30,13 @@ from bough.guard import Guard
 from bough.hooks.hook import HookRecipe
 from bough.methods import SHARED
 from bough.objective import Objective, Pairs
-from bough.policy import Lora, ValueHead
+from bough.policy import Lora
 from bough.reward import Reward
+from bough.rewrite import PathRewriter
+from bough.roles import EngineRecipe, ModelSource, PolicyRecipe
 from bough.rollout import Explorer
 from bough.search import Backup, Evaluate, Expand, Hint, Prune, Rate, Score, Select
-from bough.train import EngineRecipe, ModelSource, PathRewriter, PolicyRecipe, World
+from bough.train import World
 from bough.train.check import check
 
 Room: TypeAlias = tuple[str, tuple[str, ...], Any]
@@ -46,10 +49,10 @@ PIECES: dict[str, Room] = {
     "context": ("Contexts", ("bough.context",), Context),
     "parser": ("Parsers", ("bough.context",), Parser),
     "guard": ("Guards", ("bough.guard",), Guard),
-    "models": ("Models of roles", ("bough.train", "bough.engine"), ModelSource | OwnModel),
+    "models": ("Models of roles", ("bough.roles", "bough.engine"), ModelSource | OwnModel),
     "engine": ("Engines", ("bough.engine",), EngineRecipe),
     "explore": ("Explorers", ("bough.explore",), Explorer),
-    "search": ("Searches, which are explorers", SEARCH, Explorer),
+    "search": ("Searches, which are explorers", ("bough.searches", *SEARCH), Explorer),
     "select": ("Parts of searches: which node to expand", SEARCH, Select),
     "score": ("Parts of searches: scores of nodes", SEARCH, Score),
     "expand": ("Parts of searches: which actions to consider", SEARCH, Expand),
@@ -61,15 +64,15 @@ PIECES: dict[str, Room] = {
     "quality": ("Parts of explorers: quality of actions", ("bough.explore",), Quality),
     "blame": ("Parts of explorers: first wrong steps", ("bough.explore",), Blame),
     "read": ("Parts of judges: answers of engines", ("bough.appraise",), Reader),
-    "appraise": ("Appraisers", ("bough.appraise", "bough.policy"), Appraiser),
+    "appraise": ("Appraisers", ("bough.appraise", "bough.critics"), Appraiser),
     "reward": ("Rewards", ("bough.reward",), Reward),
-    "hooks": ("Hooks", ("bough.hooks", "bough.policy", "bough.train"), HookRecipe),
+    "hooks": ("Hooks", ("bough.hooks", "bough.critics", "bough.roles"), HookRecipe),
     "credit": ("Credit", ("bough.credit",), Credit),
     "curate": ("Filters", ("bough.curate",), Filter),
-    "revise": ("Demonstrations from trees", ("bough.train",), PathRewriter),
+    "revise": ("Demonstrations from trees", ("bough.rewrite",), PathRewriter),
     "objective": ("Objectives", ("bough.objective",), Objective),
     "pairs": ("Parts of objectives: pairs", ("bough.objective",), Pairs),
-    "critic": ("Critics", ("bough.policy",), ValueHead),
+    "critic": ("Critics", ("bough.critics",), ValueHead),
     "lora": ("Adapters", ("bough.policy",), Lora),
 }
 FUNCTIONS = {"methods": "Methods", "worlds": "Worlds", "policies": "Policy presets", "recipes": "Recipes"}
@@ -103,11 +106,11 @@ def entries() -> Iterator[Entry]:
     for room in FUNCTIONS:
         yield from (_function(room, name) for name in names(room))
     for room, (_, homes, kind) in PIECES.items():
-        found = [maker for package in homes for _, maker in exported(package)]
-        for maker in sorted(found, key=_place):
-            made = made_by(maker)
-            if made is not None and not wrong_kind(kind, made):
-                yield Entry(room=room, name=maker.__name__, text=inspect.getdoc(maker) or "", fields=_fields(maker))
+        for package in homes:
+            for maker in sorted((each for _, each in exported(package)), key=_place):
+                made = made_by(maker)
+                if made is not None and not wrong_kind(kind, made):
+                    yield Entry(room=room, name=maker.__name__, text=inspect.getdoc(maker) or "", fields=_fields(maker))
 
 
 def _function(room: str, name: str) -> Entry:

@@ -19,13 +19,14 @@ from bough.context import Full, ToolCalls
 from bough.engine import Local, OwnModel, Remote, Sampling
 from bough.env import InProcessHost
 from bough.evaluate.agent import EvaluationTarget, Preset, evaluation_target
+from bough.needs import PROGRAM, gives_of
+from bough.roles import PolicyRecipe
 from bough.rollout import Agent, Deadlines, Limits, RolloutRunner
 from bough.store import check_output, read_trees, write_trees
-from bough.train import PolicyRecipe, Run
+from bough.train import Run
 from bough.train.evaluation import at_temperature
 from bough.train.watchdog import Watchdog
 from bough.tree import Tree, derive
-from bough.tree.needs import PROGRAM, gives_of
 
 Read: TypeAlias = Callable[[str], str]
 """Reads a line of a person after a prompt; raises EOFError at the end."""

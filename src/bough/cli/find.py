@@ -23,7 +23,8 @@ from bough.nearest import close
 from bough.policies.server import server
 from bough.policy import Pretrained
 from bough.policy.folder import similar_folder
-from bough.train import PolicyRecipe, Run, World
+from bough.roles import PolicyRecipe
+from bough.train import Run, World
 from bough.usercode.origin import describe, place
 
 PACKAGE = Path(__file__).parent.parent

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 from bough.cli.find import PACKAGED, find_model, is_run_directory
 from bough.config.config import ConfigError
 from bough.engine import Local, Sampling
+from bough.roles import EngineRecipe
 from bough.serve import Conversations, EngineSession
 from bough.store import Checkpoints, RunDirectory, StoreError
-from bough.train import EngineRecipe, load_run
+from bough.train import load_run
 from bough.train.seats import seat_run
 from bough.units import MIB
 from bough.version import install

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bough.config import ConfigError, override
-from bough.policy import RewardModel
+from bough.critics import RewardModel
 
 
 def split_fields(arguments: Sequence[str]) -> tuple[list[Path], RewardModel]:

@@ -4,6 +4,7 @@ import dataclasses
 import importlib
 import inspect
 import os
+import pkgutil
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
@@ -20,8 +21,8 @@ Maker: TypeAlias = Callable[..., Any]
 """A dataclass, or a function that returns a piece."""
 
 ROOMS = (
-    "env", "context", "appraise", "policy", "engine", "explore", "search", "reward", "hooks", "credit", "curate",
-    "objective", "learner", "launch", "train",
+    "env", "context", "appraise", "policy", "critics", "engine", "explore", "search", "reward", "hooks", "credit",
+    "curate", "objective", "learner", "launch", "rewrite", "roles", "searches", "train",
 )  # fmt: skip
 """Packages whose pieces can be named without a file."""
 
@@ -91,9 +92,16 @@ def _own(module: ModuleType) -> dict[str, Maker]:
 
 
 def exported(package: str) -> Iterator[tuple[str, Any]]:
-    """The classes and functions that a package exports, by name; not the names that it imports on first use."""
+    """The classes and functions that a package exports, by name; not the names that it imports on first use.
+
+    A package without `__all__` exports from each of its files the function of the file's name.
+    """
     module = importlib.import_module(package)
-    found = ((name, vars(module).get(name)) for name in getattr(module, "__all__", ()))
+    if hasattr(module, "__all__"):
+        found = ((name, vars(module).get(name)) for name in module.__all__)
+    else:
+        names = (each.name for each in pkgutil.iter_modules(module.__path__))
+        found = ((name, vars(importlib.import_module(f"{package}.{name}")).get(name)) for name in names)
     return ((name, value) for name, value in found if inspect.isclass(value) or inspect.isfunction(value))
 
 

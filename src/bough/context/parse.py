@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from bough.context.context import Turn
 from bough.context.parser import Parsed
-from bough.tree.needs import Need, annotation
+from bough.needs import Need, annotation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -37,7 +37,7 @@ class Parser(Protocol):
     """Parses the action from a completion. Never fails: text in another format still gives an action.
 
     A parser that finds more than the action declares it in a constant `gives`, as `frozenset({annotation("NAME")})` of
-    `bough.tree.needs`, with the names in `Parsed.marks` and `Parsed.spans`.
+    `bough.needs`, with the names in `Parsed.marks` and `Parsed.spans`.
     """
 
     def __call__(self, text: str) -> Parsed:

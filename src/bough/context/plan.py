@@ -8,8 +8,8 @@ from typing import ClassVar
 from bough.context.context import Context, ContextInputs, ContextUpdate, Renderer, Turn
 from bough.context.full import Full
 from bough.context.parser import Parsed
+from bough.needs import Need, annotation
 from bough.tree import add_line
-from bough.tree.needs import Need, annotation
 
 DECISION = re.compile(r"<(switch|keep)>")
 SUBGOAL = re.compile(r"<subgoal>(.*?)</subgoal>", re.DOTALL)

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import ClassVar
 
 from bough.context.parser import Parsed
-from bough.tree.needs import Need, annotation
+from bough.needs import Need, annotation
 
 NAMES = ("think", "search", "information", "answer")
 TAG = re.compile(rf"<(/?)({'|'.join(NAMES)})>")

@@ -7,8 +7,8 @@ from typing import ClassVar
 
 from bough.context.context import Turn
 from bough.context.parser import Parsed
+from bough.needs import Need, annotation
 from bough.tree import action_text
-from bough.tree.needs import Need, annotation
 
 TAGS = ("planning", "explore", "reflection", "monitor")
 """The kinds of thought, in the order in which they count where a text has several."""

@@ -6,8 +6,8 @@ from typing import ClassVar
 
 from bough.context.parser import Parsed
 from bough.context.tool_calls import ToolCalls
+from bough.needs import CALLS_TAKEN, Need, annotation
 from bough.tree import Action
-from bough.tree.needs import CALLS_TAKEN, Need, annotation
 
 THOUGHT = re.compile(r"\s*(?:<think>)?(.*?)</think>", re.DOTALL)
 

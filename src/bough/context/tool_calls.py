@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from bough.context.parser import Parsed
+from bough.needs import CALLS, CALLS_TAKEN, Need, annotation
 from bough.tree import Action, BadCall, ToolCall
-from bough.tree.needs import CALLS, CALLS_TAKEN, Need, annotation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,8 +6,8 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from bough.needs import Need, estimate
 from bough.tree import Credited, Floats, PathView, Rewarded, path_view, spread_turns
-from bough.tree.needs import Need, estimate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,8 +9,8 @@ from bough.checks import check_finite
 from bough.credit.grpo import Grpo
 from bough.credit.marks import marked, name_of, need_of, spans, written
 from bough.credit.success import succeeded
+from bough.needs import Need
 from bough.tree import Bools, Credited, Floats, Ints, PathView, Rewarded, path_view, spread_turns, sum_at
-from bough.tree.needs import Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

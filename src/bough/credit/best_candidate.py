@@ -10,8 +10,8 @@ import numpy as np
 from bough.credit.archer import Archer
 from bough.credit.branches import place_of
 from bough.credit.keys import group_by
+from bough.needs import Need, estimate
 from bough.tree import Credited, Rewarded, path_view, spread_turns
-from bough.tree.needs import Need, estimate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,8 +9,8 @@ import numpy as np
 
 from bough.credit.returns import ahead
 from bough.credit.valued import valued_tokens
+from bough.needs import GREEDY, Need, value_head
 from bough.tree import Credited, Rewarded, mean_over_paths, path_view, spread_tokens
-from bough.tree.needs import GREEDY, Need, value_head
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

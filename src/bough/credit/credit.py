@@ -11,7 +11,7 @@ from bough.usercode.guards import contained
 class Credit(Protocol):
     """Computes one advantage per sampled token from the rewards of a whole batch; trees of one task form a group.
 
-    A rule that needs more than rewards and paths declares it in a field or constant `needs` (`bough.tree.needs`). A run
+    A rule that needs more than rewards and paths declares it in a field or constant `needs` (`bough.needs`). A run
     that does not give it raises a ConfigError before its first rollout.
     """
 

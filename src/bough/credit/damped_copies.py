@@ -9,8 +9,8 @@ import numpy as np
 from bough.checks import check_finite
 from bough.credit.credit import Credit, compares_with
 from bough.credit.grpo import Grpo
+from bough.needs import COPIES, Need, estimate
 from bough.tree import Credited, Rewarded, path_view
-from bough.tree.needs import COPIES, Need, estimate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,8 +9,8 @@ from bough.checks import check_finite
 from bough.credit.empg import entropy_of
 from bough.credit.grpo import Grpo
 from bough.credit.marks import spans
+from bough.needs import ENTROPIES, Need, annotation
 from bough.tree import Credited, Floats, PathView, Rewarded, path_view, spread_turns, sum_at
-from bough.tree.needs import ENTROPIES, Need, annotation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,8 +9,8 @@ import numpy as np
 from bough.checks import check_finite
 from bough.credit.grpo import Grpo
 from bough.credit.returns import ahead
+from bough.needs import ENTROPIES, Need
 from bough.tree import Credited, Floats, Ints, PathView, Rewarded, path_view, spread_turns, sum_at
-from bough.tree.needs import ENTROPIES, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

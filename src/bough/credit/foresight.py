@@ -8,8 +8,8 @@ import numpy as np
 
 from bough.credit.grpo import Grpo
 from bough.credit.marks import marked, spans
+from bough.needs import Need, annotation
 from bough.tree import Credited, Rewarded, path_view, spread_tokens
-from bough.tree.needs import Need, annotation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,8 +9,8 @@ import numpy as np
 
 from bough.credit.returns import gae
 from bough.credit.valued import bootstrap_needs, valued_tokens, whiten
+from bough.needs import KL_IN_REWARD, REFERENCE, Need, value_head
 from bough.tree import Credited, Rewarded, mean_over_paths, path_view, spread_tokens
-from bough.tree.needs import KL_IN_REWARD, REFERENCE, Need, value_head
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,8 +11,8 @@ from bough.credit.keys import state_of
 from bough.credit.normalize import normalize
 from bough.credit.returns import sum_ahead
 from bough.credit.states import similar_of
+from bough.needs import STATE_KEYS, Need
 from bough.tree import Credited, Floats, Ints, PathView, Rewarded, path_view, spread_turns
-from bough.tree.needs import STATE_KEYS, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ import numpy as np
 from bough.credit.marks import all_spans, marked
 from bough.credit.returns import ahead, gae, sum_ahead
 from bough.credit.valued import Valued, bootstrap_needs, end_values, valued_turns, whiten
+from bough.needs import Need, annotation, value_head
 from bough.tree import (
     Bools,
     Credited,
@@ -24,7 +25,6 @@ from bough.tree import (
     spread_tokens,
     sum_at,
 )
-from bough.tree.needs import Need, annotation, value_head
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,9 +10,9 @@ from bough.checks import check_finite
 from bough.credit.channel_view import channel_view
 from bough.credit.keys import group_by
 from bough.credit.normalize import normalize
+from bough.needs import Need, channel
 from bough.tree import Credited, Floats, Ints, Rewarded, path_view, spread_turns
 from bough.tree.budgeted import allowance, path_budgets
-from bough.tree.needs import Need, channel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

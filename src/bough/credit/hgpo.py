@@ -12,8 +12,8 @@ from bough.credit.keys import group_by, state_of
 from bough.credit.normalize import normalize
 from bough.credit.returns import sum_ahead
 from bough.credit.states import earlier
+from bough.needs import STATE_KEYS, Need
 from bough.tree import Bools, Credited, Floats, Ints, PathView, Rewarded, path_view, spread_turns
-from bough.tree.needs import STATE_KEYS, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,8 +8,8 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from bough.credit.grpo import Grpo
+from bough.needs import REFERENCE, Need
 from bough.tree import Credited, Rewarded, path_view, spread_tokens
-from bough.tree.needs import REFERENCE, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

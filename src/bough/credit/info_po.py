@@ -9,8 +9,8 @@ import numpy as np
 from bough.checks import check_finite
 from bough.credit.channel_view import channel_view
 from bough.credit.normalize import normalize
+from bough.needs import Need, channel
 from bough.tree import Credited, Floats, Ints, Rewarded, path_view, sigmoid, spread_turns, sum_at
-from bough.tree.needs import Need, channel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,8 +8,8 @@ import numpy as np
 
 from bough.checks import check_finite
 from bough.credit.normalize import normalize
+from bough.needs import Need, estimate
 from bough.tree import Credited, Floats, Ints, PathView, Rewarded, path_view, spread_turns, sum_at
-from bough.tree.needs import Need, estimate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,8 +8,8 @@ import numpy as np
 
 from bough.credit.head_targets import head_targets
 from bough.credit.searched import Searched
+from bough.needs import Need, value_head
 from bough.tree import Credited, Floats, PathView, Rewarded, Source, join, path_view
-from bough.tree.needs import Need, value_head
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ from itertools import chain
 
 import numpy as np
 
+from bough.needs import Need, annotation
 from bough.tree import (
     Bools,
     Floats,
@@ -17,7 +18,6 @@ from bough.tree import (
     join,
     sum_at,
 )
-from bough.tree.needs import Need, annotation
 from bough.tree.texts import calls_in
 
 NOWHERE = (0, 0)

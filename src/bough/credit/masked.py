@@ -9,8 +9,8 @@ import numpy as np
 from bough.credit.credit import Credit, compares_with
 from bough.credit.grpo import Grpo
 from bough.credit.marks import all_spans, marked
+from bough.needs import Need, annotation
 from bough.tree import Bools, Credited, Floats, PathView, Rewarded, annotation_spans, path_view
-from bough.tree.needs import Need, annotation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,8 +8,8 @@ import numpy as np
 
 from bough.credit.returns import ahead, sum_ahead
 from bough.credit.valued import Valued, bootstrap_needs, valued_tokens, whiten
+from bough.needs import Need, value_head
 from bough.tree import Credited, Floats, Rewarded, mean_over_paths, path_view, spread_tokens
-from bough.tree.needs import Need, value_head
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,8 +9,8 @@ import numpy as np
 from bough.checks import check_finite
 from bough.credit.grpo import Grpo
 from bough.credit.normalize import normalize
+from bough.needs import Need, estimate
 from bough.tree import Credited, Floats, PathView, Rewarded, path_view, spread_turns
-from bough.tree.needs import Need, estimate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

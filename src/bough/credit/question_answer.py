@@ -10,8 +10,8 @@ from bough.checks import check_finite
 from bough.credit.channel_view import channel_view
 from bough.credit.keys import group_by
 from bough.credit.normalize import normalize
+from bough.needs import Need, channel
 from bough.tree import Credited, Rewarded, path_view, spread_turns
-from bough.tree.needs import Need, channel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,8 +10,8 @@ import numpy as np
 from bough.checks import check_finite
 from bough.credit.normalize import normalize
 from bough.credit.returns import sum_ahead
+from bough.needs import KL_IN_REWARD, REFERENCE, Need
 from bough.tree import Bools, Credited, Floats, Ints, PathTokens, PathView, Rewarded, path_view, spread_tokens
-from bough.tree.needs import KL_IN_REWARD, REFERENCE, Need
 
 ROUNDING = 1e-5
 """Nats. The engine's and the learner's log-probabilities of one policy may differ by less than this."""

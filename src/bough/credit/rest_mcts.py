@@ -8,8 +8,8 @@ import numpy as np
 
 from bough.credit.head_targets import head_targets
 from bough.credit.success import succeeded
+from bough.needs import Need, value_head
 from bough.tree import Credited, Floats, PathView, Rewarded, ValueOf, path_view, spread_turns
-from bough.tree.needs import Need, value_head
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,8 +10,8 @@ from bough.credit.grpo import Grpo
 from bough.credit.keys import group_by
 from bough.credit.normalize import mean_at
 from bough.credit.states import earlier, key_after, written_key
+from bough.needs import STATE_KEYS, Need
 from bough.tree import Credited, Floats, Ints, PathView, Rewarded, path_view, spread_turns
-from bough.tree.needs import STATE_KEYS, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

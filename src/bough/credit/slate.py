@@ -10,8 +10,8 @@ from bough.checks import check_finite
 from bough.credit.branches import place_of
 from bough.credit.keys import group_by
 from bough.credit.normalize import normalize
+from bough.needs import CANDIDATE_SCORES, Need
 from bough.tree import Credited, Rewarded, join, path_view, spread_turns
-from bough.tree.needs import CANDIDATE_SCORES, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,8 +9,8 @@ import numpy as np
 from bough.credit.channel_view import channel_view
 from bough.credit.normalize import normalize
 from bough.credit.success import succeeded
+from bough.needs import Need, channel
 from bough.tree import Credited, Rewarded, path_view, spread_turns
-from bough.tree.needs import Need, channel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

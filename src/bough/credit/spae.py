@@ -12,8 +12,8 @@ from bough.credit.marks import written
 from bough.credit.returns import ahead
 from bough.credit.success import succeeded
 from bough.credit.valued import whiten
+from bough.needs import Need, appraised
 from bough.tree import Credited, Floats, Ints, PathView, Rewarded, StageError, path_view, spread_turns
-from bough.tree.needs import Need, appraised
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

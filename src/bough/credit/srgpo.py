@@ -11,8 +11,8 @@ from bough.credit.gigpo import episode_part
 from bough.credit.keys import group_by, mix
 from bough.credit.normalize import normalize
 from bough.credit.states import path_key
+from bough.needs import Need, channel
 from bough.tree import Credited, Floats, Ints, PathView, Rewarded, path_view, spread_turns
-from bough.tree.needs import Need, channel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

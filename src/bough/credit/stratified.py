@@ -9,8 +9,8 @@ from bough.checks import check_finite
 from bough.credit.keys import group_by
 from bough.credit.marks import marked, need_of
 from bough.credit.normalize import normalize
+from bough.needs import Need
 from bough.tree import Credited, Floats, Ints, PathView, Rewarded, path_view, spread_turns
-from bough.tree.needs import Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

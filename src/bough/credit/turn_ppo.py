@@ -8,8 +8,8 @@ import numpy as np
 
 from bough.credit.returns import gae
 from bough.credit.valued import bootstrap_needs, valued_turns, whiten
+from bough.needs import Need, value_head
 from bough.tree import Credited, Rewarded, mean_over_paths, path_view, spread_turns
-from bough.tree.needs import Need, value_head
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

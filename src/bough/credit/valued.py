@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from bough.credit.normalize import Guard, normalize
+from bough.needs import FINAL_VALUES, Need
 from bough.tree import Floats, Ints, PathView, sum_at
-from bough.tree.needs import FINAL_VALUES, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -9,8 +9,8 @@ import numpy as np
 from bough.checks import check_choices, check_finite
 from bough.credit.channel_view import channel_view
 from bough.credit.normalize import normalize
+from bough.needs import Need, channel
 from bough.tree import Credited, Floats, PathView, Rewarded, path_view, spread_turns
-from bough.tree.needs import Need, channel
 
 Design: TypeAlias = Literal["process", "step_augmented", "selective", "global"]
 

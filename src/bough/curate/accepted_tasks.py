@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bough.curate.filter import FilterResult
+from bough.needs import Need, appraised
 from bough.tree import Credited, Verdict, appraisal_of, groups
-from bough.tree.needs import Need, appraised
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ import numpy as np
 
 from bough.checks import check_choices, check_finite
 from bough.curate.filter import FilterResult
+from bough.needs import Need, appraised
 from bough.tree import (
     Credited,
     Floats,
@@ -19,7 +20,6 @@ from bough.tree import (
     path_score,
     path_view,
 )
-from bough.tree.needs import Need, appraised
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

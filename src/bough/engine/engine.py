@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from bough.tree.needs import ENTROPIES, MEAN_TURN_ENTROPY, Need
+from bough.needs import ENTROPIES, MEAN_TURN_ENTROPY, Need
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bough.engine.pages import PAGE_TOKENS
-from bough.tree.needs import BATCH_INVARIANCE, Need
+from bough.needs import BATCH_INVARIANCE, Need
 
 if TYPE_CHECKING:
     from bough.engine.generation import LocalEngine

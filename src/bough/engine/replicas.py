@@ -8,7 +8,7 @@ from bough.engine.local import Local
 from bough.engine.replicated_recipe import ReplicatedRecipe
 from bough.engine.vllm import Vllm
 from bough.launch import Placement, ThisMachine
-from bough.tree.needs import Need, gives_of
+from bough.needs import Need, gives_of
 
 if TYPE_CHECKING:
     from bough.engine.model import ServedPolicy

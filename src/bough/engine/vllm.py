@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from bough.checks import check_at_least
-from bough.tree.needs import ENTROPIES, IDLE_UPDATES, MEAN_TURN_ENTROPY, Need
+from bough.needs import ENTROPIES, IDLE_UPDATES, MEAN_TURN_ENTROPY, Need
 from bough.version import install
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal, Protocol, TypeAlias, cast, runtime_checkable
 
+from bough.needs import CALLS, CALLS_TAKEN, FORKS, ORACLE, SEATS, Gives, Need, gives_of, needs_of
 from bough.tree import AgentAction, Observation, Outcome, Task, Tool
-from bough.tree.needs import CALLS, CALLS_TAKEN, FORKS, ORACLE, SEATS, Gives, Need, gives_of, needs_of
 
 Split: TypeAlias = Literal["train", "dev", "test"]
 
@@ -81,7 +81,7 @@ class Env(Protocol):
     `start` and `step` are pure functions of their arguments: the same task and actions give the same states on every
     machine. They run in a worker process when a run uses workers, so an `Env` can be pickled.
 
-    An environment that takes calls of tools declares `needs = frozenset({CALLS})` (`bough.tree.needs`); its actions
+    An environment that takes calls of tools declares `needs = frozenset({CALLS})` (`bough.needs`); its actions
     are `Action`, those of any other environment are texts.
     """
 

@@ -9,8 +9,8 @@ from typing import ClassVar
 
 from bough.env.env import Branching, Split, State, Step
 from bough.env.splits import split_of
+from bough.needs import PROGRAM, Need
 from bough.tree import Outcome, Task
-from bough.tree.needs import PROGRAM, Need
 from bough.usercode.json_file import read_objects
 
 NEED = 'one task, such as {"id": "sum-1", "data": {"question": "2 + 3?"}}'

@@ -8,8 +8,8 @@ from bough.env import Env, Oracle, State
 from bough.env.checked import ValidatedEnv
 from bough.env.env import env_gives
 from bough.evaluate.envs.actor import RandomActor, takes_calls
+from bough.needs import ORACLE
 from bough.tree import AgentAction, Outcome, Task
-from bough.tree.needs import ORACLE
 from bough.tree.seeds import derive
 
 

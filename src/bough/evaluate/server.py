@@ -8,12 +8,12 @@ from pathlib import Path
 from bough.engine import OwnModel, Remote, text_sampling
 from bough.env import seats_of
 from bough.env.script import Script
+from bough.roles.models import role_model
+from bough.roles.seat_models import model_agent, seat_sources
 from bough.rollout import Agent, Deadlines, RoleModel, RolloutRunner
 from bough.rollout.seats import SeatAgent
 from bough.train import Run
-from bough.train.models import role_model
 from bough.train.opening import TimedHost, draw_heldout
-from bough.train.seat_models import model_agent, seat_sources
 from bough.train.seats import first_seat, refuse_own_weights
 from bough.tree import Task
 
@@ -64,7 +64,7 @@ async def server_agent(
         guard=world.guard,
         sampling=text_sampling(world.sampling, renderer),
     )
-    others = {seat: role_model(source, None, own) for seat, source in seat_sources(run).items()}
+    others = {seat: role_model(source, None, own) for seat, source in seat_sources(run.policies).items()}
     seats = {
         seat: _seat(run, seat, instructions, agent, others.get(seat))
         for seat, instructions in seats_of(world.env).items()

@@ -7,13 +7,13 @@ from typing import ClassVar, Protocol, runtime_checkable
 from bough.engine import EngineFault
 from bough.env import EnvFault
 from bough.explore.teach import teach, teacher_needs
+from bough.needs import FORKS, ORACLE, Need
 from bough.rollout.attempt import Attempt, attempt_with_retries
 from bough.rollout.budget import BudgetExceeded
 from bough.rollout.cursor import Cursor
 from bough.rollout.rollout import Rollout
 from bough.rollout.together import together
 from bough.tree import Outcome, TruncatedBy
-from bough.tree.needs import FORKS, ORACLE, Need
 
 
 @runtime_checkable

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from bough.needs import ENTROPIES, FORKS, Need
 from bough.rollout.cursor import Cursor
 from bough.rollout.piece import Piece, write_on
 from bough.rollout.rollout import Rollout
 from bough.rollout.together import together
-from bough.tree.needs import ENTROPIES, FORKS, Need
 
 FIRST_TOKENS = 20
 """The entropy of a turn is computed from its first 20 tokens."""

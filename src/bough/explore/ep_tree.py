@@ -7,11 +7,11 @@ from typing import ClassVar
 
 from bough.checks import check_at_least
 from bough.explore.chain_trees import grow_chain_trees
+from bough.needs import FORKS, Need
 from bough.rollout.cursor import Cursor, PendingAction
 from bough.rollout.piece import write_on
 from bough.rollout.rollout import Rollout
 from bough.tree import Outcome
-from bough.tree.needs import FORKS, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from bough.explore.chain_trees import grow_chain_trees
+from bough.needs import FORKS, Need
 from bough.rollout.cursor import Cursor, PendingAction
 from bough.rollout.rollout import Rollout
 from bough.tree import Outcome
-from bough.tree.needs import FORKS, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,12 +8,12 @@ from typing import ClassVar
 
 from bough.engine import Sampling
 from bough.explore.quality import FormatScore, Quality, rate
+from bough.needs import FORKS, Need
 from bough.rollout.budget import BudgetExceeded, Usage
 from bough.rollout.cursor import Cursor, PendingAction
 from bough.rollout.rollout import Rollout
 from bough.rollout.together import together
 from bough.tree import Outcome, TruncatedBy
-from bough.tree.needs import FORKS, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

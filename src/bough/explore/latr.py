@@ -7,13 +7,13 @@ from typing import ClassVar
 
 from bough.checks import check_at_least
 from bough.explore.text_similarity import edit_ratio, rouge_l, suffix_match
+from bough.needs import FORKS, Need
 from bough.rollout.budget import Usage
 from bough.rollout.cursor import Cursor, PendingAction
 from bough.rollout.piece import Piece, first_branch, write_on
 from bough.rollout.rollout import Rollout
 from bough.rollout.together import together
 from bough.tree import Outcome
-from bough.tree.needs import FORKS, Need
 
 
 @dataclass(slots=True, kw_only=True, eq=False)

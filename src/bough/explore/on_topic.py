@@ -5,9 +5,9 @@ from typing import ClassVar
 
 from bough.appraise.prompts import LabelParser, check_placeholders
 from bough.explore.quality import LlmJudge
+from bough.needs import POLICY, Need, roles
 from bough.rollout.cursor import PendingAction
 from bough.rollout.rollout import Rollout
-from bough.tree.needs import POLICY, Need, roles
 
 PROMPT = (
     "The agent was told:\n{instructions}\n\nWhat happened:\n{turns}\n{observation}\n\n"

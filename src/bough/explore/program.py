@@ -15,10 +15,10 @@ from bough.explore.episode import Ending, Episode
 from bough.explore.process import Exit, run_process
 from bough.explore.program_server import ProgramServer, shared_server
 from bough.explore.result import FORM, Result, json_at_end, may_end_with_result, read_result
+from bough.needs import PROGRAM, Need
 from bough.rollout.rollout import Rollout
 from bough.rollout.together import together
 from bough.tree import Outcome, TruncatedBy, copied
-from bough.tree.needs import PROGRAM, Need
 from bough.units import GIB
 from bough.usercode import load_module
 from bough.usercode.origin import describe

@@ -8,11 +8,11 @@ from bough.context import Parsed
 from bough.engine import EngineFault
 from bough.env import EnvFault
 from bough.explore.turn_texts import turn_texts
+from bough.needs import CRITIC, ON_POLICY, ORACLE, POLICY, Need, roles
 from bough.rollout.budget import BudgetExceeded
 from bough.rollout.cursor import PendingAction
 from bough.rollout.rollout import Rollout
 from bough.tree import action_text, instructions_in, plain_text
-from bough.tree.needs import CRITIC, ON_POLICY, ORACLE, POLICY, Need, roles
 
 
 @runtime_checkable

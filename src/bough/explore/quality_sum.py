@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 
 from bough.appraise.prompts import LabelParser
 from bough.explore.quality import LlmJudge, Quality
+from bough.needs import POLICY
 from bough.rollout.cursor import PendingAction
 from bough.rollout.rollout import Rollout
-from bough.tree.needs import POLICY
 
 STORY = "The agent was told:\n{instructions}\n\nWhat happened:\n{turns}\n{observation}\n\n"
 THOUGHT = STORY + "It thinks:\n{thought}\n\nIs that thought good, unclear or bad?"

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from bough.engine import EngineFault
 from bough.env import EnvFault
 from bough.explore.teach import teach, teacher_needs
+from bough.needs import FORKS, Need
 from bough.rollout.budget import BudgetExceeded
 from bough.rollout.cursor import Cursor
 from bough.rollout.rollout import Rollout
 from bough.rollout.together import together
 from bough.tree import Outcome, TruncatedBy
-from bough.tree.needs import FORKS, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

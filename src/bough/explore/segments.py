@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
 from bough.checks import check_at_least
+from bough.needs import FORKS, Need
 from bough.rollout.cursor import Cursor, PendingAction
 from bough.rollout.piece import Piece, write_on
 from bough.rollout.rollout import Rollout
 from bough.rollout.together import together
 from bough.tree import Outcome, TruncatedBy
-from bough.tree.needs import FORKS, Need
 
 Trail: TypeAlias = tuple[Cursor | PendingAction, ...]
 """The starts of a path's segments, the prompt first."""

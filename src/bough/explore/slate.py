@@ -10,12 +10,12 @@ import numpy as np
 
 from bough.credit.normalize import normalize
 from bough.explore.quality import Quality, rate
+from bough.needs import CANDIDATE_SCORES, Need
 from bough.rollout.budget import BudgetExceeded
 from bough.rollout.cursor import Cursor, PendingAction
 from bough.rollout.rollout import Rollout
 from bough.rollout.together import together
 from bough.tree import Outcome, TruncatedBy
-from bough.tree.needs import CANDIDATE_SCORES, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from bough.checks import check_at_least
+from bough.needs import FORKS, Need
 from bough.rollout.cursor import Cursor
 from bough.rollout.rollout import Rollout
 from bough.rollout.together import together
 from bough.tree import Outcome, TruncatedBy
-from bough.tree.needs import FORKS, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
+from bough.needs import ORACLE, Need, roles
 from bough.rollout.cursor import Cursor
 from bough.rollout.role_action import role_action
 from bough.rollout.rollout import Rollout
 from bough.tree import AgentAction
-from bough.tree.needs import ORACLE, Need, roles
 
 
 def teacher_needs(teacher: str) -> frozenset[Need]:

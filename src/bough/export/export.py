@@ -17,16 +17,16 @@ from bough.export.pair_filter import ANY, PairFilter
 from bough.export.sources import of_seats, policy_renderer, rewarded_trees
 from bough.export.transcriber import NotRepresentable, Transcriber
 from bough.lazy import torch
+from bough.needs import pieces
 from bough.objective import LossInputs, Normalizer, Pairs
 from bough.objective.pairs import PreferencePairs, TurnSets
+from bough.rewrite.revise import Reader, Revise, RevisedPath
 from bough.store import RunDirectory, check_output, tree_files
 from bough.store.atomic import write_bytes
-from bough.train.revise import Reader, Revise, RevisedPath
 from bough.train.run import Run
 from bough.train.seats import policy_seats, seat_run
 from bough.train.start import load_run
 from bough.tree import Credited, Ints, Rewarded, Source, Tree, path_view, text_start, token_node, turn_start
-from bough.tree.needs import pieces
 from bough.usercode.json_file import json_text
 from bough.usercode.origin import place
 

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bough.policy.chat import ChatRenderer
+from bough.rewrite.message_trees import message_trees
+from bough.rewrite.revise import Reader
+from bough.roles.recipes import RendererRecipe
 from bough.store import RunDirectory, read_conversations, read_trees
-from bough.train.message_trees import message_trees
-from bough.train.revise import Reader
 from bough.train.run import Run
-from bough.train.settings import RendererRecipe
 from bough.train.start import load_run
 from bough.tree import Credited, Rewarded, Tree, seat_of_task_id
 

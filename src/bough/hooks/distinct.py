@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
+from bough.needs import Estimate, gives_of, names_of
 from bough.tree import DeclaresPay
-from bough.tree.needs import Estimate, gives_of, names_of
 
 
 def refuse_repeats(pieces: Iterable[object]) -> None:

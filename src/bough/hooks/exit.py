@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bough.hooks.tie_tolerance import tie_tolerance
+from bough.needs import SEATS, SELF_ITERATION, Need
 from bough.tree import (
     AgentAction,
     Kind,
@@ -25,7 +26,6 @@ from bough.tree import (
     with_iteration,
     without_iteration,
 )
-from bough.tree.needs import SEATS, SELF_ITERATION, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bough.needs import STATE_KEYS, Need
 from bough.tree import (
     Floats,
     Kind,
@@ -22,7 +23,6 @@ from bough.tree import (
     sum_at,
     text_in,
 )
-from bough.tree.needs import STATE_KEYS, Need
 
 CHANNEL = "explors"
 

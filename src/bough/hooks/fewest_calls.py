@@ -8,8 +8,8 @@ import numpy as np
 
 from bough.checks import check_choices, check_finite
 from bough.hooks.success_record import SuccessRecordState
+from bough.needs import CALLS, Need
 from bough.tree import Bools, Floats, PayRange, Tree, begins_turn
-from bough.tree.needs import CALLS, Need
 from bough.tree.texts import calls_in
 
 

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from bough.hooks.hook import PolicyAccess, PolicyCopy
 from bough.hooks.tie_tolerance import TIE_TOLERANCE
+from bough.needs import Need, estimate
 from bough.tree import Floats, Ints, PathView, Rewarded, path_view, sum_at
-from bough.tree.needs import Need, estimate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

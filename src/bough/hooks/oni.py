@@ -14,6 +14,7 @@ from bough.checks import check_at_least, check_finite
 from bough.hooks.caption_model import CaptionModel, RunningScale
 from bough.hooks.captions import CaptionLabels, captions_of, occurrences, read_label
 from bough.hooks.hook import AskModel, HookQuestion, Teacher
+from bough.needs import ON_POLICY, POLICY, Need, roles
 from bough.tree import (
     Floats,
     PayRange,
@@ -26,7 +27,6 @@ from bough.tree import (
     sigmoid,
     sum_to_root,
 )
-from bough.tree.needs import ON_POLICY, POLICY, Need, roles
 
 Variant: TypeAlias = Literal["retrieval", "classifier", "ranking"]
 

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from bough.checks import check_at_least
 from bough.hooks.hook import PolicyAccess
+from bough.needs import ORACLE, Need
 from bough.tree import AgentAction, Rewarded, Task, action_record, json_column, read_action, read_json_column
-from bough.tree.needs import ORACLE, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

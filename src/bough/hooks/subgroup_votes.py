@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from bough.checks import check_finite
 from bough.hooks.path_votes import PathVotes, best_size, path_votes, winners
+from bough.needs import ENTROPIES, Need
 from bough.tree import PayRange, Rewarded
-from bough.tree.needs import ENTROPIES, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

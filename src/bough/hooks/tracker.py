@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bough.checks import check_finite
+from bough.needs import Need, estimate
 from bough.tree import Floats, Rewarded, groups, json_column, read_json_column
-from bough.tree.needs import Need, estimate
 
 RATE = "success_rate"
 """Name of the estimate: at every token of a tree, the tracked success rate of its task before the rollout."""

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bough.hooks.tie_tolerance import tie_tolerance
+from bough.needs import COPIES, Need, estimate
 from bough.tree import Floats, Rewarded, groups
-from bough.tree.needs import COPIES, Need, estimate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bough.checks import check_finite
+from bough.needs import ON_POLICY, Need
 from bough.tree import Floats, Rewarded, Task, json_column, read_json_column
-from bough.tree.needs import ON_POLICY, Need
 
 CHOSEN, IN_SET, OTHER = 1.0, 1e-4, 1e-8
 """Sampling weights of a task: of the variant whose turn it is, of another variant of the set, of any other."""

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable
 
 from torch import Tensor
 
+from bough.needs import pieces
 from bough.objective import Objective
 from bough.objective.clipping_bias import HasClippedPart
-from bough.tree.needs import pieces
 
 
 def clipped_part(objective: Objective) -> Objective:

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 from torch import Tensor
 
+from bough.critics.critic import Critic
 from bough.learner.optimizer import Optimizer
-from bough.policy.critic import Critic
 from bough.policy.policy_model import PolicyModel
 
 

@@ -16,10 +16,10 @@ import torch
 from torch import nn
 
 from bough.batch import ChunkedForward, PackedPrefixTree, shares
+from bough.critics.critic import Critic
 from bough.learner.optimizer import Optimizer
 from bough.learner.ranks import SINGLE_RANK, Ranks
 from bough.learner.token_outputs import Forward
-from bough.policy.critic import Critic
 from bough.policy.policy_model import PolicyModel
 
 Result = TypeVar("Result")

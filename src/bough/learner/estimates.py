@@ -7,9 +7,9 @@ import numpy as np
 from torch import Tensor
 
 from bough.batch import pack
+from bough.critics.critic import Critic
 from bough.learner.greedy import greedy_logprobs
 from bough.learner.token_outputs import Forward, read, token_outputs_of_batch, values_of
-from bough.policy.critic import Critic
 from bough.policy.policy import Policy
 from bough.tree import Credited, Floats, Ints, Rewarded, count_path_tokens, truncated_states
 

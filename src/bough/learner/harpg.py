@@ -8,9 +8,9 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
+from bough.needs import OLD_LOGPROBS, PATHS, needs_of
 from bough.objective import Loss, LossInputs, Need, Objective
 from bough.objective.spans import path_ids_of, span_sums
-from bough.tree.needs import OLD_LOGPROBS, PATHS, needs_of
 
 
 class Harpg(torch.optim.Optimizer):

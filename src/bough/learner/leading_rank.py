@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 import torch
 
+from bough.critics.critic import Critic
 from bough.launch import retried
 from bough.learner.commands import Call, End, Freeze, JoinGroup, MakeLearner, TakePolicy
 from bough.learner.loss_inputs import ObjectiveContext
@@ -16,7 +17,6 @@ from bough.learner.process_group import RankFault
 from bough.learner.rank_gpus import check_gpus
 from bough.learner.rank_processes import RankProcesses
 from bough.learner.ranks import RankGroup
-from bough.policy.critic import Critic
 from bough.policy.policy_model import PolicyModel
 from bough.units import number_of
 from bough.usercode.load import loaded_files

@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.distributed.tensor import DTensor
 
 from bough.batch import Batch, ChunkedForward, ChunkOutput, PackedPrefixTree, spared
+from bough.critics.critic import Critic
 from bough.learner.backpropagate import add_metrics, backpropagate, sum_of_gaps
 from bough.learner.clipped_norm import clipped_part, norm_of_gradient
 from bough.learner.cpu_workers import CpuWorker
@@ -33,10 +34,9 @@ from bough.learner.rank_calls import CPU, RankCalls
 from bough.learner.ranks import SINGLE_RANK, Ranks
 from bough.learner.token_outputs import Forward, TokenOutputs, in_order, token_outputs, token_outputs_per_chunk
 from bough.learner.turn_order import turn_order
+from bough.needs import CLIPPED_NORM, CRITIC, ENTROPY, HIDDEN_STATES, OLD_LOGPROBS, PATHS, REFERENCE, needs_of
 from bough.objective import LossInputs, Need, Normalizer, Objective
-from bough.policy.critic import Critic
 from bough.policy.policy_model import PolicyModel
-from bough.tree.needs import CLIPPED_NORM, CRITIC, ENTROPY, HIDDEN_STATES, OLD_LOGPROBS, PATHS, REFERENCE, needs_of
 
 
 class Diverged(RuntimeError):

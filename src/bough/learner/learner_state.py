@@ -8,13 +8,13 @@ from itertools import chain
 import torch
 from torch import Tensor
 
+from bough.critics.critic import Critic
 from bough.learner.cpu_workers import CpuWorkers
 from bough.learner.optimizer import Optimizer, check_sharding
 from bough.learner.optimizer_set import OptimizerSet
 from bough.learner.rank_calls import LearnerSnapshot
 from bough.learner.ranks import Ranks, fingerprint
 from bough.learner.token_outputs import Forward
-from bough.policy.critic import Critic
 from bough.policy.policy_model import PolicyModel
 from bough.policy.shards import gather_whole, local
 

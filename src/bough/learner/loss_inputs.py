@@ -7,10 +7,10 @@ from torch import Tensor
 
 from bough.batch import Batch
 from bough.learner.token_outputs import Forward, TokenOutputs
+from bough.needs import CRITIC, DEMONSTRATIONS, MEAN_TURN_ENTROPY
 from bough.objective import LossInputs, Need, Normalizer
 from bough.objective.inputs import PathIds, ValueInputs
 from bough.tree import PathCounts
-from bough.tree.needs import CRITIC, DEMONSTRATIONS, MEAN_TURN_ENTROPY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bough.checks import check_at_least
-from bough.tree.needs import ON_POLICY, PATHS, TURN_BY_TURN, Need
+from bough.needs import ON_POLICY, PATHS, TURN_BY_TURN, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,10 +6,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from bough.critics.critic import Critic
 from bough.learner.harpg import Harpg
 from bough.learner.igt import Igt
 from bough.learner.optimizer import Optimizer
-from bough.policy.critic import Critic
 from bough.policy.shards import shard_like
 
 

@@ -20,6 +20,7 @@ import torch.distributed
 from torch import Tensor, nn
 from torch.distributed.tensor import DTensor
 
+from bough.critics.critic import Critic
 from bough.launch import signed, verified
 from bough.learner.commands import JoinGroup
 from bough.learner.memory_meter import return_freed
@@ -27,7 +28,6 @@ from bough.learner.optimizer import Optimizer
 from bough.learner.process_group import EndedRanks, RankFault, form_groups, without_sources
 from bough.learner.rank_gpus import VisibleGpus, own_gpus
 from bough.learner.rendezvous import Store
-from bough.policy.critic import Critic
 from bough.policy.policy_model import PolicyModel
 from bough.usercode import load as user_pickle
 

@@ -7,8 +7,8 @@ from itertools import accumulate, islice
 import numpy as np
 
 from bough.batch import PackedPrefixTree
+from bough.critics.critic import Critic
 from bough.learner.token_outputs import values_of
-from bough.policy.critic import Critic
 from bough.policy.policy import Policy
 
 

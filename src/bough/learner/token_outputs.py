@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from bough.batch import Batch, ChunkedForward, ChunkOutput, PackedPrefixTree, chosen_logprobs
-from bough.policy.critic import Critic
+from bough.critics.critic import Critic
 from bough.policy.model import Attend
 
 

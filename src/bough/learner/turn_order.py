@@ -1,8 +1,8 @@
 """The order of optimizer steps for objectives that train one turn of each path at a time."""
 
 from bough.batch import Batch
+from bough.needs import TURN_BY_TURN, needs_of
 from bough.objective import Objective
-from bough.tree.needs import TURN_BY_TURN, needs_of
 
 
 def turn_order(batch: Batch, objective: Objective) -> list[int | None]:

@@ -6,8 +6,10 @@ from bough.context import Full
 from bough.credit import Filtered
 from bough.methods.mcts_dpo import mcts_dpo
 from bough.objective import Imitation
-from bough.search import Descend, Uct, mcts
-from bough.train import Demonstrations, Revise, Run, World
+from bough.rewrite import Revise
+from bough.search import Descend, Uct
+from bough.searches.mcts import mcts
+from bough.train import Demonstrations, Run, World
 
 
 def agent_r(

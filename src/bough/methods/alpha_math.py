@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 from bough.credit import Filtered, Searched
+from bough.critics import ValueHead
 from bough.objective import Imitation, Sum, ValueClip
-from bough.policy import ValueHead
-from bough.search import puct
+from bough.searches.puct import puct
 from bough.train import Checkpointing, Run, World
 
 

@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from bough.credit import Archer
+from bough.critics import UtteranceCritic
 from bough.objective import Reinforce
-from bough.policy import UtteranceCritic
 from bough.train import Run, World
 
 

@@ -2,9 +2,9 @@
 
 from bough.appraise import Tournament
 from bough.appraise.topologies import Topology
+from bough.needs import POLICY
 from bough.reward import Judged
 from bough.train import Run, World
-from bough.tree.needs import POLICY
 
 
 def arena_rl(

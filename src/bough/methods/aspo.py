@@ -1,8 +1,8 @@
 """ASPO (arXiv 2508.19201)."""
 
 from bough.credit import Aspo
+from bough.needs import CALLS, needs_of
 from bough.train import Run, World
-from bough.tree.needs import CALLS, needs_of
 
 
 def aspo(world: World, *, mark: str | None = None) -> Run:

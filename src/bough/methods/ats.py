@@ -6,9 +6,10 @@ from typing import Literal
 from bough.context import CallParser, PromptedParser, Tagged
 from bough.credit import Filtered
 from bough.objective import SftMix
-from bough.search import ats as search
-from bough.search import mcts
-from bough.train import Demonstrations, Run, SearchTraces, World
+from bough.rewrite import SearchTraces
+from bough.searches.ats import ats as search
+from bough.searches.mcts import mcts
+from bough.train import Demonstrations, Run, World
 
 
 def ats(

@@ -1,8 +1,8 @@
 """B-Coder (arXiv 2310.03173)."""
 
 from bough.credit import ConservativeBellman
+from bough.critics import ValueHead
 from bough.objective import SftMix, TokenQ
-from bough.policy import ValueHead
 from bough.train import Demonstrations, Run, World
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from bough.credit import Filtered, PerplexityBand
 from bough.objective import Imitation
-from bough.search import bfs_prover
+from bough.searches.bfs_prover import bfs_prover
 from bough.train import Run, World
 
 

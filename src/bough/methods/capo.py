@@ -3,9 +3,9 @@
 from bough.appraise import PathCritique
 from bough.appraise.path_critique import Vote
 from bough.credit import Capo
+from bough.needs import POLICY
 from bough.reward import Judged
 from bough.train import Run, World
-from bough.tree.needs import POLICY
 
 
 def capo(world: World, *, judge: str = POLICY, n: int = 4, vote: Vote = "majority", wrong: float = 0.5) -> Run:

@@ -5,9 +5,10 @@ from dataclasses import replace
 from bough.appraise import Appraiser, Checklist, OfSeat
 from bough.credit import TurnPosition
 from bough.env import SimulatedTools, seats_of
+from bough.needs import CALLS, POLICY, needs_of
 from bough.reward import Judged
-from bough.train import OwnPolicy, Run, World
-from bough.tree.needs import CALLS, POLICY, needs_of
+from bough.roles import OwnPolicy
+from bough.train import Run, World
 
 
 def cm2(

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from bough.credit import Searched
 from bough.objective import Orpo, Pairs
-from bough.search import cosmos as cosmos_search
+from bough.searches.cosmos import cosmos as cosmos_search
 from bough.train import Run, World
 
 

@@ -1,10 +1,10 @@
 """CPL (arXiv 2409.08642)."""
 
 from bough.credit import Searched
+from bough.critics import ValueHead
 from bough.methods.mcts_dpo import mcts_dpo
 from bough.objective import StepApo, Sum, ValueClip
-from bough.policy import ValueHead
-from bough.search import puct
+from bough.searches.puct import puct
 from bough.train import Run, World
 
 

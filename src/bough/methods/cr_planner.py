@@ -5,8 +5,9 @@ from dataclasses import replace
 
 from bough.credit import Filtered, KindValues
 from bough.methods.alpha_math import alpha_math
-from bough.search import SampleKinds, mcts
-from bough.search.cr_planner import KINDS
+from bough.search import SampleKinds
+from bough.searches.cr_planner import KINDS
+from bough.searches.mcts import mcts
 from bough.train import Run, World
 
 

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from bough.credit import BestCandidate
+from bough.critics import FrozenCritic
 from bough.explore import EqualScore, Slate
 from bough.objective import Imitation, Normalizer
-from bough.policy import FrozenCritic
 from bough.train import Run, World
 
 

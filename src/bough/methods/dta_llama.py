@@ -6,8 +6,9 @@ from bough.context import CallParser, Tagged
 from bough.credit import Filtered
 from bough.env import ParallelCalls
 from bough.objective import SftMix
-from bough.search import dfsdt
-from bough.train import Demonstrations, ParallelPaths, Run, World
+from bough.rewrite import ParallelPaths
+from bough.searches.dfsdt import dfsdt
+from bough.train import Demonstrations, Run, World
 
 
 def dta_llama(world: World, *, width: int = 2, rounds: int = 3, batch_tasks: int = 64, tokens: int = 48) -> Run:

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 from bough.credit import Filtered
 from bough.objective import Imitation
-from bough.search import Judge, OracleValue, mcts
+from bough.search import Judge, OracleValue
+from bough.searches.mcts import mcts
 from bough.train import Run, World
 
 

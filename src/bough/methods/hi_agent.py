@@ -6,8 +6,9 @@ from bough.credit import Credit, ForkReward, Grpo, TreeRpo
 from bough.env import PlannerExecutor, seats_of
 from bough.explore import Chains, Subgoals
 from bough.objective import Kl
+from bough.roles import OwnPolicy
 from bough.rollout import Explorer
-from bough.train import OwnPolicy, Run, World
+from bough.train import Run, World
 
 
 def hi_agent(

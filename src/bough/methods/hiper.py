@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from bough.context import PlanAct, Planned
 from bough.credit import Hae
+from bough.critics import ValueHead
 from bough.methods.ppo import ppo
-from bough.policy import ValueHead
 from bough.train import Run, World
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from bough.credit import Searched
 from bough.hooks import FailureSampling
 from bough.objective import Pairs, SimPo
-from bough.search import mcts
+from bough.searches.mcts import mcts
 from bough.train import Run, World
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from bough.credit import Searched
 from bough.methods.mcts_dpo import mcts_dpo
 from bough.objective import MarginDpo
-from bough.search import learnat as search_sub_queries
+from bough.searches.learnat import learnat as search_sub_queries
 from bough.train import Run, World
 from bough.worlds.sql import Sql
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from bough import objective
 from bough.credit import Searched
-from bough.search import mcts
+from bough.searches.mcts import mcts
 from bough.train import Run, World
 
 

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 from bough.credit import Filtered, Process
 from bough.methods.alpha_math import alpha_math
-from bough.search import Descend, MeanBackup, Uct, mcts
+from bough.search import Descend, MeanBackup, Uct
+from bough.searches.mcts import mcts
 from bough.train import Run, World
 
 

@@ -2,7 +2,7 @@
 
 from bough.credit import Filtered, RestMcts, UsefulTurns
 from bough.methods.alpha_math import alpha_math
-from bough.search import mps_prover as search
+from bough.searches.mps_prover import mps_prover as search
 from bough.train import Run, World
 
 

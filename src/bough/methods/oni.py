@@ -2,8 +2,8 @@
 
 from bough.hooks import Oni
 from bough.hooks.oni import Variant
+from bough.needs import POLICY
 from bough.train import Run, World
-from bough.tree.needs import POLICY
 
 
 def oni(

@@ -3,8 +3,8 @@
 from typing import Literal
 
 from bough.hooks import FewestCalls
+from bough.needs import CALLS, gives_of
 from bough.train import Run, World
-from bough.tree.needs import CALLS, gives_of
 
 
 def otc(world: World, *, smoothing: float = 1.0, form: Literal["grpo", "ppo"] = "grpo") -> Run:

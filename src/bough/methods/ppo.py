@@ -1,9 +1,9 @@
 """PPO (arXiv 1707.06347)."""
 
 from bough.credit import Gae
+from bough.critics import ValueHead
 from bough.explore import Chains
 from bough.objective import PpoClip, Sum, ValueClip
-from bough.policy import ValueHead
 from bough.train import Run, World
 
 

@@ -1,9 +1,9 @@
 """ProRAG (arXiv 2601.21912)."""
 
 from bough.credit import ProRag
+from bough.critics import FrozenRewardModel, RewardModel
 from bough.explore import BeforeUpdates, Chains
-from bough.policy import FrozenRewardModel, RewardModel
-from bough.search import prorag as search
+from bough.searches.prorag import prorag as search
 from bough.train import Run, World
 
 

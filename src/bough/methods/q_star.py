@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from bough.credit import Filtered, QLearning
 from bough.methods.alpha_math import alpha_math
-from bough.search import q_star as q_star_search
+from bough.searches.q_star import q_star as q_star_search
 from bough.train import Run, World
 
 

@@ -2,8 +2,9 @@
 
 from bough.curate import NonZeroAdvantage
 from bough.objective import Dpo
-from bough.search import implicit_beam
-from bough.train import EarlierVersion, Run, World
+from bough.roles import EarlierVersion
+from bough.searches.implicit_beam import implicit_beam
+from bough.train import Run, World
 
 NEVER = 10**9
 """Steps after which the reference is renewed: more than any run has."""

@@ -2,7 +2,7 @@
 
 from bough.credit import Filtered, RestMcts
 from bough.methods.alpha_math import alpha_math
-from bough.search import mcts
+from bough.searches.mcts import mcts
 from bough.train import Run, World
 
 

@@ -3,9 +3,9 @@
 from bough.appraise import HopProgress, StateProgress
 from bough.appraise.state_progress import Potential
 from bough.credit import StepGrpo
+from bough.needs import POLICY
 from bough.reward import PotentialShaping
 from bough.train import Run, World
-from bough.tree.needs import POLICY
 
 
 def robo_dopamine(

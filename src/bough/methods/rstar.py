@@ -3,11 +3,12 @@
 from dataclasses import replace
 
 from bough.credit import Filtered, Searched
+from bough.critics import ValueHead
 from bough.methods.alpha_math import alpha_math
 from bough.objective import Imitation, Sum, process_preference
 from bough.objective.pairs import Below
-from bough.policy import ValueHead
-from bough.search import CriticValue, mcts
+from bough.search import CriticValue
+from bough.searches.mcts import mcts
 from bough.train import Run, World
 
 

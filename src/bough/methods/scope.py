@@ -1,9 +1,9 @@
 """SCOPE (arXiv 2602.24110)."""
 
 from bough.credit import WithTargets
+from bough.critics import ValueHead
 from bough.explore import Blame, Correct, CriticQuality, FirstInvalid, FirstOracleMistake, FirstPoorAction, LlmJudge
 from bough.objective import Objective, OffPolicyClip, PpoClip, Sum, ValueClip, add
-from bough.policy import ValueHead
 from bough.train import Demonstrations, Run, World
 
 

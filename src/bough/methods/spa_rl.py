@@ -1,9 +1,9 @@
 """SPA-RL (arXiv 2505.20732)."""
 
 from bough.credit import Gae
+from bough.critics import ProgressReward, ValueHead
 from bough.explore import Chains
 from bough.objective import PpoClip, Sum, ValueClip
-from bough.policy import ProgressReward, ValueHead
 from bough.train import Run, World
 
 

@@ -3,10 +3,11 @@
 from dataclasses import replace
 
 from bough.credit import Searched
+from bough.needs import POLICY
 from bough.objective import Dpo, Imitation, Pairs, Sum
-from bough.search import spar as refining
-from bough.train import Demonstrations, Refined, Run, World
-from bough.tree.needs import POLICY
+from bough.rewrite import Refined
+from bough.searches.spar import spar as refining
+from bough.train import Demonstrations, Run, World
 
 
 def spar(world: World, *, rounds: int = 3, batch_tasks: int = 64, judge: str = POLICY) -> Run:

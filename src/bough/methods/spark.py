@@ -3,9 +3,10 @@
 from bough.appraise import Verifications
 from bough.credit import Verified
 from bough.credit.verified import Design
+from bough.needs import POLICY
 from bough.reward import FormatConstraint, Judged
-from bough.train import Run, TrainedJudge, World
-from bough.tree.needs import POLICY
+from bough.roles import TrainedJudge
+from bough.train import Run, World
 
 
 def spark(

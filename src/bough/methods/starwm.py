@@ -1,7 +1,8 @@
 """StarWM (arXiv 2602.14857)."""
 
 from bough.objective import PpoClip, SftMix, add
-from bough.train import Demonstrations, PredictObservations, Run, World
+from bough.rewrite import PredictObservations
+from bough.train import Demonstrations, Run, World
 
 
 def starwm(world: World, *, mu: float = 0.5, per_tree: int = 4) -> Run:

@@ -5,10 +5,11 @@ from dataclasses import replace
 from bough.appraise import Verifications
 from bough.credit import SolverAndJudge
 from bough.curate import NonZeroAdvantage
+from bough.needs import POLICY
 from bough.objective import WDpo
 from bough.reward import Judged
-from bough.train import JudgeWeights, Run, StartingWeights, TrainedJudge, World
-from bough.tree.needs import POLICY
+from bough.roles import JudgeWeights, StartingWeights, TrainedJudge
+from bough.train import Run, World
 
 
 def step_orlm(world: World, *, judge: str = "judge", n: int = 1, beta: float = 0.1, evolves: bool = True) -> Run:

@@ -2,9 +2,9 @@
 
 from bough.appraise import ToolJudge
 from bough.credit import dr_grpo
+from bough.needs import POLICY
 from bough.reward import Judged
 from bough.train import Run, World
-from bough.tree.needs import POLICY
 
 
 def tapo(world: World, *, tools: float = 0.5, judge: str = POLICY, n: int = 1, unneeded: str = "") -> Run:

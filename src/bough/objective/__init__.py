@@ -1,5 +1,6 @@
 """Objectives: losses on columns of trained tokens, in pure torch, without trees, texts or models."""
 
+from bough.needs import Need
 from bough.objective.aepo import Aepo
 from bough.objective.bradley_terry import BradleyTerry, process_preference
 from bough.objective.chord import Chord
@@ -39,7 +40,6 @@ from bough.objective.topr import Topr
 from bough.objective.tpo import Tpo
 from bough.objective.value import ValueClip
 from bough.objective.wdpo import WDpo
-from bough.tree.needs import Need
 
 __all__ = [
     "Aepo",

@@ -8,10 +8,10 @@ from jaxtyping import Float
 
 from bough.checks import check_finite
 from bough.lazy import Tensor, torch
+from bough.needs import ENTROPY, PATHS, Need
 from bough.objective.inputs import LossInputs
 from bough.objective.objective import Loss
 from bough.objective.spans import path_ids_of
-from bough.tree.needs import ENTROPY, PATHS, Need
 
 _EPSILON = 1e-6
 

@@ -4,11 +4,11 @@ import math
 from dataclasses import dataclass
 
 from bough.lazy import torch
+from bough.needs import CRITIC, PATHS, Need, value_head
 from bough.objective.inputs import LossInputs
 from bough.objective.objective import Loss
 from bough.objective.pairs import Below, Pairs, rstar_pairs
 from bough.objective.spans import span_means
-from bough.tree.needs import CRITIC, PATHS, Need, value_head
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

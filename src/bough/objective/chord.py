@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bough.lazy import torch
+from bough.needs import DEMONSTRATIONS, REVISED_PATHS, SEPARATE_DEMONSTRATIONS, TEACHER_TURNS, Need
 from bough.objective.inputs import LossInputs
 from bough.objective.objective import Loss, Objective
 from bough.objective.ppo import PpoClip
 from bough.objective.sft_mix import mix
-from bough.tree.needs import DEMONSTRATIONS, REVISED_PATHS, SEPARATE_DEMONSTRATIONS, TEACHER_TURNS, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
 from bough.lazy import torch
+from bough.needs import CLIPPED_NORM, Need
 from bough.objective.inputs import LossInputs
 from bough.objective.objective import Loss, Objective, compute_loss
 from bough.objective.ppo import PpoClip
 from bough.objective.spans import span_log_ratio
-from bough.tree.needs import CLIPPED_NORM, Need
 
 LARGEST = 20.0
 """Maximum log ratio of a removed token, so that a policy far from the rollout policy has a finite norm."""

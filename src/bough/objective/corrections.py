@@ -17,12 +17,12 @@ from typing import ClassVar
 from jaxtyping import Bool, Float
 
 from bough.lazy import Tensor, torch
+from bough.needs import OLD_LOGPROBS, ON_POLICY, PATHS, SEPARATE_DEMONSTRATIONS, Need, gives_of, needs_of
 from bough.objective.inputs import LossInputs
 from bough.objective.objective import Loss, Objective, compute_loss
 from bough.objective.ppo import PpoClip
 from bough.objective.spans import Span, path_ids_of, span_means, span_sums, spans
 from bough.objective.take import take
-from bough.tree.needs import OLD_LOGPROBS, ON_POLICY, PATHS, SEPARATE_DEMONSTRATIONS, Need, gives_of, needs_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

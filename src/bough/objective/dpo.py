@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bough.lazy import torch
+from bough.needs import PATHS, REFERENCE, TEACHER_TURNS, Need
 from bough.objective.inputs import LossInputs
 from bough.objective.objective import Loss
 from bough.objective.pairs import Anchor, Pairs, rstar_pairs
-from bough.tree.needs import PATHS, REFERENCE, TEACHER_TURNS, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

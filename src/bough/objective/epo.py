@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from bough.lazy import Tensor, torch
+from bough.needs import ENTROPY, MEAN_TURN_ENTROPY, PATHS, Need
 from bough.objective.inputs import LossInputs
 from bough.objective.objective import Loss
 from bough.objective.spans import path_ids_of, span_means, spans
-from bough.tree.needs import ENTROPY, MEAN_TURN_ENTROPY, PATHS, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,9 +4,9 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
+from bough.needs import DEMONSTRATIONS, REVISED_PATHS, TEACHER_TURNS, Need
 from bough.objective.inputs import LossInputs
 from bough.objective.objective import Loss
-from bough.tree.needs import DEMONSTRATIONS, REVISED_PATHS, TEACHER_TURNS, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,10 +3,10 @@
 import math
 from dataclasses import dataclass
 
+from bough.needs import OLD_LOGPROBS, PATHS, REFERENCE, Need
 from bough.objective.inputs import LossInputs
 from bough.objective.objective import Loss
 from bough.objective.pairs import Pairs
-from bough.tree.needs import OLD_LOGPROBS, PATHS, REFERENCE, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

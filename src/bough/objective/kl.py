@@ -4,9 +4,9 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from bough.needs import REFERENCE, Need
 from bough.objective.inputs import LossInputs
 from bough.objective.objective import Loss
-from bough.tree.needs import REFERENCE, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+from bough.needs import Need
 from bough.objective.inputs import LossInputs
 from bough.objective.objective import Loss
-from bough.tree.needs import Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

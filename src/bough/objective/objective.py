@@ -7,9 +7,9 @@ from typing import Protocol, cast, runtime_checkable
 from jaxtyping import Float
 
 from bough.lazy import Tensor
+from bough.needs import Need, pieces
 from bough.objective.inputs import LossInputs
 from bough.tree import StageError, describe
-from bough.tree.needs import Need, pieces
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -40,7 +40,7 @@ class Objective(Protocol):
 
     @property
     def needs(self) -> frozenset[Need]:
-        """Which optional columns it reads, as values of `bough.tree.needs`; those of objectives in its fields aside."""
+        """Which optional columns it reads, as values of `bough.needs`; those of objectives in its fields aside."""
         ...
 
     def __call__(self, columns: LossInputs) -> Loss:

@@ -5,11 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bough.lazy import torch
-from bough.objective.inputs import LossInputs
-from bough.objective.objective import Loss, Objective, compute_loss
-from bough.objective.ppo import PpoClip
-from bough.objective.take import take
-from bough.tree.needs import (
+from bough.needs import (
     DEMONSTRATIONS,
     OLD_LOGPROBS,
     REVISED_PATHS,
@@ -17,6 +13,10 @@ from bough.tree.needs import (
     TEACHER_TURNS,
     Need,
 )
+from bough.objective.inputs import LossInputs
+from bough.objective.objective import Loss, Objective, compute_loss
+from bough.objective.ppo import PpoClip
+from bough.objective.take import take
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,10 +7,10 @@ from typing import Literal
 from jaxtyping import Float
 
 from bough.lazy import Tensor, torch
+from bough.needs import PATHS, Need
 from bough.objective.inputs import LossInputs
 from bough.objective.objective import Loss
 from bough.objective.pairs import Pairs
-from bough.tree.needs import PATHS, Need
 
 SURE = -1e-6
 """Upper bound of mean log-probabilities in the odds: a probability of one minus a millionth."""

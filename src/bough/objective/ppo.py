@@ -6,10 +6,10 @@ from typing import Literal
 
 from bough.checks import check_finite
 from bough.lazy import torch
+from bough.needs import KL_IN_REWARD, PATHS, Need
 from bough.objective.inputs import LossInputs
 from bough.objective.objective import Loss
 from bough.objective.spans import TOKEN_RATIO, Ratio, span_log_ratio
-from bough.tree.needs import KL_IN_REWARD, PATHS, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

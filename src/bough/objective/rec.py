@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bough.lazy import Tensor, torch
+from bough.needs import PATHS, Need
 from bough.objective.inputs import LossInputs
 from bough.objective.objective import Loss
 from bough.objective.spans import Ratio, span_log_ratio
-from bough.tree.needs import PATHS, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 from bough.lazy import torch
+from bough.needs import ON_POLICY, Need
 from bough.objective.inputs import LossInputs
 from bough.objective.objective import Loss
-from bough.tree.needs import ON_POLICY, Need
 
 REMEDY = "objective=Tis(objective=Reinforce()), or an objective with a ratio, such as PpoClip"
 

@@ -4,9 +4,9 @@ import math
 from dataclasses import dataclass
 
 from bough.lazy import torch
+from bough.needs import Need
 from bough.objective.inputs import LossInputs
 from bough.objective.objective import Loss
-from bough.tree.needs import Need
 
 _FAR = 20.0
 """Log ratio from which a sigmoid is flat in double precision; beyond it a ratio may overflow a float."""

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field, replace
 from jaxtyping import Float, Int
 
 from bough.lazy import Tensor, torch
+from bough.needs import PATHS, TURN_BY_TURN, Need
 from bough.objective.inputs import LossInputs, PathIds
 from bough.objective.objective import Loss
 from bough.objective.ppo import PpoClip
 from bough.objective.spans import path_ids_of, span_sums
-from bough.tree.needs import PATHS, TURN_BY_TURN, Need
 
 LARGEST = 20.0
 """Maximum of |log M|, so that M is finite."""

@@ -4,11 +4,11 @@ import math
 from dataclasses import dataclass
 
 from bough.lazy import torch
+from bough.needs import OLD_LOGPROBS, PATHS, Need
 from bough.objective.inputs import LossInputs
 from bough.objective.objective import Loss
 from bough.objective.pairs import Unit, candidates_of
 from bough.objective.spans import span_sums
-from bough.tree.needs import OLD_LOGPROBS, PATHS, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 
 from bough.lazy import Tensor
+from bough.needs import DEMONSTRATIONS, REVISED_PATHS, SEPARATE_DEMONSTRATIONS, TEACHER_TURNS, Need
 from bough.objective.inputs import LossInputs
 from bough.objective.objective import Loss, Objective, compute_loss
 from bough.objective.ppo import PpoClip
 from bough.objective.take import take
-from bough.tree.needs import DEMONSTRATIONS, REVISED_PATHS, SEPARATE_DEMONSTRATIONS, TEACHER_TURNS, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

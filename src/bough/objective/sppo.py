@@ -4,9 +4,9 @@ import math
 from dataclasses import dataclass
 
 from bough.lazy import torch
+from bough.needs import Need
 from bough.objective.inputs import LossInputs
 from bough.objective.objective import Loss
-from bough.tree.needs import Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

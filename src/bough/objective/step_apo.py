@@ -4,10 +4,10 @@ import math
 from dataclasses import dataclass
 
 from bough.lazy import torch
+from bough.needs import PATHS, REFERENCE, Need
 from bough.objective.inputs import LossInputs
 from bough.objective.objective import Loss
 from bough.objective.pairs import Pairs
-from bough.tree.needs import PATHS, REFERENCE, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

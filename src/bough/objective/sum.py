@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from functools import reduce
 
 from bough.lazy import Tensor, torch
+from bough.needs import SEPARATE_DEMONSTRATIONS, Need, gives_of
 from bough.objective.inputs import LossInputs
 from bough.objective.objective import Loss, Objective, compute_loss
-from bough.tree.needs import SEPARATE_DEMONSTRATIONS, Need, gives_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,9 +4,9 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
+from bough.needs import CRITIC, Need, value_head
 from bough.objective.inputs import LossInputs
 from bough.objective.objective import Loss
-from bough.tree.needs import CRITIC, Need, value_head
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,10 +4,10 @@ import math
 from dataclasses import dataclass
 
 from bough.lazy import torch
+from bough.needs import KL_IN_REWARD, PATHS, Need
 from bough.objective.inputs import LossInputs
 from bough.objective.objective import Loss
 from bough.objective.spans import TOKEN_RATIO, Ratio, span_log_ratio
-from bough.tree.needs import KL_IN_REWARD, PATHS, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

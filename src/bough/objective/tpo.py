@@ -4,11 +4,11 @@ import math
 from dataclasses import dataclass
 
 from bough.lazy import torch
+from bough.needs import HIDDEN_STATES, PATHS, REFERENCE, Need
 from bough.objective.inputs import LossInputs
 from bough.objective.objective import Loss
 from bough.objective.pairs import Pairs, moved_from_reference
 from bough.objective.step_weights import step_weighted_margin
-from bough.tree.needs import HIDDEN_STATES, PATHS, REFERENCE, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

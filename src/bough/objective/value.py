@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from bough.checks import check_finite
 from bough.lazy import Tensor, torch
+from bough.needs import CRITIC, Need, value_head
 from bough.objective.inputs import LossInputs, ValueInputs
 from bough.objective.objective import Loss
-from bough.tree.needs import CRITIC, Need, value_head
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

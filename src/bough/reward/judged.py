@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from bough.checks import check_finite
+from bough.needs import Need, appraised
 from bough.tree import Floats, PayRange, Tree, Verdict, appraisal_of
-from bough.tree.needs import Need, appraised
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

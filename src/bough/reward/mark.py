@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from bough.checks import check_finite
+from bough.needs import Need, annotation
 from bough.tree import Floats, Kind, PayRange, Tree, marks_at
-from bough.tree.needs import Need, annotation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 
 from bough.checks import check_choices, check_finite
+from bough.needs import STATE_KEYS, Need, annotation
 from bough.tree import (
     Bools,
     Floats,
@@ -23,7 +24,6 @@ from bough.tree import (
     texts_at,
 )
 from bough.tree.endings import solved
-from bough.tree.needs import STATE_KEYS, Need, annotation
 from bough.tree.repeats import repeated
 
 PAID = {"planning": 1, "explore": 2, "reflection": 3}

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from bough.checks import check_finite
+from bough.needs import Need, appraised
 from bough.reward.potential import state_potentials
 from bough.tree import Floats, Kind, PayRange, Tree
-from bough.tree.needs import Need, appraised
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

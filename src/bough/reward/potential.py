@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bough.checks import check_finite
+from bough.needs import Need, appraised
 from bough.tree import (
     Bools,
     Floats,
@@ -20,7 +21,6 @@ from bough.tree import (
     leaves,
     turn_start,
 )
-from bough.tree.needs import Need, appraised
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ from typing import Protocol, cast, runtime_checkable
 
 import numpy as np
 
+from bough.needs import Need, appraised, task_field
 from bough.reward.bleu import bleu
 from bough.tree import (
     Bools,
@@ -23,7 +24,6 @@ from bough.tree import (
     text_in,
 )
 from bough.tree.endings import last_action, solved
-from bough.tree.needs import Need, appraised, task_field
 
 
 @runtime_checkable

@@ -7,7 +7,7 @@ from typing import TypeAlias
 from bough.context import Context, Parser, Renderer, conversation
 from bough.engine import Engine, EngineFault, Sampling
 from bough.guard import Guard
-from bough.tree.needs import POLICY
+from bough.needs import POLICY
 
 Critic: TypeAlias = Callable[[Sequence[tuple[int, ...]]], Awaitable[Sequence[float]]]
 """Estimates the values of some states together, each from the tokens that the policy reads in it."""

@@ -7,6 +7,7 @@ from typing import TypeVar
 from bough.context import Turn
 from bough.engine import Sampling, text_sampling
 from bough.env import EnvFault, Host
+from bough.needs import POLICY
 from bough.rollout.agent import Agent, Limits
 from bough.rollout.automatic import AutomaticSeats
 from bough.rollout.budget import Budget, BudgetExceeded, Usage
@@ -21,7 +22,6 @@ from bough.rollout.seats import SeatAgent
 from bough.rollout.states import States
 from bough.rollout.writer import Writer, make_writers
 from bough.tree import AgentAction, Outcome, Source, TruncatedBy, fault_in
-from bough.tree.needs import POLICY
 from bough.tree.seeds import derive
 
 Result = TypeVar("Result")

@@ -8,6 +8,7 @@ from bough.context import ContextInputs, ContextUpdate, Parsed, PromptedParser, 
 from bough.engine import Completion, EngineFault, FinishReason, Request, Sampling
 from bough.env import State
 from bough.env.script import Script
+from bough.needs import POLICY
 from bough.rollout.agent import Agent, Limits, QuestionTooLong, RoleModel
 from bough.rollout.budget import Usage
 from bough.rollout.builder import NodeDraft, TreeBuilder
@@ -15,7 +16,6 @@ from bough.rollout.cursor import Cursor, PendingAction
 from bough.rollout.deadlines import Deadlines
 from bough.rollout.seats import SeatAgent
 from bough.tree import AgentAction, Kind, Outcome, Source, action_info, action_text, add_line
-from bough.tree.needs import POLICY
 from bough.tree.seeds import derive
 
 

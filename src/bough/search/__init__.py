@@ -4,79 +4,61 @@ The package is also a function, `bough.search(run, "mcts()")`: see `bough.api`.
 """
 
 from bough.lazy import make_callable
-from bough.search.a_star import Bounded, TurnsToGo, a_star
-from bough.search.agent_q import agent_q
-from bough.search.agent_swift import EachKind, GuidedDescend, UncertainUct, agent_swift
+from bough.search.a_star import Bounded, TurnsToGo
+from bough.search.agent_swift import EachKind, GuidedDescend, UncertainUct
 from bough.search.aries import Aries, SampleCount
-from bough.search.ats import ats
 from bough.search.backup import AdvantageBackup, MaxBackup, MeanBackup, NegamaxBackup, SoftmaxBackup, SumBackup
-from bough.search.best_first import beam, best_first
 from bough.search.best_of import BestOf
-from bough.search.bfs_prover import bfs_prover, bfs_prover_v2
-from bough.search.board_games import PayoffValue, board_games
-from bough.search.code_tree import ProgramCritic, PruneRegressions, code_tree
+from bough.search.board_games import PayoffValue
+from bough.search.code_tree import ProgramCritic, PruneRegressions
 from bough.search.combine import Agreement, EnvReturn, ExecuteAndEvaluate, Mix
 from bough.search.commit import Commit
 from bough.search.commit_to_executed import CommitToExecuted
-from bough.search.cr_planner import cr_planner
 from bough.search.critic_rating import CriticRating
 from bough.search.critic_turns import CriticTurns
-from bough.search.curiosity import Curiosity, cosmos
+from bough.search.curiosity import Curiosity
 from bough.search.descend import Descend
-from bough.search.dfsdt import dfsdt
-from bough.search.doraemon import doraemon
 from bough.search.draw_open import DrawOpen, UntilEnds
-from bough.search.dts import dts
 from bough.search.embedded import Cosine, Embedded
-from bough.search.ets import RougeL, Similarity, Sparse, ets
+from bough.search.ets import RougeL, Similarity, Sparse
 from bough.search.evaluate import ConstantValue, CriticValue, OracleValue, RolloutValue
 from bough.search.expand import Admissible, Sample
 from bough.search.finish_path_first import FinishPathFirst
 from bough.search.frontier import Best, DepthFirst, Level, UnionOf
 from bough.search.hints import FixedHint, Hints, KindHint, Siblings
 from bough.search.hybrid import Hybrid
-from bough.search.i_mcts import i_mcts
 from bough.search.ideas import Ideas
 from bough.search.imagine import Imagine, WebDreamer
 from bough.search.introspect import Introspect
 from bough.search.judge import Confidence, Judge, JudgeAction
-from bough.search.judge_path import JudgePath, best_by_judge
+from bough.search.judge_path import JudgePath
 from bough.search.kinds import SampleKinds
-from bough.search.lats import lats
-from bough.search.learnat import learnat
-from bough.search.log_ratio import LogRatio, PathRating, implicit_beam
-from bough.search.mcts import mcts, puct
-from bough.search.mps_prover import mps_prover
+from bough.search.log_ratio import LogRatio, PathRating
 from bough.search.node import SearchNode
 from bough.search.pieces import Backup, Evaluate, Expand, Hint, Proposal, Prune, Rate, Score, Select
 from bough.search.plan_memory import PlanMemory
-from bough.search.prorag import prorag
 from bough.search.prune import BackJump, BeamWidth, DedupeSimilar, DedupeStates, LimitRepeats, PruneBelow
-from bough.search.q_star import Likely, q_star
+from bough.search.q_star import Likely
 from bough.search.rank import Pairwise, Ranked
-from bough.search.rebase import RebaseAllocation, rebase
-from bough.search.reex_sql import ForkAfterValid, reex_sql
+from bough.search.rebase import RebaseAllocation
+from bough.search.reex_sql import ForkAfterValid
 from bough.search.reflect import Critique, Reflections
-from bough.search.rethink import Rethink, rethink
-from bough.search.reward_value import RewardModelRating, RewardModelValue, best_of_n
+from bough.search.rethink import Rethink
+from bough.search.reward_value import RewardModelRating, RewardModelValue
 from bough.search.rules import ActionKind, FewestMatches, ShortestState
 from bough.search.score import AStarCost, Likelihood, NodeValue, Puct, QValue, RatedValue, Uct, VisitCount
 from bough.search.search import Search
 from bough.search.shared_states import KnownActions, ShareStates
-from bough.search.spar import spar
 from bough.search.star_wm import SimulateAndRefine, StarWm
 from bough.search.step_info import InfoValue, PruneByInfo
-from bough.search.step_q import step_q
 from bough.search.subgoal import SubgoalHint, SubgoalValue
 from bough.search.subgoal_search import SubgoalSearch
 from bough.search.surrogate import Surrogate
-from bough.search.tool_chain import PlanCost, tool_chain
+from bough.search.tool_chain import PlanCost
 from bough.search.tree import SearchTree
 from bough.search.tree_instruct import TreeInstruct
 from bough.search.tree_planner import TreePlanner
-from bough.search.tree_plv import tree_plv
 from bough.search.vote import Vote
-from bough.search.web_pilot import web_pilot
 
 __all__ = [
     "AStarCost",
@@ -194,41 +176,6 @@ __all__ = [
     "VisitCount",
     "Vote",
     "WebDreamer",
-    "a_star",
-    "agent_q",
-    "agent_swift",
-    "ats",
-    "beam",
-    "best_by_judge",
-    "best_first",
-    "best_of_n",
-    "bfs_prover",
-    "bfs_prover_v2",
-    "board_games",
-    "code_tree",
-    "cosmos",
-    "cr_planner",
-    "dfsdt",
-    "doraemon",
-    "dts",
-    "ets",
-    "i_mcts",
-    "implicit_beam",
-    "lats",
-    "learnat",
-    "mcts",
-    "mps_prover",
-    "prorag",
-    "puct",
-    "q_star",
-    "rebase",
-    "reex_sql",
-    "rethink",
-    "spar",
-    "step_q",
-    "tool_chain",
-    "tree_plv",
-    "web_pilot",
 ]
 
 """An action, and its probability under the policy."""

@@ -3,14 +3,20 @@
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
+from bough.needs import FORKS, Need
 from bough.rollout.rollout import Rollout
-from bough.search.best_first import best_first
+from bough.search.evaluate import CriticValue
+from bough.search.expand import Sample
+from bough.search.frontier import Best
 from bough.search.node import SearchNode
 from bough.search.pieces import Score
-from bough.search.score import QValue
+from bough.search.score import NodeValue, QValue
 from bough.search.search import Search
 from bough.search.tree import SearchTree, best
-from bough.tree.needs import FORKS, Need
+
+
+def _best_first() -> Search:
+    return Search(select=Best(by=NodeValue()), expand=Sample(width=4), evaluate=CriticValue())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +40,7 @@ class Commit:
 
     needs: ClassVar[frozenset[Need]] = frozenset({FORKS})
 
-    search: Search = field(default_factory=best_first)
+    search: Search = field(default_factory=_best_first)
     to: Literal["way", "action"] = "way"
     by: Score = QValue()
     moves: int = 5

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from bough.needs import CRITIC, ON_POLICY, Need
 from bough.search.critic_turns import turns_to_go
 from bough.search.node import SearchNode
 from bough.search.tree import SearchTree
-from bough.tree.needs import CRITIC, ON_POLICY, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,11 +4,11 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
+from bough.needs import Need
 from bough.rollout.cursor import Cursor
 from bough.search.evaluate import CRITIC_NEEDS
 from bough.search.node import SearchNode
 from bough.search.tree import SearchTree
-from bough.tree.needs import Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, cast
 
+from bough.needs import ON_POLICY, Need
 from bough.rollout.budget import Usage
 from bough.search.evaluate import CriticValue
 from bough.search.node import SearchNode
 from bough.search.pieces import Evaluate
 from bough.search.tree import SearchTree
-from bough.tree.needs import ON_POLICY, Need
 
 NOTE = "Embedding"
 

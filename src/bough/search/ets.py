@@ -1,18 +1,17 @@
 """Efficient tree search: keeps few, diverse nodes that share much of their paths."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from bough.explore.text_similarity import rouge_l
 from bough.rollout.cursor import Cursor
-from bough.search.embedded import Cosine, Embedded
+from bough.search.embedded import Cosine
 from bough.search.node import SearchNode
 from bough.search.pieces import Score
-from bough.search.rebase import rebase, split
+from bough.search.rebase import split
 from bough.search.score import NodeValue
-from bough.search.search import Search
 from bough.search.tree import SearchTree
 
 Choice: TypeAlias = tuple[float, tuple[int, ...]]
@@ -205,13 +204,3 @@ def _undominated(choices: dict[frozenset[int], Choice], bonus: float) -> dict[fr
         if not (covered and beaten):
             kept[covered] = (gain, leaves)
     return kept
-
-
-def ets(width: int = 16, temperature: float = 0.2, cost: float = 1.0, spread: float = 1.4) -> Search:
-    """ETS (arXiv 2502.13575): REBASE on diverse nodes that share much of their paths; needs a critic.
-
-    `Sparse` defines the nodes kept at each level; see `rebase` for the rest. Actions are embedded by the policy's own
-    hidden states, where the paper has a sentence model, and the cost is in tokens of the KV cache.
-    """
-    sparse = Sparse(width=width, temperature=temperature, cost=cost, spread=spread)
-    return replace(rebase(width=width, temperature=temperature), evaluate=Embedded(), prune=(sparse,))

@@ -4,11 +4,11 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
+from bough.needs import CRITIC, ON_POLICY, ORACLE, Need
 from bough.rollout.cursor import Cursor
 from bough.search.node import SearchNode
 from bough.search.tree import SearchTree
 from bough.tree import ValueOf
-from bough.tree.needs import CRITIC, ON_POLICY, ORACLE, Need
 
 CRITIC_NEEDS = frozenset(each.or_else("another evaluate, such as RolloutValue()") for each in (CRITIC, ON_POLICY))
 """Needs of an evaluation that calls the critic during rollouts."""

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 from bough.appraise.prompts import Choice, check_placeholders, numbered
 from bough.engine import Sampling
+from bough.needs import POLICY, Need, roles
 from bough.rollout.cursor import PendingAction
 from bough.search.node import SearchNode
 from bough.search.pieces import Hint
 from bough.search.questions import asked, story
 from bough.search.tree import SearchTree
-from bough.tree.needs import POLICY, Need, roles
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 from bough.appraise.prompts import Lines, check_placeholders
 from bough.engine import Sampling
+from bough.needs import POLICY, Need, roles
 from bough.search.node import SearchNode
 from bough.search.pieces import Proposal
 from bough.search.questions import asked, story
 from bough.search.tree import SearchTree
-from bough.tree.needs import POLICY, Need, roles
 
 STRATEGIES = (
     "The agent was told:\n{instructions}\n\nWhat happened:\n{turns}\n{observation}\n\n"

@@ -10,6 +10,7 @@ from bough.engine import Sampling
 from bough.env import EnvFault, State, Step
 from bough.explore.turn_texts import turn_texts
 from bough.explore.world_model import ImaginedEpisode, WorldModel
+from bough.needs import POLICY, Need, roles
 from bough.rollout.cursor import Cursor
 from bough.rollout.rollout import Rollout
 from bough.search.commit_to_executed import CommitToExecuted
@@ -22,7 +23,6 @@ from bough.search.questions import asked, unanswered
 from bough.search.search import Search
 from bough.search.tree import SearchTree
 from bough.tree import instructions_in, plain_text
-from bough.tree.needs import POLICY, Need, roles
 
 NEXT = (
     "You were told:\n{instructions}\n\nWhat happened:\n{turns}\n{observation}\n\n"

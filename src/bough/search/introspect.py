@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 from bough.appraise.prompts import Text, check_placeholders
 from bough.engine import Sampling
+from bough.needs import POLICY, Need, roles
 from bough.rollout.cursor import PendingAction
 from bough.search.node import SearchNode
 from bough.search.questions import asked, story
 from bough.search.tree import SearchTree
-from bough.tree.needs import POLICY, Need, roles
 
 ANALYSE = (
     "The agent was told:\n{instructions}\n\nWhat it did so far:\n{turns}\nThe result:\n{observation}\n\n"

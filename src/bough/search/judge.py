@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from bough.appraise.prompts import LabelParser, Reader, check_placeholders
 from bough.engine import Sampling
+from bough.needs import POLICY, Need, roles
 from bough.search.node import SearchNode
 from bough.search.questions import asked, story
 from bough.search.tree import SearchTree
-from bough.tree.needs import POLICY, Need, roles
 
 SYSTEM = "You judge how an agent gets on with its task."
 PLACE = (

@@ -5,12 +5,11 @@ from dataclasses import dataclass, field
 from bough.appraise import Verifications
 from bough.appraise.prompts import story
 from bough.engine import Sampling
-from bough.search.best_of import BestOf
+from bough.needs import Need, needs_of
 from bough.search.node import SearchNode
 from bough.search.questions import asked, turns_to
 from bough.search.tree import SearchTree
 from bough.tree import instructions_in
-from bough.tree.needs import Need, needs_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,18 +67,3 @@ class JudgePath:
             for number in range(asks.n)
         )
         return sum(tree.failure_value if answer is None else answer for answer in answers) / asks.n
-
-
-def best_by_judge(n: int = 4, role: str = "judge", votes: int = 1, max_concurrent: int = 8) -> BestOf:
-    """Best of n by a judge of steps, such as one that `step_orlm` or `spark` trained.
-
-    Args:
-        n: Number of paths; 4 in StepORLM.
-        role: The role of the judge.
-        votes: Number of verifications of a path.
-        max_concurrent: Number of concurrent paths.
-
-    Try: `bough search RUN 'best_by_judge()' models='{judge: FrozenCheckpoint(run=RUN, judge=true)}'`
-    """
-    judge = JudgePath(verifications=Verifications(role=role, n=votes))
-    return BestOf(n=n, max_concurrent=max_concurrent, judge=judge, stop_value=None)

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from bough.needs import CRITIC, ON_POLICY, Need
 from bough.rollout.cursor import PendingAction
 from bough.search.node import SearchNode
 from bough.search.pieces import Proposal
 from bough.search.tree import SearchTree
-from bough.tree.needs import CRITIC, ON_POLICY, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

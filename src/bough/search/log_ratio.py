@@ -5,15 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from bough.needs import POLICY, Need, roles
 from bough.rollout.cursor import PendingAction
-from bough.search.expand import Sample
-from bough.search.frontier import Level
 from bough.search.node import SearchNode
-from bough.search.prune import BeamWidth, DedupeStates
 from bough.search.score import known
-from bough.search.search import Search
 from bough.search.tree import SearchTree
-from bough.tree.needs import POLICY, Need, roles
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,24 +93,3 @@ class PathRating:
     def __call__(self, node: SearchNode) -> float:
         """The score."""
         return sum(known(each.rating) for each in node.path()) / max(1, node.depth) ** self.alpha
-
-
-def implicit_beam(width: int = 4, samples: int = 4, beta: float = 0.1, role: str = "reference") -> Search:
-    """A beam by the implicit value of a DPO policy (From r to Q*, arXiv 2404.12358); needs a reference model.
-
-    At each of `width` nodes `samples` actions are executed, and the children whose paths have the highest sum of
-    `LogRatio` stay. The paper's beam is over tokens and by the policy's likelihood, which is the same search with the
-    reference's likelihood added; a node here is a turn. A path that ends leaves the beam, which stays narrower by one.
-    After a run of DPO the reference is a checkpoint of an earlier `step`, such as that of the warm-up.
-
-    Try: `bough search runs/grpo_sokoban 'implicit_beam()'
-    models='{reference: FrozenCheckpoint(run=runs/grpo_sokoban)}'`
-    """
-    return Search(
-        select=Level(),
-        expand=Sample(width=samples),
-        rate=LogRatio(beta=beta, role=role),
-        prune=(DedupeStates(), BeamWidth(width=width, by=PathRating(), shrink=True)),
-        eager=True,
-        stop_value=None,
-    )

@@ -8,12 +8,12 @@ from bough.appraise import prompts
 from bough.appraise.prompts import Reader
 from bough.engine import EngineFault, Sampling
 from bough.explore.turn_texts import turn_texts
+from bough.needs import POLICY
 from bough.rollout.agent import QuestionTooLong
 from bough.rollout.cursor import Cursor
 from bough.search.node import SearchNode
 from bough.search.tree import SearchTree
 from bough.tree import AnsweredQuestion, instructions_in, plain_text, store_question, text_in
-from bough.tree.needs import POLICY
 
 Answer = TypeVar("Answer")
 

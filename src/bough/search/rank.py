@@ -6,11 +6,11 @@ from itertools import permutations
 
 from bough.appraise.prompts import Choice, check_placeholders, numbered
 from bough.engine import Sampling
+from bough.needs import POLICY, Need, roles
 from bough.search.judge import SYSTEM
 from bough.search.node import SearchNode
 from bough.search.questions import asked, story
 from bough.search.tree import SearchTree
-from bough.tree.needs import POLICY, Need, roles
 
 ALL = (
     "The agent was told:\n{instructions}\n\nWhat happened:\n{turns}\n{observation}\n\n"

@@ -4,12 +4,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bough.search.evaluate import CriticValue
-from bough.search.expand import Sample
 from bough.search.node import SearchNode
 from bough.search.pieces import Score
 from bough.search.score import NodeValue
-from bough.search.search import Search
 from bough.search.tree import SearchTree
 
 
@@ -66,19 +63,3 @@ def split(scores: Sequence[float], width: int, temperature: float) -> list[int]:
         shares.append(share)
         width -= share
     return shares
-
-
-def rebase(width: int = 16, temperature: float = 0.2) -> Search:
-    """REBASE (arXiv 2408.00724): each level samples `width` actions, allocated by the values of nodes; needs a critic.
-
-    `width` actions are sampled at the root, and all sampled actions are executed and evaluated. Two equal samples are
-    two paths, as in the released code. The paper's evaluation is a process reward model.
-    """
-    return Search(
-        select=RebaseAllocation(width=width, temperature=temperature),
-        expand=Sample(width=1),
-        merge=False,
-        evaluate=CriticValue(),
-        eager=True,
-        stop_value=None,
-    )

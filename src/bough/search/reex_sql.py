@@ -5,12 +5,9 @@ from dataclasses import dataclass
 
 from bough.rollout.cursor import Cursor
 from bough.search.expand import Sample
-from bough.search.frontier import Level
 from bough.search.node import SearchNode
 from bough.search.pieces import Proposal
-from bough.search.search import Search
 from bough.search.tree import SearchTree
-from bough.search.vote import Vote
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,19 +42,6 @@ class ForkAfterValid:
             return self.start
         before = sum(_valid(tree, each) for each in node.path()[:-1])
         return self.width if _valid(tree, node) and before < self.forks else 1
-
-
-def reex_sql(start: int = 2, width: int = 2, forks: int = 2) -> Vote:
-    """ReEx-SQL (arXiv 2505.12768): decoding that forks after executions, and a vote by results; needs forks.
-
-    `start` paths begin. After a query with a result `width` continuations are sampled, at most `forks` times on a path,
-    so there are up to start * width^forks ends, and common turns are sampled once. The answer is that of most paths, by
-    the results of their last queries. Experimental: written from the abstract, which does not give the rule of the
-    forks; after an error message there is none. In environments other than `Sql` paths fork after valid actions, and
-    vote by the texts of their last ones.
-    """
-    expand = ForkAfterValid(start=start, width=width, forks=forks)
-    return Vote(search=Search(select=Level(), expand=expand, stop_value=None), by="result")
 
 
 def _valid(tree: SearchTree, node: SearchNode) -> bool:

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from bough.appraise.prompts import Text, check_placeholders
 from bough.engine import Sampling
+from bough.needs import POLICY, Need, roles
 from bough.rollout.cursor import Cursor, PendingAction
 from bough.search.node import SearchNode
 from bough.search.questions import asked, story
 from bough.search.tree import SearchTree
-from bough.tree.needs import POLICY, Need, roles
 
 FAILED = (
     "You were told:\n{instructions}\n\nThis is what you did, and what came of it:\n{turns}\n{observation}\n\n"

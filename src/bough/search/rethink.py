@@ -5,19 +5,14 @@ from dataclasses import dataclass
 
 from bough.appraise.prompts import check_placeholders
 from bough.engine import Sampling
-from bough.search.backup import MaxBackup
+from bough.needs import POLICY, Need, roles
 from bough.search.combine import ExecuteAndEvaluate
-from bough.search.descend import Descend
-from bough.search.evaluate import ConstantValue, RolloutValue
-from bough.search.expand import Sample
+from bough.search.evaluate import ConstantValue
 from bough.search.node import SearchNode
 from bough.search.pieces import Evaluate
 from bough.search.questions import story
 from bough.search.reflect import ANSWERED, once
-from bough.search.score import Puct
-from bough.search.search import Search
 from bough.search.tree import SearchTree
-from bough.tree.needs import POLICY, Need, roles
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,23 +71,3 @@ class Rethink:
     async def _hint(self, tree: SearchTree, child: SearchNode) -> str:
         critique = await once(tree, child, "critique", self.prompt, self.sampling, self.role)
         return self.text.format_map(story(tree, child) | {"action": child.action, "critique": critique})
-
-
-def rethink(width: int = 3, rounds: int = 16) -> Search:
-    """RethinkMCTS (arXiv 2409.09584): searches thoughts, and rewrites failing ones once; needs forks.
-
-    The paper's settings: three actions, sixteen rollouts, P-UCB with c 4 and base 10, the best return found below,
-    discounted by .9 for each turn. Its reward is the share of public tests that pass. When all pass, it is .8 plus .2
-    times the model's rating of its program: use `success_value=None` and
-    `evaluate=Mix(parts=(EnvReturn(), Judge()), weights=(.8, .2))` without rollouts where the
-    environment gives such a reward. The code rewrites in place; here the failed path stays in the tree, and counts
-    nowhere in the search.
-    """
-    return Search(
-        select=Descend(by=Puct(c=4.0, base=10.0, log=True), revisit=False),
-        expand=Sample(width=width),
-        rate=Rethink(),
-        evaluate=RolloutValue(),
-        backup=MaxBackup(gamma=0.9),
-        rounds=rounds,
-    )

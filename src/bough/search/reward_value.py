@@ -5,9 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bough.policy.reward_model.folder import TrainedRewardModel, load_reward_model
+from bough.critics.reward_model.folder import TrainedRewardModel, load_reward_model
 from bough.rollout.cursor import Cursor, PendingAction
-from bough.search.best_of import BestOf
 from bough.search.node import SearchNode
 from bough.search.tree import SearchTree
 from bough.tree import Ints, Kind, PathScore, path_score
@@ -69,23 +68,6 @@ class RewardModelRating:
         model = _model(tree, self.folder, self.device)
         drafts = [child.draft for child in children if child.draft is not None]
         return model.probabilities([step_texts(tree, draft)[-1] for draft in drafts]).tolist()
-
-
-def best_of_n(folder: str, n: int = 8, by: PathScore = "min", vote: bool = False, max_concurrent: int = 8) -> BestOf:
-    """Best of n by a learned reward: the path of the highest score among n samples.
-
-    Args:
-        folder: As `bough train-reward` wrote it.
-        n: Number of paths.
-        by: How the steps make the score of their path: "mean", "min", "last" or "product".
-        vote: Whether paths with the same last action add their scores; for tasks whose last action is the answer.
-        max_concurrent: Number of concurrent paths.
-
-    Try: `bough search runs/grpo_sokoban 'best_of_n(folder="prm",by=mean)'`
-    """
-    return BestOf(
-        n=n, max_concurrent=max_concurrent, judge=RewardModelValue(folder=folder, by=by), vote=vote, stop_value=None
-    )
 
 
 def step_texts(tree: SearchTree, draft: PendingAction) -> list[Ints]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from bough.needs import FORKS, Need
 from bough.rollout.cursor import Cursor
 from bough.rollout.rollout import Rollout
 from bough.search.backup import MeanBackup
@@ -15,7 +16,6 @@ from bough.search.node import SearchNode
 from bough.search.pieces import Backup, Evaluate, Expand, Proposal, Prune, Rate, Select
 from bough.search.score import known
 from bough.search.tree import SearchTree
-from bough.tree.needs import FORKS, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

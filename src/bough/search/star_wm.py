@@ -8,6 +8,7 @@ from bough.appraise.prompts import check_placeholders
 from bough.env import EnvFault
 from bough.explore.turn_texts import turn_texts
 from bough.explore.world_model import ImaginedEpisode, WorldModel
+from bough.needs import POLICY, Need, roles
 from bough.rollout.cursor import Cursor, PendingAction
 from bough.rollout.rollout import Rollout
 from bough.search.commit_to_executed import CommitToExecuted
@@ -18,7 +19,6 @@ from bough.search.questions import unanswered
 from bough.search.search import Search
 from bough.search.tree import SearchTree
 from bough.tree import instructions_in, plain_text
-from bough.tree.needs import POLICY, Need, roles
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 
 from bough.appraise.prompts import LabelParser, check_placeholders
 from bough.engine import Sampling
+from bough.needs import POLICY, Need, roles
 from bough.rollout.cursor import PendingAction
 from bough.search.evaluate import ConstantValue
 from bough.search.node import SearchNode
 from bough.search.pieces import Evaluate
 from bough.search.questions import asked, story
 from bough.search.tree import SearchTree
-from bough.tree.needs import POLICY, Need, roles
 
 REACHED = 2.0
 """Value of a state that reaches the subgoal, and of success; other values are at most 1."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from bough.appraise.prompts import Lines, Text, check_placeholders
 from bough.engine import Sampling
+from bough.needs import FORKS, POLICY, Need, roles
 from bough.rollout.cursor import Cursor
 from bough.rollout.rollout import Rollout
 from bough.search.expand import Sample
@@ -15,7 +16,6 @@ from bough.search.search import Search
 from bough.search.shared_states import record_status
 from bough.search.subgoal import REACHED, Subgoal, SubgoalHint, SubgoalValue, present_subgoal
 from bough.search.tree import SearchTree, best
-from bough.tree.needs import FORKS, POLICY, Need, roles
 
 PLAN = (
     "The agent was told:\n{instructions}\n\nWhat happened:\n{turns}\n{observation}\n\n"

@@ -5,15 +5,11 @@ from dataclasses import dataclass
 
 from bough.appraise.prompts import Text, check_placeholders
 from bough.engine import Sampling
-from bough.search.expand import Sample
-from bough.search.frontier import Best
+from bough.needs import POLICY, Need, roles
 from bough.search.node import SearchNode
 from bough.search.plan_memory import PlanMemory, position, similarity
 from bough.search.questions import asked, story
-from bough.search.score import AStarCost
-from bough.search.search import Search
 from bough.search.tree import SearchTree
-from bough.tree.needs import POLICY, Need, roles
 
 REST = (
     "The agent was told:\n{instructions}\n\nWhat happened:\n{turns}\n{observation}\n\n"
@@ -100,19 +96,3 @@ class PlanCost:
 def _left(one: float, other: float, weight: float) -> float:
     """The weighted geometric mean of what two shares lack."""
     return (1 - one) ** weight * (1 - other) ** (1 - weight)
-
-
-def tool_chain(width: int = 4, memory: PlanMemory = NO_PLANS, weight: float = 1.0) -> Search:
-    """ToolChain* (arXiv 2310.13227): A* over actions, with costs from stored plans and the engine's own agreement.
-
-    At a node `width` actions are sampled and rated; the open action of least cost so far plus cost to go is executed
-    next. `PlanCost` has both costs. The first success ends the search. The estimate is no lower bound, so the path
-    found need not be the cheapest, as in the paper. There the memory grows from task to task; here it is fixed for
-    a search, so that results do not depend on the order of the tasks: `memory=PlanMemory(trees=runs/found)` has the
-    plans of an earlier search with `--out runs/found`.
-    """
-    return Search(
-        select=Best(by=AStarCost(weight=weight), deepest=True),
-        expand=Sample(width=width),
-        rate=PlanCost(memory=memory),
-    )

@@ -6,13 +6,13 @@ from dataclasses import dataclass, field, replace
 
 from bough.appraise.prompts import Choice, Lines, check_placeholders, numbered
 from bough.engine import Sampling
+from bough.needs import FORKS, POLICY, Need, roles
 from bough.rollout.cursor import Cursor
 from bough.rollout.rollout import Rollout
 from bough.search.node import SearchNode
 from bough.search.questions import asked, story
 from bough.search.tree import SearchTree
 from bough.tree import fault_in, text_in
-from bough.tree.needs import FORKS, POLICY, Need, roles
 
 PLAN = (
     "The agent was told:\n{instructions}\n\nIt reads:\n{observation}\n\n"

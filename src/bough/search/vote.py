@@ -4,6 +4,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from bough.needs import FORKS, Need
 from bough.rollout.rollout import Rollout
 from bough.search.expand import Sample
 from bough.search.frontier import Level
@@ -11,7 +12,6 @@ from bough.search.node import SearchNode
 from bough.search.search import Search
 from bough.search.tree import SearchTree
 from bough.tree import Outcome
-from bough.tree.needs import FORKS, Need
 
 
 def full_tree() -> Search:

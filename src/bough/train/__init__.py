@@ -9,37 +9,9 @@ from bough.lazy import lazy_names, make_callable
 from bough.learner import Optimizer
 from bough.train.evaluation import HeldoutResult, measure
 from bough.train.health import NoLearningSignal
-from bough.train.judge import TrainedJudge
-from bough.train.models import (
-    CurrentPolicy,
-    EarlierVersion,
-    FrozenCheckpoint,
-    FrozenModel,
-    JudgeWeights,
-    ModelSource,
-    StartingWeights,
-)
-from bough.train.parallel_paths import ParallelPaths
-from bough.train.predict_observations import PredictObservations
 from bough.train.recorder import read_heldout
-from bough.train.refined import Refined
-from bough.train.revise import Reader, Revise, RevisedPath
-from bough.train.rewrite import PathRewriter
 from bough.train.run import Method, Run, World
-from bough.train.search_traces import SearchTraces
-from bough.train.seat_policy import FrozenPolicy, OwnPolicy, SeatPolicy
-from bough.train.settings import (
-    Checkpointing,
-    Demonstrations,
-    EngineRecipe,
-    Evaluation,
-    Execution,
-    Health,
-    PolicyRecipe,
-    Schedule,
-    Tasks,
-    Warmup,
-)
+from bough.train.settings import Checkpointing, Demonstrations, Evaluation, Execution, Health, Schedule, Tasks, Warmup
 from bough.train.start import load_run, resume, start
 
 if TYPE_CHECKING:
@@ -49,39 +21,18 @@ else:
 
 __all__ = [
     "Checkpointing",
-    "CurrentPolicy",
     "Demonstrations",
-    "EarlierVersion",
-    "EngineRecipe",
     "Evaluation",
     "Execution",
-    "FrozenCheckpoint",
-    "FrozenModel",
-    "FrozenPolicy",
     "Health",
     "HeldoutResult",
-    "JudgeWeights",
     "Method",
-    "ModelSource",
     "NoLearningSignal",
     "Optimizer",
-    "OwnPolicy",
-    "ParallelPaths",
-    "PathRewriter",
-    "PolicyRecipe",
-    "PredictObservations",
-    "Reader",
-    "Refined",
-    "Revise",
-    "RevisedPath",
     "Run",
     "Runtime",
     "Schedule",
-    "SearchTraces",
-    "SeatPolicy",
-    "StartingWeights",
     "Tasks",
-    "TrainedJudge",
     "Warmup",
     "World",
     "load_run",

@@ -10,12 +10,12 @@ from dataclasses import asdict, dataclass, field, replace
 from bough.appraise import Appraiser, Continuation, Question, Reply, Scoring, appraise_trees
 from bough.engine import Completion, EngineFault, FinishReason, Request, Sampling
 from bough.env import State
+from bough.needs import POLICY, Appraised, Need, names_of, needs_of
 from bough.rollout import Agent, Deadlines, RoleModel
 from bough.store.answers import Answers
 from bough.train.mask_observation import mask_observation
 from bough.train.replayed_states import ReplayedStates
 from bough.tree import AgentAction, StageError, Tree, Verdict, derive, fail_unknown
-from bough.tree.needs import POLICY, Appraised, Need, names_of, needs_of
 
 SHOWN_CHARACTERS = 400
 """Length of the end of a question that is stored beside its answer, for readers."""

@@ -9,12 +9,12 @@ from bough.config.fields import leaf_fields
 from bough.config.values import check_values
 from bough.hooks.distinct import refuse_repeats
 from bough.learner.optimizer import check_sharding
+from bough.roles.recipes import FilesRecipe
+from bough.roles.seat_policy import OwnPolicy
 from bough.rollout import paths_of
 from bough.train.resolve import resolve, run_pieces
 from bough.train.run import Run
-from bough.train.seat_policy import OwnPolicy
 from bough.train.seats import check_seats, seat_run
-from bough.train.settings import FilesRecipe
 from bough.tree import Task
 
 MOST_PATHS = 1_000_000

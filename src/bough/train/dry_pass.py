@@ -15,6 +15,20 @@ from bough.context import PromptedParser
 from bough.engine import Request, Scripted
 from bough.env import EnvFault
 from bough.learner.loss_inputs import ObjectiveContext
+from bough.needs import (
+    CRITIC,
+    DEMONSTRATIONS,
+    FINAL_VALUES,
+    GREEDY,
+    PATHS,
+    REFERENCE,
+    Appraised,
+    Estimate,
+    gives_of,
+    names_of,
+    needs_of,
+    pieces,
+)
 from bough.rollout import Agent, RoleModel, paths_of
 from bough.train.resolve import check_channels
 from bough.train.run import Run
@@ -39,20 +53,6 @@ from bough.tree import (
     derive,
     plain_text,
     spread_paths,
-)
-from bough.tree.needs import (
-    CRITIC,
-    DEMONSTRATIONS,
-    FINAL_VALUES,
-    GREEDY,
-    PATHS,
-    REFERENCE,
-    Appraised,
-    Estimate,
-    gives_of,
-    names_of,
-    needs_of,
-    pieces,
 )
 
 TASKS = 2

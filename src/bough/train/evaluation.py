@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from bough.explore import Chains
+from bough.needs import Appraised, names_of, needs_of
 from bough.reward import Reward, reward_trees
 from bough.rollout import Agent, Evaluates, Explorer, RolloutRunner, TreeStore
 from bough.train.summary import cut_by_context
@@ -19,7 +20,6 @@ from bough.tree import (
     sum_to_root,
     turns,
 )
-from bough.tree.needs import Appraised, names_of, needs_of
 from bough.view import TASK_CHANNELS
 
 AT_ONCE = 128

@@ -10,10 +10,10 @@ from bough.engine import OwnModel
 from bough.engine.gated import GatedEngine
 from bough.hooks.hook import BatchHook
 from bough.policy.policy import Policy
+from bough.roles.judge import TrainedJudgeState, weights_in
+from bough.roles.models import JudgeWeights, ModelSource
 from bough.rollout import RoleModel
 from bough.train.checked_engine import CheckedEngine
-from bough.train.judge import TrainedJudgeState, weights_in
-from bough.train.models import JudgeWeights, ModelSource
 
 
 class JudgeVersions:

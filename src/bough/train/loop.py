@@ -33,6 +33,8 @@ from bough.engine import EngineFault
 from bough.env import EnvFault
 from bough.learner.learner import Diverged
 from bough.learner.loss_inputs import ObjectiveContext
+from bough.needs import PATHS, needs_of
+from bough.rewrite.teacher_paths import teacher_paths
 from bough.rollout import DeadlineExceeded, Rollouts
 from bough.store.answers import Answers
 from bough.train.evaluation import measure
@@ -46,11 +48,9 @@ from bough.train.stages import run_stages
 from bough.train.step_data import StepData
 from bough.train.stopwatch import Stopwatch
 from bough.train.summary import summarize
-from bough.train.teacher_paths import teacher_paths
 from bough.train.turn_entropy import add_entropies, mean_turn_entropies
 from bough.train.warmup import warm_up
 from bough.tree import Tree, count_actions, derive, groups
-from bough.tree.needs import PATHS, needs_of
 
 STOPS = (NoLearningSignal, Diverged, DeadlineExceeded, EnvFault, EngineFault)
 """Errors after which the state in memory is consistent, so that a checkpoint is written."""

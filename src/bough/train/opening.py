@@ -9,11 +9,11 @@ from typing import TypeVar
 from bough.config.config import ConfigError
 from bough.context import full_instructions
 from bough.env import Branching, EnvFault, EnvHost, Split, State, Step, UserCodeError, seats_of
+from bough.roles.teacher import way
 from bough.rollout import Deadlines
 from bough.store import Conversation, read_conversations, read_tasks
 from bough.train.resolve import check_state
 from bough.train.run import Run, Tasks
-from bough.train.teacher import way
 from bough.train.texts import collect
 from bough.tree import AgentAction, Task, derive
 

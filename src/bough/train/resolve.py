@@ -8,9 +8,7 @@ from bough.config.config import ConfigError
 from bough.config.fields import leaf_fields
 from bough.env import State
 from bough.env.env import env_gives
-from bough.train.run import Run
-from bough.tree import Task
-from bough.tree.needs import (
+from bough.needs import (
     OF_EVERY_RUN,
     STATE_KEYS,
     Channel,
@@ -24,6 +22,8 @@ from bough.tree.needs import (
     pieces,
     withheld_by,
 )
+from bough.train.run import Run
+from bough.tree import Task
 
 
 def resolve(run: Run) -> None:

@@ -10,6 +10,7 @@ from bough.config.fields import GROUP, set_fields
 from bough.config.kinds import check_kinds
 from bough.context import Context, Full, Parser, Plain
 from bough.credit import Credit, Grpo
+from bough.critics import ValueHead
 from bough.curate import Filter, NonZeroAdvantage, Ties
 from bough.engine import OwnModel, Sampling
 from bough.env import Env
@@ -18,25 +19,14 @@ from bough.guard import Guard
 from bough.hooks.hook import HookRecipe
 from bough.launch import Placement
 from bough.learner.optimizer import Optimizer
+from bough.needs import CRITIC, POLICY, Need, needs_of, roles
 from bough.objective import Normalizer, Objective, PpoClip, add, regularises
-from bough.policy import ValueHead
 from bough.reward import EnvReward, Reward
+from bough.roles.models import ModelSource
+from bough.roles.recipes import EngineRecipe, PolicyRecipe
+from bough.roles.seat_policy import SeatPolicy
 from bough.rollout import Explorer, Limits
-from bough.train.models import ModelSource
-from bough.train.seat_policy import SeatPolicy
-from bough.train.settings import (
-    Checkpointing,
-    Demonstrations,
-    EngineRecipe,
-    Evaluation,
-    Execution,
-    Health,
-    PolicyRecipe,
-    Schedule,
-    Tasks,
-    Warmup,
-)
-from bough.tree.needs import CRITIC, POLICY, Need, needs_of, roles
+from bough.train.settings import Checkpointing, Demonstrations, Evaluation, Execution, Health, Schedule, Tasks, Warmup
 
 NAME_BYTES = 255
 """Longest name of a folder on common file systems, in UTF-8."""

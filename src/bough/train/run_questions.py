@@ -3,6 +3,7 @@
 from bough.appraise import Question
 from bough.env.env import env_gives
 from bough.hooks.hook import HookQuestion
+from bough.needs import CALLS_TAKEN
 from bough.rollout import Agent
 from bough.store.answers import Answers
 from bough.train.asker import AppraiseStage, Asker, required_columns
@@ -10,7 +11,6 @@ from bough.train.recorder import TrainState
 from bough.train.replayed_states import ReplayedStates
 from bough.train.runtime import Runtime
 from bough.tree import Verdict
-from bough.tree.needs import CALLS_TAKEN
 
 
 class RunQuestions:

@@ -19,6 +19,11 @@ from bough.launch import check_connected
 from bough.learner.memory_meter import return_freed
 from bough.learner.ranks import SINGLE_RANK, Ranks
 from bough.policy.policy import Policy
+from bough.rewrite.message_trees import message_trees
+from bough.roles.models import EarlierVersion, role_model
+from bough.roles.seat_models import model_agent, seat_sources
+from bough.roles.seat_policy import OwnPolicy
+from bough.roles.teacher import way
 from bough.rollout import Agent, Deadlines, RoleModel, RolloutRunner, SeatAgent
 from bough.store import Checkpoint
 from bough.train.check import refuse_overlap
@@ -28,17 +33,12 @@ from bough.train.earlier import EarlierWeights
 from bough.train.event_loop import run_coroutine
 from bough.train.health import check_paths, count_solved, unsolved_reason
 from bough.train.judge_versions import judge_versions
-from bough.train.message_trees import message_trees
-from bough.train.models import EarlierVersion, role_model
 from bough.train.notices import Notices
 from bough.train.opening import TimedHost, begun_lines, draw_tasks, first_tasks, open_run
 from bough.train.processes import leading_rank, make_host
 from bough.train.resolve import check_task_fields
 from bough.train.run import Run
-from bough.train.seat_models import model_agent, seat_sources
-from bough.train.seat_policy import OwnPolicy
 from bough.train.seats import policy_seats, seat_run
-from bough.train.teacher import way
 from bough.train.trained import TrainedPolicy, Trainee
 from bough.train.unused import missing_fields
 from bough.tree import AgentAction, Task, Tree, derive
@@ -107,11 +107,11 @@ class Runtime:
         if trains and run.world.execution.ranks > 1:
             self.ranks = leading_rank(run, self.notify)
         self.trained = self._trained(assets)
-        own, main = RoleModel(engine=self.main.gated, renderer=self.policy.renderer), self.main
-        self.models = {role: role_model(source, main.policy, own) for role, source in run.models.items()}
-        self.seat_models = {seat: role_model(source, main.policy, own) for seat, source in seat_sources(run).items()}
+        own, policy = RoleModel(engine=self.main.gated, renderer=self.policy.renderer), self.main.policy
+        self.models = {role: role_model(source, policy, own) for role, source in run.models.items()}
+        self.seat_models = {seat: role_model(each, policy, own) for seat, each in seat_sources(run.policies).items()}
         self.earlier = self._earlier()
-        self.judges = judge_versions(run.models, self.models, self.policy, main.hooks.members, self._checked)
+        self.judges = judge_versions(run.models, self.models, self.policy, self.main.hooks.members, self._checked)
 
     def _checked(self, engine: GatedEngine, name: str) -> CheckedEngine:
         """An engine of the policy's model, whose loads are checked."""
@@ -119,9 +119,9 @@ class Runtime:
 
     def _earlier(self) -> dict[str, EarlierWeights]:
         """The earlier versions of the policy among the models, by the name of their state in a checkpoint."""
-        run = self.run
-        models = {f"earlier-role-{role}": (source, self.models[role]) for role, source in run.models.items()}
-        models |= {f"earlier-seat-{seat}": (each, self.seat_models[seat]) for seat, each in seat_sources(run).items()}
+        seats = seat_sources(self.run.policies)
+        models = {f"earlier-role-{role}": (source, self.models[role]) for role, source in self.run.models.items()}
+        models |= {f"earlier-seat-{seat}": (each, self.seat_models[seat]) for seat, each in seats.items()}
         return {
             name: EarlierWeights(source.every, self._checked(model.engine, f"the model {name}"), self.policy)
             for name, (source, model) in models.items()

@@ -5,8 +5,8 @@ import re
 from bough.config.config import ConfigError
 from bough.env import seats_of
 from bough.nearest import close, suggest, unknown
+from bough.roles.seat_policy import OwnPolicy
 from bough.train.run import Run
-from bough.train.seat_policy import OwnPolicy
 
 SEAT_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 """A seat's name is a part of the names of files and metrics."""

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from bough.policy import Pretrained, RewardModel, Tiny
-from bough.policy.reward_model.calibration import Calibration
+from bough.critics import RewardModel
+from bough.critics.reward_model.calibration import Calibration
+from bough.policy import Pretrained, Tiny
 from bough.store import RunDirectory, stored_trees
 from bough.train.start import load_run
 from bough.tree import Tree, seat_view
@@ -61,9 +62,9 @@ def train_reward(
         OSError: when `out` holds something else, or the folder of `settings.path` is missing.
     """
     # Imported here, because these import torch.
+    from bough.critics.reward_model.folder import Decode, check_vacant
+    from bough.critics.reward_model.train import train_on
     from bough.policy.placement import pick_device
-    from bough.policy.reward_model.folder import Decode, check_vacant
-    from bough.policy.reward_model.train import train_on
 
     chosen, folder = settings or RewardModel(), Path(out)
     if not targets:

@@ -25,18 +25,7 @@ from bough.learner.reference import Reference
 from bough.learner.state_values import StateValues
 from bough.learner.token_outputs import last_states
 from bough.learner.trained_copy import TrainedCopy
-from bough.policy.policy import Policy
-from bough.rollout import Agent, Deadlines, RoleModel
-from bough.store import Checkpoint, stored_rewarded
-from bough.store.atomic import explain_full_disk
-from bough.train.canary import Canary
-from bough.train.checked_engine import CheckedEngine
-from bough.train.checkpointable import Checkpointable
-from bough.train.opening import Opening
-from bough.train.revise import Reader
-from bough.train.run import Run
-from bough.tree import Floats, Rewarded, Tree, derive, seat_view, view_task_id
-from bough.tree.needs import (
+from bough.needs import (
     BATCH_INVARIANCE,
     ENTROPY,
     FINAL_VALUES,
@@ -47,6 +36,17 @@ from bough.tree.needs import (
     names_of,
     needs_of,
 )
+from bough.policy.policy import Policy
+from bough.rewrite.revise import Reader
+from bough.rollout import Agent, Deadlines, RoleModel
+from bough.store import Checkpoint, stored_rewarded
+from bough.store.atomic import explain_full_disk
+from bough.train.canary import Canary
+from bough.train.checked_engine import CheckedEngine
+from bough.train.checkpointable import Checkpointable
+from bough.train.opening import Opening
+from bough.train.run import Run
+from bough.tree import Floats, Rewarded, Tree, derive, seat_view, view_task_id
 
 CANARY_TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-4}
 """Largest difference of a certain token between engine and learner, nats, by dtype; 0.1 in lower precision."""

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 from typing import Protocol, runtime_checkable
 
 from bough.config.config import ConfigError
+from bough.needs import Appraised, Need, Role, gives_of, names_of
 from bough.train.resolve import run_pieces
 from bough.train.run import Run
 from bough.tree import Task
-from bough.tree.needs import Appraised, Need, Role, gives_of, names_of
 
 
 @runtime_checkable

@@ -38,8 +38,8 @@ from bough.env import (
 from bough.env.rows import RowTasks
 from bough.env.splits import split_of
 from bough.env.tools.function_tool import function_tool
+from bough.needs import CALLS, ORACLE
 from bough.tree import Action, BadCall, Outcome, ToolCall, plain_text
-from bough.tree.needs import CALLS, ORACLE
 from bough.usercode.address import address_of, find_function
 
 

@@ -8,8 +8,8 @@ from tests.env.nim import Nim
 
 from bough.env import Branching, EnvFault, PlannerExecutor, RandomAction, ScriptedSeats, State, seats_of
 from bough.env.env import env_gives
+from bough.needs import ORACLE, SEATS
 from bough.tree import Outcome, Task
-from bough.tree.needs import ORACLE, SEATS
 from bough.worlds.frozenlake import FrozenLake
 from bough.worlds.shop import Shop
 

@@ -12,7 +12,7 @@ from bough.env.env import State
 from bough.env.script import Script
 from bough.evaluate import CheckSizes, check_env
 from bough.evaluate.envs.check_env import NAMES
-from bough.train import OwnPolicy
+from bough.roles import OwnPolicy
 from bough.train.check import check
 from bough.tree import Action, BadCall, Outcome, ToolCall, messages
 from bough.worlds.pantry.preset import pantry

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from bough.env import Branching, EnvFault, Split, State, Step, check_call
 from bough.env.sqlite.query import QueryLimits
 from bough.env.sqlite.show import find_sql
+from bough.needs import CALLS
 from bough.tree import Action, BadCall, Message, Outcome, Task, ToolCall
-from bough.tree.needs import CALLS
 from bough.worlds.sql import GeneratedQuestions, Sql, syntax
 from bough.worlds.sql.match import Match
 from bough.worlds.sql.partial_credit import PartialCredit

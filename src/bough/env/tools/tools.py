@@ -11,8 +11,8 @@ from bough.env.rows import RowSource, place_of
 from bough.env.tools.mcp import McpServer
 from bough.env.tools.toolbox import EpisodeResources, Toolbox
 from bough.env.wrappers.replay import Replay
+from bough.needs import CALLS, ORACLE, Need
 from bough.tree import TOOL_EXCEPTIONS, Action, BadCall, Message, Observation, Outcome, Task, ToolCall, copied_fields
-from bough.tree.needs import CALLS, ORACLE, Need
 from bough.usercode.address import address_of
 from bough.usercode.origin import describe, shorten
 

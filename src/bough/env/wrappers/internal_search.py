@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 
 from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Closing, Env, Oracle, Split, State, Step, env_gives, seats_of
+from bough.needs import ORACLE, Need
 from bough.tree import Outcome, Task, action_text
-from bough.tree.needs import ORACLE, Need
 
 MOVE = "move:"
 """The action follows the last one of these in a text."""

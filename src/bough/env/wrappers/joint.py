@@ -8,8 +8,8 @@ from graphlib import CycleError, TopologicalSorter
 from typing import TypeAlias
 
 from bough.env.env import Branching, Env, Oracle, Split, State, Step, env_gives
+from bough.needs import ORACLE, Need
 from bough.tree import AgentAction, Outcome, Task, plain_text
-from bough.tree.needs import ORACLE, Need
 
 LINE = re.compile(r"\s*(\d+)(?:\s+after\s+(\d+(?:\s*,\s*\d+)*))?\s*:\s*(.*\S)\s*")
 RESULT = re.compile(r"\$(\d+)")

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from bough.env.env import Branching, Closing, Env, Oracle, Split, State, Step, env_gives
+from bough.needs import ORACLE, Need
 from bough.tree import AgentAction, Outcome, Task, action_text, add_line
-from bough.tree.needs import ORACLE, Need
 
 PLANNER, EXECUTOR = "planner", "executor"
 

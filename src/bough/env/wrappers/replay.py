@@ -8,8 +8,8 @@ from functools import partial
 from threading import Lock
 
 from bough.env.env import Branching, Closing, Env, EnvFault, Oracle, Split, State, Step, env_gives, seats_of, waits_of
+from bough.needs import ORACLE, Need
 from bough.tree import AgentAction, Observation, Outcome, Task, action_record
-from bough.tree.needs import ORACLE, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

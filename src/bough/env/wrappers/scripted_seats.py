@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, replace
 
 from bough.env.env import Branching, Closing, Env, EnvFault, Oracle, Split, State, Step, env_gives, seats_of
 from bough.env.script import Script
+from bough.needs import ORACLE, Need
 from bough.tree import AgentAction, Outcome, Task, action_text
-from bough.tree.needs import ORACLE, Need
 from bough.tree.seeds import derive
 
 MOST_TURNS = 1000

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from bough.env.env import Branching, Closing, Env, Oracle, Split, State, Step, env_gives, seats_of
+from bough.needs import ORACLE, SELF_ITERATION, Need
 from bough.tree import ITERATION, AgentAction, Outcome, Task, add_line
-from bough.tree.needs import ORACLE, SELF_ITERATION, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,8 +8,8 @@ from typing import ClassVar
 
 from bough.env.check_call import check_call
 from bough.env.env import Branching, Closing, Env, EnvFault, Oracle, Split, State, Step, env_gives
+from bough.needs import CALLS, ORACLE, Need
 from bough.tree import Action, AgentAction, Message, Outcome, Task, ToolCall, action_text, plain_text
-from bough.tree.needs import CALLS, ORACLE, Need
 
 AGENT, TOOLS = "agent", "tools"
 MAX_CHARACTERS = 4000

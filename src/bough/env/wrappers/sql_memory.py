@@ -13,9 +13,9 @@ from bough.env.splits import content_hash
 from bough.env.sqlite.query import QueryLimits
 from bough.env.sqlite.read_only import ReadOnlyDatabase
 from bough.env.sqlite.show import show_result
+from bough.needs import ORACLE, Need
 from bough.tree import Action, AgentAction, Message, Observation, Task, Tool, ToolCall, action_text
 from bough.tree import messages as messages_of
-from bough.tree.needs import ORACLE, Need
 
 Cell: TypeAlias = str | int | float | None
 Fact: TypeAlias = tuple[int, int, str, Cell]

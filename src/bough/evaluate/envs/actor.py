@@ -7,8 +7,8 @@ from random import Random
 
 from bough.env import Env, State
 from bough.evaluate.envs.arguments import arguments_for
+from bough.needs import CALLS, needs_of
 from bough.tree import Action, AgentAction, ToolCall, action_text, plain_text
-from bough.tree.needs import CALLS, needs_of
 
 WORD = re.compile(r"[\w./@:-]+")
 FINAL = 0.1

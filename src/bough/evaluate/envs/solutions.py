@@ -9,8 +9,8 @@ from bough.evaluate.envs.report import EnvCheck, failed, not_applicable, passed
 from bough.evaluate.envs.timed import TimedEnv, within
 from bough.evaluate.envs.trial import Trial
 from bough.evaluate.envs.walks import Walk
+from bough.needs import ORACLE
 from bough.tree import AgentAction, Outcome
-from bough.tree.needs import ORACLE
 
 LONGEST = 1000
 """Maximum number of steps of an oracle's episode."""

@@ -10,8 +10,8 @@ from typing import ClassVar
 from bough.env.check_call import check_call
 from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
+from bough.needs import CALLS, Need
 from bough.tree import Action, Message, Outcome, Task, Tool, ToolCall
-from bough.tree.needs import CALLS, Need
 from bough.usercode.origin import shorten
 from bough.worlds.bfcl.apis import Apis, copy_apis, execute, hash_apis
 from bough.worlds.bfcl.entries import CATEGORIES, Entry, entries

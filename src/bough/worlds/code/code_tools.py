@@ -9,8 +9,8 @@ from bough.env.env import Branching, Split, State, Step
 from bough.env.splits import content_hash
 from bough.env.tools.function_tool import function_tool
 from bough.env.tools.python_tool import run_python
+from bough.needs import CALLS, Need
 from bough.tree import Action, BadCall, Message, Observation, Outcome, Task, ToolCall
-from bough.tree.needs import CALLS, Need
 from bough.worlds.code.env import CodeState, CodeTasks, ending_of, feedback_of, prompt_of
 from bough.worlds.code.problem import Problem
 

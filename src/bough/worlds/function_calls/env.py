@@ -9,8 +9,8 @@ from bough.env.check_call import check_call, check_tools
 from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
 from bough.env.rows import RowSource, RowTasks, place_of
+from bough.needs import CALLS, Need
 from bough.tree import Action, BadCall, Message, Outcome, Task, Tool, ToolCall, action_text
-from bough.tree.needs import CALLS, Need
 from bough.worlds.bfcl.functions import json_schema
 from bough.worlds.function_calls.match_calls import Reference, match_calls
 

@@ -9,8 +9,8 @@ from bough.env.check_call import check_call
 from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
 from bough.env.splits import content_hash, draw_instances, instance_task
+from bough.needs import CALLS, Need
 from bough.tree import Action, BadCall, Message, Observation, Outcome, Task, ToolCall
-from bough.tree.needs import CALLS, Need
 from bough.worlds.miniwob.command import TOOLS, Command, read_call, read_line
 from bough.worlds.miniwob.element import Element, Ids, Reading
 from bough.worlds.miniwob.kinds import HIDDEN, kinds_in, kinds_of

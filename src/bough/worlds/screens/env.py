@@ -9,8 +9,8 @@ from bough.env.check_call import check_call
 from bough.env.check_settings import check_settings
 from bough.env.env import Branching, EnvFault, Split, State, Step
 from bough.env.splits import content_hash, instance_task
+from bough.needs import CALLS, Need
 from bough.tree import Action, BadCall, Message, Observation, Outcome, Task, ToolCall
-from bough.tree.needs import CALLS, Need
 from bough.tree.pointing import Pointing
 from bough.worlds.screens.command import TOOLS, Command, call_of, line_of, read_command
 from bough.worlds.screens.device import Device, make_device

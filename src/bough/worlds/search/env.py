@@ -8,8 +8,8 @@ from bough.env.check_call import check_call
 from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
 from bough.env.last_tagged import last_tagged
+from bough.needs import CALLS, Need
 from bough.tree import Action, BadCall, Message, Observation, Outcome, Task, Tool, ToolCall
-from bough.tree.needs import CALLS, Need
 from bough.usercode.origin import shorten
 from bough.worlds.search.degraded import degraded_search
 from bough.worlds.search.draw import draw_tasks

@@ -10,8 +10,8 @@ from bough.env.env import Branching, EnvFault, Split, State, Step
 from bough.env.splits import content_hash
 from bough.env.sqlite.query import QueryLimits, QueryResult
 from bough.env.sqlite.show import find_sql, show_result
+from bough.needs import CALLS, Need
 from bough.tree import Action, AgentAction, BadCall, Message, Observation, Outcome, Task, Tool, ToolCall
-from bough.tree.needs import CALLS, Need
 from bough.worlds.sql.generated import GeneratedQuestions
 from bough.worlds.sql.match import Match
 from bough.worlds.sql.partial_credit import PartialCredit

@@ -11,8 +11,8 @@ from bough.env.adapters.verifiers.taskset import Loaded, draw_tasks, load_taskse
 from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
 from bough.env.wrappers.replay import Replay
+from bough.needs import CALLS, Need
 from bough.tree import AgentAction, Message, Outcome, Task
-from bough.tree.needs import CALLS, Need
 from bough.usercode.address import address_of
 
 

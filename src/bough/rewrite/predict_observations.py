@@ -1,0 +1,88 @@
+"""Demonstrations of a world model: the observations of a step's trees, as answers to its questions."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from typing import ClassVar
+
+from bough.context import Full
+from bough.explore.world_model import observed_text, system_text, world_question
+from bough.needs import REVISED_PATHS, Need
+from bough.rewrite.revise import PathBuilder, Reader, RevisedPath
+from bough.tree import Kind, Outcome, Rewarded, Source, Ternary, Tree, counted, instructions_in, path, text_in
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PredictObservations:
+    """StarWM (arXiv 2602.14857): trains the policy as a world model, on the observation after each executed action.
+
+    Every transition of a step's trees becomes a demonstration of one turn. Its prompt is the question that `WorldModel`
+    asks, its answer the real observation, and the end of an episode is marked as `WorldModel` reads it:
+
+        question    You are the environment of an agent. ... What happened: S.. > right        answer    .S.
+
+    So the model that `WorldModel`, `Imagine` and `StarWm` ask is the policy, or a checkpoint of it in another role. The
+    loss is on the tokens of the observation alone. Equal questions are asked once for a tree.
+
+    Attributes:
+        per_tree: Most transitions of a tree, chosen by a hash of their texts; at least 1.
+    """
+
+    needs: ClassVar[frozenset[Need]] = frozenset({REVISED_PATHS})
+
+    per_tree: int = 4
+
+    def __post_init__(self) -> None:
+        if self.per_tree < 1:
+            raise ValueError(f"PredictObservations.per_tree: got {self.per_tree}; need at least 1")
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The system prompt, a question without turns, and the marks of an end."""
+        return system_text(), world_question("", ()), observed_text("", over=True, solved=False)
+
+    def __call__(self, rewarded: Sequence[Rewarded], reader: Reader) -> list[RevisedPath]:
+        """The demonstrations, each a separate tree; longer ones than the maximum are left out.
+
+        Args:
+            rewarded: Trees.
+            reader: The policy's formats.
+        """
+        reader = replace(reader, context=Full())
+        return [made for each in rewarded for made in self._of_tree(each.tree, reader)]
+
+    def _of_tree(self, tree: Tree, reader: Reader) -> list[RevisedPath]:
+        """The demonstrations of a tree."""
+        found: dict[str, str] = {}
+        for leaf in counted(tree).tolist():
+            found |= dict(_transitions(tree, leaf))
+        chosen = sorted(
+            found, key=lambda question: blake2b(question.encode(errors="surrogatepass"), digest_size=8).digest()
+        )
+        made: list[RevisedPath] = []
+        for question in chosen[: self.per_tree]:
+            one = PathBuilder(tree.task, system_text(), (question, ()), reader)
+            last = one.turn((question, ()), reader.renderer.write(found[question]), Source.TEACHER)
+            last.outcome = Outcome.TERMINATED
+            if reader.room is None or one.longest <= reader.room:
+                made.append(RevisedPath(tree=one.builder.done(), gap=0.0))
+        return made
+
+
+def _transitions(tree: Tree, leaf: int) -> list[tuple[str, str]]:
+    """The questions about a path, with their answers."""
+    instructions, past, found = instructions_in(tree.info[0]), list[tuple[str, str]](), list[tuple[str, str]]()
+    read = text_in(tree.info[0]) or ""
+    action: str | None = None
+    for node in map(int, path(tree, leaf)[1:]):
+        if tree.kind[node] == Kind.ACTION:
+            action = text_in(tree.info[node]) or ""
+        elif action is not None:
+            past.append((read, action))
+            read, action = text_in(tree.info[node]) or "", None
+            over = tree.outcome[node] == Outcome.TERMINATED
+            solved = tree.success[node] == Ternary.YES
+            answer = observed_text(read, over=bool(over), solved=bool(solved))
+            if answer:
+                found.append((world_question(instructions, past), answer))
+    return found

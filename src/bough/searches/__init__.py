@@ -1,0 +1,1 @@
+"""Published searches, each a function in a file of its name: settings of a `Search` and of its pieces."""
