@@ -6,7 +6,6 @@ import math
 import random
 from collections.abc import Sequence
 from dataclasses import replace
-from types import ModuleType
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -18,25 +17,27 @@ from tests.rollout.test_builder import columns
 from tests.search.game import Counted, Game, Steps, answer, search
 
 from bough import explore
-from bough import search as search_room
 from bough.cli.catalogue import entries
 from bough.config.kinds import wrong_kind
+from bough.config.naming import exported
 from bough.engine import InjectedFault, Request, Scripted
 from bough.env import Branching, Env, EnvFault, InProcessHost, Replay, State, Step
 from bough.rollout import Budget, Explorer, Limits, RoleModel, Rollout, TreeBuilder
 from bough.search import Admissible, Best, ConstantValue, Level, MeanBackup, NodeValue, Search
+from bough.searches.cr_planner import cr_planner
 from bough.tree import Outcome, Task, Ternary, Tree
 
 PAYS = {"aaaa": 1.0, "abba": 0.5, "bb": 0.0}
 
 
-def explorers(room: ModuleType, name: str) -> dict[str, Explorer]:
-    """All that a room lists and that grows a tree."""
+def explorers(name: str, *rooms: str) -> dict[str, Explorer]:
+    """All that is listed under a name, grows a tree, and is exported by one of the rooms."""
     made: dict[str, Explorer] = {}
+    pieces = {each: piece for room in rooms for each, piece in exported(room)}
     for entry in entries():
         if entry.room != name:
             continue
-        piece: Any = getattr(room, entry.name)
+        piece: Any = pieces[entry.name]
         try:
             made_one = piece()
         except TypeError:
@@ -47,9 +48,9 @@ def explorers(room: ModuleType, name: str) -> dict[str, Explorer]:
     return made
 
 
-SEARCHES, SHAPES = explorers(search_room, "search"), explorers(explore, "explore")
+SEARCHES, SHAPES = explorers("search", "bough.search", "bough.searches"), explorers("explore", "bough.explore")
 # The default kinds fill the short actions of this world.
-SEARCHES["cr_planner"] = search_room.cr_planner(kinds=("a", "b"))
+SEARCHES["cr_planner"] = cr_planner(kinds=("a", "b"))
 EXPLORERS = SEARCHES | SHAPES | {"Slate": explore.Slate(quality=explore.LlmJudge())}
 
 
