@@ -23,8 +23,11 @@ from bough.config.naming import exported
 from bough.engine import InjectedFault, Request, Scripted
 from bough.env import Branching, Env, EnvFault, InProcessHost, Replay, State, Step
 from bough.rollout import Budget, Explorer, Limits, RoleModel, Rollout, TreeBuilder
-from bough.search import Admissible, Best, ConstantValue, Level, MeanBackup, NodeValue, Search
+from bough.search import Admissible, Best, BestOf, ConstantValue, CriticValue, Level, MeanBackup, NodeValue, Search
+from bough.searches.best_first import best_first
+from bough.searches.bfs_prover import bfs_prover
 from bough.searches.cr_planner import cr_planner
+from bough.searches.q_star import q_star
 from bough.tree import Outcome, Task, Ternary, Tree
 
 PAYS = {"aaaa": 1.0, "abba": 0.5, "bb": 0.0}
@@ -163,7 +166,7 @@ def test_a_place_where_nothing_could_be_written_is_tried_again() -> None:
         asked.append(request.seed)
         return InjectedFault.FAULT if len(asked) <= 4 else (ord("a"),)
 
-    how = replace(search_room.bfs_prover(width=2), evaluate=ConstantValue())
+    how = replace(bfs_prover(width=2), evaluate=ConstantValue())
     known, tree = search(how, Game(depth=3, pays={"aaa": 1.0}), engine=Scripted(script=first_times))
     assert answer(tree) == ["a", "a", "a"]
     assert len(set(asked)) == len(asked), "each attempt draws anew"
@@ -238,7 +241,7 @@ def test_replayed_turns_are_paid_for() -> None:
 
 def test_q_star_rates_all_actions_of_a_place_by_one_call() -> None:
     game = Game(depth=3, letters="abcd", pays={"dcb": 1.0})
-    tree, engine, rollout = grown(search_room.q_star(), game, Limits(turns=3))
+    tree, engine, rollout = grown(q_star(), game, Limits(turns=3))
     written = sum("prior" in info for info in tree.info)
     assert answer(tree) == ["d", "c", "b"]
     assert engine.calls == rollout.budget.spent.calls == written / 4
@@ -256,9 +259,7 @@ def test_a_critic_chooses_among_paths(length: int) -> None:
         engine = Scripted(script=lambda request: (ord(random.Random(request.seed).choice("ab")),))
         place = runner(engine, InProcessHost(env=World(length=length)))
         judged = replace(place, agent=replace(place.agent, critic=critic))
-        (tree,) = asyncio.run(
-            judged.run(search_room.BestOf(judge=search_room.CriticValue()), [Task(id="t")], seed=seed)
-        ).trees
+        (tree,) = asyncio.run(judged.run(BestOf(judge=CriticValue()), [Task(id="t")], seed=seed)).trees
         assert answer(tree)[-1] == "a"
         first.add(str(tree.info[1]["text"]))
     assert first != {"a"}, "the first path is not always one of these"
@@ -274,7 +275,7 @@ def test_a_critic_reads_the_state_or_the_action(of: Literal["state", "action"], 
 
     place = runner(Scripted(script=lambda _: (ord("a"),)), InProcessHost(env=World(length=3)))
     place = replace(place, agent=replace(place.agent, critic=critic))
-    search = replace(search_room.best_first(width=1), evaluate=search_room.CriticValue(of=of))
+    search = replace(best_first(width=1), evaluate=CriticValue(of=of))
     asyncio.run(place.run(search, [Task(id="t")], seed=0))
     assert read in seen
     assert ("a" in seen) == (of == "action")
