@@ -11,7 +11,7 @@ from bough.tree.copied import copied, copied_fields
 from bough.tree.counts import PathCounts, RolloutCounts
 from bough.tree.credited import Credited, included, included_leaves, join_advantages, token_advantages
 from bough.tree.group import groups
-from bough.tree.iteration import ITERATION, IterationStep, with_iteration, without_iteration
+from bough.tree.info_column import InfoColumn, InfoNumber
 from bough.tree.json_column import json_column, read_json_column
 from bough.tree.marks import COUNTED, Kind, Outcome, Source, Ternary, TruncatedBy
 from bough.tree.message import (
@@ -33,8 +33,6 @@ from bough.tree.message import (
 from bough.tree.path_score import PathScore, path_score
 from bough.tree.path_view import PathTokens, PathView, annotation_spans, annotations, join, path_view
 from bough.tree.pay_range import DeclaresPay, PayRange
-from bough.tree.pointing import Box, Pointing, pointing_in
-from bough.tree.pointings import Pointings
 from bough.tree.prune import keep_paths
 from bough.tree.records import (
     action_record,
@@ -56,6 +54,7 @@ from bough.tree.sigmoid import sigmoid
 from bough.tree.spread import exclude_leaves, mean_over_paths, spread_nodes, spread_paths, spread_tokens, spread_turns
 from bough.tree.stages import Rewarded, StageError, describe, is_column
 from bough.tree.task import Task
+from bough.tree.task_mark import TaskMark
 from bough.tree.texts import (
     TOOL_EXCEPTIONS,
     action_in,
@@ -111,7 +110,6 @@ from bough.tree.walk import (
 __all__ = [
     "COUNTED",
     "DTYPES",
-    "ITERATION",
     "UNJUDGED",
     "TOOL_EXCEPTIONS",
     "UNKNOWN_VALUES",
@@ -122,14 +120,14 @@ __all__ = [
     "Appraisal",
     "BadCall",
     "Bools",
-    "Box",
     "Credited",
     "DeclaresPay",
     "Entry",
     "Floats",
     "Info",
+    "InfoColumn",
+    "InfoNumber",
     "Ints",
-    "IterationStep",
     "Kind",
     "Message",
     "Observation",
@@ -139,8 +137,6 @@ __all__ = [
     "PathTokens",
     "PathView",
     "PayRange",
-    "Pointing",
-    "Pointings",
     "Rewarded",
     "Role",
     "RolloutCounts",
@@ -148,6 +144,7 @@ __all__ = [
     "Source",
     "StageError",
     "Task",
+    "TaskMark",
     "Ternary",
     "Tool",
     "ToolCall",
@@ -217,7 +214,6 @@ __all__ = [
     "path_view",
     "paths_through",
     "plain_text",
-    "pointing_in",
     "refusal_in",
     "replies_in",
     "read_action",
@@ -259,7 +255,5 @@ __all__ = [
     "turns",
     "unknown_paths",
     "view_task_id",
-    "with_iteration",
-    "without_iteration",
     "written_in",
 ]

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from bough.tree.appraisal import Appraisal
 from bough.tree.counts import RolloutCounts
 from bough.tree.marks import Kind, Outcome, Source
-from bough.tree.pointings import NO_POINTINGS, Pointings, read_pointings
 from bough.tree.seat import Seat, check_seats
 from bough.tree.task import Task
 
@@ -44,6 +43,22 @@ DTYPES: Mapping[str, np.dtype[np.generic]] = {
     "seat": np.dtype(np.int8),
 }
 """Every column with its dtype, in the order of the fields of `Tree`."""
+
+
+@dataclass(slots=True, eq=False)
+class Derived:
+    """The columns that pieces read from one `info`, each computed at its first use; copies and pickles have none yet.
+
+    Attributes:
+        info: What they are read from.
+        columns: By `InfoColumn`.
+    """
+
+    info: tuple[Info, ...]
+    columns: dict[object, object] = field(default_factory=dict[object, object], init=False)
+
+    def __reduce__(self) -> "tuple[type[Derived], tuple[tuple[Info, ...]]]":
+        return Derived, (self.info,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -95,7 +110,7 @@ class Tree:
         appraisals: The columns of appraisers, by name; empty in a run without any.
         seats: The seats of an episode with several agents, whose contexts are separate texts: the context of a node has
             the nodes of its own seat. Everything from rewards to batches works on one seat's view (`seat_view`).
-        pointings: The points and targets in `info`, as columns; read whenever a tree is made with another `info`.
+        derived: The columns that pieces read from `info` (`InfoColumn`); empty in a tree with another `info`.
         subtree_end: [N] int64, the node after the last descendant of each node; computed from `parent`.
 
     `success`, `valid`, `well_formed`, `cut_off`, `value`, `rating` and `visits` of an action of several pieces are at
@@ -133,7 +148,7 @@ class Tree:
     replayed: bool = False
     appraisals: Mapping[str, Appraisal] = field(default_factory=dict[str, Appraisal])
     seats: tuple[Seat, ...] = ()
-    pointings: Pointings = field(default=NO_POINTINGS, repr=False)
+    derived: Derived = field(default_factory=lambda: Derived(()), repr=False)
     subtree_end: Ints = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -152,8 +167,8 @@ class Tree:
         self._check_shape()
         self._check_marks()
         check_seats(self.seats, self.seat)
-        if self.pointings.info is not self.info:
-            object.__setattr__(self, "pointings", read_pointings(self.info))
+        if self.derived.info is not self.info:
+            object.__setattr__(self, "derived", Derived(self.info))
 
     def _check_shape(self) -> None:
         nodes = len(self.parent)
