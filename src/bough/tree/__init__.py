@@ -6,7 +6,7 @@ from bough.tree.appraisal import Appraisal, Entry, Verdict
 from bough.tree.appraisal_of import appraisal_of
 from bough.tree.build import TreeNode, build
 from bough.tree.call_order import in_call_order
-from bough.tree.columns import UNKNOWN_VALUES, cut_tree, draft_columns, join_column, join_trees, rows_of, tree_record
+from bough.tree.columns import cut_tree, draft_columns, join_column, join_trees, rows_of, tree_record
 from bough.tree.copied import copied, copied_fields
 from bough.tree.counts import PathCounts, RolloutCounts
 from bough.tree.credited import Credited, included, included_leaves, join_advantages, token_advantages
@@ -30,6 +30,7 @@ from bough.tree.message import (
     messages,
     plain_text,
 )
+from bough.tree.node_values import NodeValues
 from bough.tree.path_score import PathScore, path_score
 from bough.tree.path_view import PathTokens, PathView, annotation_spans, annotations, join, path_view
 from bough.tree.pay_range import DeclaresPay, PayRange
@@ -81,7 +82,7 @@ from bough.tree.texts import (
     tools_in,
     written_in,
 )
-from bough.tree.tree import DTYPES, Bools, Floats, Info, Ints, Tree
+from bough.tree.tree import COLUMNS, DTYPES, UNKNOWN_VALUES, Bools, Floats, Info, Ints, Tree
 from bough.tree.unjudged import UNJUDGED, fail_unknown, unknown_paths
 from bough.tree.value_of import ValueOf
 from bough.tree.walk import (
@@ -108,6 +109,7 @@ from bough.tree.walk import (
 )
 
 __all__ = [
+    "COLUMNS",
     "COUNTED",
     "DTYPES",
     "UNJUDGED",
@@ -130,6 +132,7 @@ __all__ = [
     "Ints",
     "Kind",
     "Message",
+    "NodeValues",
     "Observation",
     "Outcome",
     "PathCounts",
