@@ -25,8 +25,9 @@ import numpy as np
 from bough import reward
 from bough.needs import needs_of
 from bough.reward import Reward
-from bough.tree import DTYPES, DeclaresPay, Kind, Outcome, Pointing, Ternary, Tree, leaves
-from bough.tree.pointings import read_pointings
+from bough.screen import Pointing
+from bough.screen.pointings import read_pointings
+from bough.tree import DTYPES, DeclaresPay, Kind, Outcome, Ternary, Tree, leaves
 from credit import Shape, both, forest, keep_memory, timed
 from machine import machine
 from page import write
@@ -73,9 +74,9 @@ def table(measured: dict[str, Reward], batch: Sequence[Tree], rounds: int) -> st
 
 
 def reading(batch: Sequence[Tree]) -> str:
-    """What the columns of pointings cost when the trees are made."""
+    """What the columns of pointings cost at their first use."""
     spent = timed(lambda: [read_pointings(tree.info) for tree in batch])
-    return f"The pointings of these turns, read once when their trees are made: {spent:.2f} s."
+    return f"The pointings of these turns, read once: {spent:.2f} s."
 
 
 def pay(piece: Reward, batch: Sequence[Tree]) -> None:

@@ -46,7 +46,7 @@ PER_TOKEN = ("token", "logprob", "entropy")
 PROMPT, ACTION, OBSERVATION, EDIT = Kind.PROMPT, Kind.ACTION, Kind.OBSERVATION, Kind.EDIT
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class N(TreeNode):
     """A node whose sampled tokens have entropies."""
 

@@ -9,10 +9,10 @@ from tests.trees import ACTION, EDIT, OBSERVATION, PROMPT, N, build
 
 from bough.cli.find import find_run
 from bough.credit import Hbpo
+from bough.credit.hbpo import BUDGET
 from bough.explore import BudgetedChains, Chains
 from bough.reward import BudgetReward
 from bough.tree import Outcome, Rewarded, StageError, Tree, counted, path, text_in
-from bough.tree.budgeted import path_budgets
 
 DONE = Outcome.TERMINATED
 NONE = float("nan")
@@ -69,7 +69,7 @@ def test_the_reward_is_paid_to_paths_by_their_tokens_and_their_budgets() -> None
     expected = reward.of_lengths(np.asarray([2.0, 6, 6, 6]), np.asarray([2.0, 2, 6, NONE]))
     assert paid == pytest.approx([*expected, 0, 0])
     assert expected[0] > expected[1], "the same success is worth less above the budget"
-    assert path_budgets(tree)[counted(tree)] == pytest.approx([2, 2, 6, NONE, 2, 2], nan_ok=True)
+    assert BUDGET.newest(tree)[counted(tree)] == pytest.approx([2, 2, 6, NONE, 2, 2], nan_ok=True)
     (wrong,) = reward([told((2, 2, False), well_formed=False)])
     assert wrong["budget"].sum() == -1
 
@@ -77,7 +77,7 @@ def test_the_reward_is_paid_to_paths_by_their_tokens_and_their_budgets() -> None
 def test_chains_read_their_budget_before_they_write() -> None:
     explorer = BudgetedChains(budgets=(8, 32), n=6, announce="at most {budget}")
     (tree,) = grow(runner(scripted(lambda rng: rng.choice("ab"))), explorer).trees
-    budgets = path_budgets(tree)[counted(tree)]
+    budgets = BUDGET.newest(tree)[counted(tree)]
     assert sorted(budgets.tolist()) == [8, 8, 8, 32, 32, 32]
     for leaf, budget in zip(counted(tree).tolist(), budgets.tolist(), strict=True):
         first = path(tree, leaf)[1]
@@ -87,7 +87,7 @@ def test_chains_read_their_budget_before_they_write() -> None:
         assert "at most" in read
     assert sum(tree.kind == EDIT) == 2, "chains of one budget share its prompt"
     (plain,) = grow(runner(scripted(lambda rng: rng.choice("ab"))), Chains(n=2)).trees
-    assert np.isnan(path_budgets(plain)).all()
+    assert np.isnan(BUDGET.newest(plain)).all()
 
 
 def test_the_credit_of_a_tree_is_that_of_its_channel() -> None:

@@ -5,9 +5,9 @@ import pytest
 from tests.trees import chains, rewarded
 
 from bough.credit import TargetSize, TaskWeight, dr_grpo
+from bough.screen.pointing import Pointing
+from bough.screen.pointings import Pointings
 from bough.tree import Rewarded, StageError
-from bough.tree.pointing import Pointing
-from bough.tree.pointings import Pointings
 
 
 def weighted(value: object) -> Rewarded:

@@ -16,9 +16,10 @@ from bough.hooks import LengthHistory
 from bough.objective import PpoClip
 from bough.reward import Repetition, reward_trees
 from bough.rollout import Limits
+from bough.screen import pointing_in
 from bough.train import Run
 from bough.train.check import check
-from bough.tree import Info, Kind, Tree, pointing_in
+from bough.tree import Info, Kind, Tree
 from bough.worlds.screens import Screens
 
 PHONE = Screens(links=False, apps=2, rows=2, themes=False, boxes=True, points=True)

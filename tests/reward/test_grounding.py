@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from tests.trees import ACTION, OBSERVATION, PROMPT, N, build
 
 from bough.reward import BoxScore, PointInBox, RankedPoints, compute_rewards
-from bough.tree import Box, Outcome, Pointing, Pointings, pointing_in
+from bough.screen import Box, Pointing, Pointings, pointing_in
+from bough.tree import Outcome
 
 TARGET: Box = (100, 100, 200, 200)
 SCREEN = (1000, 1000)

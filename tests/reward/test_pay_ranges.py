@@ -18,7 +18,8 @@ from bough.explore import Chains
 from bough.hooks import HookRecipe
 from bough.hooks.hook import PolicyAccess, PolicyReader
 from bough.needs import needs_of
-from bough.tree import DeclaresPay, Floats, PayRange, Rewarded, Tree, path_view, pointing_in
+from bough.screen import pointing_in
+from bough.tree import DeclaresPay, Floats, PayRange, Rewarded, Tree, path_view
 from bough.worlds.frozenlake import FrozenLake
 from bough.worlds.screens import Screens
 

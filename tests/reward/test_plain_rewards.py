@@ -21,7 +21,8 @@ from bough.reward import (
     reward_trees,
 )
 from bough.reward.stages import CalledTool, Solved, ValidActions, WellFormed
-from bough.tree import Floats, Kind, Outcome, PayRange, Pointing, StageError, Ternary, Tree, counted, path, pointing_in
+from bough.screen import Pointing, pointing_in
+from bough.tree import Floats, Kind, Outcome, PayRange, StageError, Ternary, Tree, counted, path
 from bough.tree.endings import path_reward_nodes
 
 TEXTS = ("go", "look", " answer 1", "answer 2 answer 3", "x answer 4 ")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from bough.reward import BoxScore, RankedPoints
-from bough.tree import Box, Pointing, Pointings
+from bough.screen import Box, Pointing, Pointings
 
 TARGET: Box = (400, 400, 500, 500)
 OTHER = (50, 50)

@@ -5,7 +5,19 @@ import pytest
 from hypothesis import given
 from tests.trees import ACTION, OBSERVATION, PROMPT, N, build, chains, random_tree, seeds
 
-from bough.tree import DTYPES, Kind, Outcome, Source, Task, Ternary, Tree, TreeNode
+from bough.tree import (
+    DTYPES,
+    UNKNOWN_VALUES,
+    Kind,
+    NodeValues,
+    Outcome,
+    Source,
+    Task,
+    Ternary,
+    Tree,
+    TreeNode,
+    draft_columns,
+)
 
 
 def test_columns_are_read_only() -> None:
@@ -101,6 +113,12 @@ def test_what_is_not_given_is_unknown_and_not_false() -> None:
     assert tree.chain.tolist() == [-1, -1, 0, 1]
     assert np.isnan(tree.value).all()
     assert {name: column.dtype for name, column in tree.columns().items()} == DTYPES
+
+
+def test_a_node_may_lack_the_columns_that_are_declared_with_an_unknown_value() -> None:
+    lacking = {name: value for name, (value,) in draft_columns([NodeValues()]).items()}
+    assert lacking == pytest.approx(dict(UNKNOWN_VALUES), nan_ok=True)
+    assert [each.name for each in dataclasses.fields(NodeValues)] == list(UNKNOWN_VALUES)
 
 
 @pytest.mark.parametrize(

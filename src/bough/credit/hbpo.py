@@ -11,8 +11,10 @@ from bough.credit.channel_view import channel_view
 from bough.credit.keys import group_by
 from bough.credit.normalize import normalize
 from bough.needs import Need, channel
-from bough.tree import Credited, Floats, Ints, Rewarded, path_view, spread_turns
-from bough.tree.budgeted import allowance, path_budgets
+from bough.tree import Credited, Floats, InfoNumber, Ints, Rewarded, path_view, spread_turns
+
+BUDGET = InfoNumber("budget")
+"""The budget of `BudgetedChains`, tokens."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +76,7 @@ class Hbpo:
         """
         view = path_view(rewarded)
         rewards = channel_view(rewarded, self.channel, setting="Hbpo.channel", remedy="BudgetReward()").returns
-        budgets = np.concatenate([np.zeros(0), *(path_budgets(each.tree) for each in rewarded)])[view.leaf]
+        budgets = np.concatenate([np.zeros(0), *(BUDGET.newest(each.tree) for each in rewarded)])[view.leaf]
         found = self.advantages(rewards, view.task, budgets)
         return spread_turns(view, found[view.path])
 
@@ -84,5 +86,6 @@ class Hbpo:
         announced = ~np.isnan(budget)
         own = group_by(task, np.where(announced, budget, -1).astype(np.int64))
         mean = (np.bincount(own, rewards) / np.maximum(np.bincount(own), 1))[own]
-        bracket = np.where(announced, mean - allowance(budget, self.longest_tokens, self.scale), 0.0)
+        most = self.scale * np.cos(np.pi / 2 * budget / self.longest_tokens)
+        bracket = np.where(announced, mean - most, 0.0)
         return shared + (2.0 if self.as_released else 1.0) * bracket

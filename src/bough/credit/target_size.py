@@ -10,9 +10,9 @@ import numpy as np
 from bough.checks import check_finite
 from bough.credit.credit import Credit, compares_with
 from bough.credit.grpo import Grpo
+from bough.screen import POINTINGS
+from bough.screen.pointings import Pointings
 from bough.tree import Credited, Floats, Rewarded, path_view
-from bough.tree.pointings import Pointings
-from bough.tree.pointings_of import pointings_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +66,6 @@ class TargetSize:
 
     def _weighted(self, credited: Credited) -> Credited:
         tree, view = credited.tree, path_view([credited.rewarded])
-        pointings, weight = pointings_of(tree), np.ones(tree.nodes)
+        pointings, weight = POINTINGS.of(tree), np.ones(tree.nodes)
         weight[tree.parent[pointings.node]] = self.weights(pointings)
         return replace(credited, path_advantage=credited.path_advantage * weight[view.node][view.path_tokens.step])

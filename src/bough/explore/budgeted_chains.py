@@ -7,8 +7,10 @@ from bough.rollout.add_message import add_message
 from bough.rollout.cursor import Cursor
 from bough.rollout.rollout import Rollout
 from bough.rollout.together import together
-from bough.tree import Message, Outcome
-from bough.tree.budgeted import BUDGET
+from bough.tree import InfoNumber, Message, Outcome
+
+BUDGET = InfoNumber("budget")
+"""The budget that a node announces, tokens."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +68,7 @@ class BudgetedChains:
         """The prompt with a budget."""
         message = Message(role="user", content=self.announce.format_map({"budget": str(budget)}))
         cursor = add_message(rollout, root, message, branch=number)
-        rollout.builder.nodes[cursor.node].info[BUDGET] = budget
+        BUDGET.write(rollout.builder.nodes[cursor.node].info, budget)
         return cursor
 
     async def _chain(self, rollout: Rollout, prompt: Cursor, chain: int) -> None:

@@ -15,6 +15,7 @@ from bough.tree import (
     Kind,
     Rewarded,
     Task,
+    TaskMark,
     Tree,
     TruncatedBy,
     counted,
@@ -23,9 +24,10 @@ from bough.tree import (
     path,
     read_json_column,
     text_in,
-    with_iteration,
-    without_iteration,
 )
+
+ITERATION = TaskMark("iteration")
+"""The step after a history, which `SelfIteration` shows: "improve" or "diverge"."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,11 +160,11 @@ class ExItState:
         diverge = self._settings.diverge
         if diverge is None:
             return history
-        return with_iteration(history, "diverge" if rng.random() < diverge else "improve")
+        return ITERATION.add(history, "diverge" if rng.random() < diverge else "improve")
 
     def _keep(self, group: Sequence[Rewarded], priority: float, rng: np.random.Generator) -> None:
         """Store or update the history of a group."""
-        task = without_iteration(group[0].tree.task)
+        task = ITERATION.remove(group[0].tree.task)
         self.kept.pop(task.id, None)
         if not priority:
             return

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from bough.checks import check_finite
-from bough.tree import Floats, PayRange, Ternary, Tree, counted, sampled_tokens, sum_to_root
-from bough.tree.budgeted import allowance, path_budgets
+from bough.tree import Floats, InfoNumber, PayRange, Ternary, Tree, counted, sampled_tokens, sum_to_root
 from bough.tree.endings import last_action, path_reward_nodes, solved
+
+BUDGET = InfoNumber("budget")
+"""The budget of `BudgetedChains`, tokens."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,8 +62,8 @@ class BudgetReward:
     def of_lengths(self, tokens: Floats, budget: Floats) -> Floats:
         """[n]: the rewards of n successes with these lengths and budgets; nan is no budget."""
         longest = self.longest_tokens
-        free = allowance(tokens, longest, self.scale)
-        kept = np.minimum(free - np.abs(budget - tokens) / longest, allowance(budget, longest, self.scale))
+        free, most = (self.scale * np.cos(np.pi / 2 * each / longest) for each in (tokens, budget))
+        kept = np.minimum(free - np.abs(budget - tokens) / longest, most)
         return np.where(tokens <= longest, np.where(np.isnan(budget), free, kept), 0.0)
 
     def _pay(self, tree: Tree) -> Floats:
@@ -69,6 +71,6 @@ class BudgetReward:
         last = last_action(tree)[ends]
         won = solved(tree)[ends]
         malformed = tree.well_formed[last] == Ternary.NO
-        earned = self.of_lengths(sum_to_root(tree, sampled_tokens(tree))[ends], path_budgets(tree)[ends])
+        earned = self.of_lengths(sum_to_root(tree, sampled_tokens(tree))[ends], BUDGET.newest(tree)[ends])
         paid[path_reward_nodes(tree, ends)] = np.where(won, earned, np.where(malformed, self.malformed, 0.0))
         return paid

@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from bough.screen import POINTINGS
+from bough.screen.pointings import Pointings
 from bough.tree import Floats, Kind, StageError, Tree, describe, is_column
-from bough.tree.pointings import Pointings
-from bough.tree.pointings_of import pointings_of
 from bough.tree.repeats import largest_above
 
 
@@ -23,7 +23,7 @@ def pointing_rewards(tree: Tree, score: Callable[[Pointings], Floats]) -> Floats
     Raises:
         StageError: when a record of a pointing cannot be read, or `score` returns something else than [M] numbers.
     """
-    pointings = pointings_of(tree)
+    pointings = POINTINGS.of(tree)
     scores = score(pointings)
     if not is_column(scores, len(pointings.node)):
         raise StageError(

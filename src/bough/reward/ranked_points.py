@@ -7,8 +7,8 @@ import numpy as np
 
 from bough.checks import check_finite
 from bough.reward.pointing_rewards import pointing_rewards
+from bough.screen.pointings import Pointings
 from bough.tree import Bools, Floats, PayRange, Tree
-from bough.tree.pointings import Pointings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,6 @@
 """The mutable tree: nodes are added during the rollout, and frozen once at the end."""
 
 import hashlib
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,6 +11,7 @@ from bough.tree import (
     DTYPES,
     Floats,
     Kind,
+    NodeValues,
     Outcome,
     RolloutCounts,
     Seat,
@@ -19,13 +19,12 @@ from bough.tree import (
     Task,
     Ternary,
     Tree,
-    TruncatedBy,
     draft_columns,
 )
 
 
 @dataclass(slots=True, kw_only=True)
-class NodeDraft:
+class NodeDraft(NodeValues):
     """A mutable node; the fields are those of `Tree`. None means unknown.
 
     Attributes:
@@ -48,17 +47,6 @@ class NodeDraft:
     state: str = ""
     source: Source = Source.FORCED
     policy_version: int = -1
-    success: bool | None = None
-    valid: bool | None = None
-    well_formed: bool | None = None
-    cut_off: bool | None = None
-    truncated_by: TruncatedBy = TruncatedBy.NOTHING
-    chain: int | None = None
-    answer: bool = False
-    value: float = math.nan
-    rating: float = math.nan
-    visits: int = 0
-    seat: int = 0
     payoffs: Mapping[str, float] = field(default_factory=dict[str, float])
     successes: Mapping[str, bool] = field(default_factory=dict[str, bool])
     info: dict[str, object] = field(default_factory=dict[str, object])

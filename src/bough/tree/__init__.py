@@ -6,12 +6,12 @@ from bough.tree.appraisal import Appraisal, Entry, Verdict
 from bough.tree.appraisal_of import appraisal_of
 from bough.tree.build import TreeNode, build
 from bough.tree.call_order import in_call_order
-from bough.tree.columns import UNKNOWN_VALUES, cut_tree, draft_columns, join_column, join_trees, rows_of, tree_record
+from bough.tree.columns import cut_tree, draft_columns, join_column, join_trees, rows_of, tree_record
 from bough.tree.copied import copied, copied_fields
 from bough.tree.counts import PathCounts, RolloutCounts
 from bough.tree.credited import Credited, included, included_leaves, join_advantages, token_advantages
 from bough.tree.group import groups
-from bough.tree.iteration import ITERATION, IterationStep, with_iteration, without_iteration
+from bough.tree.info_column import InfoColumn, InfoNumber
 from bough.tree.json_column import json_column, read_json_column
 from bough.tree.marks import COUNTED, Kind, Outcome, Source, Ternary, TruncatedBy
 from bough.tree.message import (
@@ -30,11 +30,10 @@ from bough.tree.message import (
     messages,
     plain_text,
 )
+from bough.tree.node_values import NodeValues
 from bough.tree.path_score import PathScore, path_score
 from bough.tree.path_view import PathTokens, PathView, annotation_spans, annotations, join, path_view
 from bough.tree.pay_range import DeclaresPay, PayRange
-from bough.tree.pointing import Box, Pointing, pointing_in
-from bough.tree.pointings import Pointings
 from bough.tree.prune import keep_paths
 from bough.tree.records import (
     action_record,
@@ -56,6 +55,7 @@ from bough.tree.sigmoid import sigmoid
 from bough.tree.spread import exclude_leaves, mean_over_paths, spread_nodes, spread_paths, spread_tokens, spread_turns
 from bough.tree.stages import Rewarded, StageError, describe, is_column
 from bough.tree.task import Task
+from bough.tree.task_mark import TaskMark
 from bough.tree.texts import (
     TOOL_EXCEPTIONS,
     action_in,
@@ -82,7 +82,7 @@ from bough.tree.texts import (
     tools_in,
     written_in,
 )
-from bough.tree.tree import DTYPES, Bools, Floats, Info, Ints, Tree
+from bough.tree.tree import COLUMNS, DTYPES, UNKNOWN_VALUES, Bools, Floats, Info, Ints, Tree
 from bough.tree.unjudged import UNJUDGED, fail_unknown, unknown_paths
 from bough.tree.value_of import ValueOf
 from bough.tree.walk import (
@@ -109,9 +109,9 @@ from bough.tree.walk import (
 )
 
 __all__ = [
+    "COLUMNS",
     "COUNTED",
     "DTYPES",
-    "ITERATION",
     "UNJUDGED",
     "TOOL_EXCEPTIONS",
     "UNKNOWN_VALUES",
@@ -122,16 +122,17 @@ __all__ = [
     "Appraisal",
     "BadCall",
     "Bools",
-    "Box",
     "Credited",
     "DeclaresPay",
     "Entry",
     "Floats",
     "Info",
+    "InfoColumn",
+    "InfoNumber",
     "Ints",
-    "IterationStep",
     "Kind",
     "Message",
+    "NodeValues",
     "Observation",
     "Outcome",
     "PathCounts",
@@ -139,8 +140,6 @@ __all__ = [
     "PathTokens",
     "PathView",
     "PayRange",
-    "Pointing",
-    "Pointings",
     "Rewarded",
     "Role",
     "RolloutCounts",
@@ -148,6 +147,7 @@ __all__ = [
     "Source",
     "StageError",
     "Task",
+    "TaskMark",
     "Ternary",
     "Tool",
     "ToolCall",
@@ -217,7 +217,6 @@ __all__ = [
     "path_view",
     "paths_through",
     "plain_text",
-    "pointing_in",
     "refusal_in",
     "replies_in",
     "read_action",
@@ -259,7 +258,5 @@ __all__ = [
     "turns",
     "unknown_paths",
     "view_task_id",
-    "with_iteration",
-    "without_iteration",
     "written_in",
 ]

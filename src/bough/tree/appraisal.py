@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bough.tree.column import column, columns_of
+
 
 class Verdict(IntEnum):
     """The result of a question, or of all votes on an entry."""
@@ -65,33 +67,25 @@ class Appraisal:
         tokens: [N] int32, sampled tokens of all answers.
     """
 
-    value: NDArray[np.floating]
-    verdict: NDArray[np.signedinteger]
-    votes: NDArray[np.signedinteger]
-    questions: NDArray[np.signedinteger]
-    tokens: NDArray[np.signedinteger]
+    value: NDArray[np.floating] = column(np.float64)
+    verdict: NDArray[np.signedinteger] = column(np.int8)
+    votes: NDArray[np.signedinteger] = column(np.int32)
+    questions: NDArray[np.signedinteger] = column(np.int32)
+    tokens: NDArray[np.signedinteger] = column(np.int32)
 
     @staticmethod
     def of(entries: Mapping[int, Entry], nodes: int) -> "Appraisal":
         """The columns of some entries, by node, in a tree of `nodes` nodes."""
         rows = [entries.get(node, Entry()) for node in range(nodes)]
-        return Appraisal(
-            value=np.array([row.value for row in rows], dtype=np.float64),
-            verdict=np.array([row.verdict for row in rows], dtype=np.int8),
-            votes=np.array([row.votes for row in rows], dtype=np.int32),
-            questions=np.array([row.questions for row in rows], dtype=np.int32),
-            tokens=np.array([row.tokens for row in rows], dtype=np.int32),
-        )
+        made = columns_of(Appraisal).items()
+        arrays: dict[str, Any] = {
+            name: np.array([getattr(row, name) for row in rows], dtype=each.dtype) for name, each in made
+        }
+        return Appraisal(**arrays)
 
     def take(self, nodes: NDArray[Any]) -> "Appraisal":
         """The columns of some nodes."""
-        return Appraisal(
-            value=self.value[nodes],
-            verdict=self.verdict[nodes],
-            votes=self.votes[nodes],
-            questions=self.questions[nodes],
-            tokens=self.tokens[nodes],
-        )
+        return Appraisal(**{name: getattr(self, name)[nodes] for name in columns_of(Appraisal)})
 
     def equals(self, other: "Appraisal") -> bool:
         """Whether both are the same, bit for bit (nan equals nan)."""

@@ -9,14 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bough.tree.columns import draft_columns
-from bough.tree.marks import Kind, Outcome, Source, TruncatedBy
+from bough.tree.marks import Kind, Outcome, Source
+from bough.tree.node_values import NodeValues
 from bough.tree.seat import Seat
 from bough.tree.task import Task
 from bough.tree.tree import DTYPES, Floats, Tree
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TreeNode:
+@dataclass(slots=True, kw_only=True)
+class TreeNode(NodeValues):
     """One node of `build`, with the columns of `Tree`.
 
     Attributes:
@@ -30,17 +31,6 @@ class TreeNode:
         env_reward: Reward of the environment for the action.
         state_key: Hash of the state that the node shows; 0 when unknown.
         source: Source of the tokens; None means the policy at an `ACTION`, and `FORCED` elsewhere.
-        success: Whether the task is solved at the end of a path; None when unknown.
-        valid: Whether the environment recognised the action; None when unknown.
-        well_formed: Whether the action has the parser's format; None when unknown.
-        cut_off: Whether the completion ended at a token limit; None when unknown.
-        truncated_by: The reason why the path is truncated.
-        chain: Number of the chain of a path's first action; None when unknown.
-        answer: Whether the node is the result of a search.
-        value: Value of the state after the action in a search.
-        rating: Rating of the action before its execution.
-        visits: Visit count in a search.
-        seat: Index of the seat among `seats`.
         info: Texts and provenance.
     """
 
@@ -53,17 +43,6 @@ class TreeNode:
     env_reward: float = 0.0
     state_key: int = 0
     source: Source | None = None
-    success: bool | None = None
-    valid: bool | None = None
-    well_formed: bool | None = None
-    cut_off: bool | None = None
-    truncated_by: TruncatedBy = TruncatedBy.NOTHING
-    chain: int | None = None
-    answer: bool = False
-    value: float = math.nan
-    rating: float = math.nan
-    visits: int = 0
-    seat: int = 0
     info: Mapping[str, object] = field(default_factory=dict[str, object])
 
     @property

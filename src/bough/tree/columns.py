@@ -1,6 +1,5 @@
 """Conversion of many trees to one set of columns and back, for files and checkpoints."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -10,32 +9,14 @@ from numpy.typing import NDArray
 
 from bough.tree.appraisal import Appraisal
 from bough.tree.counts import RolloutCounts
-from bough.tree.marks import Ternary, TruncatedBy
+from bough.tree.node_values import NodeValues
 from bough.tree.seat import Seat
 from bough.tree.task import Task
-from bough.tree.tree import DTYPES, Tree
-
-OF_TOKENS = ("token", "logprob", "entropy")
-"""The columns with one value a token; all others have one value a node."""
-
-UNKNOWN_VALUES: Mapping[str, float] = {
-    "success": Ternary.UNKNOWN,
-    "valid": Ternary.UNKNOWN,
-    "well_formed": Ternary.UNKNOWN,
-    "cut_off": Ternary.UNKNOWN,
-    "truncated_by": TruncatedBy.NOTHING,
-    "chain": -1,
-    "answer": False,
-    "value": math.nan,
-    "rating": math.nan,
-    "visits": 0,
-    "seat": 0,
-}
-"""The columns that `TreeNode` and `NodeDraft` have as fields of the same name, with their values where unknown."""
+from bough.tree.tree import COLUMNS, DTYPES, UNKNOWN_VALUES, Tree
 
 
-def draft_columns(nodes: Sequence[object]) -> dict[str, list[float]]:
-    """Returns the columns of `UNKNOWN_VALUES` of N nodes that are not frozen."""
+def draft_columns(nodes: Sequence[NodeValues]) -> dict[str, list[float]]:
+    """Returns the columns that N nodes may lack."""
     return {
         name: [unknown if (value := getattr(node, name)) is None else value for node in nodes]
         for name, unknown in UNKNOWN_VALUES.items()
@@ -63,10 +44,15 @@ def join_column(dtype: np.dtype[np.generic], parts: Sequence[NDArray[Any]]) -> N
     return np.concatenate([np.empty(0, dtype), *parts]).astype(dtype)
 
 
+def of_tokens(name: str) -> bool:
+    """Whether a column has one value a token; all others that are cut have one a node."""
+    return name in COLUMNS and COLUMNS[name].per == "token"
+
+
 def rows_of(columns: Mapping[str, NDArray[Any]], name: str, at: int) -> slice:
     """Returns the slice of tree `at` in a column."""
     rows = columns["first_node"][at : at + 2]
-    return slice(*(columns["span"][rows] if name in OF_TOKENS else rows).tolist())
+    return slice(*(columns["span"][rows] if of_tokens(name) else rows).tolist())
 
 
 def tree_record(tree: Tree) -> dict[str, object]:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from bough.tree.columns import OF_TOKENS
+from bough.tree.columns import of_tokens
 from bough.tree.stages import Rewarded
 from bough.tree.tree import Bools, Ints
 from bough.tree.walk import sum_of_subtree
@@ -30,7 +30,7 @@ def keep_paths(rewarded: Rewarded, ends: Ints) -> Rewarded:
     nodes, tokens = np.flatnonzero(stays), np.repeat(stays, np.diff(tree.span))
     place = np.cumsum(stays) - 1
     columns = {name: column for name, column in tree.columns().items() if name != "span"}
-    cut: dict[str, Any] = {name: column[tokens if name in OF_TOKENS else nodes] for name, column in columns.items()}
+    cut: dict[str, Any] = {name: column[tokens if of_tokens(name) else nodes] for name, column in columns.items()}
     above = tree.parent[nodes]
     cut["parent"] = np.where(above >= 0, place[above], -1).astype(above.dtype)
     lengths = np.diff(tree.span)[nodes]

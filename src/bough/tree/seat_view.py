@@ -5,14 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from bough.tree.columns import OF_TOKENS, UNKNOWN_VALUES
+from bough.tree.columns import of_tokens
 from bough.tree.marks import Kind, Outcome, Source
 from bough.tree.texts import instructions_in
-from bough.tree.tree import DTYPES, Bools, Floats, Info, Ints, Tree
+from bough.tree.tree import COLUMNS, DTYPES, UNKNOWN_VALUES, Bools, Floats, Info, Ints, Tree
 from bough.tree.walk import last_where, leaves, sum_to_root
-
-OF_ACTIONS = ("valid", "well_formed", "cut_off", "value", "rating", "visits")
-"""The columns of an action that another seat's node does not keep."""
 
 SEAT_SEPARATOR = " as "
 """Separates the id of a task from the seat, in views."""
@@ -75,7 +72,7 @@ def seat_view(tree: Tree, seat: str, *, name: str = "") -> Tree | None:
     lengths = np.where(mine, np.diff(tree.span), 0)
     tokens = np.repeat(kept & mine, np.diff(tree.span))
     cut: dict[str, Any] = {
-        column: (values[tokens] if column in OF_TOKENS else values[nodes]).astype(DTYPES[column])
+        column: (values[tokens] if of_tokens(column) else values[nodes]).astype(DTYPES[column])
         for column, values in columns.items()
     }
     cut["parent"] = np.where(above[nodes] >= 0, place[above[nodes]], -1).astype(DTYPES["parent"])
@@ -128,7 +125,8 @@ def _columns(tree: Tree, mine: Bools, kept: Bools) -> dict[str, Any]:
     columns["kind"][0] = Kind.PROMPT
     columns["source"] = np.where(other, Source.FORCED, tree.source)
     columns["policy_version"] = np.where(other, -1, tree.policy_version)
-    columns |= {name: np.where(other, UNKNOWN_VALUES[name], columns[name]) for name in OF_ACTIONS}
+    of_actions = [name for name, each in COLUMNS.items() if each.of_action]
+    columns |= {name: np.where(other, UNKNOWN_VALUES[name], columns[name]) for name in of_actions}
     columns["state_key"] = tree.state_key.copy()
     if not mine[0]:
         columns["state_key"][0] = 0

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bough.tree.appraisal import Appraisal
+from bough.tree.column import Column, column, columns_of
 from bough.tree.counts import RolloutCounts
-from bough.tree.marks import Kind, Outcome, Source
-from bough.tree.pointings import NO_POINTINGS, Pointings, read_pointings
+from bough.tree.marks import Kind, Outcome, Source, Ternary, TruncatedBy
 from bough.tree.seat import Seat, check_seats
 from bough.tree.task import Task
 
@@ -19,31 +19,21 @@ Ints: TypeAlias = NDArray[np.signedinteger]
 Floats: TypeAlias = NDArray[np.floating]
 Info: TypeAlias = Mapping[str, object]
 
-DTYPES: Mapping[str, np.dtype[np.generic]] = {
-    "parent": np.dtype(np.int32),
-    "kind": np.dtype(np.int8),
-    "span": np.dtype(np.int64),
-    "token": np.dtype(np.int32),
-    "logprob": np.dtype(np.float32),
-    "entropy": np.dtype(np.float32),
-    "outcome": np.dtype(np.int8),
-    "env_reward": np.dtype(np.float64),
-    "state_key": np.dtype(np.int64),
-    "source": np.dtype(np.int8),
-    "policy_version": np.dtype(np.int32),
-    "success": np.dtype(np.int8),
-    "valid": np.dtype(np.int8),
-    "well_formed": np.dtype(np.int8),
-    "cut_off": np.dtype(np.int8),
-    "truncated_by": np.dtype(np.int8),
-    "chain": np.dtype(np.int32),
-    "answer": np.dtype(np.bool_),
-    "value": np.dtype(np.float64),
-    "rating": np.dtype(np.float64),
-    "visits": np.dtype(np.int32),
-    "seat": np.dtype(np.int8),
-}
-"""Every column with its dtype, in the order of the fields of `Tree`."""
+
+@dataclass(slots=True, eq=False)
+class Derived:
+    """The columns that pieces read from one `info`, each computed at its first use; copies and pickles have none yet.
+
+    Attributes:
+        info: What they are read from.
+        columns: By `InfoColumn`.
+    """
+
+    info: tuple[Info, ...]
+    columns: dict[object, object] = field(default_factory=dict[object, object], init=False)
+
+    def __reduce__(self) -> "tuple[type[Derived], tuple[tuple[Info, ...]]]":
+        return Derived, (self.info,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -58,6 +48,9 @@ class Tree:
         1      0      ACTION       5:7      OPEN        1.0
         2      1      OBSERVATION  7:9      TERMINATED  0
         3      0      ACTION       9:11     TRUNCATED   0
+
+    A column is declared by its field here: files, checkpoints, checks, views and cut trees follow. One that a node may
+    lack is a field of `NodeValues` too, by which it is written.
 
     Attributes:
         task: The task.
@@ -95,7 +88,7 @@ class Tree:
         appraisals: The columns of appraisers, by name; empty in a run without any.
         seats: The seats of an episode with several agents, whose contexts are separate texts: the context of a node has
             the nodes of its own seat. Everything from rewards to batches works on one seat's view (`seat_view`).
-        pointings: The points and targets in `info`, as columns; read whenever a tree is made with another `info`.
+        derived: The columns that pieces read from `info` (`InfoColumn`); empty in a tree with another `info`.
         subtree_end: [N] int64, the node after the last descendant of each node; computed from `parent`.
 
     `success`, `valid`, `well_formed`, `cut_off`, `value`, `rating` and `visits` of an action of several pieces are at
@@ -106,54 +99,54 @@ class Tree:
     """
 
     task: Task
-    parent: Ints
-    kind: Ints
-    span: Ints
-    token: Ints
-    logprob: Floats
-    entropy: Floats
-    outcome: Ints
-    env_reward: Floats
-    state_key: Ints
-    source: Ints
-    policy_version: Ints
-    success: Ints
-    valid: Ints
-    well_formed: Ints
-    cut_off: Ints
-    truncated_by: Ints
-    chain: Ints
-    answer: Bools
-    value: Floats
-    rating: Floats
-    visits: Ints
-    seat: Ints
+    parent: Ints = column(np.int32)
+    kind: Ints = column(np.int8)
+    span: Ints = column(np.int64, per="offset")
+    token: Ints = column(np.int32, per="token")
+    logprob: Floats = column(np.float32, per="token")
+    entropy: Floats = column(np.float32, per="token")
+    outcome: Ints = column(np.int8)
+    env_reward: Floats = column(np.float64)
+    state_key: Ints = column(np.int64)
+    source: Ints = column(np.int8)
+    policy_version: Ints = column(np.int32)
+    success: Ints = column(np.int8, unknown=Ternary.UNKNOWN)
+    valid: Ints = column(np.int8, unknown=Ternary.UNKNOWN, of_action=True)
+    well_formed: Ints = column(np.int8, unknown=Ternary.UNKNOWN, of_action=True)
+    cut_off: Ints = column(np.int8, unknown=Ternary.UNKNOWN, of_action=True)
+    truncated_by: Ints = column(np.int8, unknown=TruncatedBy.NOTHING)
+    chain: Ints = column(np.int32, unknown=-1)
+    answer: Bools = column(np.bool_, unknown=False)
+    value: Floats = column(np.float64, unknown=np.nan, of_action=True)
+    rating: Floats = column(np.float64, unknown=np.nan, of_action=True)
+    visits: Ints = column(np.int32, unknown=0, of_action=True)
+    seat: Ints = column(np.int8, unknown=0)
     info: tuple[Info, ...]
     counts: RolloutCounts = field(default_factory=RolloutCounts)
     replayed: bool = False
     appraisals: Mapping[str, Appraisal] = field(default_factory=dict[str, Appraisal])
     seats: tuple[Seat, ...] = ()
-    pointings: Pointings = field(default=NO_POINTINGS, repr=False)
+    derived: Derived = field(default_factory=lambda: Derived(()), repr=False)
     subtree_end: Ints = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        nodes, tokens = len(self.parent), len(self.token)
-        lengths = {"span": nodes + 1, "token": tokens, "logprob": tokens, "entropy": tokens}
-        for name, dtype in DTYPES.items():
-            column: NDArray[np.generic] = getattr(self, name)
-            want = lengths.get(name, nodes)
-            if column.dtype != dtype or column.shape != (want,):
+        nodes = len(self.parent)
+        lengths = {"node": nodes, "token": len(self.token), "offset": nodes + 1}
+        for name, declared in COLUMNS.items():
+            array: NDArray[np.generic] = getattr(self, name)
+            want = lengths[declared.per]
+            if array.dtype != declared.dtype or array.shape != (want,):
                 raise ValueError(
-                    f"Tree.{name}: got {column.dtype} of shape {column.shape}; need {dtype} of shape ({want},)"
+                    f"Tree.{name}: got {array.dtype} of shape {array.shape}; need {declared.dtype} of shape ({want},)"
                 )
-            column.setflags(write=False)
+            array.setflags(write=False)
         if len(self.info) != nodes:
             raise ValueError(f"Tree.info: got {len(self.info)} mappings; need one for each of the {nodes} nodes")
         self._check_shape()
         self._check_marks()
         check_seats(self.seats, self.seat)
-        if self.pointings.info is not self.info:
-            object.__setattr__(self, "pointings", read_pointings(self.info))
+        if self.derived.info is not self.info:
+            object.__setattr__(self, "derived", Derived(self.info))
 
     def _check_shape(self) -> None:
         nodes = len(self.parent)
@@ -206,8 +199,8 @@ class Tree:
         return self.token[self.span[node] : self.span[node + 1]]
 
     def columns(self) -> dict[str, NDArray[np.generic]]:
-        """The numeric columns by name, as in `DTYPES`."""
-        return {name: getattr(self, name) for name in DTYPES}
+        """The numeric columns by name, as in `COLUMNS`."""
+        return {name: getattr(self, name) for name in COLUMNS}
 
     def equals(self, other: "Tree") -> bool:
         """Whether both trees are the same, bit for bit (nan equals nan)."""
@@ -224,3 +217,13 @@ class Tree:
                 for name, column in self.columns().items()
             )
         )
+
+
+COLUMNS: Mapping[str, Column] = columns_of(Tree)
+"""Every column of a tree, in the order of the fields of `Tree`, which declares it."""
+
+DTYPES: Mapping[str, np.dtype[np.generic]] = {name: each.dtype for name, each in COLUMNS.items()}
+"""The dtype of every column."""
+
+UNKNOWN_VALUES: Mapping[str, float] = {name: each.unknown for name, each in COLUMNS.items() if each.unknown is not None}
+"""The columns that a node may lack (`NodeValues`), with their values where unknown."""

@@ -10,11 +10,12 @@ from tests.rollout.test_starts import grown
 from bough.cli.find import find_run
 from bough.env import InProcessHost, Replay, SelfIteration
 from bough.env.env import Env
+from bough.env.wrappers.self_iteration import ITERATION
 from bough.explore import Chains
 from bough.hooks import ExIt
 from bough.reward import EnvReward
 from bough.rollout import Limits
-from bough.tree import Kind, Rewarded, Source, Task, Tree, with_iteration, without_iteration
+from bough.tree import Kind, Rewarded, Source, Task, Tree
 
 TASK = Task(id="t", data={"x": 1})
 
@@ -30,7 +31,7 @@ def played(task: Task, inner: Env | None = None, *, letters: str = "a", turns: i
 @pytest.mark.parametrize(("step", "line"), [("improve", "better"), ("diverge", "other")])
 @pytest.mark.parametrize("inner", [None, Replay(env=World(length=4))])
 def test_the_policy_reads_the_instruction_once_after_the_history(step: str, line: str, inner: Env | None) -> None:
-    task = with_iteration(TASK.after(["a", "a"]), step)  # type: ignore[arg-type]
+    task = ITERATION.add(TASK.after(["a", "a"]), step)
     tree, read = played(task, inner)
     assert set(read) == {f"{{go: }}{{.}}a{{a}}a{{aa\n{line}}}", f"{{go: }}{{.}}a{{a}}a{{aa\n{line}}}a{{aaa}}"}
     assert (tree.success == 1).any()
@@ -47,10 +48,10 @@ def test_without_a_step_the_environment_is_the_inner_one() -> None:
 
 def test_a_step_has_a_group_of_its_own_and_can_be_taken_off() -> None:
     history = TASK.after(["a"])
-    one, two = with_iteration(history, "improve"), with_iteration(history, "diverge")
+    one, two = ITERATION.add(history, "improve"), ITERATION.add(history, "diverge")
     assert len({history.id, one.id, two.id}) == 3
-    assert without_iteration(one) == without_iteration(two) == history == without_iteration(history)
-    assert with_iteration(one, "diverge") == two
+    assert ITERATION.remove(one) == ITERATION.remove(two) == history == ITERATION.remove(history)
+    assert ITERATION.add(one, "diverge") == two
 
 
 def test_histories_are_improved_on_or_diverged_from_and_grow_by_an_answer() -> None:

@@ -17,7 +17,8 @@ from tests.missing import need_world
 
 from bough.env import EnvFault, State
 from bough.reward import PointInBox
-from bough.tree import Action, BadCall, Message, Outcome, Pointings, Task, ToolCall, pointing_in
+from bough.screen import Pointings, pointing_in
+from bough.tree import Action, BadCall, Message, Outcome, Task, ToolCall
 from bough.worlds.miniwob import MiniWob, pages, shared
 from bough.worlds.miniwob.command import Command, read_line
 from bough.worlds.miniwob.element import Element, Reading

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from bough.env import Branching, EnvFault, State, Step
 from bough.env.check_call import check_call
-from bough.tree import Action, BadCall, Outcome, Task, ToolCall, plain_text, pointing_in
-from bough.tree.pointing import inside
+from bough.screen import pointing_in
+from bough.screen.pointing import inside
+from bough.tree import Action, BadCall, Outcome, Task, ToolCall, plain_text
 from bough.worlds.screens import Screens
 from bough.worlds.screens.command import TOOLS
 

@@ -5,7 +5,10 @@ from dataclasses import dataclass, replace
 
 from bough.env.env import Branching, Closing, Env, Oracle, Split, State, Step, env_gives, seats_of
 from bough.needs import ORACLE, SELF_ITERATION, Need
-from bough.tree import ITERATION, AgentAction, Outcome, Task, add_line
+from bough.tree import AgentAction, Outcome, Task, TaskMark, add_line
+
+ITERATION = TaskMark("iteration")
+"""The step "improve" or "diverge" of a task with a history."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +31,7 @@ class SelfIteration:
     """Asks for a better answer, or for a different one, after the history with which a task begins (ExIt).
 
     For environments in which each action is a whole answer that the next may replace. A task with a history
-    (`Task.start`) and a step in its data (`with_iteration`) shows, below the observation after the history, the
+    (`Task.start`) and a step in its data (`ITERATION`) shows, below the observation after the history, the
     instruction of this step. The policy reads it and is trained with it. Other tasks are those of the inner
     environment:
 
@@ -74,12 +77,11 @@ class SelfIteration:
         Raises:
             ValueError: when the task has another step than "improve" and "diverge".
         """
-        step = task.data.get(ITERATION)
+        step = ITERATION.of(task)
         lines: dict[object, str] = {None: "", "improve": self.improve, "diverge": self.diverge}
         if step not in lines:
-            raise ValueError(f"SelfIteration: got a task with {ITERATION}={step!r}; need one of {list(lines)}")
-        data = {name: value for name, value in task.data.items() if name != ITERATION}
-        inner = self.env.start(replace(task, data=data))
+            raise ValueError(f"SelfIteration: got a task with {ITERATION.name}={step!r}; need one of {list(lines)}")
+        inner = self.env.start(ITERATION.hide(task))
         return self._outer(inner, len(task.start), lines[step])
 
     def step(self, state: State, action: AgentAction) -> Step:

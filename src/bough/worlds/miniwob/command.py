@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from bough.env.tools.tool_schema import NUMBER, TEXT, required_tool
+from bough.screen.pointing import Box, Point
 from bough.tree import ToolCall
-from bough.tree.pointing import Box, Point
 from bough.worlds.screens.command import clean, read_command
 
 LINE = re.compile(r"\s*(click|type|select|press)\s+(.*?)\s*", re.DOTALL)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from bough.tree.pointing import Box
+from bough.screen.pointing import Box
 
 Ids: TypeAlias = Literal["number", "label"]
 """How an action names an element."""

@@ -61,7 +61,7 @@ class MiniWob:
     the newest state of an episode, and any other one is rebuilt by replay, also after Chromium was killed.
 
     `Step.info["pointing"]` has where the action pointed and where the scripted solution's next action points
-    (`bough.tree.Pointing`).
+    (`bough.screen.Pointing`).
 
     Attributes:
         kinds: Names of subsets ("easy", "click", "forms", "searches", "social", "all") or of pages ("click-button").

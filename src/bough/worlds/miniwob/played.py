@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from bough.tree.pointing import Pointing, centre
+from bough.screen.pointing import Pointing, centre
 from bough.worlds.miniwob.command import Command
 from bough.worlds.miniwob.element import Ids, Reading
 from bough.worlds.miniwob.oracle import QUOTED, next_action

@@ -4,8 +4,8 @@ import re
 from dataclasses import dataclass
 
 from bough.env.tools.tool_schema import NUMBER, TEXT, required_tool
+from bough.screen.pointing import Box, Point
 from bough.tree import ToolCall
-from bough.tree.pointing import Box, Point
 from bough.worlds.screens.form import LONGEST
 
 BARE = ("back", "home", "wait", "done")

@@ -10,8 +10,8 @@ from bough.env.check_settings import check_settings
 from bough.env.env import Branching, EnvFault, Split, State, Step
 from bough.env.splits import content_hash, instance_task
 from bough.needs import CALLS, Need
+from bough.screen.pointing import Pointing
 from bough.tree import Action, BadCall, Message, Observation, Outcome, Task, ToolCall
-from bough.tree.pointing import Pointing
 from bough.worlds.screens.command import TOOLS, Command, call_of, line_of, read_command
 from bough.worlds.screens.device import Device, make_device
 from bough.worlds.screens.levels import Level, kinds_of
@@ -29,7 +29,7 @@ class Screens:
 
     The levels of splits are those of AndroidWorld-Generalization (arXiv 2603.07432).
 
-    `Step.info["pointing"]` has the point of the action and that of the oracle's action (`bough.tree.Pointing`).
+    `Step.info["pointing"]` has the point of the action and that of the oracle's action (`bough.screen.Pointing`).
 
     Attributes:
         tier: 1, 2 or 3: tasks whose plans have 2 to 4, 5 to 8, or 9 to 15 actions.

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from bough.tree.pointing import Box
+from bough.screen.pointing import Box
 from bough.worlds.screens.device import Theme
 from bough.worlds.screens.part import Element
 

@@ -6,7 +6,7 @@ from itertools import chain, count
 from typing import Literal
 
 from bough.env.splits import content_hash
-from bough.tree.pointing import Box, Point, Pointing, centre, inside
+from bough.screen.pointing import Box, Point, Pointing, centre, inside
 from bough.worlds.screens.command import Command
 from bough.worlds.screens.device import Place
 from bough.worlds.screens.layout import boxes

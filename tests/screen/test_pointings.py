@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from tests.trees import ACTION, OBSERVATION, PROMPT, N, build
 
 from bough.reward import PointInBox
-from bough.tree import Outcome, Pointing, Pointings, StageError, Tree, pointing_in
+from bough.screen import POINTINGS, Pointing, Pointings, pointing_in
+from bough.tree import Outcome, StageError, Tree
 
 CLICK = Pointing(kind="click", points=((5, 5),), target_kind="click", target_box=(0, 0, 9, 9))
 
@@ -41,7 +42,7 @@ def shown(*seen: object) -> Tree:
 @given(st.lists(pointings, min_size=1, max_size=6))
 def test_the_columns_are_those_of_the_values(seen: list[Pointing]) -> None:
     tree = shown(*(each.record() for each in seen))
-    columns = tree.pointings
+    columns = POINTINGS.of(tree)
     assert columns.node.tolist() == [2 * number + 2 for number in range(len(seen))]
     assert [pointing_in(tree.info[node]) for node in columns.node.tolist()] == seen
     assert columns.kind.tolist() == [each.kind for each in seen]
@@ -61,12 +62,12 @@ def test_the_columns_are_those_of_the_values(seen: list[Pointing]) -> None:
 
 def test_a_tree_with_another_info_has_other_columns() -> None:
     tree = shown(CLICK.record(), CLICK.record())
-    assert replace(tree, task=replace(tree.task, id="other")).pointings is tree.pointings, "read once"
+    assert POINTINGS.of(replace(tree, task=replace(tree.task, id="other"))) is POINTINGS.of(tree), "read once"
     bare = replace(tree, info=({},) * tree.nodes)
-    assert len(bare.pointings.node) == 0
-    assert replace(bare, info=tree.info).pointings.hit.tolist() == [True, True]
+    assert len(POINTINGS.of(bare).node) == 0
+    assert POINTINGS.of(replace(bare, info=tree.info)).hit.tolist() == [True, True]
     copied = pickle.loads(pickle.dumps(tree))
-    assert replace(copied, task=tree.task).pointings is copied.pointings
+    assert POINTINGS.of(replace(copied, task=tree.task)) is POINTINGS.of(copied)
 
 
 def test_a_record_of_another_form_is_no_error_before_a_reward_reads_it() -> None:

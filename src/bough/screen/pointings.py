@@ -1,14 +1,15 @@
 """The boxes and points of all nodes of a tree, as columns."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bough.tree.pointing import Pointing
+from bough.screen.pointing import Pointing
+from bough.tree import Info, InfoColumn
 
 NO_BOX = (np.nan,) * 4
 LARGEST_PX = 1e9
@@ -36,8 +37,6 @@ class Pointings:
         screen: [M, 2] float64, width and height.
         count: [M] int64, number of points of the action.
         point: [P, 2] float64, the points of all actions, one action after the other, best first.
-        info: What the columns were read from: the `info` of the tree.
-        problem: The reason why the records in `info` could not be read; "" for none.
     """
 
     node: NDArray[np.int64]
@@ -49,8 +48,6 @@ class Pointings:
     screen: NDArray[np.float64]
     count: NDArray[np.int64]
     point: NDArray[np.float64]
-    info: Sequence[Mapping[str, object]] = ()
-    problem: str = ""
 
     @staticmethod
     def of(*pointings: Pointing) -> "Pointings":
@@ -83,10 +80,11 @@ class Pointings:
         return np.where(inside.any(axis=1), inside.argmax(axis=1) + 1, 0)
 
 
-def read_pointings(info: Sequence[Mapping[str, object]]) -> Pointings:
+def read_pointings(info: Sequence[Info]) -> Pointings:
     """The columns of the records `info[node]["env"]["pointing"]` of a tree; see `Pointing.record`.
 
-    A record of another form is no error before a reward reads it: `problem` describes it.
+    Raises:
+        KeyError, TypeError, ValueError: when a record has another form.
     """
     found: dict[int, Mapping[str, Any]] = {}
     for node, each in enumerate(info):
@@ -95,12 +93,7 @@ def read_pointings(info: Sequence[Mapping[str, object]]) -> Pointings:
             record = cast("Mapping[str, object]", env).get("pointing")
             if isinstance(record, Mapping):
                 found[node] = cast("Mapping[str, Any]", record)
-    if not found:
-        return replace(NO_POINTINGS, info=info)
-    try:
-        return replace(_columns(found), info=info)
-    except (KeyError, TypeError, ValueError) as error:
-        return replace(NO_POINTINGS, info=info, problem=f"{type(error).__name__}: {error}")
+    return _columns(found)
 
 
 def _columns(found: Mapping[int, Mapping[str, Any]]) -> Pointings:
@@ -145,5 +138,5 @@ def _inside(point: NDArray[np.float64], box: NDArray[np.float64]) -> NDArray[np.
     return within[..., 0] & within[..., 1]
 
 
-NO_POINTINGS = _columns({})
-"""The columns of a tree without pointings."""
+POINTINGS = InfoColumn(name="Step.info['pointing']", read=read_pointings, need="`Pointing.record()`")
+"""The boxes and points of a tree."""
