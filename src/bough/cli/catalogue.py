@@ -9,6 +9,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from typing import Any, TypeAlias
 
 from bough.appraise import Appraiser
@@ -16,6 +17,7 @@ from bough.appraise.prompts import Reader
 from bough.cli.exports import exports, usage
 from bough.cli.find import PACKAGE, find_run, find_world, modules, names
 from bough.config import ConfigError, unknown
+from bough.config.installed import installed, load_installed, loadable
 from bough.config.kinds import wrong_kind
 from bough.config.naming import exported, made_by, packages
 from bough.config.spell import settings
@@ -104,13 +106,15 @@ class Entry:
 def entries() -> Iterator[Entry]:
     """All entries, group by group."""
     for room in FUNCTIONS:
-        yield from (_function(room, name) for name in names(room))
+        yield from (_function(room, name) for name in modules(room))
+    yield from map(_installed_world, installed("bough.worlds"))
+    others = [maker for _, maker in loadable("bough.pieces")]
     for room, (_, homes, kind) in PIECES.items():
-        for package in homes:
-            for maker in sorted((each for _, each in exported(package)), key=_place):
-                made = made_by(maker)
-                if made is not None and not wrong_kind(kind, made):
-                    yield Entry(room=room, name=maker.__name__, text=inspect.getdoc(maker) or "", fields=_fields(maker))
+        groups = [sorted((each for _, each in exported(package)), key=_place) for package in homes]
+        for maker in chain.from_iterable([*groups, others]):
+            made = made_by(maker)
+            if made is not None and not wrong_kind(kind, made):
+                yield Entry(room=room, name=maker.__name__, text=inspect.getdoc(maker) or "", fields=_fields(maker))
 
 
 def _function(room: str, name: str) -> Entry:
@@ -125,6 +129,15 @@ def _function(room: str, name: str) -> Entry:
         if each.annotation and default
     ]
     return Entry(room=room, name=name, text=ast.get_docstring(made) or "", fields=tuple(fields))
+
+
+def _installed_world(name: str) -> Entry:
+    """A world of another package; with the reason where it cannot be had."""
+    try:
+        made = load_installed("bough.worlds", name, "worlds", is_own=name in modules("worlds"))
+    except ConfigError as error:
+        return Entry(room="worlds", name=name, text=str(error))
+    return Entry(room="worlds", name=name, text=inspect.getdoc(made) or "", fields=_fields(made))
 
 
 def show_all() -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, get_type_hints
 
+from bough.config.installed import loadable
 from bough.config.kinds import wants_piece, wrong_kind
 from bough.config.naming import ROOMS, exported, made_by, packages
 
@@ -17,6 +18,8 @@ def exports() -> Mapping[str, tuple[str, Any]]:
     for package in (package for room in ROOMS for package in packages(room)):
         for name, value in exported(package):
             found.setdefault(name, (package, value))
+    for name, value in loadable("bough.pieces"):
+        found.setdefault(name, (value.__module__, value))
     return found
 
 

@@ -1,4 +1,4 @@
-"""Resolves methods, worlds, policies and recipes: Bough's by name, a user's by file."""
+"""Resolves methods, worlds, policies and recipes: by name those of Bough and installed packages, a user's by file."""
 
 import importlib
 import inspect
@@ -12,6 +12,7 @@ from typing import Any, get_type_hints
 import bough.engine
 from bough.config import ConfigError, unknown
 from bough.config.fields import short_names
+from bough.config.installed import installed, load_installed
 from bough.config.kinds import wants_piece
 from bough.config.naming import exported, find_piece, import_file, packages
 from bough.config.override import PIECE, interpret, make, split_arguments
@@ -79,8 +80,10 @@ class Function:
 
 
 def names(*rooms: str) -> Iterator[str]:
-    """The functions of packages, `methods`, `worlds`, `policies` or `recipes`, by name."""
-    return (name for room in rooms for name in modules(room))
+    """The functions of `methods`, `worlds`, `policies` or `recipes` by name; worlds of installed packages are last."""
+    own = [name for room in rooms for name in modules(room)]
+    others = [name for name in installed("bough.worlds") if "worlds" in rooms and name not in own]
+    return iter([*own, *others])
 
 
 @cache
@@ -189,8 +192,8 @@ def find_env_or_world(on: str) -> Env | World:
 
 
 def _environments() -> set[str]:
-    """The names that packages of environments export."""
-    return {name for package in packages("env") for name, _ in exported(package)}
+    """The names that packages of environments export, and pieces of installed packages."""
+    return {name for package in packages("env") for name, _ in exported(package)} | {*installed("bough.pieces")}
 
 
 def find_policy(policy: str) -> Preset:
@@ -306,6 +309,9 @@ def _function(text: str, rooms: tuple[str, ...], default: str, what: str) -> Fun
         module = import_file(written["file"], where)
         return Function(name=name, call=_member(module, name, where), arguments=arguments, where=where)
     room = next((room for room in rooms if name in modules(room)), None)
+    if "worlds" in rooms and name in installed("bough.worlds"):
+        call = load_installed("bough.worlds", name, where, is_own=room is not None)
+        return Function(name=name, call=call, arguments=arguments, where=where)
     if room is None:
         known = list(names(*rooms))
         raise ConfigError(

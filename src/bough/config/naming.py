@@ -1,4 +1,4 @@
-"""Resolves the name of a piece: one that Bough exports, or one of a Python file."""
+"""Resolves the name of a piece: one that Bough or an installed package exports, or one of a Python file."""
 
 import dataclasses
 import importlib
@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any, TypeAlias, cast, get_args, get_type_hints
 
 from bough.config.config import ConfigError
+from bough.config.installed import installed, load_installed, loadable
 from bough.config.kinds import wrong_kind
 from bough.nearest import unknown
 from bough.usercode import load_module
@@ -41,7 +42,7 @@ def find_piece(name: str, file: str | None, now: object, annotation: Any, where:
 
     Args:
         name: As written, `Grpo` or `rloo`.
-        file: The Python file that defines it; None for a piece of Bough.
+        file: The Python file that defines it; None for a piece of Bough or of an installed package.
         now: The present value of the field; pieces of its class are known too.
         annotation: The type of the field; the message lists only pieces that fit it.
         where: The field, for messages.
@@ -50,6 +51,8 @@ def find_piece(name: str, file: str | None, now: object, annotation: Any, where:
         ConfigError: when the name is unknown, or its piece does not fit the field; lists the fitting pieces.
     """
     module = None if file is None else import_file(file, where)
+    if module is None and name in installed("bough.pieces"):
+        load_installed("bough.pieces", name, where, is_own=name in dict(_makers()))
     known = _members(annotation, _kinds(now, annotation)) if module is None else _own(module)
     offered = {each: maker for each, maker in known.items() if not _wrong(annotation, maker)}
     place = "" if module is None else f" in {file}"
@@ -114,7 +117,8 @@ def _makers() -> Sequence[tuple[str, Maker]]:
 
 def _members(annotation: Any, kinds: Sequence[type]) -> dict[str, Maker]:
     """Bough's pieces by name, and the classes in a field's type; of two with one name the one that fits."""
-    found = dict(reversed(_makers()))
+    found = {name: maker for name, maker in loadable("bough.pieces") if _is_maker(maker)}
+    found |= dict(reversed(_makers()))
     found |= {name: maker for name, maker in _makers() if not _wrong(annotation, maker)}
     return found | {kind.__name__: kind for kind in kinds if dataclasses.is_dataclass(kind)}
 

@@ -12,6 +12,7 @@ from typing import Any, cast
 
 from bough.config.config import is_piece
 from bough.config.fields import leaf_fields
+from bough.config.installed import loadable
 from bough.config.override import NOTHING
 
 WIDTH = 100
@@ -50,8 +51,8 @@ def _value(value: object) -> str:
 
 
 def _name(cls: type) -> str:
-    """The name of a piece; with its file for a piece outside of Bough."""
-    if cls.__module__.startswith("bough."):
+    """The name of a piece; with its file for a piece that is neither Bough's nor an installed package's."""
+    if cls.__module__.startswith("bough.") or dict(loadable("bough.pieces")).get(cls.__name__) is cls:
         return cls.__name__
     return f"{sys.modules[cls.__module__].__file__}:{cls.__name__}"
 
