@@ -16,6 +16,8 @@ def cosmos(world: World, *, simulations: int = 40, rounds: int = 3, batch_tasks:
     values, over the worst one. The surprisal is that of the policy at the start of the round; a frozen model keeps the
     measure: `explorer='cosmos(role=reference)' models='{reference: FrozenCheckpoint(run=...)}'`. Experimental: the
     paper's value model and the number of simulations could not be checked.
+
+    Try: `bough train cosmos --on story`
     """
     return world.run(
         explorer=cosmos_search(simulations=simulations),
