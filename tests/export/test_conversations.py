@@ -16,8 +16,8 @@ from bough.config import ConfigError
 from bough.context import Full, Plain, ToolCalls
 from bough.export import export, read_message_log
 from bough.policy import Tiny
-from bough.rewrite import Reader
 from bough.rewrite.message_trees import message_trees
+from bough.rollout import PolicyFormat
 from bough.store import RunDirectory, StoreError, read_conversations, read_trees, write_trees
 from bough.tree import (
     Credited,
@@ -161,7 +161,7 @@ def says(text: str, **fields: object) -> dict[str, object]:
 
 def read(rows: Sequence[object], path: Path, room: int | None = None) -> list[Tree]:
     renderer = Tiny(layers=1, width=32, heads=2, vocab_tokens=300).build(["add 2 3 5"]).renderer
-    reader = Reader(renderer=renderer, context=Full(), parser=ToolCalls(), room=room)
+    reader = PolicyFormat(renderer=renderer, context=Full(), parser=ToolCalls(), max_tokens=room)
     return list(message_trees(read_conversations(write(path, rows)), reader).trees)
 
 
@@ -205,7 +205,9 @@ def test_messages_of_weight_0_and_prompts_are_no_examples(tmp_path: Path) -> Non
 def test_long_conversations_are_left_out_and_counted(tmp_path: Path) -> None:
     path = write(tmp_path / "log.jsonl", [{"messages": [ASK, says("5 " * 200)]}, {"messages": [ASK, says("5")]}])
     renderer = Tiny(layers=1, width=32, heads=2, vocab_tokens=300).build(["2 3 5"]).renderer
-    found = message_trees(read_conversations(path), Reader(renderer=renderer, context=Full(), parser=Plain(), room=60))
+    found = message_trees(
+        read_conversations(path), PolicyFormat(renderer=renderer, context=Full(), parser=Plain(), max_tokens=60)
+    )
     assert (len(found.trees), found.too_long) == (1, 1)
 
 
@@ -315,7 +317,7 @@ def test_what_does_not_fit_the_policy(tmp_path: Path) -> None:
     renderer = Tiny(layers=1, width=32, heads=2, vocab_tokens=300).build(["2 3 5"]).renderer
     found = read_conversations(write(tmp_path / "log.jsonl", [{"messages": [ASK, CALLED]}]))
     with pytest.raises(ValueError, match=r"got calls of tools and parser=Plain, which takes none; need parser=ToolC"):
-        message_trees(found, Reader(renderer=renderer, context=Full(), parser=Plain()))
+        message_trees(found, PolicyFormat(renderer=renderer, context=Full(), parser=Plain()))
 
 
 def oracle_log(run: RunDirectory, path: Path) -> Path:

@@ -16,8 +16,8 @@ from bough.env import Branching, InProcessHost, ParallelCalls, Split, State, Ste
 from bough.explore import Demonstration
 from bough.methods.dta_llama import dta_llama
 from bough.policy.chat import ChatRenderer
-from bough.rewrite import ParallelPaths, Reader
-from bough.rollout import Limits
+from bough.rewrite import ParallelPaths
+from bough.rollout import Limits, PolicyFormat
 from bough.searches.dfsdt import dfsdt
 from bough.train.check import check
 from bough.tree import (
@@ -75,7 +75,7 @@ class Town:
         return tuple(words[len(state.value) :])  # type: ignore[arg-type]
 
 
-READER = Reader(renderer=Letters(), context=Full(), parser=Tagged())
+READER = PolicyFormat(renderer=Letters(), context=Full(), parser=Tagged())
 
 
 def town() -> Rewarded:
@@ -115,7 +115,7 @@ def test_limits_and_tools_that_are_alone() -> None:
     assert spoken(two.tree) == ["list park", "weather park", "street ann", "street bob", "near elm oak"]
     (alone,) = ParallelPaths(alone=("weather",))([town()], READER)
     assert spoken(alone.tree)[:2] == ["list park", "weather park"]
-    assert not ParallelPaths()([town()], replace(READER, room=10))
+    assert not ParallelPaths()([town()], replace(READER, max_tokens=10))
     with pytest.raises(ValueError, match=r"parser=Plain: got the action '1: list park'"):
         ParallelPaths()([town()], replace(READER, parser=Plain()))
     with pytest.raises(ValueError, match=r"ParallelPaths: got max_calls=0"):
@@ -130,7 +130,7 @@ def test_calls_of_tools_are_joined_and_do_the_same_in_the_pantry() -> None:
     place = replace(place, agent=replace(place.agent, renderer=renderer, parser=ToolCalls()))
     tasks = [task for task in world.env.tasks("train", 40, 0) if len({*task.data["needed"]} - {*task.data["has"]}) == 3]
     (tree,) = asyncio.run(place.run(Demonstration(), tasks[:1], seed=0)).trees
-    reader = Reader(renderer=renderer, context=Full(), parser=ToolCalls())
+    reader = PolicyFormat(renderer=renderer, context=Full(), parser=ToolCalls())
     (made,) = ParallelPaths()([Rewarded(tree=tree, channels={"won": np.nan_to_num(tree.env_reward)})], reader)
     acts = [node for node in range(made.tree.nodes) if made.tree.kind[node] == Kind.ACTION]
     actions: list[Any] = [action_in(made.tree.info[node]) for node in acts]

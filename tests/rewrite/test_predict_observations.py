@@ -16,12 +16,13 @@ from bough.env import InProcessHost
 from bough.explore import Chains
 from bough.explore.world_model import DirectLlmCall, ImaginedEpisode, WorldModel
 from bough.reward import EnvReward, reward_trees
-from bough.rewrite import PredictObservations, Reader
+from bough.rewrite import PredictObservations
+from bough.rollout import PolicyFormat
 from bough.store import read_metrics
 from bough.train import start
 from bough.tree import Kind, Rewarded, Source, Task, Tree
 
-READER = Reader(renderer=Letters(), context=Window(turns=1), parser=Plain())
+READER = PolicyFormat(renderer=Letters(), context=Window(turns=1), parser=Plain())
 
 
 def played(n: int = 3) -> Rewarded:
@@ -64,7 +65,7 @@ def test_the_loss_is_on_the_observations_alone_and_there_are_not_too_many() -> N
     batch = pack_demonstrations([each.tree for each in made])
     learned = sum(len(texts(each.tree)[1]) + 1 for each in made)
     assert int((batch.positive > 0).sum()) == learned
-    short = Reader(renderer=Letters(), context=Window(turns=1), parser=Plain(), room=10)
+    short = PolicyFormat(renderer=Letters(), context=Window(turns=1), parser=Plain(), max_tokens=10)
     assert PredictObservations()([played()], short) == []
 
 

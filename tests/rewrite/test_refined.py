@@ -21,15 +21,15 @@ from bough.env import InProcessHost
 from bough.learner.loss_inputs import NO_CONTEXT, before_forward, by_path, loss_weights
 from bough.methods.spar import spar as method
 from bough.objective import Dpo, Normalizer, Pairs
-from bough.rewrite import Reader, Refined
-from bough.rollout import RoleModel
+from bough.rewrite import Refined
+from bough.rollout import PolicyFormat, RoleModel
 from bough.search import Search, SearchNode, SearchTree
 from bough.searches.spar import spar
 from bough.store import read_metrics
 from bough.train import Health, Warmup, start
 from bough.tree import Rewarded, Source, Tree
 
-READER = Reader(renderer=Letters(), context=Full(), parser=Plain())
+READER = PolicyFormat(renderer=Letters(), context=Full(), parser=Plain())
 
 
 def talks(values: dict[str, float], *, first: str = "b") -> Scripted:
@@ -38,7 +38,7 @@ def talks(values: dict[str, float], *, first: str = "b") -> Scripted:
     return talk(lambda read, luck: luck.choice("abc") if "refine it" in read else first, say)
 
 
-def refined(engine: Scripted, rule: Refined | None = None, reader: Reader = READER) -> tuple[Tree, list[Tree]]:
+def refined(engine: Scripted, rule: Refined | None = None, reader: PolicyFormat = READER) -> tuple[Tree, list[Tree]]:
     tree = search(engine, spar(width=8, first=1), host=FAR)
     rewarded = Rewarded(tree=tree, channels={})
     return tree, [each.tree for each in (rule or Refined())([rewarded], reader)]
@@ -112,7 +112,7 @@ def test_a_tie_of_judgements_is_no_example() -> None:
 
 
 def test_what_exceeds_the_context_is_left_out() -> None:
-    _, made = refined(talks({"b": 0.4, "ba": 0.6}), reader=replace(READER, room=14))
+    _, made = refined(talks({"b": 0.4, "ba": 0.6}), reader=replace(READER, max_tokens=14))
     assert [reads(each) for each in made] == ["{go: }{.}|a"]
 
 

@@ -18,13 +18,14 @@ from bough.env import InProcessHost
 from bough.explore import Chains
 from bough.objective import Imitation
 from bough.reward import Success
-from bough.rewrite import Reader, Revise
+from bough.rewrite import Revise
+from bough.rollout import PolicyFormat
 from bough.searches.mcts import mcts
 from bough.store import read_metrics
 from bough.train import Demonstrations, start
 from bough.tree import Kind, Outcome, Rewarded, Source, Ternary, Tree, context, counted, path
 
-READER = Reader(renderer=Letters(), context=Full(), parser=Plain())
+READER = PolicyFormat(renderer=Letters(), context=Full(), parser=Plain())
 THOUGHT = "no"
 
 
@@ -67,7 +68,7 @@ def _order(parent: Sequence[int]) -> list[int]:
     return order
 
 
-def revise(*trees: Rewarded, reader: Reader = READER, **fields: object) -> list[Tree]:
+def revise(*trees: Rewarded, reader: PolicyFormat = READER, **fields: object) -> list[Tree]:
     return [each.tree for each in Revise(thought=THOUGHT, **fields)(trees, reader)]  # type: ignore[arg-type]
 
 
@@ -169,7 +170,7 @@ def test_what_is_read_is_what_would_have_been_read(window: Context, seed: int) -
     engine = Scripted(script=says(lambda chance: chance.choice("ab")))
     place = runner(engine, InProcessHost(env=World(length=3)), context=window)
     tree = grow(place, Chains(n=6), seed=seed).trees[0]
-    reader = Reader(renderer=Letters(), context=window, parser=Plain())
+    reader = PolicyFormat(renderer=Letters(), context=window, parser=Plain())
     for made in revise(Rewarded(tree=tree, channels=Success()([tree])[0]), reader=reader):
         first = int(np.flatnonzero(made.source == Source.TEACHER)[0])
         begun = [node for node in range(first) if made.kind[node] == Kind.ACTION]
@@ -189,8 +190,8 @@ def test_what_is_longer_than_what_is_read_is_not_made() -> None:
     tree = grown({"b": 0.0, "g": 1.0})
     (made,) = revise(tree)
     size = len(made.token)
-    assert revise(tree, reader=replace(READER, room=size))
-    assert not revise(tree, reader=replace(READER, room=size - 1))
+    assert revise(tree, reader=replace(READER, max_tokens=size))
+    assert not revise(tree, reader=replace(READER, max_tokens=size - 1))
 
 
 def test_blame_must_do_with_rewards_and_say_something_of_turns() -> None:

@@ -8,7 +8,8 @@ from bough.context import Full, ToolCalls
 from bough.credit import Process
 from bough.policy.chat import ChatRenderer
 from bough.reward import Success
-from bough.rewrite import Reader, Revise
+from bough.rewrite import Revise
+from bough.rollout import PolicyFormat
 from bough.tree import (
     Action,
     Kind,
@@ -33,7 +34,7 @@ def test_a_wrong_call_is_context_and_the_right_answer_is_learned(name: str) -> N
     renderer = ChatRenderer(families.tokenizer(name), template={})
     tree = played(renderer)
     assert sorted(tree.success[counted(tree)].tolist()) == [0, 1]
-    reader = Reader(renderer=renderer, context=Full(), parser=ToolCalls())
+    reader = PolicyFormat(renderer=renderer, context=Full(), parser=ToolCalls())
     graded = Rewarded(tree=tree, channels=Success()([tree])[0])
     ((made, gap),) = [(each.tree, each.gap) for each in REVISE([graded], reader)]
     (leaf,) = counted(made)

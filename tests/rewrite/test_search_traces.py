@@ -14,16 +14,16 @@ from bough.credit import Filtered
 from bough.engine import Scripted
 from bough.env import InProcessHost
 from bough.methods.ats import ats
-from bough.rewrite import Reader, SearchTraces
+from bough.rewrite import SearchTraces
 from bough.rewrite.teacher_paths import teacher_paths
-from bough.rollout import Limits
+from bough.rollout import Limits, PolicyFormat
 from bough.search import Admissible, Level, Search
 from bough.searches.ats import ats as hinted
 from bough.train.check import check
 from bough.tree import Kind, Rewarded, Source, Tree
 from bough.worlds.frozenlake.preset import frozenlake
 
-READER = Reader(renderer=Letters(), context=Full(), parser=Tagged())
+READER = PolicyFormat(renderer=Letters(), context=Full(), parser=Tagged())
 
 
 def searched(*, length: int = 2) -> Rewarded:
@@ -63,7 +63,7 @@ def test_failed_actions_come_before_those_of_the_path() -> None:
 def test_long_traces_lose_their_first_lines_and_long_observations_their_ends() -> None:
     (made,) = SearchTraces(max_lines=2, characters=1)([searched()], READER)
     assert spoken(made.tree)[0] == " back\n a: solved\n<action>a</action>"
-    assert not SearchTraces()([searched()], replace(READER, room=20)), "too long for the model"
+    assert not SearchTraces()([searched()], replace(READER, max_tokens=20)), "too long for the model"
 
 
 def test_a_tree_without_success_gives_nothing_and_a_parser_must_find_the_action() -> None:

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from bough.context import Renderer
-from bough.engine import FinishReason
 from bough.explore.episode import Call, Ending, Episode
-from bough.rollout.builder import NodeDraft, TreeBuilder
-from bough.tree import BadCall, Kind, Outcome, Source
+from bough.rollout.builder import NodeDraft
+from bough.rollout.path_writer import PathWriter
+from bough.tree import BadCall, Kind, Outcome
 from bough.tree.records import message_record, tool_record
 
 Tokens: TypeAlias = tuple[int, ...]
@@ -33,15 +33,13 @@ class CallTree:
     episode.
 
     Attributes:
-        builder: The tree; it gets a root.
-        renderer: Decodes tokens for people.
+        writer: Adds nodes to the tree, which gets a root.
         known: By its end, the node of each call's action, with its call.
         states: The node of each prompt, by parent, kind and tokens.
         keys: The order of each node among its siblings.
     """
 
-    builder: TreeBuilder
-    renderer: Renderer
+    writer: PathWriter
     states: dict[tuple[int, int, Kind, Tokens], int] = field(default_factory=dict[tuple[int, int, Kind, Tokens], int])
     keys: dict[int, tuple[Any, ...]] = field(default_factory=dict[int, tuple[Any, ...]])
 
@@ -49,8 +47,8 @@ class CallTree:
         """Add the episodes, with their endings."""
         begins = [call.prompt for episode, _ in ended for call in episode.calls if _begins(call, episode.calls)]
         root = _common_prefix(begins)
-        info = _texts(self.renderer, root, next((each.calls[0] for each, _ in ended if each.calls), None))
-        self.builder.add(NodeDraft(parent=-1, kind=Kind.PROMPT, tokens=root, info=info))
+        info = _texts(self.writer.format.renderer, root, next((each.calls[0] for each, _ in ended if each.calls), None))
+        self.writer.builder.add(NodeDraft(parent=-1, kind=Kind.PROMPT, tokens=root, info=info))
         for place, (episode, ending) in enumerate(ended):
             nodes = self._add_calls(place, episode, len(root))
             self._add_ends(place, nodes, ending)
@@ -82,48 +80,39 @@ class CallTree:
             parent, kind, tokens, seen = 0, Kind.OBSERVATION, call.prompt[root:], 0
         if not tokens:
             return parent
-        info = _texts(self.renderer, tokens, call, seen)
-        node = self.builder.add(NodeDraft(parent=parent, kind=kind, tokens=tokens, info=info))
+        info = _texts(self.writer.format.renderer, tokens, call, seen)
+        node = self.writer.builder.add(NodeDraft(parent=parent, kind=kind, tokens=tokens, info=info))
         self.keys[node] = (place, 1, tokens, 0)
         return node
 
     def _action(self, parent: int, call: Call) -> int:
         """Add the action of a call."""
-        completion, parsed = call.completion, self.renderer.parse(call.completion.tokens)
-        node = NodeDraft(
-            parent=parent, kind=Kind.ACTION, tokens=completion.tokens, policy_version=completion.policy_version
-        )
-        node.info["text"] = self.renderer.text(completion.tokens)
-        node.cut_off = completion.finish is FinishReason.LENGTH
+        completion, parsed = call.completion, self.writer.format.renderer.parse(call.completion.tokens)
+        number, node = self.writer.sampled(parent, completion, temperature=call.sampling.temperature)
+        node.info["text"] = self.writer.format.renderer.text(completion.tokens)
         node.well_formed = not node.cut_off and not any(isinstance(each, BadCall) for each in parsed.calls)
         if call.denied:
             node.valid, node.info["denied"] = False, call.denied
-        if completion.logprobs is None:
-            node.source = Source.TEACHER
-        elif call.sampling.temperature == 0:
-            node.source = Source.GREEDY
-        else:
-            node.source, node.logprobs, node.entropies = Source.SAMPLED, completion.logprobs, completion.entropies
-        return self.builder.add(node)
+        return number
 
     def _add_ends(self, place: int, actions: Sequence[int], ending: Ending) -> None:
         """Add an end below each action without another node below it; below the root for an episode without calls."""
-        inner = {node.parent for node in self.builder.nodes}
+        inner = {node.parent for node in self.writer.builder.nodes}
         for parent in [action for action in actions if action not in inner] or ([] if actions else [0]):
             end = NodeDraft(parent=parent, kind=Kind.OBSERVATION, outcome=ending.outcome, info=dict(ending.info))
             if ending.outcome is not Outcome.FAILED:
                 end.success, end.truncated_by = ending.result.success, ending.truncated_by
-                self.builder.nodes[parent].env_reward = ending.result.reward
-            self.keys[self.builder.add(end)] = (place, 2, (), 0)
+                self.writer.builder.nodes[parent].env_reward = ending.result.reward
+            self.keys[self.writer.builder.add(end)] = (place, 2, (), 0)
 
     def _order(self) -> None:
         """Number the siblings by episode, then by tokens: the order does not depend on the order of arrival."""
         children: defaultdict[int, list[int]] = defaultdict(list)
-        for number, node in enumerate(self.builder.nodes):
+        for number, node in enumerate(self.writer.builder.nodes):
             children[node.parent].append(number)
         for siblings in children.values():
             for branch, number in enumerate(sorted(siblings, key=lambda each: self.keys.get(each, ()))):
-                self.builder.nodes[number].branch = branch
+                self.writer.builder.nodes[number].branch = branch
 
 
 def _common_prefix(texts: Sequence[Tokens]) -> Tokens:

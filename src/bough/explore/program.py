@@ -133,7 +133,7 @@ class Program:
             runs = (self._episode(rollout, server, command, number) for number in range(self.n))
             attempts = await together(rollout, runs)
         ended = [each for episode in attempts for each in episode]
-        CallTree(builder=rollout.builder, renderer=rollout.agent.renderer).add(ended)
+        CallTree(writer=rollout.writer()).add(ended)
 
     def _command(self) -> Command:
         """The program.

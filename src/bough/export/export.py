@@ -20,7 +20,8 @@ from bough.lazy import torch
 from bough.needs import pieces
 from bough.objective import LossInputs, Normalizer, Pairs
 from bough.objective.pairs import PreferencePairs, TurnSets
-from bough.rewrite.revise import Reader, Revise, RevisedPath
+from bough.rewrite.revise import Revise, RevisedPath
+from bough.rollout import PolicyFormat
 from bough.store import RunDirectory, check_output, tree_files
 from bough.store.atomic import write_bytes
 from bough.train.run import Run
@@ -363,7 +364,7 @@ def _path(transcriber: Transcriber, tree: Tree, nodes: list[int], scores: list[f
 
 def _revisions(collector: _Collector, kept: Sequence[Credited], run: Run) -> None:
     transcriber = collector.transcriber
-    reader = Reader(renderer=transcriber.renderer, context=run.world.context, parser=run.world.parser)
+    reader = PolicyFormat(renderer=transcriber.renderer, context=run.world.context, parser=run.world.parser)
     for path in (run.method.demonstrations.revise or Revise())([each.rewarded for each in kept], reader):
         collector.add(_revision, path)
 

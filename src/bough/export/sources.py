@@ -5,8 +5,8 @@ from pathlib import Path
 
 from bough.policy.chat import ChatRenderer
 from bough.rewrite.message_trees import message_trees
-from bough.rewrite.revise import Reader
 from bough.roles.recipes import RendererRecipe
+from bough.rollout import PolicyFormat
 from bough.store import RunDirectory, read_conversations, read_trees
 from bough.train.run import Run
 from bough.train.start import load_run
@@ -37,7 +37,7 @@ def logged_trees(run: Run, file: Path, renderer: ChatRenderer) -> list[Tree]:
     Raises:
         ValueError: when a line is no conversation, or does not fit the run's parser.
     """
-    reader = Reader(renderer=renderer, context=run.world.context, parser=run.world.parser)
+    reader = PolicyFormat(renderer=renderer, context=run.world.context, parser=run.world.parser)
     return [*message_trees(read_conversations(file), reader).trees]
 
 

@@ -18,7 +18,8 @@ def dta_llama(world: World, *, width: int = 2, rounds: int = 3, batch_tasks: int
     `batch_tasks` tasks, then four passes over the best path of each solved one, whose independent calls are joined to
     actions of several calls (`ParallelPaths`). Nothing else is trained. An action has up to `tokens` tokens, as several
     calls are longer than one. Without tools the environment is wrapped in `ParallelCalls`, and the parser is `Tagged`,
-    as an action then has several lines. The paper's graphs are a large model's; its runtime joins threads, here the environment executes the calls of an action.
+    as an action then has several lines. The paper's graphs are a large model's; its runtime joins threads, here the
+    environment executes the calls of an action.
 
     Try: `bough train dta_llama --on pantry`
     """

@@ -3,7 +3,7 @@
 from bough.rewrite.parallel_paths import ParallelPaths
 from bough.rewrite.predict_observations import PredictObservations
 from bough.rewrite.refined import Refined
-from bough.rewrite.revise import Reader, Revise, RevisedPath
+from bough.rewrite.revise import Revise, RevisedPath
 from bough.rewrite.rewrite import PathRewriter
 from bough.rewrite.search_traces import SearchTraces
 
@@ -11,7 +11,6 @@ __all__ = [
     "ParallelPaths",
     "PathRewriter",
     "PredictObservations",
-    "Reader",
     "Refined",
     "Revise",
     "RevisedPath",

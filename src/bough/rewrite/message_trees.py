@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from hashlib import blake2b
 
 from bough.context import CallParser
-from bough.rewrite.revise import PathBuilder, Reader
-from bough.rollout import NodeDraft, TreeBuilder
+from bough.rewrite.revise import PathBuilder
+from bough.rollout import NodeDraft, PolicyFormat, TreeBuilder
 from bough.store import Conversation
 from bough.tree import (
     Action,
@@ -36,7 +36,7 @@ class MessageTrees:
     too_long: int
 
 
-def message_trees(conversations: Sequence[Conversation], reader: Reader) -> MessageTrees:
+def message_trees(conversations: Sequence[Conversation], reader: PolicyFormat) -> MessageTrees:
     """The trees of conversations.
 
     Rows of one task share equal beginnings and branch where they differ; each has a last action and an end of its own.
@@ -54,7 +54,7 @@ def message_trees(conversations: Sequence[Conversation], reader: Reader) -> Mess
     too_long = 0
     for each in conversations:
         path = _path(each, reader)
-        if reader.room is not None and path.longest > reader.room:
+        if reader.max_tokens is not None and path.longest > reader.max_tokens:
             too_long += 1
             continue
         nodes = path.builder.nodes
@@ -63,7 +63,7 @@ def message_trees(conversations: Sequence[Conversation], reader: Reader) -> Mess
     return MessageTrees(trees=tuple(trie.builder.done() for trie in grown.values()), too_long=too_long)
 
 
-def _path(conversation: Conversation, reader: Reader) -> PathBuilder:
+def _path(conversation: Conversation, reader: PolicyFormat) -> PathBuilder:
     """One conversation as a tree of one path."""
     messages, tools = conversation.messages, conversation.tools
     begin = 1 if messages[0].role == "system" and messages[1].role != "assistant" else 0

@@ -8,7 +8,7 @@ from typing import ClassVar, cast
 from bough.context import CallParser
 from bough.needs import REVISED_PATHS, Need
 from bough.rewrite.rewrite import (
-    Reader,
+    PolicyFormat,
     RecordedTurn,
     RevisedPath,
     Seen,
@@ -78,7 +78,7 @@ class ParallelPaths:
         """The numbers of calls."""
         return ("\n".join(f"{number}: " for number in range(1, self.max_calls + 1)),)
 
-    def __call__(self, rewarded: Sequence[Rewarded], reader: Reader) -> list[RevisedPath]:
+    def __call__(self, rewarded: Sequence[Rewarded], reader: PolicyFormat) -> list[RevisedPath]:
         """Make a demonstration of each tree with a success, if the parser reads each of its actions back.
 
         Raises:
@@ -129,7 +129,7 @@ class ParallelPaths:
             return any(isinstance(call, ToolCall) and call.name in self.alone for call in turn.action.calls)
         return turn.text.split(maxsplit=1)[:1] != [] and turn.text.split(maxsplit=1)[0] in self.alone
 
-    def _written(self, turns: Sequence[RecordedTurn], reader: Reader) -> tuple[int, ...]:
+    def _written(self, turns: Sequence[RecordedTurn], reader: PolicyFormat) -> tuple[int, ...]:
         """The tokens of the action of a level."""
         if len(turns) == 1:
             return written_action(reader, turns[0].action)

@@ -8,7 +8,8 @@ from typing import ClassVar
 from bough.context import Full
 from bough.explore.world_model import observed_text, system_text, world_question
 from bough.needs import REVISED_PATHS, Need
-from bough.rewrite.revise import PathBuilder, Reader, RevisedPath
+from bough.rewrite.revise import PathBuilder, RevisedPath
+from bough.rollout import PolicyFormat
 from bough.tree import Kind, Outcome, Rewarded, Source, Ternary, Tree, counted, instructions_in, path, text_in
 
 
@@ -41,7 +42,7 @@ class PredictObservations:
         """The system prompt, a question without turns, and the marks of an end."""
         return system_text(), world_question("", ()), observed_text("", over=True, solved=False)
 
-    def __call__(self, rewarded: Sequence[Rewarded], reader: Reader) -> list[RevisedPath]:
+    def __call__(self, rewarded: Sequence[Rewarded], reader: PolicyFormat) -> list[RevisedPath]:
         """The demonstrations, each a separate tree; longer ones than the maximum are left out.
 
         Args:
@@ -51,7 +52,7 @@ class PredictObservations:
         reader = replace(reader, context=Full())
         return [made for each in rewarded for made in self._of_tree(each.tree, reader)]
 
-    def _of_tree(self, tree: Tree, reader: Reader) -> list[RevisedPath]:
+    def _of_tree(self, tree: Tree, reader: PolicyFormat) -> list[RevisedPath]:
         """The demonstrations of a tree."""
         found: dict[str, str] = {}
         for leaf in counted(tree).tolist():
@@ -64,7 +65,7 @@ class PredictObservations:
             one = PathBuilder(tree.task, system_text(), (question, ()), reader)
             last = one.turn((question, ()), reader.renderer.write(found[question]), Source.TEACHER)
             last.outcome = Outcome.TERMINATED
-            if reader.room is None or one.longest <= reader.room:
+            if reader.max_tokens is None or one.longest <= reader.max_tokens:
                 made.append(RevisedPath(tree=one.builder.done(), gap=0.0))
         return made
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from bough.context import conversation
 from bough.needs import TEACHER_TURNS, Need
-from bough.rewrite.revise import PathBuilder, Reader, RevisedPath, Seen
+from bough.rewrite.revise import PathBuilder, RevisedPath, Seen
+from bough.rollout import PolicyFormat
 from bough.tree import (
     AnsweredQuestion,
     Ints,
@@ -63,7 +64,7 @@ class Refined:
         """None: the model itself wrote everything that it learns."""
         return ()
 
-    def __call__(self, rewarded: Sequence[Rewarded], reader: Reader) -> list[RevisedPath]:
+    def __call__(self, rewarded: Sequence[Rewarded], reader: PolicyFormat) -> list[RevisedPath]:
         """Make the paths, each a separate tree; paths that exceed the context of the model are left out.
 
         Args:
@@ -71,9 +72,9 @@ class Refined:
             reader: The policy's formats.
         """
         made = [each for one in rewarded for each in self._of_tree(one.tree, reader)]
-        return [path for path, longest in made if reader.room is None or longest <= reader.room]
+        return [path for path, longest in made if reader.max_tokens is None or longest <= reader.max_tokens]
 
-    def _of_tree(self, tree: Tree, reader: Reader) -> Iterator[tuple[RevisedPath, int]]:
+    def _of_tree(self, tree: Tree, reader: PolicyFormat) -> Iterator[tuple[RevisedPath, int]]:
         """The paths of a tree, each with its longest text, tokens."""
         (answers,) = np.nonzero(tree.answer)
         acts = [
@@ -93,7 +94,7 @@ class Refined:
                 yield _finished(_judged(tree, question, reader, f"judge {accepted}"), 0.0)
 
 
-def _on_path(tree: Tree, acts: Sequence[int], hint: str, reader: Reader, task: Task) -> PathBuilder:
+def _on_path(tree: Tree, acts: Sequence[int], hint: str, reader: PolicyFormat, task: Task) -> PathBuilder:
     """Some actions of a path after the first prompt; the last is learned, with a hint below what it answers."""
     root: Ints = tree.tokens_of(0)
     made = PathBuilder(task, instructions_in(tree.info[0]), _seen(tree, 0), reader, root.tolist())
@@ -106,7 +107,7 @@ def _on_path(tree: Tree, acts: Sequence[int], hint: str, reader: Reader, task: T
     return made
 
 
-def _judged(tree: Tree, question: AnsweredQuestion, reader: Reader, name: str) -> PathBuilder:
+def _judged(tree: Tree, question: AnsweredQuestion, reader: PolicyFormat, name: str) -> PathBuilder:
     """A question, and a judgement, which is learned."""
     prompt = reader.renderer.render(conversation(question.system, (), question.text))
     made = PathBuilder(_other(tree.task, name), question.system, (question.text, ()), reader, prompt)

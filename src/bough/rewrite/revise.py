@@ -8,10 +8,11 @@ from typing import ClassVar, TypeAlias
 import numpy as np
 
 from bough.checks import INFINITE
-from bough.context import Context, ContextInputs, ContextUpdate, Parser, Renderer, Turn, parse_tokens
+from bough.context import Turn, parse_tokens
 from bough.credit import Credit, Searched, compute_credit
+from bough.env import State
 from bough.needs import REVISED_PATHS, Need, needs_of
-from bough.rollout import NodeDraft, TreeBuilder
+from bough.rollout import NodeDraft, PathWriter, PolicyFormat, TreeBuilder
 from bough.tree import (
     Credited,
     Kind,
@@ -27,7 +28,6 @@ from bough.tree import (
     action_info,
     instructions_in,
     observation_in,
-    observation_info,
     path_view,
     plain_text,
     tools_at,
@@ -38,23 +38,6 @@ Seen: TypeAlias = tuple[Observation, tuple[Tool, ...]]
 
 ROUNDING = 1e-9
 """Smaller decreases of a value are rounding differences between orders of summation."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reader:
-    """Formats of a policy's inputs and outputs.
-
-    Attributes:
-        renderer: Renders the chat format.
-        context: Chooses the past turns of a prompt.
-        parser: Finds the action in the policy's text.
-        room: Maximum tokens of a text; None for no maximum.
-    """
-
-    renderer: Renderer
-    context: Context
-    parser: Parser
-    room: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +114,7 @@ class Revise:
         """The thought."""
         return (self.thought,)
 
-    def __call__(self, rewarded: Sequence[Rewarded], reader: Reader) -> list[RevisedPath]:
+    def __call__(self, rewarded: Sequence[Rewarded], reader: PolicyFormat) -> list[RevisedPath]:
         """Make all revised paths, each a separate tree.
 
         Trained tokens are marked `TEACHER`, earlier ones `FORCED`, so losses treat the path as a demonstration.
@@ -250,7 +233,7 @@ class PathBuilder:
     """Builds a tree of one path."""
 
     def __init__(
-        self, task: Task, system: str, first: Seen, reader: Reader, prompt: Sequence[int] | None = None
+        self, task: Task, system: str, first: Seen, reader: PolicyFormat, prompt: Sequence[int] | None = None
     ) -> None:
         """Start at the root.
 
@@ -262,59 +245,49 @@ class PathBuilder:
             prompt: The tokens of the root; None for the rendering of the context.
         """
         self.builder = TreeBuilder(task)
-        self._reader, self._system = reader, system
+        self._writer = PathWriter(builder=self.builder, format=reader, system=system)
         self._past: list[Turn] = []
+        state = _state(first)
         if prompt is None:
-            prompt = self._extend(first).tokens
+            prompt = self._writer.extend((), state).tokens
         self.longest = self._length = len(prompt)
-        info = {**_info(first), "instructions": system}
-        self.builder.add(NodeDraft(parent=-1, kind=Kind.PROMPT, tokens=tuple(prompt), info=info))
+        self._last, _ = self._writer.observe(
+            -1, state, tuple(prompt), kind=Kind.PROMPT, tools=state.tools or None, begins=True
+        )
 
     def turn(self, seen: Seen, tokens: Sequence[int], source: Source) -> NodeDraft:
         """Add an action after an observation; returns its node."""
-        observation, tools = seen
+        state, tokens = _state(seen), tuple(tokens)
         if self._past:
-            extension = self._extend(seen)
-            self._length = len(extension.tokens) + (0 if extension.kind is Kind.EDIT else self._length)
-            self._add(NodeDraft(parent=0, kind=extension.kind, tokens=extension.tokens, info=_info(seen)))
-        parsed = parse_tokens(self._reader.parser, self._reader.renderer, tokens)
-        action, tokens = parsed.action, tuple(tokens)
-        self._past.append(Turn(observation=observation, action=action, tokens=tokens, marks=parsed.marks, tools=tools))
+            update = self._writer.extend(self._past, state)
+            self._length = len(update.tokens) + (0 if update.kind is Kind.EDIT else self._length)
+            self._last, _ = self._writer.observe(
+                self._last, state, update.tokens, kind=update.kind, tools=state.tools or None
+            )
+        parsed = parse_tokens(self._writer.format.parser, self._writer.format.renderer, tokens)
+        observation, tools = state.observation, state.tools
+        self._past.append(
+            Turn(observation=observation, action=parsed.action, tokens=tokens, marks=parsed.marks, tools=tools)
+        )
         self._length += len(tokens)
         self.longest = max(self.longest, self._length)
-        return self._add(
-            NodeDraft(
-                parent=0,
-                kind=Kind.ACTION,
-                tokens=tokens,
-                source=source,
-                info={"text": parsed.text, **action_info(action)},
-            )
-        )
+        self._last, node = self._writer.act(self._last, tokens, source=source)
+        node.info |= {"text": parsed.text, **action_info(parsed.action)}
+        return node
 
     def end(self, seen: Seen, success: bool | None, outcome: Outcome) -> None:
         """Add the final observation, after which there is no action."""
-        self._add(NodeDraft(parent=0, kind=Kind.OBSERVATION, outcome=outcome, success=success, info=_info(seen)))
-
-    def _extend(self, seen: Seen) -> ContextUpdate:
-        observation, tools = seen
-        inputs = ContextInputs(
-            task=self.builder.task, observation=observation, system=self._system, past=self._past, tools=tools
-        )
-        return self._reader.context.extend(self._reader.renderer, inputs)
-
-    def _add(self, node: NodeDraft) -> NodeDraft:
-        node.parent = len(self.builder.nodes) - 1
-        self.builder.add(node)
-        return node
+        self._last, node = self._writer.observe(self._last, _state(seen), tools=seen[1] or None)
+        node.outcome, node.success = outcome, success
 
 
-def _info(seen: Seen) -> dict[str, object]:
+def _state(seen: Seen) -> State:
+    """A state of which the observation and the tools are known."""
     observation, tools = seen
-    return {"text": plain_text(observation), **observation_info(observation, tools or None)}
+    return State(observation=observation, key="", value=None, tools=tools)
 
 
-def _revised(tree: Tree, mistake: _Mistake, rule: Revise, reader: Reader) -> Tree | None:
+def _revised(tree: Tree, mistake: _Mistake, rule: Revise, reader: PolicyFormat) -> Tree | None:
     """The path with the mistake and its correction; None when it exceeds the maximum length."""
     bad, good = mistake.bad, mistake.good
     first = observation_in(tree.info[0]), tools_at(tree, 0)
@@ -332,4 +305,4 @@ def _revised(tree: Tree, mistake: _Mistake, rule: Revise, reader: Reader) -> Tre
         path.end(good.seen[-1], Ternary(int(tree.success[good.leaf])).known, outcome)
     else:
         last.outcome = outcome
-    return None if reader.room is not None and path.longest > reader.room else path.builder.done()
+    return None if reader.max_tokens is not None and path.longest > reader.max_tokens else path.builder.done()

@@ -7,7 +7,8 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from bough.context import CallParser, PromptedParser, parse_tokens
-from bough.rewrite.revise import PathBuilder, Reader, RevisedPath, Seen
+from bough.rewrite.revise import PathBuilder, RevisedPath, Seen
+from bough.rollout import PolicyFormat
 from bough.tree import (
     Action,
     AgentAction,
@@ -39,7 +40,7 @@ class PathRewriter(Protocol):
         """Texts of its own that the demonstrations contain, for the vocabulary of a new policy."""
         ...
 
-    def __call__(self, rewarded: Sequence[Rewarded], reader: Reader) -> list[RevisedPath]:
+    def __call__(self, rewarded: Sequence[Rewarded], reader: PolicyFormat) -> list[RevisedPath]:
         """Make the demonstrations, each a tree of one path whose trained actions have the source `TEACHER`.
 
         Args:
@@ -112,7 +113,7 @@ def best_success(rewarded: Rewarded) -> int | None:
     return min(found)[-1] if found else None
 
 
-def written_action(reader: Reader, action: AgentAction, before: str = "") -> tuple[int, ...]:
+def written_action(reader: PolicyFormat, action: AgentAction, before: str = "") -> tuple[int, ...]:
     """The tokens of an action in the parser's form, after other text.
 
     Raises:
@@ -133,7 +134,7 @@ def written_action(reader: Reader, action: AgentAction, before: str = "") -> tup
     return tokens
 
 
-def read_back(reader: Reader, turns: Sequence[RecordedTurn]) -> bool:
+def read_back(reader: PolicyFormat, turns: Sequence[RecordedTurn]) -> bool:
     """Whether the parser finds each action in its own text; not in a malformed one that holds a part in its form."""
     try:
         for turn in turns:
@@ -148,7 +149,7 @@ def rewritten_path(
     leaf: int,
     turns: Sequence[tuple[Seen, tuple[int, ...]]],
     last: Seen | None,
-    reader: Reader,
+    reader: PolicyFormat,
 ) -> RevisedPath | None:
     """A path of other turns than those to a leaf; None when it exceeds the maximum length.
 
@@ -171,7 +172,7 @@ def rewritten_path(
         node.outcome = outcome
     else:
         path_builder.end(last, Ternary(int(tree.success[leaf])).known, outcome)
-    if reader.room is not None and path_builder.longest > reader.room:
+    if reader.max_tokens is not None and path_builder.longest > reader.max_tokens:
         return None
     paid = rewarded.returns()[int(np.flatnonzero(counted(tree) == leaf)[0])]
     return RevisedPath(tree=path_builder.builder.done(), gap=float(paid))

@@ -6,7 +6,7 @@ from typing import ClassVar, TypeAlias
 
 from bough.needs import REVISED_PATHS, Need
 from bough.rewrite.rewrite import (
-    Reader,
+    PolicyFormat,
     RevisedPath,
     Seen,
     action_of,
@@ -79,7 +79,7 @@ class SearchTraces:
         """The words of its own."""
         return (f" a: {self.solved}\n {self.back}\n",)
 
-    def __call__(self, rewarded: Sequence[Rewarded], reader: Reader) -> list[RevisedPath]:
+    def __call__(self, rewarded: Sequence[Rewarded], reader: PolicyFormat) -> list[RevisedPath]:
         """Make a demonstration of each tree with a success, if the parser reads each of its actions back.
 
         Raises:

@@ -6,6 +6,7 @@ from bough.rollout.budget import Budget, BudgetExceeded, Usage
 from bough.rollout.builder import NodeDraft, TreeBuilder
 from bough.rollout.cursor import Cursor, PendingAction
 from bough.rollout.deadlines import DeadlineExceeded, Deadlines, Wait
+from bough.rollout.path_writer import PathWriter, PolicyFormat
 from bough.rollout.rollout import Rollout
 from bough.rollout.runner import Evaluates, Explorer, RolloutRunner, Rollouts, TreeStore, paths_of
 from bough.rollout.seats import SeatAgent, SeatContext
@@ -23,7 +24,9 @@ __all__ = [
     "Explorer",
     "Limits",
     "NodeDraft",
+    "PathWriter",
     "PendingAction",
+    "PolicyFormat",
     "RoleModel",
     "QuestionTooLong",
     "Rollout",

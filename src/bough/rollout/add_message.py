@@ -2,10 +2,9 @@
 
 from dataclasses import replace
 
-from bough.rollout.builder import NodeDraft
 from bough.rollout.cursor import Cursor
 from bough.rollout.rollout import Rollout
-from bough.tree import Kind, Message, messages, observation_info, plain_text
+from bough.tree import Kind, Message, messages
 
 
 def add_message(rollout: Rollout, cursor: Cursor, message: Message, *, branch: int = 0) -> Cursor:
@@ -32,6 +31,5 @@ def add_message(rollout: Rollout, cursor: Cursor, message: Message, *, branch: i
             f"got a prompt of {len(text)} tokens; need fewer than the {agent.engine.context_tokens} of the model's "
             "context; write less, or begin a new episode"
         )
-    info = {"text": plain_text(longer.observation), **observation_info(longer.observation, None)}
-    node = rollout.builder.add(NodeDraft(parent=cursor.node, kind=Kind.EDIT, branch=branch, tokens=text, info=info))
+    node, _ = writer.observe(cursor.node, longer, text, kind=Kind.EDIT, branch=branch)
     return replace(cursor, node=node, state=longer, text=text)

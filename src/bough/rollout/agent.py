@@ -8,6 +8,7 @@ from bough.context import Context, Parser, Renderer, conversation
 from bough.engine import Engine, EngineFault, Sampling
 from bough.guard import Guard
 from bough.needs import POLICY
+from bough.rollout.path_writer import PolicyFormat
 
 Critic: TypeAlias = Callable[[Sequence[tuple[int, ...]]], Awaitable[Sequence[float]]]
 """Estimates the values of some states together, each from the tokens that the policy reads in it."""
@@ -81,6 +82,11 @@ class Agent:
     embed: Embed | None = None
     models: Mapping[str, RoleModel] = field(default_factory=dict[str, RoleModel])
     guard: Guard | None = None
+
+    @property
+    def format(self) -> PolicyFormat:
+        """The formats of the policy."""
+        return PolicyFormat(renderer=self.renderer, context=self.context, parser=self.parser)
 
     def model(self, role: str) -> RoleModel:
         """The model of a role.

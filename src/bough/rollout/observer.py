@@ -9,7 +9,7 @@ from bough.rollout.builder import NodeDraft, TreeBuilder
 from bough.rollout.cursor import Cursor
 from bough.rollout.seats import SeatContext, SeatContexts
 from bough.rollout.writer import Writer
-from bough.tree import Kind, Outcome, TruncatedBy, observation_info, plain_text
+from bough.tree import Kind, Outcome, TruncatedBy, plain_text
 from bough.usercode.origin import shorten
 
 MOST_CHARACTERS = 100_000
@@ -44,10 +44,7 @@ class Observer:
                 f"task {self.builder.task.id}: got a first prompt of {len(text)} tokens; need fewer than the "
                 f"{capacity} of the model's context. Shorten the instructions or observation, or use a longer context"
             )
-        info: dict[str, object] = {"text": plain_text(state.observation), "instructions": writer.system}
-        info |= observation_info(state.observation, state.tools or None)
-        root = NodeDraft(parent=-1, kind=Kind.PROMPT, tokens=text, state=state.key, seat=writer.seat, info=info)
-        node = self.builder.add(root)
+        node, _ = writer.observe(-1, state, text, kind=Kind.PROMPT, tools=state.tools or None, begins=True)
         return Cursor(node=node, state=state, text=text, past=(), sampled_tokens=0, branches=())
 
     def add(self, after: Cursor, step: Step, seat: str) -> tuple[int, Cursor | Outcome]:
@@ -63,18 +60,14 @@ class Observer:
         """
         writer = self.writers[step.state.seat]
         read, waiting = _contexts(after, seat, step.state.seat)
-        node = NodeDraft(parent=after.node, kind=Kind.OBSERVATION, state=step.state.key, seat=writer.seat)
-        node.info["text"] = plain_text(step.state.observation)
+        tools = step.state.tools or None
         if read.past:
             tools = None if step.state.tools == read.past[-1].tools else step.state.tools
-        else:
-            tools, node.info["instructions"] = step.state.tools or None, writer.system
-        node.info |= observation_info(step.state.observation, tools)
+        number, node = writer.observe(after.node, step.state, tools=tools, begins=not read.past)
         if step.replayed_steps:
             node.info["replayed_steps"] = step.replayed_steps
         if step.info:
             node.info["env"] = dict(step.info)
-        number = self.builder.add(node)
         spent = self._exhausted(after)
         if step.outcome not in (Outcome.OPEN, Outcome.TRUNCATED):
             # The episode is over, so the last observation adds no tokens.

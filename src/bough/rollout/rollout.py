@@ -351,7 +351,7 @@ class Rollout:
         An incomplete action that is neither continued nor stopped is not a path: its tokens count nowhere.
         """
         if isinstance(at, PendingAction) and not at.complete:
-            self.writer(at).record(at)
+            self.writer(at).record_draft(at)
         self._stopped.setdefault(at.node, reason)
 
     def finish(self) -> None:
@@ -364,7 +364,7 @@ class Rollout:
         """Step the environment, and add the real cost to `cost`."""
         cursor, node = draft.cursor, self.builder.nodes[draft.node]
         if not draft.complete:
-            self.writer(draft).record(draft)
+            self.writer(draft).record_draft(draft)
         cost.turns = 1
         try:
             step, replayed = await self._door.step(self.writer(draft), draft)

@@ -1,12 +1,10 @@
 """Adding actions to a tree under construction: sampled in one go or in pieces, or given."""
 
-from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from bough.context import ContextInputs, ContextUpdate, Parsed, PromptedParser, Turn, full_instructions, parse_tokens
+from bough.context import Parsed, PromptedParser, full_instructions, parse_tokens
 from bough.engine import Completion, EngineFault, FinishReason, Request, Sampling
-from bough.env import State
 from bough.env.script import Script
 from bough.needs import POLICY
 from bough.rollout.agent import Agent, Limits, QuestionTooLong, RoleModel
@@ -14,33 +12,28 @@ from bough.rollout.budget import Usage
 from bough.rollout.builder import NodeDraft, TreeBuilder
 from bough.rollout.cursor import Cursor, PendingAction
 from bough.rollout.deadlines import Deadlines
+from bough.rollout.path_writer import PathWriter
 from bough.rollout.seats import SeatAgent
-from bough.tree import AgentAction, Kind, Outcome, Source, action_info, action_text, add_line
+from bough.tree import AgentAction, Kind, Outcome, Source, action_text, add_line
 from bough.tree.seeds import derive
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Writer:
+class Writer(PathWriter):
     """Samples the actions of a seat of a rollout; `Rollout` calls it and charges the budget.
 
     Attributes:
-        builder: The tree that gets the actions.
         agent: The agent that samples them.
-        system: The system prompt: the environment's instructions, and those of the parser's format.
         limits: Budgets of a path.
         seed: Seed of the tree.
         deadlines: The run's register of pending awaits.
-        seat: Index of the seat.
         script: Acts in place of the agent, without tokens.
     """
 
-    builder: TreeBuilder
     agent: Agent
-    system: str
     limits: Limits
     seed: int
     deadlines: Deadlines
-    seat: int = 0
     script: Script | None = None
 
     def max_cost(self, at: Cursor | PendingAction, sampling: Sampling, most: int | None = None) -> Usage:
@@ -65,7 +58,6 @@ class Writer:
         """
         branches = _below(at, branch)
         limited = sampling if most.tokens == sampling.max_tokens else replace(sampling, max_tokens=most.tokens)
-        node = NodeDraft(parent=at.node, kind=Kind.ACTION, branch=branch, seat=self.seat)
         prompt = (
             (*at.cursor.text, *at.tokens)
             if isinstance(at, PendingAction)
@@ -77,49 +69,42 @@ class Writer:
         try:
             completion = await self.complete(prompt, limited, derive(self.seed, *branches), owner=self.name(branches))
         except EngineFault as fault:
+            _, node = self.act(at.node, (), source=Source.FORCED, branch=branch)
             node.outcome, node.info["fault"] = Outcome.FAILED, str(fault)
-            self.builder.add(node)
             return Outcome.FAILED
         number = cost.tokens = len(completion.tokens)
-        node.tokens, node.policy_version = completion.tokens, completion.policy_version
-        node.cut_off = completion.finish is FinishReason.LENGTH
+        place, node = self.sampled(
+            at.node, completion, temperature=sampling.temperature, branch=branch, hinted=bool(hint)
+        )
         if hint:
             node.info["hint"] = hint
         if sampling.temperature != self.agent.sampling.temperature:
             node.info["temperature"] = sampling.temperature
-        if hint or completion.logprobs is None:
-            node.source = Source.TEACHER
-        elif sampling.temperature == 0:
-            node.source = Source.GREEDY
-        else:
-            node.source, node.logprobs, node.entropies = Source.SAMPLED, completion.logprobs, completion.entropies
         # The model's context length can end a completion before it reaches its token limit.
         ended = (
             completion.finish is FinishReason.STOP or number < most.tokens or _begun(at) + number >= sampling.max_tokens
         )
         spent = self.limits.tokens is not None and _sampled(at) + number >= self.limits.tokens
-        draft = self._pending(_cursor(at), self.builder.add(node), branches, whole=ended or spent)
+        draft = self._pending(_cursor(at), place, branches, whole=ended or spent)
         if completion.finish is FinishReason.LENGTH:
             # An action that was cut off at the token limit is not well formed.
             draft = replace(draft, parsed=replace(draft.parsed, well_formed=False))
         if draft.complete:
-            self.record(draft)
+            self.record_draft(draft)
         return replace(draft, top_probs=completion.top_probs) if completion.top_probs else draft
 
     def force_tokens(
         self, at: Cursor | PendingAction, tokens: Sequence[int], *, branch: int, source: Source, whole: bool
     ) -> PendingAction:
         """Add tokens without sampling; `whole` marks the action as complete, whatever its tokens are."""
-        node = NodeDraft(
-            parent=at.node, kind=Kind.ACTION, branch=branch, tokens=tuple(tokens), source=source, seat=self.seat
-        )
+        place, _ = self.act(at.node, tokens, source=source, branch=branch)
         ends = whole or (bool(tokens) and tokens[-1] in self.agent.renderer.stop_tokens)
         full = _begun(at) + len(tokens) >= self.agent.sampling.max_tokens
-        draft = self._pending(_cursor(at), self.builder.add(node), _below(at, branch), whole=ends or full)
+        draft = self._pending(_cursor(at), place, _below(at, branch), whole=ends or full)
         if full and not ends:
             draft = replace(draft, parsed=replace(draft.parsed, well_formed=False))
         if draft.complete and not whole:
-            self.record(draft)
+            self.record_draft(draft)
         return draft
 
     def force_action(
@@ -131,14 +116,14 @@ class Writer:
         if self.script is not None:
             draft = self.force_tokens(cursor, (), branch=branch, source=source, whole=True)
             draft = replace(draft, parsed=found)
-            self.record(draft, found.text)
+            self.record_draft(draft, found.text)
             return draft
         if isinstance(parser, PromptedParser) and isinstance(action, str):
             written = parser.write(action, cursor.past, [action_text(each) for each in ahead] or (action,))
             found = replace(parser(written), action=action)
         draft = self.force_tokens(cursor, renderer.write(written), branch=branch, source=source, whole=True)
         draft = replace(draft, parsed=found)
-        self.record(draft, written if isinstance(written, str) else None)
+        self.record_draft(draft, written if isinstance(written, str) else None)
         return draft
 
     def taken(self, cursor: Cursor, number: int) -> PendingAction:
@@ -160,18 +145,9 @@ class Writer:
         inside = nodes[number].parent if begin == at else self.builder.split(number, at - begin)
         return self._pending(draft.cursor, inside, draft.branches, whole=False)
 
-    def record(self, draft: PendingAction, raw: str | None = None) -> None:
+    def record_draft(self, draft: PendingAction, raw: str | None = None) -> None:
         """Store the parser's result at an action's last piece; `raw` is the action's text."""
-        node, parsed = self.builder.nodes[draft.node], draft.parsed
-        info, node.well_formed = node.info, parsed.well_formed
-        raw = self.agent.renderer.text(draft.tokens) if raw is None else raw
-        info |= parsed.marks
-        info["text"] = parsed.text
-        info |= action_info(parsed.action)
-        if raw != parsed.text:
-            info["raw"] = raw
-        if parsed.spans:
-            info["spans"] = {name: self._tokens(draft.tokens, raw, span) for name, span in parsed.spans.items()}
+        self.record(self.builder.nodes[draft.node], draft.parsed, draft.tokens, raw)
 
     async def complete(
         self, prompt: tuple[int, ...], sampling: Sampling, seed: int, *, owner: str, role: str = POLICY
@@ -221,19 +197,6 @@ class Writer:
         tokens = tuple(token for token in model.renderer.write(answer) if token not in stops)
         return model.question(system, text), tokens, ()
 
-    def extend(self, past: Sequence[Turn], state: State) -> ContextUpdate:
-        """The update of the context before the next action in a state; without turns, the first prompt."""
-        inputs = ContextInputs(
-            task=self.builder.task,
-            observation=state.observation,
-            system=self.system,
-            past=past,
-            tools=state.tools,
-            seat=state.seat,
-            state_key=state.key,
-        )
-        return self.agent.context.extend(self.agent.renderer, inputs)
-
     def name(self, branches: tuple[int, ...]) -> str:
         """The name of a position, for messages."""
         return f"task {self.builder.task.id} branch {'.'.join(map(str, branches)) or 'root'}"
@@ -256,16 +219,6 @@ class Writer:
             parsed=parse_tokens(self.agent.parser, self.agent.renderer, tokens),
             branches=branches,
         )
-
-    def _tokens(self, tokens: tuple[int, ...], raw: str, span: tuple[int, int]) -> list[int]:
-        """The token range [first, stop) that covers a range of characters."""
-        text = self.agent.renderer.text
-        first, stop = span
-        counts = range(len(tokens) + 1)
-        # A prefix of the tokens may end within a character, and then decodes to another one.
-        begun = bisect_left(counts, True, key=lambda count: len(text(tokens[:count])) > first)
-        ended = bisect_left(counts, True, key=lambda count: text(tokens[:count]).startswith(raw[:stop]))
-        return [begun - 1, min(ended, len(tokens))]
 
     def _hinted_prompt(self, cursor: Cursor, hint: str) -> tuple[int, ...]:
         """The prompt at a cursor with a hint added to the observation."""
@@ -291,6 +244,7 @@ def make_writers(
     return {
         name: Writer(
             builder=builder,
+            format=agents[name].format,
             agent=agents[name],
             system=full_instructions(each.instructions, agents[name].parser),
             limits=limits,

@@ -37,8 +37,7 @@ from bough.needs import (
     needs_of,
 )
 from bough.policy.policy import Policy
-from bough.rewrite.revise import Reader
-from bough.rollout import Agent, Deadlines, RoleModel
+from bough.rollout import Agent, Deadlines, PolicyFormat, RoleModel
 from bough.store import Checkpoint, stored_rewarded
 from bough.store.atomic import explain_full_disk
 from bough.train.canary import Canary
@@ -244,10 +243,10 @@ class TrainedPolicy:
         return [] if rule is None else [each.tree for each in rule(rewarded, self.reader)]
 
     @property
-    def reader(self) -> Reader:
+    def reader(self) -> PolicyFormat:
         """The policy's formats."""
         world, room = self.run.world, self.policy.context_tokens
-        return Reader(renderer=self.policy.renderer, context=world.context, parser=world.parser, room=room)
+        return PolicyFormat(renderer=self.policy.renderer, context=world.context, parser=world.parser, max_tokens=room)
 
     def add_estimates(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
         """Trees for credit, with the critic's values and reference log-probabilities where the rule needs them.
