@@ -14,7 +14,7 @@ from bough.explore import Chains
 from bough.explore.world_model import ImaginedEpisode, WorldModel
 from bough.rollout import Deadlines, Limits, RoleModel
 from bough.rollout.model_client import ModelClient
-from bough.search import mcts
+from bough.searches.mcts import mcts
 from bough.tree import Outcome, Task, Ternary
 
 SAMPLING = Sampling(max_tokens=100)
