@@ -2,7 +2,7 @@
 
 from typing import TypeVar
 
-from bough.ask import Answer, Query
+from bough.ask import Answer, Asker, Query
 from bough.env.env import env_gives
 from bough.needs import CALLS_TAKEN
 from bough.rollout import Agent
@@ -11,6 +11,7 @@ from bough.train.appraise_stage import AppraisalClient, AppraiseStage, required_
 from bough.train.recorder import TrainState
 from bough.train.replayed_states import ReplayedStates
 from bough.train.runtime import Runtime
+from bough.train.trained import TrainedPolicy
 
 Read = TypeVar("Read")
 
@@ -34,10 +35,13 @@ class RunQuestions:
         required = required_columns(world.rewards, runtime.run.method)
         return AppraiseStage(appraisers=world.appraisers, required=required, ask=self._client(agent, step, replay))
 
-    async def answer_hook(self, query: Query[Read]) -> Answer[Read]:
-        """The answer of a model to a hook of the run's `policy`."""
-        ask = self._client(self._runtime.main.agent(self._runtime.models), self._state.step)
-        return await ask(query)
+    def asker(self, policy: TrainedPolicy) -> Asker:
+        """Asks for the hooks of a policy, whose role `policy` is that policy."""
+
+        async def ask(query: Query[Read]) -> Answer[Read]:
+            return await self._client(policy.agent(self._runtime.models), self._state.step)(query)
+
+        return ask
 
     def _client(self, agent: Agent, step: int, replay: ReplayedStates | None = None) -> AppraisalClient:
         return AppraisalClient(
