@@ -2,7 +2,7 @@
 
 from bough.ask.answer import Answer, Reply
 from bough.ask.asks import Asks, AsksVotes
-from bough.ask.prompts import Choice, LabelParser, Lines, NumberParser, Reader, Text
+from bough.ask.prompts import Choice, LabelParser, Lines, NumberParser, Text
 from bough.ask.query import Asker, Query
 
 __all__ = [
@@ -15,7 +15,6 @@ __all__ = [
     "Lines",
     "NumberParser",
     "Query",
-    "Reader",
     "Reply",
     "Text",
 ]

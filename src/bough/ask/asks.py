@@ -1,4 +1,4 @@
-"""The settings of a piece that asks a model."""
+"""The settings of a piece with questions to a model."""
 
 import math
 from dataclasses import dataclass

@@ -13,7 +13,7 @@ from itertools import chain
 from typing import Any, TypeAlias
 
 from bough.appraise import Appraiser
-from bough.ask import Reader
+from bough.ask.prompts import Reader
 from bough.cli.exports import exports, usage
 from bough.cli.find import PACKAGE, find_run, find_world, modules, names
 from bough.config import ConfigError, unknown

@@ -39,7 +39,7 @@ class AnswerStore(Protocol):
 
 @dataclass(slots=True, kw_only=True)
 class ModelClient:
-    """The `Asker` of a run: appraisers, hooks, explorers, searches and imagined environments ask models through it.
+    """The `Asker` of a run, for appraisers, hooks, explorers, searches and imagined environments.
 
     A model that fails gives the verdict `REFUSED`, one that is too slow `LATE`; neither stops the run.
 
@@ -53,7 +53,7 @@ class ModelClient:
         sampling: The sampling settings of a query without its own.
         deadlines: The register of pending awaits.
         seed: Seed of the run, or of the rollout.
-        owner: Who asks, for messages.
+        owner: The owner of the questions, for messages.
         deadline_s: The deadline of a query without its own, in seconds.
         budget: Pays for each request; None for no budget.
         answers: The cache; None for none.
