@@ -4,11 +4,14 @@ import asyncio
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
-from bough.appraise import Continuation, Question, Reply, Scoring
+from bough.appraise import Continuation, Scoring
 from bough.appraise.path_fields import path_fields, path_steps
+from bough.ask import Answer, Query, Reply
+from bough.ask.answer import answer_of
 from bough.context import Full, Plain
 from bough.engine import Sampling, Scripted
 from bough.env import InProcessHost
@@ -156,10 +159,13 @@ class NoisyJudge:
                 done = [number for number, item in enumerate(checklist, start=1) if item == fields["action"]]
                 self.items[before] = done, fields["action"]
 
-    async def __call__(self, question: Question) -> Reply:
+    async def __call__(self, query: Query[Any]) -> Answer[Any]:
         """See `AskModels`."""
-        rng = random.Random(derive(0, "judge", question.text, question.vote))
-        text = "I can't say." if rng.random() < self.unparsed else self._answer(question.text, rng)
+        return answer_of([self._vote(query.prompt, vote) for vote in range(query.n)], query.read)
+
+    def _vote(self, prompt: str, vote: int) -> Reply:
+        rng = random.Random(derive(0, "judge", prompt, vote))
+        text = "I can't say." if rng.random() < self.unparsed else self._answer(prompt, rng)
         return Reply(verdict=Verdict.OK, text=text, tokens=len(self.policy.renderer.write(text)))
 
     async def score(self, scoring: Scoring) -> Reply:

@@ -20,7 +20,7 @@ from bough.roles import TrainedJudge
 from bough.roles.judge import TrainedJudgeState
 from bough.rollout import Agent, Deadlines, RoleModel
 from bough.store.answers import Answers
-from bough.train.asker import Asker
+from bough.train.appraise_stage import AppraisalClient
 from bough.train.canary import Canary
 from bough.train.checked_engine import CheckedEngine
 from bough.train.judge_versions import JudgeVersions
@@ -74,10 +74,10 @@ class LocalJudge:
 
         return asyncio.run(ask())
 
-    async def _one(self, tree: Tree, asker: Asker) -> Tree:
+    async def _one(self, tree: Tree, asker: AppraisalClient) -> Tree:
         return (await appraise_trees([tree], [self.asks], asker))[0]
 
-    def _asker(self, folder: Path) -> Asker:
+    def _asker(self, folder: Path) -> AppraisalClient:
         renderer = self._policy.renderer
         agent = Agent(
             engine=self._engine,
@@ -88,7 +88,7 @@ class LocalJudge:
             models={"judge": RoleModel(engine=self._engine, renderer=renderer, name="judge")},
         )
         answers = Answers(folder / "answers.jsonl")
-        return Asker(agent=agent, answers=answers, deadlines=Deadlines(), seed=0, step=self._step)
+        return AppraisalClient(agent=agent, answers=answers, deadlines=Deadlines(), seed=0, step=self._step)
 
     def _guessed(self, tree: Tree, rng: random.Random) -> Tree:
         """The tree with random results, and verifications that agree with them."""

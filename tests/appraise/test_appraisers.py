@@ -6,14 +6,15 @@ import random
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from tests.explore.stage import Letters, grow, runner, scripted
 
-from bough.appraise import AnswerProbe, Appraiser, NumberParser, Question, RoundRobin, RubricJudge, step_critic
-from bough.appraise import Reply as Answer
+from bough.appraise import AnswerProbe, Appraiser, RoundRobin, RubricJudge, step_critic
 from bough.appraise.two_paths import DifferentPaths
+from bough.ask import Answer, NumberParser, Query
 from bough.credit import Grpo
 from bough.engine import InjectedFault, Request, Scripted
 from bough.engine.scripted import Reply
@@ -22,7 +23,7 @@ from bough.reward import EnvReward, Judged, reward_trees
 from bough.rollout import Agent, Deadlines, RoleModel
 from bough.search import Judge, Level, Search
 from bough.store.answers import Answers
-from bough.train.asker import AppraiseStage, Asker
+from bough.train.appraise_stage import AppraisalClient, AppraiseStage
 from bough.tree import Kind, Outcome, Task, Tree, Verdict, counted, fail_unknown, keep_paths, leaves
 
 RUBRIC = "{turns}|{observation}"
@@ -32,15 +33,19 @@ def trees(*names: str, n: int = 4) -> list[Tree]:
     return list(grow(runner(scripted(lambda rng: rng.choice("ab"))), Chains(n=n), *names).trees)
 
 
-def asker(script: Callable[[Request], Reply], path: Path) -> tuple[Asker, Scripted]:
-    """An `Asker` whose judge follows a script."""
+def asker(script: Callable[[Request], Reply], path: Path) -> tuple[AppraisalClient, Scripted]:
+    """An `AppraisalClient` whose judge follows a script."""
     engine = Scripted(script=script)
     agent: Agent = runner(scripted(lambda _: "a")).agent
     agent = replace(agent, models={"judge": RoleModel(engine=engine, renderer=Letters(), name="scripted")})
-    return Asker(agent=agent, answers=Answers(path / "answers.jsonl"), deadlines=Deadlines(), seed=1, step=3), engine
+    return AppraisalClient(
+        agent=agent, answers=Answers(path / "answers.jsonl"), deadlines=Deadlines(), seed=1, step=3
+    ), engine
 
 
-def appraised(found: list[Tree], ask: Asker, *appraisers: Appraiser, required: tuple[str, ...] = ()) -> list[Tree]:
+def appraised(
+    found: list[Tree], ask: AppraisalClient, *appraisers: Appraiser, required: tuple[str, ...] = ()
+) -> list[Tree]:
     stage = AppraiseStage(appraisers=appraisers, required=required, ask=ask)
     return asyncio.run(stage(found))
 
@@ -96,19 +101,20 @@ def test_votes_leave_the_mean_one_by_one(tmp_path: Path) -> None:
 
 
 def test_a_question_has_the_settings_of_its_piece() -> None:
-    asked: list[Question] = []
+    asked: list[Query[Any]] = []
 
     class Noted:
-        async def __call__(self, question: Question) -> Answer:
-            asked.append(question)
-            return Answer(verdict=Verdict.OK, text="7")
+        async def __call__(self, query: Query[Any]) -> Answer[Any]:
+            asked.append(query)
+            return Answer(verdict=Verdict.OK, values=(0.7,), texts=("7",))
 
+    read = NumberParser()
     judge = RubricJudge(
-        prompt="How?", system="S", role="judge", n=2, max_tokens=7, temperature=0.25, deadline_s=9, read=NumberParser()
+        prompt="How?", system="S", role="judge", n=2, max_tokens=7, temperature=0.25, deadline_s=9, read=read
     )
     asyncio.run(judge.appraise(trees(n=1), Noted()))  # type: ignore[arg-type]
-    first = Question(text="How?", system="S", role="judge", max_tokens=7, temperature=0.25, deadline_s=9)
-    assert asked == [first, replace(first, vote=1)]
+    settings = {"system": "S", "role": "judge", "max_tokens": 7, "temperature": 0.25, "deadline_s": 9}
+    assert asked == [Query(prompt="How?", read=read, n=2, **settings)]
 
 
 @pytest.mark.parametrize(
@@ -130,15 +136,15 @@ def test_no_answer_is_no_number(reply: InjectedFault, verdict: Verdict, tmp_path
     assert tree.outcome[leaf] == Outcome.FAILED
     appraised(grown, ask, judge)
     assert len(engine.requests) == 1, "a resumed step does not repeat it"
-    ask.step = 4
-    appraised(grown, ask, judge)
+    appraised(grown, replace(ask, step=4), judge)
     assert len(engine.requests) == 2, "a later step does"
 
 
 def test_a_question_longer_than_the_judge_reads_is_refused_by_name(tmp_path: Path) -> None:
     ask, engine = asker(lambda _: says("7"), tmp_path)
     short = Scripted(script=lambda _: says("7"), context_tokens=16)
-    ask.agent = replace(ask.agent, models={"judge": RoleModel(engine=short, renderer=Letters(), name="short")})
+    agent = replace(ask.agent, models={"judge": RoleModel(engine=short, renderer=Letters(), name="short")})
+    ask = replace(ask, agent=agent)
     (tree,) = appraised(trees(n=1), ask, RubricJudge(prompt=RUBRIC, role="judge"), required=("judge",))
     (leaf,) = leaves(tree)
     assert tree.appraisals["judge"].verdict[leaf] == Verdict.REFUSED

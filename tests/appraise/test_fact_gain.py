@@ -4,15 +4,16 @@ import asyncio
 import math
 import random
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pytest
 from tests.trees import ACTION, OBSERVATION, PROMPT, N, build
 
-from bough.appraise import Continuation, FactGain, Question, Scoring
+from bough.appraise import Continuation, FactGain, Scoring
 from bough.appraise.appraise import appraise_trees
-from bough.appraise.ask import Reply
 from bough.appraise.shapley import exact_shapley, prefixes, sampled_orders, sampled_shapley, subsets
+from bough.ask import Answer, Query, Reply
 from bough.cli.find import find_run
 from bough.credit import QuestionAnswer
 from bough.reward import Judged, reward_trees
@@ -31,8 +32,8 @@ class Bayes:
     probability: dict[frozenset[int], float]
     facts: tuple[str, ...]
 
-    async def __call__(self, question: Question) -> Reply:
-        raise AssertionError(question)
+    async def __call__(self, query: Query[Any]) -> Answer[Any]:
+        raise AssertionError(query)
 
     async def sample(self, continuation: Continuation) -> Reply:
         raise AssertionError(continuation)

@@ -5,14 +5,17 @@ import random
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import pytest
 from tests.reward.test_potential import best_moves, lake, shaped
 from tests.trees import ACTION, OBSERVATION, PROMPT, N, build
 
-from bough.appraise import Continuation, HopProgress, Question, Reply, Scoring
+from bough.appraise import Continuation, HopProgress, Scoring
 from bough.appraise.hops import HopParser, fuse, hop_between, progress_after, read_back
+from bough.ask import Answer, Query, Reply
+from bough.ask.answer import answer_of
 from bough.env import State
 from bough.needs import Appraised, names_of
 from bough.reward import PotentialShaping
@@ -31,15 +34,18 @@ class Ruler:
     unknown: frozenset[tuple[str, str]] = frozenset()
     asked: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
 
-    async def __call__(self, question: Question) -> Reply:
-        found = PARTS.search(question.text)
+    async def __call__(self, query: Query[Any]) -> Answer[Any]:
+        return answer_of([Reply(verdict=Verdict.OK, text=self._text(query.prompt), tokens=3)], query.read)
+
+    def _text(self, prompt: str) -> str:
+        found = PARTS.search(prompt)
         assert found is not None
         _, before, after = found.groups()
         self.asked.append((before, after))
         if (before, after) in self.unknown:
-            return Reply(verdict=Verdict.OK, text="hard to say", tokens=3)
+            return "hard to say"
         start = 1.0 if before.startswith("The task is done") else self.progress[before]
-        return Reply(verdict=Verdict.OK, text=f"{100 * hop_between(start, self.progress[after]):+.9f}%", tokens=3)
+        return f"{100 * hop_between(start, self.progress[after]):+.9f}%"
 
     async def score(self, scoring: Scoring) -> Reply:
         raise AssertionError(scoring)
@@ -148,10 +154,10 @@ def test_views_that_disagree_are_uncertain_and_followed_less() -> None:
 
     @dataclass
     class Torn(Ruler):
-        async def __call__(self, question: Question) -> Reply:
-            found = PARTS.search(question.text)
+        def _text(self, prompt: str) -> str:
+            found = PARTS.search(prompt)
             assert found is not None
-            return Reply(verdict=Verdict.OK, text="-20%" if found.group(2).startswith("The task") else "+40%")
+            return "-20%" if found.group(2).startswith("The task") else "+40%"
 
     plain = appraised(tree, Torn(SHOWN), HopProgress())
     careful = appraised(tree, Torn(SHOWN), HopProgress(caution=2.0))

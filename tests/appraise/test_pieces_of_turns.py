@@ -2,12 +2,14 @@
 
 import asyncio
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 from tests.trees import ACTION, OBSERVATION, PROMPT, N, build
 
-from bough.appraise import AnswerProbe, Appraiser, Continuation, FactGain, Question, Reply, Scoring, StepPotential
+from bough.appraise import AnswerProbe, Appraiser, Continuation, FactGain, Scoring, StepPotential
 from bough.appraise.two_paths import DifferentPaths
+from bough.ask import Answer, Query, Reply
 from bough.tree import Outcome, Task, Tree, Verdict
 
 DATA = {"answer": "x", "facts": ["y"]}
@@ -19,8 +21,8 @@ class Noted:
 
     contexts: set[tuple[int, ...]] = field(default_factory=set)
 
-    async def __call__(self, question: Question) -> Reply:
-        raise AssertionError(question)
+    async def __call__(self, query: Query[Any]) -> Answer[Any]:
+        raise AssertionError(query)
 
     async def score(self, scoring: Scoring) -> Reply:
         self.contexts.add(scoring.tokens)

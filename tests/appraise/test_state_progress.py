@@ -21,15 +21,15 @@ from bough.env import Branching, Env, InProcessHost, State, Step
 from bough.explore import Chains
 from bough.reward import reward_trees
 from bough.rollout import Deadlines
-from bough.train.asker import Asker
+from bough.train.appraise_stage import AppraisalClient
 from bough.train.check import check
 from bough.train.replayed_states import ReplayedStates
 from bough.tree import Appraisal, Floats, Outcome, StageError, Task, Tree, Verdict, path_view, text_in
 from bough.worlds.frozenlake import FrozenLake
 
 
-def asked(tmp_path: Path, env: Any) -> Asker:
-    """An `Asker` that replays actions in this environment."""
+def asked(tmp_path: Path, env: Any) -> AppraisalClient:
+    """An `AppraisalClient` that replays actions in this environment."""
     ask, _ = asker(lambda _: says("hm"), tmp_path)
     host = InProcessHost(env=env)
     return replace(ask, replay=ReplayedStates(host=host, calls=False, deadlines=Deadlines(), deadline_s=9.0))
@@ -40,7 +40,7 @@ def grown(n: int = 6) -> Tree:
     return grow(runner(scripted(lambda rng: rng.choice("ab"))), Chains(n=n)).trees[0]
 
 
-def value(tree: Tree, piece: StateProgress, ask: Asker) -> tuple[Floats, Any]:
+def value(tree: Tree, piece: StateProgress, ask: AppraisalClient) -> tuple[Floats, Any]:
     """The value and the verdict at each action."""
     (entries,) = asyncio.run(piece.appraise([tree], ask))[piece.column]
     column, acts = Appraisal.of(entries, tree.nodes), tree.kind == ACTION

@@ -5,6 +5,7 @@ import math
 import shutil
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,8 +14,9 @@ from tests.appraise.test_appraised_runs import rows
 from tests.appraise.test_appraisers import appraised, asker, says, trees
 from tests.explore.stage import Letters
 
-from bough.appraise import Continuation, Question, Reply, Scoring, StepPotential, appraise_trees
+from bough.appraise import Continuation, Scoring, StepPotential, appraise_trees
 from bough.appraise.step_potential import potential
+from bough.ask import Answer, Query, Reply
 from bough.credit import Spae
 from bough.reward import EnvReward
 from bough.store import RunDirectory, read_trees
@@ -32,8 +34,8 @@ class Told:
     sampled: list[Continuation] = field(default_factory=list)
     scored: list[Scoring] = field(default_factory=list)
 
-    async def __call__(self, question: Question) -> Reply:
-        raise AssertionError(question)
+    async def __call__(self, query: Query[Any]) -> Answer[Any]:
+        raise AssertionError(query)
 
     async def score(self, scoring: Scoring) -> Reply:
         self.scored.append(scoring)

@@ -15,7 +15,7 @@ from bough.env.env import Split
 from bough.explore import Chains
 from bough.rollout import Deadlines
 from bough.store.answers import Answers
-from bough.train.asker import AppraiseStage, Asker
+from bough.train.appraise_stage import AppraisalClient, AppraiseStage
 from bough.tree import Outcome, Task, Tree
 
 BITS = 3
@@ -98,5 +98,7 @@ def grown(n: int = 6, questions: str = "xyzw") -> tuple[list[Tree], Bayes]:
 
 def appraised(trees: list[Tree], engine: Bayes, appraiser: Appraiser, folder: Path) -> list[Tree]:
     """The trees after the questions of an appraiser."""
-    ask = Asker(agent=runner(engine).agent, answers=Answers(folder / "a.jsonl"), deadlines=Deadlines(), seed=1, step=1)
+    ask = AppraisalClient(
+        agent=runner(engine).agent, answers=Answers(folder / "a.jsonl"), deadlines=Deadlines(), seed=1, step=1
+    )
     return asyncio.run(AppraiseStage(appraisers=(appraiser,), required=(), ask=ask)(trees))

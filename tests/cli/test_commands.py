@@ -100,7 +100,7 @@ def test_only_what_can_stand_in_a_field_is_listed_for_it(bough: Bough, tmp_path:
         (
             "explore",
             ("Chains", "Forks"),
-            ("LabelParser", "RolloutRunner", "DirectLlmCall", "FirstOracleMistake", "Dream"),
+            ("LabelParser", "RolloutRunner", "ModelClient", "FirstOracleMistake", "Dream"),
         ),
         ("search", ("mcts", "BestOf", "Search"), ("Uct", "Judge", "Mean")),
         ("evaluate", ("Judge", "RolloutValue"), ("mcts", "Uct")),

@@ -15,6 +15,7 @@ from tests.small import run as small
 from tests.talk import ENVIRONMENT, Bough
 
 import bough
+from bough.ask import Query, Text
 from bough.context import Full, Plain, Tagged, ToolCalls
 from bough.engine import EngineFault, OpenAi, Sampling, Scripted
 from bough.engine.messages import Messages
@@ -226,7 +227,7 @@ def test_a_server_in_a_seat_or_a_role_has_neither_the_form_nor_the_limit_of_the_
 
     async def asks(rollout: Rollout) -> None:
         await rollout.root()
-        await rollout.ask("", "how good?", role="judge")
+        await rollout.ask(Query(prompt="how good?", read=Text(), role="judge"))
 
     place = runner(Scripted(script=()))
     models = {"judge": RoleModel(engine=engine, renderer=Messages())}

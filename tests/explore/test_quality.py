@@ -8,7 +8,7 @@ import pytest
 from tests.explore.stage import World, runner, scripted
 from tests.rollout.test_writing import play, written
 
-from bough.appraise import NumberParser
+from bough.ask import NumberParser
 from bough.engine import InjectedFault, Scripted
 from bough.env import InProcessHost
 from bough.explore import EarlyAnswerBonus, FormatScore, LlmJudge, OracleMatch, Quality

@@ -4,22 +4,25 @@
 import asyncio
 
 import pytest
-from tests.explore.stage import STOP, Letters, grow, runner, scripted
+from tests.explore.stage import Letters, grow, runner, scripted
 from tests.search.talk import answer, talk
 
-from bough.engine import EngineFault, InjectedFault, Sampling, Scripted
+from bough.ask import Asker
+from bough.engine import InjectedFault, Sampling, Scripted
 from bough.env import EnvFault, Host, State
 from bough.explore import Chains
-from bough.explore.world_model import Ask, DirectLlmCall, ImaginedEpisode, WorldModel
-from bough.rollout import Limits
+from bough.explore.world_model import ImaginedEpisode, WorldModel
+from bough.rollout import Deadlines, Limits, RoleModel
+from bough.rollout.model_client import ModelClient
 from bough.searches.mcts import mcts
 from bough.tree import Outcome, Task, Ternary
 
 SAMPLING = Sampling(max_tokens=100)
 
 
-def aside(engine: Scripted, **how: float) -> DirectLlmCall:
-    return DirectLlmCall(engine=engine, renderer=Letters(), sampling=SAMPLING, **how)
+def aside(engine: Scripted) -> ModelClient:
+    model = RoleModel(engine=engine, renderer=Letters())
+    return ModelClient(model=lambda _: model, sampling=SAMPLING, deadlines=Deadlines(), seed=0)
 
 
 def test_a_dream_is_asked_what_the_agent_reads() -> None:
@@ -27,7 +30,7 @@ def test_a_dream_is_asked_what_the_agent_reads() -> None:
     engine = talk(lambda *_: "", lambda _: next(said))
     dream = WorldModel(ask=aside(engine))
     assert isinstance(dream, Host)
-    assert isinstance(aside(engine), Ask)
+    assert isinstance(aside(engine), Asker)
 
     async def main() -> None:
         start = await dream.start(Task(id="t", data={"goal": "find {gold}"}))
@@ -77,15 +80,15 @@ def test_no_answer_is_a_fault_of_the_environment(said: InjectedFault | str) -> N
 
 
 def test_an_answer_that_does_not_come_is_a_fault() -> None:
-    asked = aside(Scripted(script=lambda _: InjectedFault.SILENCE), deadline_s=0.05)
+    silent = aside(Scripted(script=lambda _: InjectedFault.SILENCE))
 
     async def main() -> None:
-        with pytest.raises(EngineFault, match=r"no answer within 0\.05 s \(DirectLlmCall\.deadline_s\)"):
-            await asked("", "anybody?")
+        with pytest.raises(EnvFault, match=r"did not answer before the deadline \(WorldModel\.deadline_s\)"):
+            await WorldModel(ask=silent, deadline_s=0.05).start(Task(id="t"))
 
     asyncio.run(main())
-    with pytest.raises(ValueError, match=r"DirectLlmCall\.deadline_s: got 0\.0"):
-        aside(Scripted(script=lambda _: (STOP,)), deadline_s=0.0)
+    with pytest.raises(ValueError, match=r"WorldModel\.deadline_s: got 0\.0"):
+        WorldModel(ask=silent, deadline_s=0.0)
 
 
 def test_trees_grow_in_a_dream_within_their_budget() -> None:

@@ -5,32 +5,33 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from tests.asking import asker
 from tests.trees import ACTION, OBSERVATION, PROMPT, N, as_replayed, build, rewarded
 
+from bough.ask import Asker
 from bough.hooks import Oni
 from bough.hooks.caption_model import CaptionModel
 from bough.hooks.captions import read_label
-from bough.hooks.hook import AskModel, HookQuestion
 from bough.hooks.oni import OniState
-from bough.tree import Outcome, Rewarded, Task
+from bough.tree import Outcome, Rewarded, Task, Verdict
 
 GOOD = ("key", "door")
 
 
-def labeller(pause_s: float = 0.0, asked: list[str] | None = None) -> AskModel:
+def labeller(pause_s: float = 0.0, asked: list[str] | None = None) -> Asker:
     """A model that finds keys and doors good, after a pause; it compares by the number of good words."""
 
-    async def ask(question: HookQuestion) -> str | None:
+    async def text_of(prompt: str) -> str:
         await asyncio.sleep(pause_s)
-        parts = question.text.split("\n")
+        parts = prompt.split("\n")
         if asked is not None:
             asked.append(parts[2] if len(parts) == 5 else parts[1])
-        if "Another is this" in question.text:
+        if "Another is this" in prompt:
             first, second = (sum(word in text for word in GOOD) for text in (parts[2], parts[5]))
             return "0" if first == second else "1" if first > second else "2"
         return "1" if any(word in parts[2] for word in GOOD) else "The answer is 0."
 
-    return ask
+    return asker(text_of)
 
 
 def game(*paths: Sequence[str]) -> Rewarded:
@@ -48,7 +49,7 @@ def game(*paths: Sequence[str]) -> Rewarded:
     return rewarded(build(*nodes))
 
 
-def begun(ask: AskModel, **settings: object) -> OniState:
+def begun(ask: Asker, **settings: object) -> OniState:
     state = Oni(**settings).build(vocab_tokens=0, device="cpu", seed=0)  # type: ignore[arg-type]
     state.attach_models(ask)
     return state
@@ -192,23 +193,24 @@ def test_the_queue_its_order_and_its_bounds() -> None:
     asyncio.run(run())
 
 
-def test_an_answer_without_a_label_is_no_number() -> None:
-    async def late(question: HookQuestion) -> str | None:
-        return None if "late" in question.text else "perhaps"
+@pytest.mark.parametrize("missing", [Verdict.LATE, Verdict.REFUSED])
+def test_an_answer_without_a_label_is_no_number(missing: Verdict) -> None:
+    async def silent(prompt: str) -> str | Verdict:
+        return missing if "late" in prompt else "perhaps"
 
     async def run() -> None:
-        state = begun(late)
+        state = begun(asker(silent))
         for _ in range(3):
             assert await step(state, ["late", "vague"]) == [0, 0]
         assert state.held.labels == []
         assert state.held.unread == 2
 
     asyncio.run(run())
-    assert [read_label(text, 1) for text in ("1", "0.", "is it 0? no: 1", "2", "0.5", "", None, "-1", "9" * 5000)] == [
+    assert [read_label(text, 1) for text in ("1", "0.", "is it 0? no: 1", "2", "0.5", "", "-1", "9" * 5000)] == [
         1,
         0,
         1,
-        *[None] * 6,
+        *[None] * 5,
     ]
 
 

@@ -21,7 +21,7 @@ from bough.explore import Chains
 from bough.reward import reward_trees
 from bough.rollout import Limits, RoleModel
 from bough.store.answers import Answers
-from bough.train.asker import AppraiseStage, Asker
+from bough.train.appraise_stage import AppraisalClient, AppraiseStage
 from bough.tree import Action, AgentAction, BadCall, Outcome, ToolCall, Tree, Verdict, action_text, counted
 from bough.worlds.search import KnowledgeGraph, SearchQa
 from bough.worlds.search.question import read_question
@@ -79,7 +79,7 @@ def judged(
     engine = Scripted(script=script, context_tokens=20000)
     agent = runner(Scripted(script={}), max_tokens=8).agent
     agent = replace(agent, models={"judge": RoleModel(engine=engine, renderer=Spoken(), name="scripted")})
-    ask = Asker(
+    ask = AppraisalClient(
         agent=agent, answers=Answers(path / "answers.jsonl"), deadlines=runner(engine).deadlines, seed=1, step=3
     )
     stage = AppraiseStage(appraisers=(judge or ToolJudge(role="judge"),), required=("tool_use",), ask=ask)

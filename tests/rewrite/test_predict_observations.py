@@ -14,10 +14,11 @@ from bough.context import Plain, Window
 from bough.engine import Sampling, Scripted
 from bough.env import InProcessHost
 from bough.explore import Chains
-from bough.explore.world_model import DirectLlmCall, ImaginedEpisode, WorldModel
+from bough.explore.world_model import ImaginedEpisode, WorldModel
 from bough.reward import EnvReward, reward_trees
 from bough.rewrite import PredictObservations
-from bough.rollout import PolicyFormat
+from bough.rollout import PolicyFormat, Deadlines, RoleModel
+from bough.rollout.model_client import ModelClient
 from bough.store import read_metrics
 from bough.train import start
 from bough.tree import Kind, Rewarded, Source, Task, Tree
@@ -44,7 +45,8 @@ def test_each_observation_is_the_answer_to_the_question_that_the_world_model_ask
     made = PredictObservations(per_tree=99)([played()], READER)
     found = dict(texts(each.tree) for each in made)
     engine = Scripted(script=says(lambda _: "x"))
-    model = WorldModel(ask=DirectLlmCall(engine=engine, renderer=Letters(), sampling=Sampling(max_tokens=9)))
+    served, sampling = RoleModel(engine=engine, renderer=Letters()), Sampling(max_tokens=9)
+    model = WorldModel(ask=ModelClient(model=lambda _: served, sampling=sampling, deadlines=Deadlines(), seed=0))
     env = World()
 
     async def ask() -> None:

@@ -69,7 +69,7 @@ def tiny(context_tokens: int = 256) -> Policy:
 
 def logprob(state: TrainedJudgeState, tree: Tree, answer: str) -> float:
     """The log-probability of an answer about the path of a tree."""
-    asked = state._tree(ASKS.question(tree, tree.nodes - 1, (1, 3)).text, answer)  # pyright: ignore[reportPrivateUsage]
+    asked = state._tree(ASKS.question(tree, tree.nodes - 1, (1, 3)).prompt, answer)  # pyright: ignore[reportPrivateUsage]
     assert asked is not None
     assert state._model is not None  # pyright: ignore[reportPrivateUsage]
     return float(np.nansum(state._model.logprobs([asked])[0]))  # pyright: ignore[reportPrivateUsage]

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings, strategies
 from tests.explore.stage import STOP, World, runner, scripted
 
+from bough.ask import Query, Text
 from bough.context import Window
 from bough.engine import InjectedFault, Sampling, Scripted
 from bough.env import InProcessHost, Replay
@@ -257,10 +258,11 @@ def test_questions_are_paid_for_and_leave_no_trace() -> None:
 
     async def script(rollout: Rollout) -> None:
         root = await rollout.root()
-        assert await rollout.ask("judge", "is it good?", "judge", 1) == "yes"
+        answer = await rollout.ask(Query(prompt="is it good?", read=Text(), system="judge", name=("judge", 1)))
+        assert answer.value == "yes"
         assert rollout.budget.spent == Usage(tokens=4, calls=1)
         with pytest.raises(BudgetExceeded, match=r"got an operation that exceeds Limits\.tree_calls"):
-            await rollout.ask("judge", "again?", "judge", 2)
+            await rollout.ask(Query(prompt="again?", read=Text(), name=("judge", 2)))
         with pytest.raises(ValueError, match="got an agent without a critic"):
             await rollout.value(root)
 
@@ -274,7 +276,7 @@ def test_the_seed_of_a_question_is_that_of_its_name() -> None:
     async def script(rollout: Rollout) -> None:
         await rollout.root()
         for name in (("judge", 1), ("judge", 2), ("judge", 1)):
-            await rollout.ask("judge", "is it good?", *name)
+            await rollout.ask(Query(prompt="is it good?", read=Text(), name=name))
 
     play(runner(engine), script)
     first, second, again = (request.seed for request in engine.requests)

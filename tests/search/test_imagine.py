@@ -85,8 +85,7 @@ def test_what_is_over_in_imagination_is_imagined_no_further() -> None:
     assert actions(tree)["a"]["rating"] == 0.5
 
 
-def test_simulations_that_fail_are_counted_and_lost() -> None:
-    """As released they are dropped: an action that can seldom be imagined would look as good as its best moment."""
+def test_simulations_that_fail_are_counted_and_leave_the_mean() -> None:
     runs: dict[str, int] = {}
 
     def say(read: str) -> str | InjectedFault:
@@ -100,8 +99,8 @@ def test_simulations_that_fail_are_counted_and_lost() -> None:
     tree = search(engine, Search(select=Best(), expand=Sample(width=6), rate=Imagine(n=4), rounds=1))
     found = actions(tree)
     assert found["a"]["rating"] == 1.0
-    assert found["b"]["rating"] == 0.25, "one of four"
-    assert tree.counts.unanswered == 3
+    assert found["b"]["rating"] == 1.0, "the one of four that is known"
+    assert (tree.counts.unanswered, tree.counts.unjudged) == (3, 0)
     assert runs == {"a": 4, "b": 1 + 2 * 3}, "each was tried twice"
 
 

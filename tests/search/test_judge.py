@@ -7,7 +7,7 @@ import pytest
 from tests.explore.stage import World
 from tests.search.talk import actions, answer, letter, questions, search, talk
 
-from bough.engine import InjectedFault, Sampling, Scripted
+from bough.engine import InjectedFault, Scripted
 from bough.env import InProcessHost
 from bough.rollout import Limits
 from bough.search import (
@@ -57,7 +57,7 @@ def test_a_search_goes_where_the_judge_says(liked: str) -> None:
 
 def test_a_judge_reads_what_happened_and_each_answer_is_a_call() -> None:
     engine = talk(lambda *_: "a", lambda read: "yes" if "{.}" not in read else "no")
-    judge = Judge(n=3, prompt="{instructions}|{turns}|{observation}", system="J", sampling=Sampling(max_tokens=5))
+    judge = Judge(n=3, prompt="{instructions}|{turns}|{observation}", system="J", max_tokens=5)
     tree = search(engine, Search(select=Best(), expand=Sample(width=1), evaluate=judge, success_value=None, rounds=4))
     assert questions(engine) == (
         ["{J: }{go||.}"] * 3 + ["{J: }{go|.\n> a|a}"] * 3 + ["{J: }{go|.\n> a\na\n> a|aa}"] * 3
@@ -80,19 +80,20 @@ def test_the_mean_of_answers() -> None:
     ("said", "score", "unanswered", "faults"),
     [
         (["well", "yes"], 1.0, None, None),
-        (["hm", "dunno"], -1.0, 1, None),
+        (["hm", "dunno"], None, 1, None),
         ([InjectedFault.FAULT, "no"], 0.0, None, 1),
-        ([InjectedFault.FAULT, InjectedFault.ABORTED], -1.0, 1, 2),
+        ([InjectedFault.FAULT, InjectedFault.ABORTED], None, 1, 2),
     ],
 )
 def test_what_can_not_be_read_is_asked_again_once_and_then_lost(
-    said: list[str | InjectedFault], score: float, unanswered: int | None, faults: int | None
+    said: list[str | InjectedFault], score: float | None, unanswered: int | None, faults: int | None
 ) -> None:
     answers = iter(said)
     engine = talk(lambda *_: "a", lambda _: next(answers))
     tree = search(engine, Search(select=Best(), expand=Sample(width=1), evaluate=Judge(), rounds=1, failure_value=-1.0))
     info = tree.info[0]
-    assert (info["score"], tree.counts.unanswered, info.get("faults")) == (score, unanswered or 0, faults)
+    assert (info.get("score"), tree.counts.unanswered, info.get("faults")) == (score, unanswered or 0, faults)
+    assert tree.counts.unjudged == (unanswered or 0)
     assert len(questions(engine)) == 2
     assert len({request.seed for request in engine.requests[:2]}) == 2, "the second time it is drawn anew"
 
@@ -146,11 +147,11 @@ def test_a_ranking_is_one_question() -> None:
     assert len(questions(engine)) == 1
 
 
-def test_a_ranking_without_an_answer_rates_all_the_same() -> None:
+def test_a_ranking_without_an_answer_rates_none() -> None:
     engine = talk(three, lambda _: "1")
     tree = search(engine, Search(select=Best(), expand=Sample(width=20), rate=Ranked(), rounds=1, failure_value=-1.0))
-    assert {actions(tree)[action]["rating"] for action in "abc"} == {-1.0}
-    assert tree.counts.unanswered == 1
+    assert all(math.isnan(actions(tree)[action]["rating"]) for action in "abc")
+    assert (tree.counts.unanswered, tree.counts.unjudged) == (1, 3)
 
 
 def test_pairs_are_compared_in_both_orders() -> None:

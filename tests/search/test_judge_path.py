@@ -41,7 +41,7 @@ def test_the_best_verdict_wins_and_the_question_is_that_of_training() -> None:
     ends = counted(tree).tolist()
     steps = {leaf: [node for node in path(tree, leaf).tolist() if node in acts(tree)] for leaf in ends}
     asks = Verifications(role="judge", n=1)
-    trained = {asks.question(tree, leaf, steps[leaf]).text for leaf in ends}
+    trained = {asks.question(tree, leaf, steps[leaf]).prompt for leaf in ends}
     assert all(any(question in prompt for prompt in asked) for question in trained)
 
 

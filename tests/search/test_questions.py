@@ -71,7 +71,8 @@ def test_i_mcts_waits_for_the_judgement_of_every_child() -> None:
 @pytest.mark.parametrize(("liked", "other"), [("a", "b"), ("b", "a")])
 def test_web_pilot_keeps_the_best_that_it_found(liked: str, other: str) -> None:
     def reward(read: str) -> str:
-        return "9/10" if "0 to 10" in read and read.partition("> ")[2].startswith(liked) else "1"
+        good = read.partition("> ")[2].startswith(liked)
+        return "no" if "yes or no" in read else "9/10" if "0 to 10" in read and good else "1"
 
     engine = talk(lambda read, luck: other if f"- {liked}" in read else liked, reward)
     tree = search(engine, web_pilot(width=2), host=FAR, limits=Limits(tree_turns=8))

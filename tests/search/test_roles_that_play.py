@@ -16,7 +16,7 @@ import pytest
 from tests.engine.endpoint import Asked, Endpoint, Say, chat
 
 from bough.appraise import PathCritique
-from bough.appraise.prompts import NumberParser
+from bough.ask.prompts import NumberParser
 from bough.context import Full, Plain
 from bough.engine import OpenAi, Sampling
 from bough.env import InProcessHost
@@ -26,7 +26,7 @@ from bough.rollout.agent import RoleModel
 from bough.search import BeamWidth, Judge, Level, Sample, Search, StarWm
 from bough.search.star_wm import SimulateAndRefine
 from bough.store.answers import Answers
-from bough.train.asker import AppraiseStage, Asker
+from bough.train.appraise_stage import AppraisalClient, AppraiseStage
 from bough.tree import Kind, Outcome, Source, Ternary, Tree, Verdict, counted, path, text_in
 from bough.worlds.frozenlake import FrozenLake
 
@@ -145,7 +145,7 @@ async def _grow(server: Server, explorer: Explorer, turns: int, appraise: Path |
             trees = (await runner.run(explorer, TASKS, seed=0)).trees
             if appraise is None:
                 return trees
-            ask = Asker(agent=agent, answers=Answers(appraise), deadlines=deadlines, seed=1, step=1)
+            ask = AppraisalClient(agent=agent, answers=Answers(appraise), deadlines=deadlines, seed=1, step=1)
             return await AppraiseStage(appraisers=(PathCritique(role="critic", n=1),), required=(), ask=ask)(
                 list(trees)
             )

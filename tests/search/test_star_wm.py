@@ -61,7 +61,7 @@ def test_without_a_prediction_the_proposal_is_done() -> None:
 def test_needs_and_mistakes() -> None:
     assert FORKS not in needs_of(StarWm())
     assert needs_of(StarWm(expand=SimulateAndRefine(role="world"))) != needs_of(StarWm())
-    with pytest.raises(ValueError, match="rounds=0"):
+    with pytest.raises(ValueError, match=r"SimulateAndRefine\.rounds: got 0"):
         SimulateAndRefine(rounds=0)
     with pytest.raises(ValueError, match=r"SimulateAndRefine\.text"):
         SimulateAndRefine(text="{nothing}")

@@ -5,7 +5,6 @@ from tests.explore.stage import grow, runner
 from tests.search.game import Game, answer
 from tests.search.talk import questions, talk
 
-from bough.engine import Sampling
 from bough.env import Env, InProcessHost, Replay
 from bough.rollout import Limits
 from bough.search import TreePlanner
@@ -38,7 +37,7 @@ def test_a_plan_has_room_for_the_actions_of_a_whole_path() -> None:
     engine = talk(lambda _read, _luck: "a", lambda _read: "x")
     grow(runner(engine, InProcessHost(env=LETTERS), limits=Limits(turns=7), max_tokens=50), TreePlanner(plans=1))
     assert engine.requests[0].sampling.max_tokens == 7 * 50
-    own = TreePlanner(plans=1, planning=Sampling(max_tokens=9))
+    own = TreePlanner(plans=1, plan_tokens=9)
     grow(runner(engine, InProcessHost(env=LETTERS), limits=Limits(turns=7), max_tokens=50), own)
     assert engine.requests[-1].sampling.max_tokens == 9
 

@@ -6,10 +6,10 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -18,11 +18,13 @@ from tests import seats, small
 from tests.env.nim import Nim
 
 from bough import evaluate, load, search
+from bough.ask import Asker, Query, Text
 from bough.config import override
 from bough.config.config import ConfigError, dump
 from bough.config.config import load as load_config
 from bough.env import RandomAction
 from bough.export import export
+from bough.hooks.hook import Teacher
 from bough.roles import (
     CurrentPolicy,
     EarlierVersion,
@@ -35,7 +37,18 @@ from bough.roles import (
 from bough.store import read_trees
 from bough.train import Run, read_heldout, resume, start
 from bough.train.check import check
-from bough.tree import Credited, Kind, Source, instructions_in, path_view, seat_of_task_id, text_in
+from bough.tree import (
+    Credited,
+    Floats,
+    Kind,
+    Rewarded,
+    Source,
+    Task,
+    instructions_in,
+    path_view,
+    seat_of_task_id,
+    text_in,
+)
 
 
 def rows(directory: Path) -> list[dict[str, float]]:
@@ -247,3 +260,69 @@ def test_a_seat_may_not_have_the_name_of_a_group_of_metrics() -> None:
 
     with pytest.raises(ConfigError, match=r"env: got the seat 'train'; need a name of letters"):
         check(seats.run().replace(env=Named()))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calls:
+    """A hook that notes its calls, asks the policy once, and weighs the tasks."""
+
+    noted: ClassVar[list[tuple[int, str]]] = []
+
+    def build(self, *, vocab_tokens: int, device: str, seed: int) -> "CallsState":
+        del vocab_tokens, device, seed
+        return CallsState()
+
+
+class CallsState:
+    ready: bool = True
+
+    def __init__(self) -> None:
+        self.ask: Asker | None = None
+        self.answered = False
+
+    def note(self, call: str) -> None:
+        Calls.noted.append((id(self), call))
+
+    def attach_models(self, ask: Asker) -> None:
+        self.ask = ask
+        self.note("attach_models")
+
+    async def rewrite(self, tasks: Sequence[Task], teacher: Teacher, seed: int) -> list[Task]:
+        del teacher, seed
+        self.note("rewrite")
+        assert self.ask is not None
+        answer = await self.ask(Query(prompt="?", read=Text(), max_tokens=2, temperature=1.0))
+        self.note(f"answer {answer.texts[0]}")
+        return list(tasks)
+
+    def weigh(self, tasks: Sequence[str]) -> Floats:
+        self.note(f"weigh {tasks[0].rpartition('@')[2]}")
+        return np.full(len(tasks), 1 / len(tasks))
+
+    def transform(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
+        del seed
+        self.note("transform")
+        return list(rewarded)
+
+    def observe(self, moved: Callable[[], float]) -> Mapping[str, float]:
+        del moved
+        return {}
+
+    def state(self) -> Mapping[str, Any]:
+        return {}
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        del state
+
+
+def test_hooks_of_a_second_policy_get_all_calls(tmp_path: Path) -> None:
+    """A hook that never got the models, the weighing or the rewriting of tasks paid nothing, in silence."""
+    Calls.noted.clear()
+    start(seats.own().replace(steps=1, hooks=(Calls(),)), tmp_path)
+    by_hook: dict[int, list[str]] = {}
+    for hook, call in Calls.noted:
+        by_hook.setdefault(hook, []).append(call.partition(" ")[0])
+    called = [sorted(set(each)) for each in by_hook.values() if "transform" in each]
+    assert called == [["answer", "attach_models", "rewrite", "transform", "weigh"]] * 2
+    stored = [json.loads(line) for line in (tmp_path / "own" / "answers.jsonl").read_text().splitlines()]
+    assert len(stored) == 2, "equal questions to two policies are two"

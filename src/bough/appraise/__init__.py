@@ -1,7 +1,7 @@
-"""Appraisers: judges, comparisons and probes of grown trees; prompts and the parsers of answers."""
+"""Appraisers: judges, comparisons and probes of grown trees."""
 
 from bough.appraise.appraise import Appraiser, appraise_trees
-from bough.appraise.ask import AskModels, Continuation, Masked, Question, Reply, Scoring, ask_votes
+from bough.appraise.ask import AskModels, Continuation, Masked, Scoring
 from bough.appraise.checklist import Checklist
 from bough.appraise.fact_gain import FactGain
 from bough.appraise.hop_progress import HopProgress
@@ -10,7 +10,6 @@ from bough.appraise.observation_probe import ObservationProbe
 from bough.appraise.of_seat import OfSeat
 from bough.appraise.path_critique import PathCritique
 from bough.appraise.probe import AnswerProbe
-from bough.appraise.prompts import LabelParser, NumberParser
 from bough.appraise.round_robin import RoundRobin
 from bough.appraise.state_progress import StateProgress
 from bough.appraise.step_potential import StepPotential
@@ -27,14 +26,10 @@ __all__ = [
     "Continuation",
     "FactGain",
     "HopProgress",
-    "LabelParser",
     "Masked",
-    "NumberParser",
     "ObservationProbe",
     "OfSeat",
     "PathCritique",
-    "Question",
-    "Reply",
     "RoundRobin",
     "RubricJudge",
     "Scoring",
@@ -45,6 +40,5 @@ __all__ = [
     "Tournament",
     "Verifications",
     "appraise_trees",
-    "ask_votes",
     "step_critic",
 ]

@@ -7,11 +7,13 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from bough.appraise.appraise import Columns
-from bough.appraise.ask import AskModels, Reply, check_votes, each, question_of
+from bough.appraise.ask import AskModels
 from bough.appraise.path_fields import acts, path_fields
-from bough.appraise.prompts import Lines, Reader, check_placeholders, numbered
+from bough.ask import Answer, AsksVotes
+from bough.ask.each import each
+from bough.ask.prompts import Lines, Reader, check_placeholders, numbered
 from bough.checks import check_finite
-from bough.needs import POLICY, Need, appraised, roles
+from bough.needs import Need, appraised
 from bough.tree import Entry, Tree, Verdict, path
 
 WRITE = (
@@ -39,7 +41,7 @@ class Satisfied:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Checklist:
+class Checklist(AsksVotes):
     """CM2's checklist (arXiv 2602.12268): the value of a turn is the weight of the items that it satisfies first.
 
     Items are the field `field` of the task's data, texts or mappings with "item" and "weight"; a task without it gets
@@ -65,10 +67,6 @@ class Checklist:
         system: The system prompt.
         read: Parses the satisfied items, by number from 1, and their quotes.
         n: Number of votes on a turn.
-        role: The role whose model answers.
-        max_tokens: Maximum length of an answer.
-        temperature: Of the sampling.
-        deadline_s: Maximum duration of an answer, in seconds.
     """
 
     column: str = "checklist"
@@ -79,24 +77,14 @@ class Checklist:
     prompt: str = CHECK
     system: str = "You judge the work of an agent."
     read: Reader[Mapping[int, str]] = Satisfied()
-    n: int = 1
-    role: str = POLICY
-    max_tokens: int = 256
-    temperature: float = 1.0
-    deadline_s: float = 120.0
 
     def __post_init__(self) -> None:
-        check_votes(self)
+        AsksVotes.__post_init__(self)
         check_placeholders("Checklist.write", self.write)
         check_placeholders("Checklist.prompt", self.prompt, "action", "answer", required=("items",))
         if self.max_items < 1:
             raise ValueError(f"Checklist.max_items: got {self.max_items}; need at least 1")
         check_finite(self)
-
-    @property
-    def needs(self) -> frozenset[Need]:
-        """A model for the role, if it is not the policy's."""
-        return roles(self.role)
 
     @property
     def gives(self) -> frozenset[Need]:
@@ -114,16 +102,15 @@ class Checklist:
         if first is None:
             return {self.column: [{} for _ in trees]}
         items = self._of_task(trees[0].task.id, trees[0].task.data.get(self.field))
-        reply = None if items is not None else await self._written(*first, ask)
-        if reply is not None:
-            found = Lines(max_items=self.max_items)(reply.text) if reply.verdict is Verdict.OK else None
-            items = [(item, 1 / len(found)) for item in found] if found else None
+        answer = None if items is not None else await self._written(*first, ask)
+        if answer is not None and answer.value is not None:
+            items = [(item, 1 / len(answer.value)) for item in answer.value]
         columns = [
-            await self._tree(tree, nodes, items, ask) if items is not None else _without_items(nodes, reply)
+            await self._tree(tree, nodes, items, ask) if items is not None else _without_items(nodes, answer)
             for tree, nodes in zip(trees, every, strict=True)
         ]
-        if reply is not None:
-            _add_cost(columns, reply)
+        if answer is not None:
+            _add_cost(columns, answer)
         return {self.column: columns}
 
     def _of_task(self, task: str, found: object) -> Items | None:
@@ -140,43 +127,42 @@ class Checklist:
             )
         return [(text, weight / total) for text, weight in items]
 
-    async def _written(self, tree: Tree, node: int, ask: AskModels) -> Reply:
-        return await ask(question_of(self, self.write.format_map(path_fields(tree, node))))
+    async def _written(self, tree: Tree, node: int, ask: AskModels) -> Answer[tuple[str, ...]]:
+        text = self.write.format_map(path_fields(tree, node))
+        return await ask(self.query(text, Lines(max_items=self.max_items), system=self.system))
 
     async def _tree(self, tree: Tree, nodes: Sequence[int], items: Items, ask: AskModels) -> dict[int, Entry]:
         shown = numbered(text for text, _ in items)
-        replies = await each(self._votes(tree, node, shown, ask) for node in nodes)
-        votes = {
-            node: [self._passed(reply, path_fields(tree, node)["action"], len(items)) for reply in answers]
-            for node, answers in zip(nodes, replies, strict=True)
-        }
-        passed = {node: _majority(found) for node, found in votes.items()}
+        found = await each(self._turn(tree, node, shown, len(items), ask) for node in nodes)
+        answers = dict(zip(nodes, found, strict=True))
+        passed = {node: _majority(answer.values) for node, answer in answers.items()}
         entries: dict[int, Entry] = {}
-        for node, answers in zip(nodes, replies, strict=True):
+        for node, answer in answers.items():
             before = {number for at in path(tree, node).tolist() if at != node for number in passed.get(at) or ()}
-            own, tokens = passed[node], sum(reply.tokens for reply in answers)
-            texts = tuple(reply.text for reply in answers)
-            if own is None:
-                verdict = answers[-1].verdict if answers[-1].verdict is not Verdict.OK else Verdict.UNPARSED
-                entries[node] = Entry(verdict=verdict, questions=self.n, tokens=tokens, texts=texts)
-                continue
+            own = passed[node]
             entries[node] = Entry(
-                value=sum(items[number - 1][1] for number in sorted(own - before)),
-                verdict=Verdict.OK,
-                votes=sum(vote is not None for vote in votes[node]),
+                value=math.nan if own is None else sum(items[number - 1][1] for number in sorted(own - before)),
+                verdict=answer.verdict,
+                votes=len(answer.values),
                 questions=self.n,
-                tokens=tokens,
-                texts=texts,
+                tokens=answer.tokens,
+                texts=answer.texts,
             )
         return entries
 
-    async def _votes(self, tree: Tree, node: int, items: str, ask: AskModels) -> list[Reply]:
-        question = question_of(self, self.prompt.format_map(path_fields(tree, node) | {"items": items}))
-        return await each(ask(replace(question, vote=vote)) for vote in range(self.n))
+    async def _turn(self, tree: Tree, node: int, items: str, count: int, ask: AskModels) -> Answer[set[int]]:
+        """The items that each vote finds in a turn."""
+        fields = path_fields(tree, node)
 
-    def _passed(self, reply: Reply, action: str, count: int) -> set[int] | None:
+        def read(text: str) -> set[int] | None:
+            return self._passed(text, fields["action"], count)
+
+        text = self.prompt.format_map(fields | {"items": items})
+        return await ask(self.query(text, read, system=self.system, n=self.n))
+
+    def _passed(self, text: str, action: str, count: int) -> set[int] | None:
         """The items that an answer names with evidence; None for an unreadable one, or one with an unknown item."""
-        found = self.read(reply.text) if reply.verdict is Verdict.OK else None
+        found = self.read(text)
         if found is None or not set(found) <= set(range(1, count + 1)):
             return None
         return {number for number, quote in found.items() if not self.evidence or _quoted(quote, action)}
@@ -196,22 +182,20 @@ def _quoted(quote: str, action: str) -> bool:
     return bool(words) and words in inside
 
 
-def _majority(votes: Sequence[set[int] | None]) -> set[int] | None:
-    """The items of more than half of the readable votes; None without one."""
-    known = [vote for vote in votes if vote is not None]
-    if not known:
+def _majority(votes: Sequence[set[int]]) -> set[int] | None:
+    """The items of more than half of the votes; None without one."""
+    if not votes:
         return None
-    return {number for number in set[int]().union(*known) if 2 * sum(number in vote for vote in known) > len(known)}
+    return {number for number in set[int]().union(*votes) if 2 * sum(number in vote for vote in votes) > len(votes)}
 
 
-def _without_items(nodes: Sequence[int], reply: Reply | None) -> dict[int, Entry]:
-    known = reply is None or reply.verdict is Verdict.OK
-    verdict = Verdict.UNPARSED if reply is None or known else reply.verdict
+def _without_items(nodes: Sequence[int], answer: Answer[tuple[str, ...]] | None) -> dict[int, Entry]:
+    verdict = Verdict.UNPARSED if answer is None else answer.verdict
     return {node: Entry(verdict=verdict) for node in nodes}
 
 
-def _add_cost(columns: Sequence[dict[int, Entry]], reply: Reply) -> None:
+def _add_cost(columns: Sequence[dict[int, Entry]], answer: Answer[tuple[str, ...]]) -> None:
     """Count the question for the items at the first turn."""
     rows = next(rows for rows in columns if rows)
     node = min(rows)
-    rows[node] = replace(rows[node], questions=rows[node].questions + 1, tokens=rows[node].tokens + reply.tokens)
+    rows[node] = replace(rows[node], questions=rows[node].questions + 1, tokens=rows[node].tokens + answer.tokens)

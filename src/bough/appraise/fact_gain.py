@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from typing import Literal, cast
 
 from bough.appraise.appraise import Columns
-from bough.appraise.ask import AskModels, Reply, Scoring, each
+from bough.appraise.ask import AskModels, Scoring
 from bough.appraise.path_fields import acts
 from bough.appraise.shapley import Members, exact_shapley, prefixes, sampled_orders, sampled_shapley, subsets
 from bough.appraise.true_answer import answer_field, true_answer
+from bough.ask import Reply
+from bough.ask.each import each
 from bough.checks import check_choices, check_finite
 from bough.needs import Need, appraised, task_field
 from bough.tree import Entry, Kind, Tree, Verdict, context, derive, text_in, turn_start

@@ -7,12 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from bough.appraise.appraise import Columns
-from bough.appraise.ask import AskModels, ask_votes, check_votes, each, question_of
+from bough.appraise.ask import AskModels
 from bough.appraise.hops import VIEWS, HopParser, View, fuse, progress_in_view
 from bough.appraise.path_fields import acts, path_fields
-from bough.appraise.prompts import Reader, check_placeholders
+from bough.ask import AsksVotes
+from bough.ask.answer import mean_entry
+from bough.ask.each import each
+from bough.ask.prompts import Reader, check_placeholders
 from bough.checks import check_finite
-from bough.needs import POLICY, Appraised, Need, appraised, names_of, roles
+from bough.needs import Appraised, Need, appraised, names_of
 from bough.tree import Entry, Kind, Tree, Verdict, turn_start
 
 GOAL = "The task is done, as the agent was told."
@@ -25,7 +28,7 @@ HOP = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HopProgress:
+class HopProgress(AsksVotes):
     """Robo-Dopamine's progress (arXiv 2512.23703): a model compares two states and answers one signed percentage.
 
     The percentage h, the hop from a state with progress b to one with progress a, is relative to what was left where
@@ -63,10 +66,7 @@ class HopProgress:
         system: The system prompt.
         read: Parses the hop, from -1 to 1.
         n: Number of votes on each comparison.
-        role: The role whose model answers.
-        max_tokens: Maximum length of an answer.
         temperature: Of the sampling; 0.1 in the authors' code.
-        deadline_s: Maximum duration of an answer, in seconds.
     """
 
     column: str = "progress"
@@ -76,25 +76,16 @@ class HopProgress:
     prompt: str = HOP
     system: str = "You judge the progress of an agent."
     read: Reader[float] = HopParser()
-    n: int = 1
-    role: str = POLICY
-    max_tokens: int = 256
     temperature: float = 0.1
-    deadline_s: float = 120.0
 
     def __post_init__(self) -> None:
-        check_votes(self)
+        AsksVotes.__post_init__(self)
         check_placeholders("HopProgress.prompt", self.prompt, "goal", "start", "before", "after")
         if not self.views or len(set(self.views)) < len(self.views) or not set(self.views) <= set(VIEWS):
             raise ValueError(f"HopProgress.views: got {self.views}; need one or more of {VIEWS}, each once")
         if not 0 <= self.caution < math.inf:
             raise ValueError(f"HopProgress.caution: got {self.caution}; need 0 or more")
         check_finite(self)
-
-    @property
-    def needs(self) -> frozenset[Need]:
-        """A model for the role, if it is not the policy's."""
-        return roles(self.role)
 
     @property
     def gives(self) -> frozenset[Need]:
@@ -168,8 +159,9 @@ class HopProgress:
             self.prompt.format_map({**own, "start": start, "before": other[view], "after": own["observation"]})
             for view in self.views
         ]
-        entries = await each(ask_votes(ask, question_of(self, text), self.read, self.n) for text in texts)
-        return dict(zip(self.views, entries, strict=True))
+        queries = [self.query(text, self.read, system=self.system, n=self.n) for text in texts]
+        answers = await each(ask(query) for query in queries)
+        return dict(zip(self.views, map(mean_entry, answers), strict=True))
 
 
 def states_of(tree: Tree) -> dict[int, list[int]]:

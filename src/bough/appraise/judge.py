@@ -6,11 +6,14 @@ from pathlib import Path
 from typing import Literal
 
 from bough.appraise.appraise import Columns
-from bough.appraise.ask import AskModels, ask_votes, check_votes, each, question_of
+from bough.appraise.ask import AskModels
 from bough.appraise.path_fields import acts, path_fields
-from bough.appraise.prompts import LabelParser, NumberParser, Reader, check_placeholders
+from bough.ask import AsksVotes
+from bough.ask.answer import mean_entry
+from bough.ask.each import each
+from bough.ask.prompts import LabelParser, NumberParser, Reader, check_placeholders
 from bough.checks import check_finite
-from bough.needs import POLICY, Need, appraised, roles
+from bough.needs import POLICY, Need, appraised
 from bough.tree import Entry, Tree, counted
 
 SYSTEM = "You judge the work of an agent."
@@ -25,7 +28,7 @@ STEP = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RubricJudge:
+class RubricJudge(AsksVotes):
     """A model rates each path, or each step, by a rubric; mean of the votes (LLM-as-a-judge, arXiv 2306.05685).
 
     The value of a path is at its leaf, that of a step at its action. A step that several paths share is rated once.
@@ -38,11 +41,6 @@ class RubricJudge:
         prompt_file: A text file with the question, in place of `prompt`.
         system: The system prompt.
         read: Converts an answer to a value.
-        n: Number of votes.
-        role: The role whose model answers.
-        max_tokens: Maximum length of an answer.
-        temperature: Of the sampling.
-        deadline_s: Maximum duration of an answer, in seconds; later the vote is `LATE`.
     """
 
     column: str = "judge"
@@ -51,21 +49,11 @@ class RubricJudge:
     prompt_file: str | None = None
     system: str = SYSTEM
     read: Reader[float] = NumberParser()
-    n: int = 1
-    role: str = POLICY
-    max_tokens: int = 256
-    temperature: float = 1.0
-    deadline_s: float = 120.0
 
     def __post_init__(self) -> None:
-        check_votes(self)
+        AsksVotes.__post_init__(self)
         check_placeholders("RubricJudge.prompt", self.prompt, *self._placeholders)
         check_finite(self)
-
-    @property
-    def needs(self) -> frozenset[Need]:
-        """A model for the role, if it is not the policy's."""
-        return roles(self.role)
 
     @property
     def gives(self) -> frozenset[Need]:
@@ -80,8 +68,9 @@ class RubricJudge:
     async def _tree(self, tree: Tree, ask: AskModels, prompt: str) -> Mapping[int, Entry]:
         nodes = acts(tree) if self.each == "step" else counted(tree).tolist()
         texts = [prompt.format_map(path_fields(tree, node)) for node in nodes]
-        entries = await each(ask_votes(ask, question_of(self, text), self.read, self.n) for text in texts)
-        return dict(zip(nodes, entries, strict=True))
+        queries = [self.query(text, self.read, system=self.system, n=self.n) for text in texts]
+        answers = await each(ask(query) for query in queries)
+        return dict(zip(nodes, map(mean_entry, answers), strict=True))
 
     @property
     def _placeholders(self) -> tuple[str, ...]:

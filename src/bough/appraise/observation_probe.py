@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from bough.appraise.appraise import Columns
-from bough.appraise.ask import AskModels, Masked, Scoring, each
+from bough.appraise.ask import AskModels, Masked, Scoring
 from bough.appraise.path_fields import acts
+from bough.ask.each import each
 from bough.checks import check_finite
 from bough.needs import Need, appraised
 from bough.tree import Entry, Kind, Tree, Verdict, context, messages_in, path, tools_at, turn_start

@@ -4,16 +4,18 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from bough.appraise.appraise import Columns
-from bough.appraise.ask import AskModels, Reply, check_votes, each, question_of
+from bough.appraise.ask import AskModels
 from bough.appraise.path_fields import path_fields, path_steps
-from bough.appraise.prompts import Reader, check_placeholders, numbered
+from bough.ask import Answer, AsksVotes
+from bough.ask.each import each
+from bough.ask.prompts import Reader, check_placeholders, numbered
 from bough.checks import check_choices, check_finite
 from bough.integers import integers
-from bough.needs import POLICY, Need, appraised, roles
+from bough.needs import Need, appraised
 from bough.tree import Entry, Tree, Verdict
 
 PATH = (
@@ -38,7 +40,7 @@ Vote: TypeAlias = Literal["intersection", "majority", "union", "average"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PathCritique:
+class PathCritique(AsksVotes):
     """CAPO's critique (arXiv 2508.02298): `n` times a model reads a whole path and lists its wrong steps.
 
     The value of a step, at its action, is 1 where it is wrong and 0 where it is not, by the votes of the critiques:
@@ -58,10 +60,6 @@ class PathCritique:
         prompt: The question, with the placeholders {instructions}, {steps}, {turns}, {observation} and {answer}.
         system: The system prompt.
         read: Parses the numbers of the wrong steps, counted from 1.
-        role: The role whose model answers.
-        max_tokens: Maximum length of an answer.
-        temperature: Of the sampling.
-        deadline_s: Maximum duration of an answer, in seconds.
     """
 
     column: str = "critique"
@@ -70,21 +68,13 @@ class PathCritique:
     prompt: str = PATH
     system: str = "You judge the work of an agent."
     read: Reader[AbstractSet[int]] = WrongSteps()
-    role: str = POLICY
     max_tokens: int = 512
-    temperature: float = 1.0
-    deadline_s: float = 120.0
 
     def __post_init__(self) -> None:
-        check_votes(self)
+        AsksVotes.__post_init__(self)
         check_placeholders("PathCritique.prompt", self.prompt, "steps", "answer")
         check_choices(self)
         check_finite(self)
-
-    @property
-    def needs(self) -> frozenset[Need]:
-        """A model for the role, if it is not the policy's."""
-        return roles(self.role)
 
     @property
     def gives(self) -> frozenset[Need]:
@@ -97,33 +87,34 @@ class PathCritique:
 
     async def _tree(self, tree: Tree, ask: AskModels) -> Mapping[int, Entry]:
         steps = {leaf: nodes for leaf, nodes in path_steps(tree).items() if nodes}
-        replies = await each(self._path(tree, leaf, nodes, ask) for leaf, nodes in steps.items())
-        every = sorted({node for nodes in steps.values() for node in nodes})
-        votes: dict[int, list[tuple[Reply, bool | None]]] = {node: [] for node in every}
-        for leaf, answers in zip(steps, replies, strict=True):
-            for reply in answers:
-                wrong = self.read(reply.text) if reply.verdict is Verdict.OK else None
-                if wrong is not None and not wrong <= set(range(1, len(steps[leaf]) + 1)):
-                    wrong = None
-                for number, node in enumerate(steps[leaf], start=1):
-                    votes[node].append((reply, None if wrong is None else number in wrong))
+        found = await each(self._path(tree, leaf, nodes, ask) for leaf, nodes in steps.items())
+        answers = dict(zip(steps, found, strict=True))
         first = Counter(nodes[0] for nodes in steps.values())
-        return {node: self._entry(found, self.n * first[node]) for node, found in votes.items()}
+        read = dict[int, list[tuple[Answer[AbstractSet[int]], int]]]()
+        for leaf, nodes in steps.items():
+            for number, node in enumerate(nodes, start=1):
+                read.setdefault(node, []).append((answers[leaf], number))
+        return {node: self._entry(read[node], self.n * first[node]) for node in sorted(read)}
 
-    async def _path(self, tree: Tree, leaf: int, steps: Sequence[int], ask: AskModels) -> list[Reply]:
+    async def _path(self, tree: Tree, leaf: int, steps: Sequence[int], ask: AskModels) -> Answer[AbstractSet[int]]:
         shown = numbered(path_fields(tree, node)["answer"] for node in steps)
         fields = path_fields(tree, leaf) | {"steps": shown}
-        question = question_of(self, self.prompt.format_map(fields))
-        return await each(ask(replace(question, vote=vote)) for vote in range(self.n))
 
-    def _entry(self, votes: Sequence[tuple[Reply, bool | None]], questions: int) -> Entry:
-        """The entry of a step; the questions of each path are counted at its first step."""
-        known = [wrong for _, wrong in votes if wrong is not None]
-        tokens = sum(reply.tokens for reply, _ in votes) if questions else 0
+        def read(text: str) -> AbstractSet[int] | None:
+            wrong = self.read(text)
+            return wrong if wrong is not None and wrong <= set(range(1, len(steps) + 1)) else None
+
+        return await ask(self.query(self.prompt.format_map(fields), read, system=self.system, n=self.n))
+
+    def _entry(self, answers: Sequence[tuple[Answer[AbstractSet[int]], int]], questions: int) -> Entry:
+        """The entry of a step, from the answer about each path and its number there.
+
+        The questions of each path are counted at its first step.
+        """
+        known = [number in wrong for answer, number in answers for wrong in answer.values]
+        tokens = sum(answer.tokens for answer, _ in answers) if questions else 0
         if not known:
-            last = votes[-1][0].verdict
-            verdict = Verdict.UNPARSED if last is Verdict.OK else last
-            return Entry(verdict=verdict, questions=questions, tokens=tokens)
+            return Entry(verdict=answers[-1][0].verdict, questions=questions, tokens=tokens)
         value = combine(known, self.vote)
         return Entry(value=value, verdict=Verdict.OK, votes=len(known), questions=questions, tokens=tokens)
 

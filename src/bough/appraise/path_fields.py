@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from bough.appraise.prompts import story
+from bough.ask.prompts import story
 from bough.tree import Kind, Tree, counted, ends_turn, instructions_in, path, paths_through, text_in
 
 

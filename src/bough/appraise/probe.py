@@ -5,9 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from bough.appraise.appraise import Columns
-from bough.appraise.ask import AskModels, Reply, Scoring, each
+from bough.appraise.ask import AskModels, Scoring
 from bough.appraise.path_fields import acts
 from bough.appraise.true_answer import answer_field, true_answer
+from bough.ask import Reply
+from bough.ask.each import each
 from bough.checks import check_finite
 from bough.needs import Need, appraised
 from bough.tree import Entry, Tree, Verdict, context, turn_start

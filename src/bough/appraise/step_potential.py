@@ -5,9 +5,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from bough.appraise.appraise import Columns
-from bough.appraise.ask import AskModels, Continuation, Reply, Scoring, check_votes, each
+from bough.appraise.ask import AskModels, Continuation, Scoring
 from bough.appraise.path_fields import acts
 from bough.appraise.true_answer import answer_field, true_answer
+from bough.ask import Reply
+from bough.ask.asks import check_sampling
+from bough.ask.each import each
 from bough.checks import check_finite
 from bough.needs import ENTROPIES, Need, appraised
 from bough.tree import Entry, Tree, Verdict, context, turn_start
@@ -53,7 +56,7 @@ class StepPotential:
     deadline_s: float = 120.0
 
     def __post_init__(self) -> None:
-        check_votes(self)
+        check_sampling(self, self.n)
         check_finite(self)
 
     @property

@@ -5,11 +5,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from bough.appraise.appraise import Columns
-from bough.appraise.ask import AskModels, ask_votes, check_votes, question_of
+from bough.appraise.ask import AskModels
 from bough.appraise.path_fields import path_fields
-from bough.appraise.prompts import LabelParser, Reader, check_placeholders
+from bough.ask import AsksVotes
+from bough.ask.answer import mean_entry
+from bough.ask.prompts import LabelParser, Reader, check_placeholders
 from bough.checks import check_finite
-from bough.needs import POLICY, Need, appraised, roles, task_field
+from bough.needs import Need, appraised, roles, task_field
 from bough.tree import Entry, Tree
 
 TASK = (
@@ -19,7 +21,7 @@ TASK = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TaskJudge:
+class TaskJudge(AsksVotes):
     """FunRL's first stage of filtering data (arXiv 2508.05118): a model judges each task and its reference answer.
 
     The value is the mean of the votes, 1 for yes and 0 for no, at the root of each tree; no question contains text of
@@ -37,11 +39,6 @@ class TaskJudge:
         fields: The fields of the task's data that are shown, as JSON; () for all.
         system: The system prompt.
         read: Converts an answer to a value.
-        n: Number of votes.
-        role: The role whose model answers.
-        max_tokens: Maximum length of an answer.
-        temperature: Of the sampling.
-        deadline_s: Maximum duration of an answer, in seconds.
     """
 
     column: str = "task"
@@ -49,14 +46,9 @@ class TaskJudge:
     fields: tuple[str, ...] = ()
     system: str = "You check the tasks of a data set."
     read: Reader[float] = LabelParser(scores={"yes": 1.0, "no": 0.0})
-    n: int = 1
-    role: str = POLICY
-    max_tokens: int = 256
-    temperature: float = 1.0
-    deadline_s: float = 120.0
 
     def __post_init__(self) -> None:
-        check_votes(self)
+        AsksVotes.__post_init__(self)
         check_placeholders("TaskJudge.prompt", self.prompt, "data")
         check_finite(self)
 
@@ -79,7 +71,8 @@ class TaskJudge:
         if not trees:
             return {self.column: []}
         first = trees[0]
-        entry = await ask_votes(ask, question_of(self, self._text(first)), self.read, self.n)
+        query = self.query(self._text(first), self.read, system=self.system, n=self.n)
+        entry = mean_entry(await ask(query))
         again = Entry(value=entry.value, verdict=entry.verdict, votes=entry.votes)
         return {self.column: [{0: entry}, *({0: again} for _ in trees[1:])]}
 

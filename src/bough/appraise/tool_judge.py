@@ -6,10 +6,13 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from bough.appraise.appraise import Columns
-from bough.appraise.ask import AskModels, ask_votes, check_votes, each, question_of
-from bough.appraise.prompts import LabelParser, Reader, check_placeholders
+from bough.appraise.ask import AskModels
+from bough.ask import AsksVotes
+from bough.ask.answer import mean_entry
+from bough.ask.each import each
+from bough.ask.prompts import LabelParser, Reader, check_placeholders
 from bough.checks import check_finite
-from bough.needs import POLICY, Need, appraised, roles
+from bough.needs import Need, appraised
 from bough.tree import (
     BadCall,
     Entry,
@@ -38,7 +41,7 @@ Step: TypeAlias = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToolJudge:
+class ToolJudge(AsksVotes):
     """CodeV's judge of tool use (arXiv 2511.19661): it reads the inputs and outputs of tools, and no other text.
 
     The value of a path, at its leaf, is the mean over its turns with calls of
@@ -61,11 +64,6 @@ class ToolJudge:
         red_line: The value of a bad call, < 0.
         unneeded: A field of `Task.data` that is true for tasks without need of a tool: there no question is asked, and
             calls have 0, bad ones `red_line`. "" for none.
-        n: Number of votes.
-        role: The role whose model answers.
-        max_tokens: Maximum length of an answer.
-        temperature: Of the sampling.
-        deadline_s: Maximum duration of an answer, in seconds.
     """
 
     column: str = "tool_use"
@@ -74,24 +72,14 @@ class ToolJudge:
     read: Reader[float] = field(default_factory=lambda: LabelParser(scores={"useful": 1, "useless": 0, "harmful": -1}))
     red_line: float = -1.0
     unneeded: str = ""
-    n: int = 1
-    role: str = POLICY
-    max_tokens: int = 256
-    temperature: float = 1.0
-    deadline_s: float = 120.0
 
     def __post_init__(self) -> None:
-        check_votes(self)
+        AsksVotes.__post_init__(self)
         # The placeholders of `STORY` hold the policy's text.
         check_placeholders("ToolJudge.prompt", self.prompt, "question", "before", "calls", "result", story=False)
         if not self.red_line < 0:
             raise ValueError(f"ToolJudge.red_line: got {self.red_line}; need a number below 0")
         check_finite(self)
-
-    @property
-    def needs(self) -> frozenset[Need]:
-        """A model for the role, if it is not the policy's."""
-        return roles(self.role)
 
     @property
     def gives(self) -> frozenset[Need]:
@@ -129,8 +117,8 @@ class ToolJudge:
             "calls": "\n".join(calls),
             "result": "" if after == act else text_in(tree.info[after]) or "",
         }
-        question = question_of(self, self.prompt.format_map(fields))
-        return await ask_votes(ask, question, self.read, self.n)
+        query = self.query(self.prompt.format_map(fields), self.read, system=self.system, n=self.n)
+        return mean_entry(await ask(query))
 
 
 def _acts(tree: Tree, node: int) -> list[int]:

@@ -4,12 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from bough.appraise.appraise import Columns
-from bough.appraise.ask import AskModels, Reply, check_votes, each
-from bough.appraise.prompts import LabelParser, Reader, check_placeholders
+from bough.appraise.ask import AskModels
 from bough.appraise.topologies import Match, Topology, quantiles, standings
-from bough.appraise.two_paths import DifferentPaths, question_of_two
+from bough.appraise.two_paths import DifferentPaths, fields_of_two
+from bough.ask import Answer, AsksVotes
+from bough.ask.each import each
+from bough.ask.prompts import LabelParser, Reader, check_placeholders
 from bough.checks import check_choices, check_finite
-from bough.needs import POLICY, Need, appraised, roles
+from bough.needs import Need, appraised
 from bough.tree import Entry, Tree, Verdict
 
 TWO = (
@@ -20,7 +22,7 @@ TWO = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tournament:
+class Tournament(AsksVotes):
     """ArenaRL's tournament (arXiv 2601.06487): comparisons rank the paths of a task; the value is the rank's quantile.
 
     Two paths are compared in both orders, `n` times each, so a bias for a position cancels: the margin is the mean of
@@ -52,10 +54,6 @@ class Tournament:
         system: The system prompt.
         read: Converts an answer to the share of the first path: 1 if it is better, 0 if the second is, .5 for a tie.
         n: Number of votes on each order of a match.
-        role: The role whose model answers.
-        max_tokens: Maximum length of an answer.
-        temperature: Of the sampling.
-        deadline_s: Maximum duration of an answer, in seconds.
     """
 
     column: str = "rank"
@@ -63,22 +61,12 @@ class Tournament:
     prompt: str = TWO
     system: str = "You compare the work of two agents."
     read: Reader[float] = field(default_factory=lambda: LabelParser(scores={"1": 1.0, "2": 0.0, "tie": 0.5}))
-    n: int = 1
-    role: str = POLICY
-    max_tokens: int = 256
-    temperature: float = 1.0
-    deadline_s: float = 120.0
 
     def __post_init__(self) -> None:
-        check_votes(self)
+        AsksVotes.__post_init__(self)
         check_placeholders("Tournament.prompt", self.prompt, required=("first", "second"))
         check_choices(self)
         check_finite(self)
-
-    @property
-    def needs(self) -> frozenset[Need]:
-        """A model for the role, if it is not the policy's."""
-        return roles(self.role)
 
     @property
     def gives(self) -> frozenset[Need]:
@@ -95,41 +83,35 @@ class Tournament:
         """The entry of each different path; a question counts at the first path of its match."""
         if len(texts) < 2:
             return [Entry(value=0.5, verdict=Verdict.OK)] * len(texts)
-        asked: list[list[Reply]] = [[] for _ in texts]
+        asked: list[list[Answer[float]]] = [[] for _ in texts]
         margins: dict[Match, float | None] = {}
 
         async def play(matches: Sequence[Match]) -> list[float | None]:
             new = [match for match in matches if match not in margins]
-            for match, (margin, replies) in zip(
+            for match, (margin, answers) in zip(
                 new, await each(self._match(texts[one], texts[two], ask) for one, two in new), strict=True
             ):
                 one, two = match
                 margins[one, two], margins[two, one] = margin, None if margin is None else -margin
-                asked[match[0]].extend(replies)
+                asked[match[0]].extend(answers)
             return [margins[match] for match in matches]
 
         ranks = quantiles(await standings(self.topology, len(texts), play))
-        return [_entry(rank, replies) for rank, replies in zip(ranks, asked, strict=True)]
+        return [_entry(rank, answers) for rank, answers in zip(ranks, asked, strict=True)]
 
     async def _match(
         self, one: dict[str, str], two: dict[str, str], ask: AskModels
-    ) -> tuple[float | None, Sequence[Reply]]:
-        """By how much the first path wins, from -1 to 1, and the answers."""
-        orders = ((one, two), (two, one))
-        replies = await each(
-            ask(question_of_two(self, *order, vote=vote)) for order in orders for vote in range(self.n)
-        )
-        shares = [self.read(reply.text) if reply.verdict is Verdict.OK else None for reply in replies]
-        known = [[share for share in half if share is not None] for half in (shares[: self.n], shares[self.n :])]
-        if not all(known):
-            return None, replies
-        ahead, back = (sum(half) / len(half) for half in known)
-        return ahead - back, replies
+    ) -> tuple[float | None, Sequence[Answer[float]]]:
+        """By how much the first path wins, from -1 to 1, and the answers in both orders."""
+        texts = [self.prompt.format_map(fields_of_two(*order)) for order in ((one, two), (two, one))]
+        answers = await each(ask(self.query(text, self.read, system=self.system, n=self.n)) for text in texts)
+        ahead, back = (sum(answer.values) / max(1, len(answer.values)) for answer in answers)
+        return (ahead - back if all(answer.values for answer in answers) else None), answers
 
 
-def _entry(rank: float | None, replies: Sequence[Reply]) -> Entry:
-    questions, tokens = len(replies), sum(reply.tokens for reply in replies)
+def _entry(rank: float | None, answers: Sequence[Answer[float]]) -> Entry:
+    questions, tokens = sum(len(answer.texts) for answer in answers), sum(answer.tokens for answer in answers)
     if rank is not None:
         return Entry(value=rank, verdict=Verdict.OK, votes=questions, questions=questions, tokens=tokens)
-    missing = [reply.verdict for reply in replies if reply.verdict is not Verdict.OK]
+    missing = [answer.verdict for answer in answers if answer.verdict is not Verdict.OK]
     return Entry(verdict=missing[-1] if missing else Verdict.UNPARSED, questions=questions, tokens=tokens)

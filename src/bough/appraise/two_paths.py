@@ -2,9 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
-from bough.appraise.ask import Question, QuestionSettings, question_of
 from bough.appraise.path_fields import path_fields
 from bough.tree import Entry, Kind, Tree, begins_turn, counted, path
 
@@ -12,15 +10,6 @@ TWO = (
     "Two agents were told:\n{instructions}\n\nThe first:\n{first}\n\nThe second:\n{second}\n\n"
     "Which of them did its task better? Answer 1 or 2."
 )
-
-
-class Compares(QuestionSettings, Protocol):
-    """The settings of a piece that compares two paths."""
-
-    @property
-    def prompt(self) -> str:
-        """The question, with the placeholders {instructions}, {first} and {second}."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,10 +49,9 @@ class DifferentPaths:
         return found
 
 
-def question_of_two(piece: Compares, one: Mapping[str, str], two: Mapping[str, str], vote: int) -> Question:
-    """The question which of two paths is better."""
-    fields = {**one, "first": _path_text(one), "second": _path_text(two)}
-    return replace(question_of(piece, piece.prompt.format_map(fields)), vote=vote)
+def fields_of_two(one: Mapping[str, str], two: Mapping[str, str]) -> dict[str, str]:
+    """The fields of the question which of two paths is better."""
+    return {**one, "first": _path_text(one), "second": _path_text(two)}
 
 
 def _tokens(tree: Tree, leaf: int) -> bytes:

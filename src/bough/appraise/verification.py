@@ -6,11 +6,13 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from bough.appraise.appraise import Columns
-from bough.appraise.ask import AskModels, Question, Reply, check_votes, each, question_of
+from bough.appraise.ask import AskModels
 from bough.appraise.path_fields import path_fields, path_steps
-from bough.appraise.prompts import Reader, check_placeholders, numbered
+from bough.ask import Answer, AsksVotes, Query
+from bough.ask.each import each
+from bough.ask.prompts import Reader, check_placeholders, numbered
 from bough.checks import check_finite
-from bough.needs import POLICY, Need, appraised, roles
+from bough.needs import Need, appraised
 from bough.tree import Entry, Tree, Verdict
 
 PATH = (
@@ -37,7 +39,7 @@ class VerdictParser:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verifications:
+class Verifications(AsksVotes):
     """SPARK's step-level consistency (arXiv 2512.03244): `n` verifications of each path, of which the majority decides.
 
     Two columns: `column`, 1 at the leaf of a path whose result is right, else 0; and `steps`, 1 at the action of a step
@@ -58,10 +60,6 @@ class Verifications:
         prompt: The question, with the placeholders {instructions}, {steps}, {turns}, {observation} and {answer}.
         system: The system prompt.
         read: Parses the verdicts.
-        role: The role whose model answers.
-        max_tokens: Maximum length of an answer.
-        temperature: Of the sampling.
-        deadline_s: Maximum duration of an answer, in seconds.
     """
 
     column: str = "verdict"
@@ -70,20 +68,12 @@ class Verifications:
     prompt: str = PATH
     system: str = "You verify the work of an agent."
     read: Reader[Verification] = VerdictParser()
-    role: str = POLICY
     max_tokens: int = 512
-    temperature: float = 1.0
-    deadline_s: float = 120.0
 
     def __post_init__(self) -> None:
-        check_votes(self)
+        AsksVotes.__post_init__(self)
         check_placeholders("Verifications.prompt", self.prompt, "steps", "answer")
         check_finite(self)
-
-    @property
-    def needs(self) -> frozenset[Need]:
-        """A model for the role, if it is not the policy's."""
-        return roles(self.role)
 
     @property
     def gives(self) -> frozenset[Need]:
@@ -101,27 +91,20 @@ class Verifications:
         on_results: dict[int, Entry] = {}
         on_steps: dict[int, list[bool]] = {node: [] for nodes in steps.values() for node in nodes}
         missing: dict[int, Verdict] = {}
-        for leaf, replies in zip(steps, answers, strict=True):
-            read = [self.parsed(reply.text, len(steps[leaf])) for reply in replies]
-            parsed = [each if reply.verdict is Verdict.OK else None for each, reply in zip(read, replies, strict=True)]
-            known = [found for found in parsed if found is not None]
-            for right, _ in known:
+        for leaf, answer in zip(steps, answers, strict=True):
+            for right, _ in answer.values:
                 for node, verdict in zip(steps[leaf], right, strict=True):
                     on_steps[node].append(verdict)
-            last = replies[-1].verdict
-            missing |= dict.fromkeys(steps[leaf], Verdict.UNPARSED if last is Verdict.OK else last)
-            entry = _majority([final for _, final in known], missing[steps[leaf][0]])
-            tokens = sum(reply.tokens for reply in replies)
-            texts = tuple(reply.text for reply in replies)
-            on_results[leaf] = replace(entry, questions=len(replies), tokens=tokens, texts=texts)
+            missing |= dict.fromkeys(steps[leaf], answer.verdict)
+            entry = _majority([final for _, final in answer.values], answer.verdict)
+            on_results[leaf] = replace(entry, questions=len(answer.texts), tokens=answer.tokens, texts=answer.texts)
         return on_results, {node: _majority(votes, missing[node]) for node, votes in sorted(on_steps.items())}
 
-    async def _path(self, tree: Tree, leaf: int, steps: Sequence[int], ask: AskModels) -> list[Reply]:
-        question = self.question(tree, leaf, steps)
-        return await each(ask(replace(question, vote=vote)) for vote in range(self.n))
+    async def _path(self, tree: Tree, leaf: int, steps: Sequence[int], ask: AskModels) -> Answer[Verification]:
+        return await ask(self.question(tree, leaf, steps))
 
-    def question(self, tree: Tree, leaf: int, steps: Sequence[int]) -> Question:
-        """The question about a path.
+    def question(self, tree: Tree, leaf: int, steps: Sequence[int]) -> Query[Verification]:
+        """The question about a path, with all votes.
 
         Args:
             tree: The tree.
@@ -129,7 +112,8 @@ class Verifications:
             steps: The last `ACTION` nodes of the turns of the path (`path_steps`).
         """
         shown = [path_fields(tree, node)["answer"] for node in steps]
-        return question_of(self, self.text(path_fields(tree, leaf), shown))
+        prompt = self.text(path_fields(tree, leaf), shown)
+        return self.query(prompt, lambda text: self.parsed(text, len(steps)), system=self.system, n=self.n)
 
     def text(self, fields: Mapping[str, str], steps: Sequence[str]) -> str:
         """The text of the question, from the fields of the path (`path_fields`) and the texts of its steps."""

@@ -13,7 +13,7 @@ from itertools import chain
 from typing import Any, TypeAlias
 
 from bough.appraise import Appraiser
-from bough.appraise.prompts import Reader
+from bough.ask.prompts import Reader
 from bough.cli.exports import exports, usage
 from bough.cli.find import PACKAGE, find_run, find_world, modules, names
 from bough.config import ConfigError, unknown
@@ -65,7 +65,7 @@ PIECES: dict[str, Room] = {
     "prune": ("Parts of searches: pruning", SEARCH, Prune),
     "quality": ("Parts of explorers: quality of actions", ("bough.explore",), Quality),
     "blame": ("Parts of explorers: first wrong steps", ("bough.explore",), Blame),
-    "read": ("Parts of judges: answers of engines", ("bough.appraise",), Reader),
+    "read": ("Parts of judges: answers of engines", ("bough.ask",), Reader),
     "appraise": ("Appraisers", ("bough.appraise", "bough.critics"), Appraiser),
     "reward": ("Rewards", ("bough.reward",), Reward),
     "hooks": ("Hooks", ("bough.hooks", "bough.critics", "bough.roles"), HookRecipe),

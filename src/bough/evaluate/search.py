@@ -40,6 +40,7 @@ class SearchResult:
         failures: By id of each failed task, the cause: it did not start, or every path failed.
         faults: Number of failed paths in the other tasks.
         unanswered: Number of judge queries without a parsable answer.
+        unjudged: Number of nodes whose value or rating a model was asked for and did not give; they have none.
         refused: Number of questions to models that exceeded their context.
         actions: Counts of the policy's actions.
         cost: Means over the tasks in `successes`: "turns" (environment steps, of which "replayed"), sampled "tokens",
@@ -53,6 +54,7 @@ class SearchResult:
     failures: Mapping[str, str]
     faults: int
     unanswered: int
+    unjudged: int
     refused: int
     actions: ActionCounts
     cost: Mapping[str, float]
@@ -200,6 +202,7 @@ def _found(run: Run, grown: Rollouts, out: Path | None) -> SearchResult:
         failures=failures,
         faults=sum(int((tree.outcome[leaves(tree)] == Outcome.FAILED).sum()) for tree in trees),
         unanswered=sum(tree.counts.unanswered for tree in trees),
+        unjudged=sum(tree.counts.unjudged for tree in trees),
         refused=sum(tree.counts.refused for tree in trees),
         actions=count_actions(trees),
         cost=cost,
@@ -212,6 +215,7 @@ def _found(run: Run, grown: Rollouts, out: Path | None) -> SearchResult:
         faults = {
             "faults": found.faults,
             "unanswered": found.unanswered,
+            "unjudged": found.unjudged,
             "refused": found.refused,
             "failed": len(failures),
         }
@@ -245,6 +249,7 @@ def summary(found: SearchResult) -> str:
         failed_note(found.failures),
         f"paths of these tasks that failed: {found.faults:,}" if found.faults else "",
         f"queries without a parsable answer: {found.unanswered:,}" if found.unanswered else "",
+        f"nodes of the search without a judgement: {found.unjudged:,}" if found.unjudged else "",
         f"questions that exceeded the context of their model: {found.refused:,}" if found.refused else "",
         cut_note(found.actions),
         invalid_note(found.actions),

@@ -28,10 +28,9 @@ from bough.explore.roll_ins import RollIns
 from bough.explore.segments import Segments
 from bough.explore.slate import Slate
 from bough.explore.subgoals import Subgoals
-from bough.explore.world_model import Ask, DirectLlmCall, WorldModel
+from bough.explore.world_model import WorldModel
 
 __all__ = [
-    "Ask",
     "BeforeUpdates",
     "Blame",
     "BudgetedChains",
@@ -39,7 +38,6 @@ __all__ = [
     "Correct",
     "CriticQuality",
     "Demonstration",
-    "DirectLlmCall",
     "EarlyAnswerBonus",
     "EntropyForks",
     "EpTree",

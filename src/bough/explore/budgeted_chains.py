@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from bough.appraise.prompts import check_placeholders
+from bough.ask.prompts import check_placeholders
 from bough.rollout.add_message import add_message
 from bough.rollout.cursor import Cursor
 from bough.rollout.rollout import Rollout

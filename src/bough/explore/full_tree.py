@@ -31,7 +31,8 @@ class FullTree:
 
     With `keep`, only the best actions of a level are executed, as in DialTree-RPO (arXiv 2510.02286): dialogues branch
     at every turn, and malformed or surplus actions are pruned. In ties, the first branch of every state comes before
-    the second of any. With `min_quality`, actions of a lower quality are dropped, too, unless a level has no other.
+    the second of any. With `min_quality`, actions of a lower quality are dropped, too, unless a level has no other. An
+    action whose quality is unknown ranks at the mean of the level, and is not dropped for its quality.
     With `merge`, an action that was sampled before in the same state is not executed again, as TreePS-RAG (arXiv
     2601.06922) keeps its siblings diverse; its rule is not known. Actions that are not executed stay in the tree as
     samples, but are not on any path: they count in no group, no mean and no loss. So with `merge` a group compares
@@ -154,9 +155,12 @@ class FullTree:
         if self.min_quality is None and (self.keep is None or len(ranked) <= self.keep):
             return [each for _, each in ranked]
         found = await together(rollout, [rate(rollout, self.quality, each.draft) for _, each in ranked])
-        scores = [-float("inf") if each is None else each for each in found]
+        known = [each for each in found if each is not None]
+        # An action without a quality is neither good nor bad: it ranks at the mean, and is not too low.
+        scores = [sum(known) / max(1, len(known)) if each is None else each for each in found]
         best = sorted(range(len(ranked)), key=lambda index: (-scores[index], ranked[index][0], index))
-        good = [index for index in best if self.min_quality is not None and scores[index] >= self.min_quality]
+        low = -math.inf if self.min_quality is None else self.min_quality
+        good = [index for index in best if found[index] is None or scores[index] >= low]
         best = good or best
         return [ranked[index][1] for index in sorted(best[: self.keep])]
 

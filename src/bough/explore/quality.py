@@ -3,12 +3,13 @@
 from dataclasses import dataclass, field
 from typing import ClassVar, Protocol, runtime_checkable
 
-from bough.appraise.prompts import LabelParser, Reader, check_placeholders, story
+from bough.ask import Asks
+from bough.ask.prompts import LabelParser, Reader, check_placeholders, story
 from bough.context import Parsed
 from bough.engine import EngineFault
 from bough.env import EnvFault
 from bough.explore.turn_texts import turn_texts
-from bough.needs import CRITIC, ON_POLICY, ORACLE, POLICY, Need, roles
+from bough.needs import CRITIC, ON_POLICY, ORACLE, Need
 from bough.rollout.budget import BudgetExceeded
 from bough.rollout.cursor import PendingAction
 from bough.rollout.rollout import Rollout
@@ -24,7 +25,7 @@ class Quality(Protocol):
 
         Raises:
             BudgetExceeded: when it does not fit a budget of the tree.
-            EngineFault: when the judge's engine broke.
+            EngineFault: when the engine of a critic broke.
         """
         ...
 
@@ -71,10 +72,11 @@ class OracleMatch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LlmJudge:
+class LlmJudge(Asks):
     """The engine's score of an action; LLM-as-a-judge (arXiv 2306.05685).
 
-    Each action has one question, which costs tokens and a call. An answer that can't be parsed gives no score.
+    Each action has one question, which costs tokens and a call. An answer that cannot be read, is late or is
+    refused gives no score.
 
     Attributes:
         prompt: The question. It may use the placeholders {instructions}, {turns}, {observation}, {action} and
@@ -82,7 +84,6 @@ class LlmJudge:
         without_thought: The score of an action without a thought, if the prompt uses {thought}; it has no question.
         system: The system prompt.
         read: Converts an answer to a score: `LabelParser` of a table, or a `NumberParser` in a range.
-        role: The role whose model answers.
     """
 
     prompt: str = (
@@ -91,16 +92,11 @@ class LlmJudge:
     )
     system: str = "You judge the next step of an agent."
     read: Reader[float] = field(default_factory=lambda: LabelParser(scores={"good": 1.0, "unclear": 0.0, "bad": -1.0}))
-    role: str = POLICY
     without_thought: float = 0.0
 
     def __post_init__(self) -> None:
+        Asks.__post_init__(self)
         check_placeholders("LlmJudge.prompt", self.prompt, "action", "thought")
-
-    @property
-    def needs(self) -> frozenset[Need]:
-        """A model for the role, if it is not the policy's."""
-        return roles(self.role)
 
     async def __call__(self, rollout: Rollout, draft: PendingAction) -> float | None:
         """The score of the answer."""
@@ -111,7 +107,8 @@ class LlmJudge:
         if not thought and "{thought}" in self.prompt:
             return self.without_thought
         text = self.prompt.format_map(fields | {"action": draft.parsed.text, "thought": thought})
-        return self.read(await rollout.ask(self.system, text, "quality", *draft.branches, role=self.role))
+        query = self.query(text, self.read, "quality", *draft.branches, system=self.system)
+        return (await rollout.ask(query)).value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

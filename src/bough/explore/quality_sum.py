@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from bough.appraise.prompts import LabelParser
+from bough.ask.prompts import LabelParser
 from bough.explore.quality import LlmJudge, Quality
 from bough.needs import POLICY
 from bough.rollout.cursor import PendingAction

@@ -1,16 +1,11 @@
 """A world model: an environment that an engine imagines."""
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
 
-from bough.context import Renderer
-from bough.engine import Engine, EngineFault, FinishReason, Request, Sampling
+from bough.ask import Asker, Asks, Text
 from bough.env import Branching, EnvFault, State, Step
-from bough.rollout.agent import RoleModel
-from bough.tree import AgentAction, Outcome, Task, action_text, plain_text
-from bough.tree.seeds import derive
+from bough.tree import AgentAction, Outcome, Task, Verdict, action_text, plain_text
 
 SYSTEM = (
     "You are the environment of an agent. Answer with nothing but what the agent would read after its last action. "
@@ -46,65 +41,6 @@ def observed_text(observation: str, *, over: bool, solved: bool) -> str:
     return f"{observation}\n{mark}".strip() if mark else observation.strip()
 
 
-@runtime_checkable
-class Ask(Protocol):
-    """Sends a question to an engine: `Rollout.ask`, charged to a tree's budget, or `DirectLlmCall`."""
-
-    async def __call__(self, system: str, text: str, *name: int | str, sampling: Sampling | None = None) -> str:
-        """The whole answer.
-
-        Raises:
-            EngineFault: when the engine broke.
-        """
-        ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DirectLlmCall:
-    """Sends questions to an engine outside of any tree.
-
-    Attributes:
-        engine: Generates the answers.
-        renderer: Converts text to the engine's tokens.
-        sampling: Default sampling settings of the answers.
-        deadline_s: Maximum duration of an answer, in seconds.
-        seed: The seed of an answer is derived from it and the question's name.
-    """
-
-    engine: Engine
-    renderer: Renderer
-    sampling: Sampling
-    deadline_s: float = 600.0
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if not self.deadline_s > 0:
-            raise ValueError(f"DirectLlmCall.deadline_s: got {self.deadline_s}; need more than 0 seconds")
-
-    async def __call__(self, system: str, text: str, *name: int | str, sampling: Sampling | None = None) -> str:
-        """The whole answer; see `Ask`."""
-        model = RoleModel(engine=self.engine, renderer=self.renderer)
-        prompt = model.question(system, text)
-        model.require_context(len(prompt))
-        request = Request(
-            prompt_tokens=prompt,
-            sampling=sampling or self.sampling,
-            stop_tokens=self.renderer.stop_tokens,
-            seed=derive(self.seed, "aside", *name),
-        )
-        deadline = asyncio.timeout(self.deadline_s)
-        try:
-            async with deadline:
-                completion = await self.engine.generate(request)
-        except TimeoutError as error:
-            if not deadline.expired():
-                raise
-            raise EngineFault(f"no answer within {self.deadline_s:g} s (DirectLlmCall.deadline_s)") from error
-        if completion.finish is FinishReason.ABORTED:
-            raise EngineFault("the engine aborted the answer")
-        return self.renderer.text(completion.tokens)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImaginedEpisode:
     """The value of an imagined state.
@@ -121,22 +57,22 @@ class ImaginedEpisode:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WorldModel:
+class WorldModel(Asks):
     """A world model that is an engine (WebDreamer, arXiv 2411.06559): it generates the observations.
 
     It is a host like any other, in which agents can be searched, trained and evaluated without the real environment.
-    Each step is one question, so the budget of turns is one of questions. An engine that breaks or returns an empty
-    answer is a fault of the environment. States are values, without keys.
+    Each step is one question, so the budget of turns is one of questions. A model that breaks, is late or returns an
+    empty answer is a fault of the environment. States are values, without keys.
 
     Attributes:
-        ask: Sends a question to an engine.
+        ask: Asks the model, such as `Rollout.ask`, charged to a tree's budget, or a `ModelClient`.
         system: The system prompt. It may use the placeholders {over} and {solved}.
         over: Text that marks the end of the episode.
         solved: Text that marks the end of the episode with success.
         branching: States are values.
     """
 
-    ask: Ask
+    ask: Asker
     system: str = SYSTEM
     over: str = OVER
     solved: str = SOLVED
@@ -186,13 +122,16 @@ class WorldModel:
 
     async def _generate(self, text: str, *name: int | str) -> str:
         system = self.system.format(over=self.over, solved=self.solved)
-        try:
-            answer = (await self.ask(system, text, *name)).strip()
-        except EngineFault as fault:
-            raise EnvFault(f"the world model's engine broke: {fault}") from fault
-        if not answer:
-            raise EnvFault("the world model's engine returned an empty answer")
-        return answer
+        answer = await self.ask(self.query(text, Text(), *name, system=system))
+        if answer.value is not None:
+            return answer.value
+        match answer.verdict:
+            case Verdict.REFUSED:
+                raise EnvFault(f"the world model's engine broke: {answer.texts[-1]}")
+            case Verdict.LATE:
+                raise EnvFault("the world model's engine did not answer before the deadline (WorldModel.deadline_s)")
+            case _:
+                raise EnvFault("the world model's engine returned an empty answer")
 
 
 def _flat(past: tuple[tuple[str, str], ...]) -> list[str]:

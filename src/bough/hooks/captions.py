@@ -31,14 +31,14 @@ class CaptionLabels:
     unread: int = 0
 
 
-def read_label(answer: str | None, most: int) -> int | None:
+def read_label(answer: str, most: int) -> int | None:
     """The last number of an answer, from 0 to `most`; None without one.
 
     Example:
         >>> read_label("I would say 1.", 1)
         1
     """
-    found = integers(answer or "", r"(?<![\w.\-\u2212])\d+(?!\w|\.\d)")
+    found = integers(answer, r"(?<![\w.\-\u2212])\d+(?!\w|\.\d)")
     return found[-1] if found and found[-1] <= most else None
 
 

@@ -8,6 +8,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar, cast, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from bough.ask import Asker
 from bough.hooks.distinct import refuse_repeats
 from bough.lazy import Tensor, torch
 from bough.tree import AgentAction, Floats, Rewarded, StageError, Task, derive, describe, is_column
@@ -177,35 +178,12 @@ class PolicyReader(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HookQuestion:
-    """A question of a hook to the model of a role.
-
-    Attributes:
-        text: The user message.
-        role: The role whose model answers.
-        max_tokens: Maximum length of the answer.
-        temperature: Of the sampling.
-        deadline_s: Maximum duration, in seconds.
-    """
-
-    text: str
-    role: str
-    max_tokens: int
-    temperature: float
-    deadline_s: float
-
-
-AskModel: TypeAlias = Callable[[HookQuestion], Awaitable[str | None]]
-"""The answer of a model; None when it is late or refused. Equal questions are sent once, also after a resume."""
-
-
 @runtime_checkable
 class ModelAsker(Protocol):
     """A hook that also asks the models of roles, in `rewrite`."""
 
-    def attach_models(self, ask: AskModel) -> None:
-        """Called once, before the first batch."""
+    def attach_models(self, ask: Asker) -> None:
+        """Called once, before the first batch. Equal queries are sent once, also after a resume."""
         ...
 
 
@@ -266,7 +244,7 @@ class Hooks:
             if isinstance(each, PolicyReader):
                 each.attach(access)
 
-    def attach_models(self, ask: AskModel) -> None:
+    def attach_models(self, ask: Asker) -> None:
         """Give the models to every `ModelAsker`."""
         for each in self._members.values():
             if isinstance(each, ModelAsker):

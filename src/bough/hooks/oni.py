@@ -10,11 +10,12 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from bough.ask import Asker, Asks
 from bough.checks import check_at_least, check_finite
 from bough.hooks.caption_model import CaptionModel, RunningScale
 from bough.hooks.captions import CaptionLabels, captions_of, occurrences, read_label
-from bough.hooks.hook import AskModel, HookQuestion, Teacher
-from bough.needs import ON_POLICY, POLICY, Need, roles
+from bough.hooks.hook import Teacher
+from bough.needs import ON_POLICY, Need, roles
 from bough.tree import (
     Floats,
     PayRange,
@@ -41,7 +42,7 @@ COMPARE = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Oni:
+class Oni(Asks):
     """ONI (arXiv 2410.23022): a model labels what the agent reads, while the run goes on, and labels become rewards.
 
     The caption of an observation is its text, or what `caption` finds in it. A new caption goes into a queue; before
@@ -74,7 +75,6 @@ class Oni:
 
     Attributes:
         variant: How labels become values.
-        role: The role whose model labels.
         goal: What the agent should achieve, for the question.
         caption: Regular expression of a caption; its first group, if it has one. "" is the whole text.
         coef: Weight of the reward.
@@ -87,13 +87,9 @@ class Oni:
         steps: Gradient steps of the linear model after each batch of labels.
         width: Number of weights of the linear model.
         learning_rate: Learning rate of the linear model.
-        max_tokens: Most tokens of an answer.
-        temperature: Of the sampling of answers.
-        deadline_s: Most seconds for an answer.
     """
 
     variant: Variant = "retrieval"
-    role: str = POLICY
     goal: str = ""
     caption: str = ""
     coef: float = 0.4
@@ -111,16 +107,17 @@ class Oni:
     deadline_s: float = 600.0
 
     def __post_init__(self) -> None:
-        check_at_least(self, batch=1, queue=1, steps=1, width=1, max_tokens=1)
+        Asks.__post_init__(self)
+        check_at_least(self, batch=1, queue=1, steps=1, width=1)
         if self.delay_steps is not None and self.delay_steps < 1:
             raise ValueError(f"Oni.delay_steps: got {self.delay_steps}; need at least 1, or None")
-        for name in ("power", "temperature", "extrinsic"):
+        for name in ("power", "extrinsic"):
             if not 0 <= getattr(self, name) < math.inf:
                 raise ValueError(f"Oni.{name}: got {getattr(self, name)}; need a finite number, 0 or more")
-        if not (self.learning_rate > 0 and self.deadline_s > 0 and math.isfinite(self.coef)):
+        if not (self.learning_rate > 0 and math.isfinite(self.coef)):
             raise ValueError(
-                f"Oni: got learning_rate={self.learning_rate}, deadline_s={self.deadline_s}, coef={self.coef}; need "
-                "two numbers above 0, and a finite one"
+                f"Oni: got learning_rate={self.learning_rate}, coef={self.coef}; need a "
+                "number above 0, and a finite one"
             )
         try:
             re.compile(self.caption)
@@ -161,14 +158,14 @@ class OniState:
     def __init__(self, settings: Oni) -> None:
         self.held = CaptionLabels()
         self._settings = settings
-        self._ask: AskModel | None = None
-        self._task: asyncio.Task[list[str | None]] | None = None
+        self._ask: Asker | None = None
+        self._task: asyncio.Task[list[int | None]] | None = None
         self._model = CaptionModel(settings.width, settings.learning_rate)
         self._scale = RunningScale()
         self._table: dict[str, int] = {}
         self._metrics: dict[str, float] = {}
 
-    def attach_models(self, ask: AskModel) -> None:
+    def attach_models(self, ask: Asker) -> None:
         """See `ModelAsker`."""
         self._ask = ask
 
@@ -226,7 +223,7 @@ class OniState:
         self._model.weight = state["weight"].copy()
         self._scale.load_state(state, "scale")
 
-    def _is_due(self, task: "asyncio.Task[list[str | None]]") -> bool:
+    def _is_due(self, task: "asyncio.Task[list[int | None]]") -> bool:
         delay = self._settings.delay_steps
         return task.done() if delay is None else self.held.clock >= self.held.sent_at + delay
 
@@ -244,33 +241,25 @@ class OniState:
 
     def _send(self) -> None:
         if self.held.sent:
-            self._task = asyncio.create_task(self._answers(self.held.sent))
+            self._task = asyncio.create_task(self._labels(self.held.sent))
 
-    async def _answers(self, sent: Sequence[Sequence[str]]) -> list[str | None]:
-        return await asyncio.gather(*map(self._answer, sent))
+    async def _labels(self, sent: Sequence[Sequence[str]]) -> list[int | None]:
+        return await asyncio.gather(*map(self._label, sent))
 
-    async def _answer(self, captions: Sequence[str]) -> str | None:
+    async def _label(self, captions: Sequence[str]) -> int | None:
+        """The label of a caption, or of two; None where the answer cannot be read, is late or refused."""
         assert self._ask is not None
         settings, goal = self._settings, self._settings.goal
         if settings.variant == "ranking":
-            text = COMPARE.format(goal=goal, first=captions[0], second=captions[1])
+            prompt, most = COMPARE.format(goal=goal, first=captions[0], second=captions[1]), 2
         else:
-            text = LABEL.format(goal=goal, caption=captions[0])
-        return await self._ask(
-            HookQuestion(
-                text=text,
-                role=settings.role,
-                max_tokens=settings.max_tokens,
-                temperature=settings.temperature,
-                deadline_s=settings.deadline_s,
-            )
-        )
+            prompt, most = LABEL.format(goal=goal, caption=captions[0]), 1
+        return (await self._ask(settings.query(prompt, lambda text: read_label(text, most)))).value
 
-    def _use(self, answers: Sequence[str | None]) -> None:
+    def _use(self, labels: Sequence[int | None]) -> None:
         """Read the answers to the batch in flight, and train the model of words."""
         held, ranks = self.held, self._settings.variant == "ranking"
-        for captions, answer in zip(held.sent, answers, strict=True):
-            label = read_label(answer, 2 if ranks else 1)
+        for captions, label in zip(held.sent, labels, strict=True):
             if label is None:
                 held.unread += 1
             else:
@@ -282,8 +271,8 @@ class OniState:
             better, worse = [one for one, _ in ordered], [other for _, other in ordered]
             self._model.learn_pairs(better, worse, self._settings.steps)
         elif self._settings.variant == "classifier":
-            labels = np.asarray([label for _, label, _ in held.labels], dtype=np.float64)
-            self._model.learn_labels([names[0] for names, _, _ in held.labels], labels, self._settings.steps)
+            known = np.asarray([label for _, label, _ in held.labels], dtype=np.float64)
+            self._model.learn_labels([names[0] for names, _, _ in held.labels], known, self._settings.steps)
 
     def _queue(self, captions: Iterable[str]) -> None:
         """Add captions that have never been queued, while there is room."""

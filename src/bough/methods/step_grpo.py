@@ -1,7 +1,7 @@
 """Step-GRPO (R1-Router, arXiv 2505.22095)."""
 
 from bough.appraise import RubricJudge
-from bough.appraise.prompts import NumberParser
+from bough.ask.prompts import NumberParser
 from bough.credit import StepGrpo
 from bough.reward import Judged
 from bough.train import Run, World

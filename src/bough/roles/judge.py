@@ -160,7 +160,7 @@ class TrainedJudgeState:
                 self._count("judge/answers", len(known))
                 right = [text for text, found in known if self._agrees(tree, leaf, steps, found)]
                 if right:
-                    question = asks.question(tree, leaf, steps).text
+                    question = asks.question(tree, leaf, steps).prompt
                     yield from ((question, text) for text in right)
 
     def _agrees(self, tree: Tree, leaf: int, steps: Sequence[int], found: Verification) -> bool:

@@ -70,6 +70,7 @@ class Agent:
         critic: Estimates state values; None without a value head.
         embed: Embeds actions by the policy's hidden states; None where the weights are not at hand.
         models: The models of other roles than the policy, by role.
+        name: Identifies the policy among those of a run; see `RoleModel.name`.
         guard: Decides about each action before it is executed; None where every action is allowed.
     """
 
@@ -81,6 +82,7 @@ class Agent:
     critic: Critic | None = None
     embed: Embed | None = None
     models: Mapping[str, RoleModel] = field(default_factory=dict[str, RoleModel])
+    name: str = POLICY
     guard: Guard | None = None
 
     @property
@@ -95,7 +97,7 @@ class Agent:
             ValueError: when the run has none.
         """
         if role == POLICY:
-            return RoleModel(engine=self.engine, renderer=self.renderer)
+            return RoleModel(engine=self.engine, renderer=self.renderer, name=self.name)
         if role not in self.models:
             raise ValueError(
                 f"Agent.models: got no model for the role {role!r}; need one of {[POLICY, *self.models]}; "

@@ -4,8 +4,9 @@ from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import TypeVar
 
+from bough.ask import Answer, Query
 from bough.context import Turn
-from bough.engine import Sampling, text_sampling
+from bough.engine import Sampling
 from bough.env import EnvFault, Host
 from bough.needs import POLICY
 from bough.rollout.agent import Agent, Limits
@@ -16,6 +17,7 @@ from bough.rollout.cursor import Cursor, PendingAction
 from bough.rollout.deadlines import Deadlines
 from bough.rollout.door import Door
 from bough.rollout.max_cost import make_max_cost
+from bough.rollout.model_client import ModelClient
 from bough.rollout.observer import Observer
 from bough.rollout.open_ends import end_open, over_too_early
 from bough.rollout.seats import SeatAgent
@@ -25,6 +27,7 @@ from bough.tree import AgentAction, Outcome, Source, TruncatedBy, fault_in
 from bough.tree.seeds import derive
 
 Result = TypeVar("Result")
+Answered = TypeVar("Answered")
 
 
 class Rollout:
@@ -256,30 +259,25 @@ class Rollout:
             after = await self._act(draft, cost)
         return after if self._alone else await self._others(after, draft.node)
 
-    async def ask(
-        self, system: str, text: str, *name: int | str, sampling: Sampling | None = None, role: str = POLICY
-    ) -> str:
-        """Generate an answer to a prompt outside of the tree; returns the whole answer.
-
-        Args:
-            system: The system prompt.
-            text: The user message.
-            name: Name of the question, for its seed.
-            sampling: Sampling settings; None for the agent's, with `text_sampling`'s limit.
-            role: The role whose model answers.
+    async def ask(self, query: Query[Answered]) -> Answer[Answered]:
+        """Ask the model of a role outside of the tree, as an `Asker`; a late answer or an engine fault is a verdict.
 
         Raises:
             BudgetExceeded: when it does not fit a budget of the tree.
-            EngineFault: when the engine broke, or the prompt fills the model's context (`QuestionTooLong`).
         """
-        model, owner = self.agent.model(role), f"task {self.builder.task.id} question {name}"
-        chosen, prompt = sampling or text_sampling(self.sampling, model.renderer), model.question(system, text)
-        async with self.budget.reserve(Usage(tokens=chosen.max_tokens, calls=1)) as cost:
-            cost.calls = 1
-            seed = derive(self._seed, "ask", *name)
-            completion = await self.writer().complete(prompt, chosen, seed, owner=owner, role=role)
-            cost.tokens = len(completion.tokens)
-            return model.renderer.text(completion.tokens)
+        ask = ModelClient(
+            model=self.agent.model,
+            sampling=self.sampling,
+            deadlines=self.deadlines,
+            seed=self._seed,
+            owner=f"task {self.builder.task.id}",
+            deadline_s=self.limits.engine_deadline_s,
+            budget=self.budget,
+        )
+        answer = await ask(query)
+        if answer.final:
+            self.writer().count_refused(answer.texts[-1])
+        return answer
 
     async def value(self, at: Cursor | PendingAction) -> float:
         """The critic's value of a state or an action, as in `value_each`."""
@@ -307,7 +305,8 @@ class Rollout:
     async def score(self, item: PendingAction | tuple[str, str, str], *, role: str = POLICY) -> tuple[float, ...]:
         """Log-probability of each token of an action, [tokens], nats, under the policy at temperature 1.
 
-        Given (system, text, answer) as in `ask`, it scores the answer, without a stop token, under the role's model.
+        Given (system, text, answer), a question and its answer, it scores the answer, without a stop token, under the
+        role's model.
 
         Raises:
             BudgetExceeded: when it does not fit the budget of calls.

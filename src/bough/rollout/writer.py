@@ -181,10 +181,14 @@ class Writer(PathWriter):
         try:
             model.require_context(prompt_tokens, tokens)
         except QuestionTooLong as fault:
-            counts = self.builder.counts
-            self.builder.counts = replace(counts, refused=counts.refused + 1)
-            self.builder.nodes[0].info["refused"] = str(fault)
+            self.count_refused(str(fault))
             raise
+
+    def count_refused(self, reason: str) -> None:
+        """Count a question that exceeds the model's context in the tree."""
+        counts = self.builder.counts
+        self.builder.counts = replace(counts, refused=counts.refused + 1)
+        self.builder.nodes[0].info["refused"] = reason
 
     def reads(
         self, item: PendingAction | tuple[str, str, str], role: str = POLICY

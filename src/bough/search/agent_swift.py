@@ -4,13 +4,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bough.appraise.prompts import check_placeholders
+from bough.ask.prompts import check_placeholders
 from bough.search.descend import Descend
 from bough.search.expand import Sample
 from bough.search.hints import FixedHint
 from bough.search.node import SearchNode
 from bough.search.pieces import Proposal, Score
-from bough.search.score import Uct
+from bough.search.score import Uct, rating_of
 from bough.search.surrogate import Surrogate
 from bough.search.tree import SearchTree
 
@@ -67,7 +67,7 @@ class UncertainUct:
 
     def __call__(self, node: SearchNode) -> float:
         """The score."""
-        rating = 0.0 if math.isnan(node.rating) else node.rating
+        rating = rating_of(node)
         if not node.visits:
             above = 0 if node.parent is None else node.parent.visits
             return rating + self.c * math.sqrt(math.log(max(1, above)))

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 from bough.search.node import SearchNode
-from bough.search.score import known
+from bough.search.score import known, value_before
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,7 +179,7 @@ class AdvantageBackup:
         """Count the node's value."""
         for here in reversed(node.path()):
             here.visits += 1
-            before = 0.0 if here.parent is None or math.isnan(here.parent.value) else here.parent.value
+            before = value_before(here)
             below = [child for child in here.children if child.visits]
             ahead = sum(child.visits * child.q for child in below) / max(1, sum(child.visits for child in below))
             here.q = (before if math.isnan(here.value) else here.value) - before + self.gamma * ahead

@@ -1,10 +1,12 @@
 """Best-of-n: the best of several independent paths."""
 
+import math
 from dataclasses import dataclass
 
 from bough.rollout.rollout import Rollout
 from bough.search.node import SearchNode
 from bough.search.pieces import Evaluate
+from bough.search.score import known
 from bough.search.tree import SearchTree
 
 
@@ -16,7 +18,9 @@ class BestOf:
     shortest of these paths: MedS3's PRM-guided Vote-Sum (arXiv 2501.12051), and with equal values self-consistency
     (2203.11171). Paths that end a .6, b .4 and b .5 give b. The q of a path is that sum over the number of paths.
 
-    It stops when a path with a value of at least `stop_value` is found, or when a budget of the tree is exceeded.
+    A path that the judge gives no value is unjudged: it is counted, has no vote, and is the answer only if no other
+    has a value. It stops when a path with a value of at least `stop_value` is found, or when a budget of the tree is
+    exceeded.
 
     Attributes:
         n: Maximum number of paths.
@@ -48,7 +52,8 @@ class BestOf:
                     value = tree.end_value(end)
                     if value is None and self.judge is not None:
                         value = await tree.within_budget(self.judge(tree, end))
-                    end.value = end.q = tree.failure_value if value is None else value
+                    end.value = end.q = math.nan if value is None else value
+                    end.unjudged = math.isnan(end.value) and not tree.spent
                     tree.rollout_ends.append(end)
                 if tree.spent or (
                     self.stop_value is not None and any(end.value >= self.stop_value for end in tree.rollout_ends)
@@ -64,6 +69,6 @@ def _vote(ends: list[SearchNode]) -> None:
     """Set the q of each end to the sum of values of the ends with its last action, over all ends."""
     total: dict[str, float] = {}
     for end in ends:
-        total[end.action] = total.get(end.action, 0.0) + end.value
+        total[end.action] = total.get(end.action, 0.0) + known(end.value)
     for end in ends:
-        end.q = total[end.action] / len(ends)
+        end.q = math.nan if math.isnan(end.value) else total[end.action] / len(ends)

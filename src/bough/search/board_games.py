@@ -1,8 +1,9 @@
 """Board games by external search: Monte-Carlo tree search over the actions of both seats."""
 
+import math
 from dataclasses import dataclass
 
-from bough.search.node import SearchNode
+from bough.search.node import SearchNode, mean_vote
 from bough.search.pieces import Evaluate
 from bough.search.tree import SearchTree
 
@@ -27,7 +28,7 @@ class PayoffValue:
             raise ValueError(f"PayoffValue.n: got {self.n}; need at least 1")
 
     async def __call__(self, tree: SearchTree, node: SearchNode) -> float:
-        """The value; that of a failed path where no game reached an end.
+        """The value; nan where no game reached an end.
 
         Raises:
             BudgetExceeded: when the evaluation does not fit a budget.
@@ -40,4 +41,4 @@ class PayoffValue:
         most = [tree.max_cost(node, turns=None)] * self.n
         rolled_out = await tree.together((tree.roll_out(node) for _ in range(self.n)), most)
         ends = [end for end in rolled_out if end is not None]
-        return sum(end.reward for end in ends) / len(ends) if ends else tree.failure_value
+        return math.nan if tree.spent and not ends else mean_vote(node, [end.reward for end in ends])

@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bough.appraise.prompts import LabelParser, NumberParser, Reader, check_placeholders
-from bough.engine import Sampling
-from bough.needs import POLICY, Need, roles
+from bough.ask import Asks
+from bough.ask.prompts import LabelParser, NumberParser, Reader, check_placeholders
 from bough.search.combine import EnvReturn
-from bough.search.node import SearchNode
+from bough.search.node import SearchNode, mean_vote
 from bough.search.pieces import Evaluate
 from bough.search.questions import asked, story
 from bough.search.step_info import InfoValue
@@ -62,38 +61,31 @@ class _Review:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProgramCritic:
+class ProgramCritic(Asks):
     """The value of a program from its tests and from a critic that rates, accepts or rejects it (CodeTree).
 
         share + rating / 3      fails a visible test; the critic's rating is in [0, 1], and 0 at the end of a path
-        4/3                     passes all of them, and the critic rejects it
+        4/3                     passes all of them, and the critic does not accept it
         2                       passes all of them, and the critic accepts it
 
-    The critic's text about a program is in the prompt of its repairs (`Ideas`). An answer that can't be parsed rejects,
-    or has rating 0. Tests .6 and an answer that ends with 4: .6 + .8 / 3 = .867. The root has value 0.
+    The critic's text about a program is in the prompt of its repairs (`Ideas`). Without an answer a program that fails
+    a test is unjudged (`Search`), and one that passes all of them is not accepted. Tests .6 and an answer that ends
+    with 4: .6 + .8 / 3 = .867. The root has value 0.
 
     Attributes:
         tests: The share of the visible tests that a program passes, in [0, 1].
         rate: The question about a program that fails; the answer ends with a number from 0 to 5.
         verify: The question about a program that passes; the answer ends with "accept" or "reject".
-        sampling: Sampling settings of the answers; None for the agent's.
-        role: The role whose model is the critic.
     """
 
     tests: Evaluate = VISIBLE_TESTS
     rate: str = RATE
     verify: str = VERIFY
-    sampling: Sampling | None = None
-    role: str = POLICY
 
     def __post_init__(self) -> None:
+        Asks.__post_init__(self)
         check_placeholders("ProgramCritic.rate", self.rate)
         check_placeholders("ProgramCritic.verify", self.verify)
-
-    @property
-    def needs(self) -> frozenset[Need]:
-        """A model for the role, if it is not the policy's."""
-        return roles(self.role)
 
     async def __call__(self, tree: SearchTree, node: SearchNode) -> float:
         """The value.
@@ -105,20 +97,21 @@ class ProgramCritic:
             return 0.0
         share = await self.tests(tree, node)
         if share < 1:
-            rating = 0.0
-            if not node.ended:
-                rating = await self._ask(tree, node, "rate", self.rate, NumberParser(low=0.0, high=5.0))
-            return share + RATED * rating
+            if node.ended:
+                return share
+            rating = await self._ask(tree, node, "rate", self.rate, NumberParser(low=0.0, high=5.0))
+            return mean_vote(node, [None if rating is None else share + RATED * rating])
         accepted = await self._ask(
             tree, node, "verify", self.verify, LabelParser(scores={"accept": 1.0, "reject": 0.0})
         )
+        node.unjudged = accepted is None
         return ACCEPTED if accepted else 1 + RATED
 
-    async def _ask(self, tree: SearchTree, node: SearchNode, name: str, prompt: str, read: Reader[float]) -> float:
-        """The parsed answer, whose text is stored for the prompt of repairs; 0 without one."""
+    async def _ask(
+        self, tree: SearchTree, node: SearchNode, name: str, prompt: str, read: Reader[float]
+    ) -> float | None:
+        """The parsed answer, whose text is stored for the prompt of repairs; None without one."""
         text = prompt.format_map(story(tree, node))
-        answer = await asked(
-            tree, node, name, system="", text=text, read=_Review(read=read), sampling=self.sampling, role=self.role
-        )
-        found, node.notes["review"] = answer or (0.0, "")
+        answer = await asked(tree, node, self.query(text, _Review(read=read), name))
+        found, node.notes["review"] = answer or (None, "")
         return found

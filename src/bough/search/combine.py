@@ -1,5 +1,6 @@
 """Evaluations composed of other evaluations, rewards or counts."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -96,7 +97,7 @@ class ExecuteAndEvaluate:
         value = tree.end_value(child) if child.ended else None
         if value is not None:
             return value
-        return tree.failure_value if child.at is None or child.pruned else await self.evaluate(tree, child)
+        return math.nan if child.at is None or child.pruned else await self.evaluate(tree, child)
 
 
 async def _value(part: Evaluate, tree: SearchTree, node: SearchNode) -> float:

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from bough.needs import CRITIC, ON_POLICY, ORACLE, Need
 from bough.rollout.cursor import Cursor
-from bough.search.node import SearchNode
+from bough.search.node import SearchNode, mean_vote
 from bough.search.tree import SearchTree
 from bough.tree import ValueOf
 
@@ -48,7 +48,7 @@ class RolloutValue:
             raise ValueError(f"RolloutValue.n: got {self.n}; need at least 1")
 
     async def __call__(self, tree: SearchTree, node: SearchNode) -> float:
-        """Roll out; the value of a failed path where no rollout reached an end."""
+        """Roll out; nan where no rollout reached an end."""
         most = [tree.max_cost(node, turns=None)] * self.n
         rolled_out = await tree.together((tree.roll_out(node) for _ in range(self.n)), most)
         ends = [end for end in rolled_out if end is not None]
@@ -60,7 +60,7 @@ class RolloutValue:
                 )
             end.value = end.q = value
         tree.rollout_ends += ends
-        return sum(end.value for end in ends) / len(ends) if ends else tree.failure_value
+        return math.nan if tree.spent and not ends else mean_vote(node, [end.value for end in ends])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bough.appraise.prompts import Choice, check_placeholders, numbered
-from bough.engine import Sampling
-from bough.needs import POLICY, Need, roles
+from bough.ask import Asks
+from bough.ask.prompts import Choice, check_placeholders, numbered
 from bough.rollout.cursor import PendingAction
 from bough.search.node import SearchNode
 from bough.search.pieces import Hint
@@ -75,7 +74,7 @@ class Siblings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KindHint:
+class KindHint(Asks):
     """The kind of the next step, which the engine selects first: one request for each node.
 
     Without an answer the hint is empty. CR-Planner (arXiv 2410.01428) has a trained critic in place of the engine:
@@ -85,8 +84,6 @@ class KindHint:
         kinds: At least two.
         prompt: The question; it may use the placeholders {kinds}, {instructions}, {turns} and {observation}.
         text: The hint; it may also use the placeholder {kind}.
-        sampling: Sampling settings of the answer; None for the agent's.
-        role: The role whose model answers.
     """
 
     kinds: Sequence[str] = ("reason", "ask for information", "look something up", "answer")
@@ -95,19 +92,13 @@ class KindHint:
         "Which kind of step should be next?\n{kinds}\nAnswer with its number."
     )
     text: str = "Your next step: {kind}."
-    sampling: Sampling | None = None
-    role: str = POLICY
 
     def __post_init__(self) -> None:
+        Asks.__post_init__(self)
         if len(self.kinds) < 2:
             raise ValueError(f"KindHint.kinds: got {self.kinds}; need at least two")
         check_placeholders("KindHint.prompt", self.prompt, "kinds")
         check_placeholders("KindHint.text", self.text, "kind")
-
-    @property
-    def needs(self) -> frozenset[Need]:
-        """A model for the role, if it is not the policy's."""
-        return roles(self.role)
 
     @property
     def in_turn(self) -> bool:
@@ -118,9 +109,7 @@ class KindHint:
         """The hint."""
         fields = story(tree, node)
         text, read = self.prompt.format_map(fields | {"kinds": numbered(self.kinds)}), Choice(count=len(self.kinds))
-        chosen = await asked(
-            tree, node, "kind", len(earlier), system="", text=text, read=read, sampling=self.sampling, role=self.role
-        )
+        chosen = await asked(tree, node, self.query(text, read, "kind", len(earlier)))
         return "" if chosen is None else self.text.format_map(fields | {"kind": self.kinds[chosen[0]]})
 
 

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 from bough.search.node import SearchNode
-from bough.search.score import known
+from bough.search.score import known, rating_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,4 +44,4 @@ class Hybrid:
         bonus = self.c * math.sqrt(math.log(max(1, above)) / (node.visits or self.rating_visits))
         fading = self.rating_visits / (node.visits + self.rating_visits)
         weight = fading if self.share is None or not node.visits else self.share
-        return weight * known(node.rating) + (1 - weight) * known(node.q) + bonus
+        return weight * rating_of(node) + (1 - weight) * known(node.q) + bonus

@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bough.appraise.prompts import Lines, check_placeholders
-from bough.engine import Sampling
-from bough.needs import POLICY, Need, roles
+from bough.ask import Asks
+from bough.ask.prompts import Lines, check_placeholders
 from bough.search.node import SearchNode
 from bough.search.pieces import Proposal
 from bough.search.questions import asked, story
@@ -23,7 +22,7 @@ REPAIRS = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ideas:
+class Ideas(Asks):
     """One action for each idea of a thinker (CodeTree, arXiv 2411.04329).
 
     The role's model lists ideas in one answer: strategies at the root, and ways to improve the last action below it.
@@ -36,28 +35,20 @@ class Ideas:
         repairs: The question below; it may also use {review}, the critic's text about the node, and {strategy}, the
             idea at the root.
         text: The hint; it may use {idea} and {strategy}.
-        sampling: Sampling settings of the list; None for the agent's.
-        role: The role whose model lists the ideas.
     """
 
     width: int = 4
     strategies: str = STRATEGIES
     repairs: str = REPAIRS
     text: str = "Follow this advice: {idea}"
-    sampling: Sampling | None = None
-    role: str = POLICY
 
     def __post_init__(self) -> None:
+        Asks.__post_init__(self)
         if self.width < 1:
             raise ValueError(f"Ideas.width: got {self.width}; need at least 1")
         check_placeholders("Ideas.strategies", self.strategies, "count")
         check_placeholders("Ideas.repairs", self.repairs, "count", "review", "strategy")
         check_placeholders("Ideas.text", self.text, "idea", "strategy")
-
-    @property
-    def needs(self) -> frozenset[Need]:
-        """A model for the role, if it is not the policy's."""
-        return roles(self.role)
 
     async def __call__(self, tree: SearchTree, node: SearchNode, times: int) -> Sequence[Proposal]:
         """List the ideas, and sample an action for each."""
@@ -79,15 +70,5 @@ class Ideas:
         """The ideas; one that is empty without an answer."""
         attempt = node.notes["lists of ideas"] = int(str(node.notes.get("lists of ideas", 0))) + 1
         text = (self.strategies if node.parent is None else self.repairs).format_map(fields | {"count": str(count)})
-        ideas = await asked(
-            tree,
-            node,
-            "ideas",
-            attempt,
-            system="",
-            text=text,
-            read=Lines(max_items=count),
-            sampling=self.sampling,
-            role=self.role,
-        )
+        ideas = await asked(tree, node, self.query(text, Lines(max_items=count), "ideas", attempt))
         return ideas or ("",)

@@ -2,11 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
-from bough.appraise.prompts import LabelParser, Reader, Text, check_placeholders
+from bough.ask import Asks
+from bough.ask.prompts import LabelParser, Reader, Text, check_placeholders
 from bough.checks import check_at_least
-from bough.engine import Sampling
 from bough.env import EnvFault, State, Step
 from bough.explore.turn_texts import turn_texts
 from bough.explore.world_model import ImaginedEpisode, WorldModel
@@ -18,7 +17,7 @@ from bough.search.expand import Sample
 from bough.search.frontier import Level
 from bough.search.judge import PLACE
 from bough.search.judge import SYSTEM as JUDGE
-from bough.search.node import SearchNode
+from bough.search.node import SearchNode, mean_vote
 from bough.search.questions import asked, unanswered
 from bough.search.search import Search
 from bough.search.tree import SearchTree
@@ -31,14 +30,14 @@ NEXT = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Imagine:
+class Imagine(Asks):
     """Rates actions by rollouts that the engine imagines (WebDreamer, arXiv 2411.06559).
 
     Each action has `n` simulations. In each the engine generates the next observation for `depth` turns, with an action
     of its own between two of them. Then it judges the final state `answers` times. The rating is the mean. A simulation
-    that fails twice, or without a judgement, gets the value of a failed path and counts as `RolloutCounts.unanswered`.
-    The released code drops it silently, which favours actions whose bad ends can't be imagined. A single action is
-    rated 1 without a request.
+    that fails twice, or without a judgement, leaves the mean and counts as `RolloutCounts.unanswered`. An action
+    without any simulation is unjudged (`Search`). The released code drops failed ones, too, without a count. A
+    single action is rated 1 without a request.
 
     Cost of one action: n * (2 * depth - 1 + answers) calls.
 
@@ -49,8 +48,6 @@ class Imagine:
         prompt: The judge's prompt; it may use the placeholders {instructions}, {turns} and {observation}.
         next: The prompt for the next action, with the same placeholders.
         read: Converts a judgement to a value.
-        sampling: Sampling settings of the answers; None for the agent's.
-        role: The role whose model judges, and acts between two imagined turns.
         world_role: The role whose model generates the observations.
     """
 
@@ -60,11 +57,10 @@ class Imagine:
     prompt: str = PLACE
     next: str = NEXT
     read: Reader[float] = LabelParser()
-    sampling: Sampling | None = None
-    role: str = POLICY
     world_role: str = POLICY
 
     def __post_init__(self) -> None:
+        Asks.__post_init__(self)
         check_at_least(self, depth=1, n=1, answers=1)
         check_placeholders("Imagine.prompt", self.prompt)
         check_placeholders("Imagine.next", self.next)
@@ -86,11 +82,12 @@ class Imagine:
         values = await tree.together(
             self._simulate(tree, at, child, run) for child in children for run in range(self.n)
         )
-        return [sum(values[begin : begin + self.n]) / self.n for begin in range(0, len(values), self.n)]
+        begins = range(0, len(values), self.n)
+        return [mean_vote(child, values[at : at + self.n]) for child, at in zip(children, begins, strict=True)]
 
-    async def _simulate(self, tree: SearchTree, at: Cursor, child: SearchNode, run: int) -> float:
-        """The value of one simulation of an action."""
-        dream = WorldModel(ask=partial(tree.rollout.ask, role=self.world_role))
+    async def _simulate(self, tree: SearchTree, at: Cursor, child: SearchNode, run: int) -> float | None:
+        """The value of one simulation of an action; None without one."""
+        dream = WorldModel(ask=tree.rollout.ask, role=self.world_role, deadline_s=self.deadline_s)
         instructions = instructions_in(tree.rollout.builder.nodes[0].info)
         past = tuple(turn_texts(at.past))
         state, action = (
@@ -103,34 +100,20 @@ class Imagine:
             step = await self._step(dream, state, action)
             if step is None:
                 unanswered(tree)
-                return tree.failure_value
+                return None
             state = step.state
             if step.outcome.value or turn + 1 == self.depth:
                 break
-            text, name = self.next.format_map(_story(state)), ("imagined action", run, turn)
-            answer = await asked(
-                tree, child, *name, system="", text=text, read=Text(), sampling=self.sampling, role=self.role
-            )
+            text = self.next.format_map(_story(state))
+            answer = await asked(tree, child, self.query(text, Text(), "imagined action", run, turn))
             if answer is None:
-                return tree.failure_value
+                return None
             action = answer
         text = self.prompt.format_map(_story(state))
-        values = await tree.together(
-            asked(
-                tree,
-                child,
-                "imagined",
-                run,
-                number,
-                system=JUDGE,
-                text=text,
-                read=self.read,
-                sampling=self.sampling,
-                role=self.role,
-            )
-            for number in range(self.answers)
-        )
-        return sum(tree.failure_value if value is None else value for value in values) / self.answers
+        queries = [self.query(text, self.read, "imagined", run, number, system=JUDGE) for number in range(self.answers)]
+        values = await tree.together(asked(tree, child, query) for query in queries)
+        known = [value for value in values if value is not None]
+        return sum(known) / len(known) if known else None
 
     async def _step(self, dream: WorldModel, state: State, action: str) -> Step | None:
         """An imagined turn; None when it failed twice."""

@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bough.appraise.prompts import Text, check_placeholders
-from bough.engine import Sampling
-from bough.needs import POLICY, Need, roles
+from bough.ask import Asks
+from bough.ask.prompts import Text, check_placeholders
 from bough.rollout.cursor import PendingAction
 from bough.search.node import SearchNode
 from bough.search.questions import asked, story
@@ -21,7 +20,7 @@ NOTHING = "(nothing yet)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Introspect:
+class Introspect(Asks):
     """I-MCTS's introspective expansion (arXiv 2502.14693): an analysis of earlier results, before an action is sampled.
 
     The engine reads the parent's action with its result, and the siblings sampled so far with theirs: each is executed
@@ -34,24 +33,16 @@ class Introspect:
             {observation} (its result) and {actions} (the siblings).
         text: The hint, with the placeholder {analysis}.
         system: The system prompt.
-        sampling: Sampling settings of the analysis; None for the agent's.
-        role: The role whose model analyses.
     """
 
     prompt: str = ANALYSE
     text: str = "From what was tried before:\n{analysis}"
     system: str = SYSTEM
-    sampling: Sampling | None = None
-    role: str = POLICY
 
     def __post_init__(self) -> None:
+        Asks.__post_init__(self)
         check_placeholders("Introspect.prompt", self.prompt, "actions")
         check_placeholders("Introspect.text", self.text, "analysis")
-
-    @property
-    def needs(self) -> frozenset[Need]:
-        """A model for the role, if it is not the policy's."""
-        return roles(self.role)
 
     @property
     def in_turn(self) -> bool:
@@ -72,15 +63,7 @@ class Introspect:
             tried.setdefault(draft.parsed.text, tree.observation(draft) or "(it failed)")
         siblings = "\n".join(f"- {action} -> {result}" for action, result in tried.items())
         fields = story(tree, node) | {"actions": siblings or NOTHING}
-        analysis = await asked(
-            tree,
-            node,
-            "introspect",
-            len(earlier),
-            system=self.system,
-            text=self.prompt.format_map(fields),
-            read=Text(),
-            sampling=self.sampling,
-            role=self.role,
-        )
+        text = self.prompt.format_map(fields)
+        query = self.query(text, Text(), "introspect", len(earlier), system=self.system)
+        analysis = await asked(tree, node, query)
         return self.text.format_map(fields | {"analysis": siblings if analysis is None else analysis})

@@ -4,10 +4,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bough.appraise.prompts import LabelParser, Reader, check_placeholders
-from bough.engine import Sampling
+from bough.ask import Asks
+from bough.ask.asks import check_sampling
+from bough.ask.prompts import LabelParser, Reader, check_placeholders
 from bough.needs import POLICY, Need, roles
-from bough.search.node import SearchNode
+from bough.search.node import SearchNode, mean_vote
 from bough.search.questions import asked, story
 from bough.search.tree import SearchTree
 
@@ -23,12 +24,12 @@ ACTION = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judge:
+class Judge(Asks):
     """The engine's value of a state, mean of n answers (Tree Search for LM Agents, arXiv 2407.01476).
 
     The acting engine answers, in a conversation of its own; each answer is one call, and n of them are sampled
-    concurrently. An answer that can't be parsed is requested once more, and then counts as the value of a failed path.
-    `RolloutCounts.unanswered` counts these.
+    concurrently. An answer that can't be parsed is requested once more, and then leaves the mean, as do late and
+    refused ones. Without any answer the node is unjudged: see `Search`.
 
     Example:
         n = 3, the answers "yes", "On track." and "no": (1 + .5 + 0) / 3 = .5
@@ -38,8 +39,6 @@ class Judge:
         prompt: The question. It may use the placeholders {instructions}, {turns} and {observation}.
         system: The system prompt.
         read: Converts an answer to a value: `LabelParser` of a table, or a `NumberParser` in a range.
-        sampling: Sampling settings of the answers; None for the agent's.
-        role: The role whose model answers.
         keep: Whether the infos of the tree hold the questions and answers (`bough.tree.AnsweredQuestion`), to train the
             judge.
     """
@@ -48,19 +47,11 @@ class Judge:
     prompt: str = PLACE
     system: str = SYSTEM
     read: Reader[float] = LabelParser()
-    sampling: Sampling | None = None
-    role: str = POLICY
     keep: bool = False
 
     def __post_init__(self) -> None:
-        if self.n < 1:
-            raise ValueError(f"Judge.n: got {self.n}; need at least 1")
+        check_sampling(self, self.n)
         check_placeholders("Judge.prompt", self.prompt)
-
-    @property
-    def needs(self) -> frozenset[Need]:
-        """A model for the role, if it is not the policy's."""
-        return roles(self.role)
 
     async def __call__(self, tree: SearchTree, node: SearchNode) -> float:
         """The value.
@@ -73,7 +64,7 @@ class Judge:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JudgeAction:
+class JudgeAction(Asks):
     """The engine's rating of actions before they are executed: as `Judge`, with the placeholder {action}.
 
     Attributes:
@@ -81,26 +72,16 @@ class JudgeAction:
         prompt: The question. It may use the placeholders {instructions}, {turns}, {observation} and {action}.
         system: The system prompt.
         read: Converts an answer to a value.
-        sampling: Sampling settings of the answers; None for the agent's.
-        role: The role whose model answers.
     """
 
     n: int = 1
     prompt: str = ACTION
     system: str = SYSTEM
     read: Reader[float] = LabelParser()
-    sampling: Sampling | None = None
-    role: str = POLICY
 
     def __post_init__(self) -> None:
-        if self.n < 1:
-            raise ValueError(f"JudgeAction.n: got {self.n}; need at least 1")
+        check_sampling(self, self.n)
         check_placeholders("JudgeAction.prompt", self.prompt, "action")
-
-    @property
-    def needs(self) -> frozenset[Need]:
-        """A model for the role, if it is not the policy's."""
-        return roles(self.role)
 
     async def __call__(self, tree: SearchTree, node: SearchNode, children: Sequence[SearchNode]) -> Sequence[float]:
         """The rating of each child [children].
@@ -169,19 +150,6 @@ class Confidence:
 
 
 async def _mean(judge: Judge | JudgeAction, name: str, tree: SearchTree, node: SearchNode, text: str) -> float:
-    answers = await tree.together(
-        asked(
-            tree,
-            node,
-            name,
-            number,
-            system=judge.system,
-            text=text,
-            read=judge.read,
-            sampling=judge.sampling,
-            role=judge.role,
-            keep=isinstance(judge, Judge) and judge.keep,
-        )
-        for number in range(judge.n)
-    )
-    return sum(tree.failure_value if answer is None else answer for answer in answers) / judge.n
+    keep = isinstance(judge, Judge) and judge.keep
+    queries = [judge.query(text, judge.read, name, number, system=judge.system) for number in range(judge.n)]
+    return mean_vote(node, await tree.together(asked(tree, node, query, keep=keep) for query in queries))

@@ -3,10 +3,9 @@
 from dataclasses import dataclass, field
 
 from bough.appraise import Verifications
-from bough.appraise.prompts import story
-from bough.engine import Sampling
+from bough.ask.prompts import story
 from bough.needs import Need, needs_of
-from bough.search.node import SearchNode
+from bough.search.node import SearchNode, mean_vote
 from bough.search.questions import asked, turns_to
 from bough.search.tree import SearchTree
 from bough.tree import instructions_in
@@ -19,7 +18,7 @@ class JudgePath:
         value = .4 k / n + .6 y                k: the steps that are right
 
     This is the reward of SPARK (arXiv 2512.03244). The value is the mean over the verifications; one that can't be
-    parsed is asked once more, and then counts as the value of a failed path.
+    parsed is asked once more, and then leaves the mean. Without any the path is unjudged (`Search`).
 
     Example:
         [1, 0, 1] yes: .4 * 2 / 3 + .6 = .866667
@@ -51,19 +50,5 @@ class JudgePath:
             found = asks.parsed(text, len(steps))
             return None if found is None else 0.4 * sum(found[0]) / len(steps) + 0.6 * found[1]
 
-        sampling = Sampling(max_tokens=asks.max_tokens, temperature=asks.temperature, entropies=False)
-        answers = await tree.together(
-            asked(
-                tree,
-                node,
-                "verification",
-                number,
-                system=asks.system,
-                text=question,
-                read=value,
-                sampling=sampling,
-                role=asks.role,
-            )
-            for number in range(asks.n)
-        )
-        return sum(tree.failure_value if answer is None else answer for answer in answers) / asks.n
+        queries = [asks.query(question, value, "verification", n, system=asks.system) for n in range(asks.n)]
+        return mean_vote(node, await tree.together(asked(tree, node, query) for query in queries))

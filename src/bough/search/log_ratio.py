@@ -8,7 +8,7 @@ from typing import ClassVar
 from bough.needs import POLICY, Need, roles
 from bough.rollout.cursor import PendingAction
 from bough.search.node import SearchNode
-from bough.search.score import known
+from bough.search.score import rating_of
 from bough.search.tree import SearchTree
 
 
@@ -73,7 +73,9 @@ class LogRatio:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PathRating:
-    """The sum of the ratings of the actions from the root, over depth^alpha; unknown ratings count as 0.
+    """The sum of the ratings of the actions from the root, over depth^alpha.
+
+    Unknown ratings count as 0, and unjudged ones as `rating_of` has them.
 
     With `Likely` as the rating it is `Likelihood` for actions that were sampled with a hint, too. Ratings -.4 and -.2:
     -.6 with alpha 0, -.3 with 1.
@@ -92,4 +94,4 @@ class PathRating:
 
     def __call__(self, node: SearchNode) -> float:
         """The score."""
-        return sum(known(each.rating) for each in node.path()) / max(1, node.depth) ** self.alpha
+        return sum(rating_of(each) for each in node.path()) / max(1, node.depth) ** self.alpha

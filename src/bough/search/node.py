@@ -1,5 +1,7 @@
 """A node of a search, with its estimates."""
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias, Union
 
@@ -34,6 +36,7 @@ class SearchNode:
         expanded: Whether no more children will be added.
         closed: Whether neither the node nor any descendant is open.
         pruned: Whether the node is pruned; pruned nodes are closed.
+        unjudged: Whether a model was asked for the value or the rating and gave none: no answer, or none that is read.
         notes: State of components for this node, by the name of the component.
     """
 
@@ -57,6 +60,7 @@ class SearchNode:
     expanded: bool = False
     closed: bool = False
     pruned: bool = False
+    unjudged: bool = False
     notes: dict[str, object] = field(default_factory=dict[str, object])
 
     @property
@@ -89,3 +93,10 @@ class SearchNode:
     def __repr__(self) -> str:
         actions = " > ".join(node.action for node in self.path()[1:])
         return f"SearchNode({self.number}: {actions or 'root'}, q={self.q:.3g}, visits={self.visits})"
+
+
+def mean_vote(node: SearchNode, votes: Sequence[float | None]) -> float:
+    """The mean of the votes on a node that have a value; nan without any, and the node is unjudged."""
+    known = [vote for vote in votes if vote is not None]
+    node.unjudged = not known
+    return sum(known) / len(known) if known else math.nan

@@ -1,21 +1,16 @@
 """Prompts of a search to the agent's engine about its nodes."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from bough.appraise import prompts
-from bough.appraise.prompts import Reader
-from bough.engine import EngineFault, Sampling
+from bough.ask import Query, prompts
 from bough.explore.turn_texts import turn_texts
-from bough.needs import POLICY
-from bough.rollout.agent import QuestionTooLong
 from bough.rollout.cursor import Cursor
 from bough.search.node import SearchNode
 from bough.search.tree import SearchTree
-from bough.tree import AnsweredQuestion, instructions_in, plain_text, store_question, text_in
+from bough.tree import AnsweredQuestion, Verdict, instructions_in, plain_text, store_question, text_in
 
-Answer = TypeVar("Answer")
+Read = TypeVar("Read")
 
 
 def story(tree: SearchTree, node: SearchNode) -> dict[str, str]:
@@ -49,61 +44,45 @@ def place(node: SearchNode) -> tuple[int, ...]:
     return () if node.draft is None else node.draft.branches
 
 
-async def asked(
-    tree: SearchTree,
-    node: SearchNode,
-    *name: int | str,
-    system: str,
-    text: str,
-    read: Reader[Answer],
-    sampling: Sampling | None = None,
-    role: str = POLICY,
-    keep: bool = False,
-) -> Answer | None:
+async def asked(tree: SearchTree, node: SearchNode, query: Query[Read], *, keep: bool = False) -> Read | None:
     """Send a question about a node to the model of a role, with one retry on an engine fault or an unparsable answer.
 
-    A question that exceeds the model's context is not repeated; `RolloutCounts.refused` counts it.
+    A question that exceeds the model's context is not repeated (`RolloutCounts.refused`), nor is one whose answer is
+    late.
 
     Args:
         tree: The search.
         node: The node of the question.
-        name: Distinguishes the question from others about the node.
-        system: The system prompt.
-        text: The question.
-        read: Parses the answer.
-        sampling: Sampling settings of the answer; None for the agent's.
-        role: The role whose model answers.
+        query: The question; its name distinguishes it from others about the node.
         keep: Whether the info of the node's action holds the question and its answer (`bough.tree.AnsweredQuestion`).
 
     Returns:
-        The parsed answer; None without one, which counts as `RolloutCounts.unanswered`.
+        The parsed answer; None without one, which counts as `RolloutCounts.unanswered`. None is never a number: see
+        `mean_vote`.
 
     Raises:
         BudgetExceeded: when it does not fit a budget.
     """
     for attempt in range(2):
-        try:
-            generated = await tree.rollout.ask(system, text, *name, *place(node), attempt, sampling=sampling, role=role)
-        except QuestionTooLong:
-            break
-        except EngineFault:
-            tree.faults += 1
-            continue
-        answer = read(generated)
-        if answer is not None:
+        answer = await tree.rollout.ask(replace(query, name=(*query.name, *place(node), attempt)))
+        if answer.value is not None:
             if keep:
-                value = answer if isinstance(answer, float) else None
-                _keep(tree, node, name, AnsweredQuestion(system=system, text=text, answer=generated, value=value))
-            return answer
+                _keep(tree, node, query, answer.texts[-1], answer.value)
+            return answer.value
+        if answer.final or answer.verdict is Verdict.LATE:
+            break
+        tree.faults += answer.verdict is Verdict.REFUSED
     unanswered(tree)
     return None
 
 
-def _keep(tree: SearchTree, node: SearchNode, name: Sequence[int | str], question: AnsweredQuestion) -> None:
-    """Store a question and its answer in the info of the node's action; `name` is its kind, and a number if any."""
+def _keep(tree: SearchTree, node: SearchNode, query: Query[Read], answer: str, value: Read) -> None:
+    """Store a question and its answer in the info of the node's action; its name is its kind, and a number if any."""
     info = tree.rollout.builder.nodes[0 if node.draft is None else node.draft.node].info
-    number = name[1] if len(name) > 1 else 0
-    store_question(info, str(name[0]), int(number), question)
+    kind, *numbers = query.name
+    number = value if isinstance(value, float) else None
+    question = AnsweredQuestion(system=query.system, text=query.prompt, answer=answer, value=number)
+    store_question(info, str(kind), int(numbers[0]) if numbers else 0, question)
 
 
 def unanswered(tree: SearchTree) -> None:

@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import permutations
 
-from bough.appraise.prompts import Choice, check_placeholders, numbered
-from bough.engine import Sampling
-from bough.needs import POLICY, Need, roles
+from bough.ask import Asks
+from bough.ask.prompts import Choice, check_placeholders, numbered
 from bough.search.judge import SYSTEM
-from bough.search.node import SearchNode
+from bough.search.node import SearchNode, mean_vote
 from bough.search.questions import asked, story
 from bough.search.tree import SearchTree
 
@@ -23,32 +22,24 @@ TWO = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ranked:
+class Ranked(Asks):
     """Experimental: the self-critic of Agent Q (arXiv 2408.07199): one question ranks all actions.
 
     The best of k is rated 1, the worst 0, the others evenly in between; a single action is rated 1 without a request.
-    Without an answer all get the value of a failed path. The ratings are a convention: the paper ranks proposals and
+    Without an answer all are unjudged (`Search`). The ratings are a convention: the paper ranks proposals and
     gives no values of ranks.
 
     Attributes:
         prompt: The question. It may use the placeholders {instructions}, {turns}, {observation} and {actions}.
         system: The system prompt.
-        sampling: Sampling settings of the answers; None for the agent's.
-        role: The role whose model answers.
     """
 
     prompt: str = ALL
     system: str = SYSTEM
-    sampling: Sampling | None = None
-    role: str = POLICY
 
     def __post_init__(self) -> None:
+        Asks.__post_init__(self)
         check_placeholders("Ranked.prompt", self.prompt, "actions")
-
-    @property
-    def needs(self) -> frozenset[Need]:
-        """A model for the role, if it is not the policy's."""
-        return roles(self.role)
 
     async def __call__(self, tree: SearchTree, node: SearchNode, children: Sequence[SearchNode]) -> Sequence[float]:
         """The rating of each child [children].
@@ -61,49 +52,31 @@ class Ranked:
             return [1.0] * count
         text = self.prompt.format_map(story(tree, node) | {"actions": numbered_actions(children)})
         read, first = Choice(count=count, all=True), children[0].number
-        order = await asked(
-            tree,
-            node,
-            "rank",
-            first,
-            system=self.system,
-            text=text,
-            read=read,
-            sampling=self.sampling,
-            role=self.role,
-        )
+        order = await asked(tree, node, self.query(text, read, "rank", first, system=self.system))
         if order is None:
-            return [tree.failure_value] * count
+            return [mean_vote(child, ()) for child in children]
         return [1 - order.index(number) / (count - 1) for number in range(count)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pairwise:
+class Pairwise(Asks):
     """DFSDT's filter (ToolLLM, arXiv 2307.16789): compares each pair of actions, in both orders.
 
     The rating of an action is the share of its comparisons that it won. k actions need k * (k - 1) questions, so a bias
-    of the engine for the first or second position cancels. A question without an answer has no winner. A single action
-    is rated 1 without a request.
+    of the engine for the first or second position cancels. A question without an answer is no comparison, and an action
+    without any is unjudged (`Search`). A single action is rated 1 without a request.
 
     Attributes:
         prompt: The question. It may use the placeholders {instructions}, {turns}, {observation} and {actions}.
         system: The system prompt.
-        sampling: Sampling settings of the answers; None for the agent's.
-        role: The role whose model answers.
     """
 
     prompt: str = TWO
     system: str = SYSTEM
-    sampling: Sampling | None = None
-    role: str = POLICY
 
     def __post_init__(self) -> None:
+        Asks.__post_init__(self)
         check_placeholders("Pairwise.prompt", self.prompt, "actions")
-
-    @property
-    def needs(self) -> frozenset[Need]:
-        """A model for the role, if it is not the policy's."""
-        return roles(self.role)
 
     async def __call__(self, tree: SearchTree, node: SearchNode, children: Sequence[SearchNode]) -> Sequence[float]:
         """The rating of each child [children].
@@ -117,21 +90,17 @@ class Pairwise:
 
         async def better(one: SearchNode, two: SearchNode) -> SearchNode | None:
             text = self.prompt.format_map(fields | {"actions": numbered_actions((one, two))})
-            name = ("pair", one.number, two.number)
-            order = await asked(
-                tree,
-                node,
-                *name,
-                system=self.system,
-                text=text,
-                read=Choice(count=2),
-                sampling=self.sampling,
-                role=self.role,
-            )
+            query = self.query(text, Choice(count=2), "pair", one.number, two.number, system=self.system)
+            order = await asked(tree, node, query)
             return None if order is None else (one, two)[order[0]]
 
-        won = await tree.together(better(one, two) for one, two in permutations(children, 2))
-        return [sum(winner is child for winner in won) / (2 * (len(children) - 1)) for child in children]
+        pairs = list(permutations(children, 2))
+        won = list(zip(pairs, await tree.together(better(*pair) for pair in pairs), strict=True))
+        decided = [(pair, winner) for pair, winner in won if winner is not None]
+        return [
+            mean_vote(child, [float(winner is child) for pair, winner in decided if child in pair])
+            for child in children
+        ]
 
 
 def numbered_actions(children: Sequence[SearchNode]) -> str:

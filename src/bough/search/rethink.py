@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bough.appraise.prompts import check_placeholders
-from bough.engine import Sampling
-from bough.needs import POLICY, Need, roles
+from bough.ask import Asks
+from bough.ask.prompts import check_placeholders
 from bough.search.combine import ExecuteAndEvaluate
 from bough.search.evaluate import ConstantValue
 from bough.search.node import SearchNode
@@ -16,7 +15,7 @@ from bough.search.tree import SearchTree
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rethink:
+class Rethink(Asks):
     """Replaces each failed action once, sampled with its observation and a critique (RethinkMCTS, arXiv 2409.09584).
 
     Needs forks. It rates actions by executing them, as `ExecuteAndEvaluate`. For an action that ends its path below
@@ -29,25 +28,17 @@ class Rethink:
         under: A path with a value below this has failed.
         prompt: The question; it may use the placeholders {instructions}, {turns} and {observation}.
         text: The hint; it may also use the placeholders {action} and {critique}.
-        sampling: Sampling settings of the answer; None for the agent's.
-        role: The role whose model answers.
     """
 
     evaluate: Evaluate = ConstantValue()
     under: float = 1.0
     prompt: str = ANSWERED
     text: str = "You did this before:\n{action}\nWhat came of it: {observation}\n{critique}\nWrite it anew, and better."
-    sampling: Sampling | None = None
-    role: str = POLICY
 
     def __post_init__(self) -> None:
+        Asks.__post_init__(self)
         check_placeholders("Rethink.prompt", self.prompt)
         check_placeholders("Rethink.text", self.text, "action", "critique")
-
-    @property
-    def needs(self) -> frozenset[Need]:
-        """A model for the role, if it is not the policy's."""
-        return roles(self.role)
 
     async def __call__(self, tree: SearchTree, node: SearchNode, children: Sequence[SearchNode]) -> Sequence[float]:
         """The rating of each given child [children]; new children have their own.
@@ -69,5 +60,5 @@ class Rethink:
         return ratings
 
     async def _hint(self, tree: SearchTree, child: SearchNode) -> str:
-        critique = await once(tree, child, "critique", self.prompt, self.sampling, self.role)
+        critique = await once(tree, child, "critique", self.prompt, self)
         return self.text.format_map(story(tree, child) | {"action": child.action, "critique": critique})

@@ -36,11 +36,7 @@ class Uct:
     def __call__(self, node: SearchNode) -> float:
         """The score."""
         if not node.visits:
-            return (
-                math.inf
-                if self.unvisited == "first"
-                else self.bonus + (0.0 if math.isnan(node.rating) else node.rating)
-            )
+            return math.inf if self.unvisited == "first" else self.bonus + rating_of(node)
         above = 0 if node.parent is None else node.parent.visits
         return node.q + self.c * math.sqrt(math.log(max(1, above)) / node.visits)
 
@@ -115,7 +111,7 @@ class NodeValue:
     def __call__(self, node: SearchNode) -> float:
         """The score."""
         place = node if node.at is not None or node.parent is None else node.parent
-        return known(place.value)
+        return value_of(place)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +122,7 @@ class RatedValue:
 
     def __call__(self, node: SearchNode) -> float:
         """The score."""
-        return known(node.rating)
+        return rating_of(node)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,7 +150,8 @@ class AStarCost:
 
     def __call__(self, node: SearchNode) -> float:
         """The score."""
-        ahead = known(node.rating) if math.isnan(node.value) else node.value
+        rated = math.isnan(node.value) and (node.at is None or not math.isnan(node.rating))
+        ahead = rating_of(node) if rated else value_of(node)
         return ahead - self.weight * node.path_cost
 
 
@@ -187,3 +184,33 @@ class Likelihood:
 def known(estimate: float) -> float:
     """An estimate; 0 where it is unknown."""
     return 0.0 if math.isnan(estimate) else estimate
+
+
+def value_of(node: SearchNode) -> float:
+    """The own value of a node, as selection reads it; see `rating_of`."""
+    return _estimate(node, "value")
+
+
+def rating_of(node: SearchNode) -> float:
+    """The rating of a node, as selection reads it; 0 where it is unknown.
+
+    An unjudged node stands where the others of its state stand: it has the mean of its siblings that have a rating,
+    else that of its parent.
+    """
+    return _estimate(node, "rating")
+
+
+def value_before(node: SearchNode) -> float:
+    """The value of the nearest ancestor that has one; 0 without one."""
+    above = node.parent
+    while above is not None and math.isnan(above.value):
+        above = above.parent
+    return 0.0 if above is None else above.value
+
+
+def _estimate(node: SearchNode, name: Literal["value", "rating"]) -> float:
+    own = getattr(node, name)
+    if not math.isnan(own) or not node.unjudged or node.parent is None:
+        return known(own)
+    beside = [found for each in node.parent.children if not math.isnan(found := getattr(each, name))]
+    return math.fsum(beside) / len(beside) if beside else _estimate(node.parent, name)

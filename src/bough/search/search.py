@@ -14,7 +14,7 @@ from bough.search.evaluate import ConstantValue
 from bough.search.expand import Sample
 from bough.search.node import SearchNode
 from bough.search.pieces import Backup, Evaluate, Expand, Proposal, Prune, Rate, Select
-from bough.search.score import known
+from bough.search.score import rating_of
 from bough.search.tree import SearchTree
 
 
@@ -36,6 +36,13 @@ class Search:
     it. The end of a path counts again whenever it is selected again; an unknown value is not counted. An action on
     which the environment broke is pruned. A node where no action could be sampled is retried `retries` times before it
     is pruned; its value stays. Steps that `Replay` repeats to return to a state use the same budget as any turn.
+
+    A node whose value or rating a model was asked for and did not give (no answer, a late one, or one that can't be
+    parsed) is unjudged: it has no number. It is not backed up, so no statistic of its ancestors changes, and it is
+    counted (`RolloutCounts.unjudged`). Selection by visits treats it as a node without a visit; selection by values or
+    ratings gives it the mean of its siblings that have one, else that of its parent (`rating_of`). No rule prunes it
+    for its value. An end without a judgement is not selected again, and is the answer only if no other node has a
+    value.
 
     Attributes:
         select: Selects the nodes of a round.
@@ -145,7 +152,7 @@ class Search:
         return (
             children
             if self.max_evaluated is None
-            else sorted(children, key=lambda child: -known(child.rating))[: self.max_evaluated]
+            else sorted(children, key=lambda child: -rating_of(child))[: self.max_evaluated]
         )
 
     async def _expand(self, tree: SearchTree, node: SearchNode, times: int) -> Sequence[Proposal]:
@@ -176,7 +183,12 @@ class Search:
         return new
 
     async def _rate(self, tree: SearchTree, node: SearchNode, children: Sequence[SearchNode]) -> None:
-        ratings = None if self.rate is None else await tree.within_budget(self.rate(tree, node, children))
+        if self.rate is None:
+            return
+        ratings = await tree.within_budget(self.rate(tree, node, children))
+        if ratings is None and not tree.spent:
+            for child in children:
+                child.unjudged = True
         for child, rating in zip(children, ratings or (), strict=False):
             child.rating = rating
 
@@ -188,3 +200,8 @@ class Search:
                 break
             value = await tree.within_budget(self.evaluate(tree, node))
         node.value = math.nan if value is None else value
+        # The engine broke on every try: no answer, and no number.
+        node.unjudged = node.unjudged or (value is None and not tree.spent)
+        if node.ended and node.unjudged and math.isnan(node.value):
+            # Nothing comes after it, and asking again would get the same.
+            tree.prune(node)

@@ -1,14 +1,13 @@
 """StarWM's decision loop: propose an action, simulate it in a world model, and refine it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 
-from bough.appraise.prompts import check_placeholders
+from bough.ask import Asks
+from bough.ask.prompts import check_placeholders
 from bough.env import EnvFault
 from bough.explore.turn_texts import turn_texts
 from bough.explore.world_model import ImaginedEpisode, WorldModel
-from bough.needs import POLICY, Need, roles
 from bough.rollout.cursor import Cursor, PendingAction
 from bough.rollout.rollout import Rollout
 from bough.search.commit_to_executed import CommitToExecuted
@@ -22,7 +21,7 @@ from bough.tree import instructions_in, plain_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SimulateAndRefine:
+class SimulateAndRefine(Asks):
     """Proposes one action, refined after a simulation of it (StarWM, arXiv 2602.14857).
 
     The policy samples an action; the world model predicts the observation after it; the policy samples again with both
@@ -33,26 +32,18 @@ class SimulateAndRefine:
     Attributes:
         rounds: Simulations before an action is executed, at least 1.
         text: The hint; it may use the placeholders {action} and {observation}.
-        role: The role whose model is the world model; see `PredictObservations`.
         max_tokens: Maximum length of a predicted observation.
     """
 
     rounds: int = 1
     text: str = "You consider this: {action}\nIt would probably lead to:\n{observation}\nDo it, or something better."
-    role: str = POLICY
     max_tokens: int = 256
 
     def __post_init__(self) -> None:
-        if self.rounds < 1 or self.max_tokens < 1:
-            raise ValueError(
-                f"SimulateAndRefine: got rounds={self.rounds}, max_tokens={self.max_tokens}; need 1 or more"
-            )
+        Asks.__post_init__(self)
+        if self.rounds < 1:
+            raise ValueError(f"SimulateAndRefine.rounds: got {self.rounds}; need at least 1")
         check_placeholders("SimulateAndRefine.text", self.text, "action", "observation")
-
-    @property
-    def needs(self) -> frozenset[Need]:
-        """A model for the role, if it is not the policy's."""
-        return roles(self.role)
 
     async def __call__(self, tree: SearchTree, node: SearchNode, times: int) -> Sequence[Proposal]:
         """Sample, simulate, and sample again."""
@@ -75,8 +66,13 @@ class SimulateAndRefine:
     async def _simulate(self, tree: SearchTree, draft: PendingAction) -> str | None:
         """The predicted observation after an action; None without an answer."""
         at: Cursor = draft.cursor
-        sampling = replace(tree.rollout.sampling, max_tokens=self.max_tokens)
-        model = WorldModel(ask=partial(tree.rollout.ask, role=self.role, sampling=sampling))
+        model = WorldModel(
+            ask=tree.rollout.ask,
+            role=self.role,
+            max_tokens=self.max_tokens,
+            temperature=self.temperature,
+            deadline_s=self.deadline_s,
+        )
         instructions = instructions_in(tree.rollout.builder.nodes[0].info)
         # Each branch has a simulation of its own.
         episode = ImaginedEpisode(instructions=instructions, past=tuple(turn_texts(at.past)), run=draft.node)

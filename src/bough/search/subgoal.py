@@ -1,14 +1,14 @@
 """The present subgoal of a search: its hint for the policy, and the test whether a state reaches it."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from bough.appraise.prompts import LabelParser, check_placeholders
-from bough.engine import Sampling
-from bough.needs import POLICY, Need, roles
+from bough.ask import Asks
+from bough.ask.prompts import LabelParser, check_placeholders
 from bough.rollout.cursor import PendingAction
 from bough.search.evaluate import ConstantValue
-from bough.search.node import SearchNode
+from bough.search.node import SearchNode, mean_vote
 from bough.search.pieces import Evaluate
 from bough.search.questions import asked, story
 from bough.search.tree import SearchTree
@@ -74,32 +74,24 @@ class SubgoalHint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SubgoalValue:
+class SubgoalValue(Asks):
     """2 in a state that reaches the present subgoal, else another value, up to 1.
 
-    The role's model answers whether the state reaches it. Without a subgoal there is no question, and only the
-    environment's success counts. For searches in `SubgoalSearch`, with `anywhere`, and 2 for `success_value` and
-    `stop_value`.
+    The role's model answers whether the state reaches it; without an answer the node is unjudged (`Search`). Without a
+    subgoal there is no question, and only the environment's success counts. For searches in `SubgoalSearch`, with
+    `anywhere`, and 2 for `success_value` and `stop_value`.
 
     Attributes:
         value: The value of other states.
         prompt: The question; it may use {subgoal}, {instructions}, {turns} and {observation}.
-        sampling: Sampling settings of the answer; None for the agent's.
-        role: The role whose model answers.
     """
 
     value: Evaluate = field(default_factory=ConstantValue)
     prompt: str = ASK
-    sampling: Sampling | None = None
-    role: str = POLICY
 
     def __post_init__(self) -> None:
+        Asks.__post_init__(self)
         check_placeholders("SubgoalValue.prompt", self.prompt, "subgoal")
-
-    @property
-    def needs(self) -> frozenset[Need]:
-        """A model for the role, if it is not the policy's."""
-        return roles(self.role)
 
     async def __call__(self, tree: SearchTree, node: SearchNode) -> float:
         """The value.
@@ -110,17 +102,12 @@ class SubgoalValue:
         goal = present_subgoal(tree)
         if goal.text and node is not tree.root:
             text = self.prompt.format_map(story(tree, node) | {"subgoal": goal.text})
-            reached = await asked(
-                tree,
-                node,
-                "reached",
-                goal.number,
-                system="",
-                text=text,
-                read=LabelParser(scores={"yes": 1.0, "no": 0.0}),
-                sampling=self.sampling,
-                role=self.role,
-            )
+            read = LabelParser(scores={"yes": 1.0, "no": 0.0})
+            reached = await asked(tree, node, self.query(text, read, "reached", goal.number))
+            if reached is None:
+                return mean_vote(node, ())
+            node.unjudged = False
             if reached:
                 return REACHED
-        return min(1.0, await self.value(tree, node))
+        value = await self.value(tree, node)
+        return value if math.isnan(value) else min(1.0, value)

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from bough.appraise.prompts import Lines, Text, check_placeholders
-from bough.engine import Sampling
-from bough.needs import FORKS, POLICY, Need, roles
+from bough.ask import Asks
+from bough.ask.prompts import Lines, Text, check_placeholders
+from bough.needs import FORKS, Need, roles
 from bough.rollout.cursor import Cursor
 from bough.rollout.rollout import Rollout
 from bough.search.expand import Sample
@@ -49,7 +49,7 @@ def _subgoal_search() -> Search:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SubgoalSearch:
+class SubgoalSearch(Asks):
     """A search for each subgoal of a plan, in order; needs forks.
 
     The role's model divides the task into subgoals. The search runs for the first one, the path to the state that
@@ -69,8 +69,6 @@ class SubgoalSearch:
         revise: The prompt of a revision; it may also use {done}, {plan} and {failed}.
         why: The prompt of a reflection on a failed search; it may use {subgoal}. The answer is in the prompt of the
             revision and, by `SubgoalHint`, in those of the next search.
-        planning: Sampling settings of the plans; None for the agent's.
-        role: The role whose model plans.
     """
 
     search: Search = field(default_factory=_subgoal_search)
@@ -81,10 +79,9 @@ class SubgoalSearch:
     plan: str = PLAN
     revise: str = REVISE
     why: str = REFLECT
-    planning: Sampling | None = None
-    role: str = POLICY
 
     def __post_init__(self) -> None:
+        Asks.__post_init__(self)
         if self.max_subgoals < 1 or self.revisions < 0 or self.attempts < 1:
             raise ValueError(
                 f"SubgoalSearch: got max_subgoals={self.max_subgoals}, revisions={self.revisions}, "
@@ -168,7 +165,7 @@ class SubgoalSearch:
         node = best(node for node in tree.nodes[goal.first :] if isinstance(node.at, Cursor)) or tree.root
         text = self.why.format_map(story(tree, node) | {"subgoal": goal.text})
         answer = await tree.within_budget(
-            asked(tree, node, "why", goal.number, system=SYSTEM, text=text, read=Text(), role=self.role)
+            asked(tree, node, self.query(text, Text(), "why", goal.number, system=SYSTEM))
         )
         return answer or ""
 
@@ -190,17 +187,7 @@ class SubgoalSearch:
         """The subgoals that the planner lists; none without an answer."""
         number: int = tree.notes.get("plans", 0) + 1
         tree.notes["plans"] = number
-        found = await tree.within_budget(
-            asked(
-                tree,
-                tree.root,
-                "plan",
-                number,
-                system=SYSTEM,
-                text=prompt.format_map(story(tree, tree.root) | fields),
-                read=Lines(max_items=self.max_subgoals),
-                sampling=self.planning,
-                role=self.role,
-            )
-        )
+        text, read = prompt.format_map(story(tree, tree.root) | fields), Lines(max_items=self.max_subgoals)
+        query = self.query(text, read, "plan", number, system=SYSTEM)
+        found = await tree.within_budget(asked(tree, tree.root, query))
         return found or ()

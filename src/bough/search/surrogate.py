@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bough.search.node import SearchNode
-from bough.search.score import known
+from bough.search.score import value_before
 from bough.search.tree import SearchTree
 from bough.tree import plain_text
 
@@ -47,8 +47,8 @@ class Surrogate:
     def estimate(self, tree: SearchTree, children: Sequence[SearchNode]) -> list[float]:
         """The rating of each of some nodes by all values so far [children]."""
         done = [each for each in tree.nodes if each.draft is not None and not math.isnan(each.value)]
-        effects = np.asarray([each.value - _before(each) for each in done], dtype=np.float64)
-        before = np.asarray([_before(each) for each in children], dtype=np.float64)
+        effects = np.asarray([each.value - value_before(each) for each in done], dtype=np.float64)
+        before = np.asarray([value_before(each) for each in children], dtype=np.float64)
         if not len(effects) or not children:
             return before.tolist()
         seen, new = [_words(each) for each in done], [_words(each) for each in children]
@@ -59,11 +59,6 @@ class Surrogate:
         mean = effects.mean() + solved.T @ (effects - effects.mean())
         spread = np.sqrt(np.maximum(0.0, 1.0 - (across * solved.T).sum(axis=1)))
         return (before + mean + self.optimism * scale * spread).tolist()
-
-
-def _before(node: SearchNode) -> float:
-    """The value of the node before; 0 where it is unknown."""
-    return 0.0 if node.parent is None else known(node.parent.value)
 
 
 def _words(node: SearchNode) -> frozenset[str]:

@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bough.appraise.prompts import Text, check_placeholders
-from bough.engine import Sampling
-from bough.needs import POLICY, Need, roles
-from bough.search.node import SearchNode
+from bough.ask import Asks
+from bough.ask.prompts import Text, check_placeholders
+from bough.search.node import SearchNode, mean_vote
 from bough.search.plan_memory import PlanMemory, position, similarity
 from bough.search.questions import asked, story
 from bough.search.tree import SearchTree
@@ -20,7 +19,7 @@ NO_PLANS = PlanMemory()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlanCost:
+class PlanCost(Asks):
     """ToolChain*'s cost of an action, and its rating by the cost that is left (arXiv 2310.13227).
 
         cost     (1 - similarity)^alpha * (1 - frequency)^(1 - alpha)
@@ -28,7 +27,8 @@ class PlanCost:
 
     similarity: `plan_memory.similarity` of the actions so far, this one included. frequency: the share of the samples
     at this node that are this action. position: `plan_memory.position` of the action. progress: the turns so far over
-    those of the whole plan, as the engine imagines it: one question for each action, 0 without an answer.
+    those of the whole plan, as the engine imagines it: one question for each action. Without an answer the action is
+    unjudged (`Search`).
 
     Example: similarity 1, whatever the frequency: cost 0. Frequency .75 without stored plans, alpha .5: cost .5.
 
@@ -38,26 +38,18 @@ class PlanCost:
         beta: Weight of the position against the progress, in [0, 1]; 1 asks nothing.
         prompt: The question for the rest of a plan, with the placeholders {instructions}, {turns}, {observation} and
             {action}.
-        sampling: Sampling settings of the answer; None for the agent's.
-        role: The role whose model imagines plans.
     """
 
     memory: PlanMemory = NO_PLANS
     alpha: float = 0.5
     beta: float = 0.5
     prompt: str = REST
-    sampling: Sampling | None = None
-    role: str = POLICY
 
     def __post_init__(self) -> None:
+        Asks.__post_init__(self)
         if not 0 <= self.alpha <= 1 or not 0 <= self.beta <= 1:
             raise ValueError(f"PlanCost: got alpha={self.alpha}, beta={self.beta}; need numbers from 0 to 1")
         check_placeholders("PlanCost.prompt", self.prompt, "action")
-
-    @property
-    def needs(self) -> frozenset[Need]:
-        """A model for the role, if it is not the policy's."""
-        return roles(self.role)
 
     async def __call__(self, tree: SearchTree, node: SearchNode, children: Sequence[SearchNode]) -> Sequence[float]:
         """Set the cost of each child; returns their ratings [children].
@@ -74,19 +66,18 @@ class PlanCost:
         for child, done in zip(children, progress, strict=True):
             name = self._name(child)
             child.cost = _left(similarity([*past, name], memory), child.copies / samples, self.alpha)
-            ratings.append(-_left(position(name, memory), done, self.beta))
+            rating = None if done is None else -_left(position(name, memory), done, self.beta)
+            ratings.append(mean_vote(child, [rating]))
         return ratings
 
-    async def _progress(self, tree: SearchTree, node: SearchNode, child: SearchNode) -> float:
-        """The turns up to an action over those of the imagined plan, in [0, 1]."""
+    async def _progress(self, tree: SearchTree, node: SearchNode, child: SearchNode) -> float | None:
+        """The turns up to an action over those of the imagined plan, in [0, 1]; None without an answer."""
         if self.beta == 1:
             return 0.0
         text = self.prompt.format_map(story(tree, node) | {"action": child.action})
-        rest = await asked(
-            tree, child, "rest", system=SYSTEM, text=text, read=Text(), sampling=self.sampling, role=self.role
-        )
+        rest = await asked(tree, child, self.query(text, Text(), "rest", system=SYSTEM))
         if rest is None:
-            return 0.0
+            return None
         return child.depth / (child.depth + sum(bool(line.strip()) for line in rest.splitlines()))
 
     def _name(self, node: SearchNode) -> str:

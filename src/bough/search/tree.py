@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Awaitable, Coroutine, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from bough.engine import EngineFault, Sampling
@@ -259,8 +260,12 @@ class SearchTree:
                 act.info["score"] = node.value
             if node.parent is not None:
                 act.info |= {"prior": node.prior, "copies": node.copies}
+            if node.unjudged:
+                act.info["unjudged"] = True
         if self.faults:
             nodes[0].info["faults"] = self.faults
+        unjudged = sum(node.unjudged for node in (*self.nodes, *self.rollout_ends))
+        self.rollout.builder.counts = replace(self.rollout.builder.counts, unjudged=unjudged)
         self._node(answer).answer = True
 
     def _arrive(self, node: SearchNode, at: Cursor | Outcome) -> None:

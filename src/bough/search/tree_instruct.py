@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from bough.appraise.prompts import check_placeholders
+from bough.ask.prompts import check_placeholders
 from bough.checks import INFINITE
 from bough.rollout.cursor import Cursor, PendingAction
 from bough.rollout.rollout import Rollout

@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from bough.appraise.prompts import Choice, Lines, check_placeholders, numbered
-from bough.engine import Sampling
-from bough.needs import FORKS, POLICY, Need, roles
+from bough.ask import Asks
+from bough.ask.prompts import Choice, Lines, check_placeholders, numbered
+from bough.needs import FORKS, Need, roles
 from bough.rollout.cursor import Cursor
 from bough.rollout.rollout import Rollout
 from bough.search.node import SearchNode
@@ -69,7 +69,7 @@ def merged(plans: Sequence[Sequence[str]]) -> Step:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TreePlanner:
+class TreePlanner(Asks):
     """Tree-Planner (arXiv 2310.08582): plans sampled once, merged to a trie, with decisions at its forks; needs forks.
 
     The engine samples `plans` whole plans, with one action per line. From the start the agent follows the plans. Only
@@ -93,22 +93,20 @@ class TreePlanner:
         plans: Number of plans sampled.
         votes: Number of answers at a fork.
         retries: Maximum number of failures.
-        planning: Sampling settings of the plans; None for the agent's, with `max_tokens` for the actions of a
-            whole path.
+        plan_tokens: Maximum length of a plan; None for the actions of a whole path.
         plan: Prompt of a plan, with the placeholders {instructions}, {turns} and {observation}.
         decide: Prompt at a fork; it also needs the placeholders {failures} and {choices}.
-        role: The role whose model plans and decides.
     """
 
     plans: int = 25
     votes: int = 1
     retries: int = 10
-    planning: Sampling | None = None
+    plan_tokens: int | None = None
     plan: str = PLAN
     decide: str = DECIDE
-    role: str = POLICY
 
     def __post_init__(self) -> None:
+        Asks.__post_init__(self)
         if self.plans < 1 or self.votes < 1 or self.retries < 0:
             raise ValueError(
                 f"TreePlanner: got plans={self.plans}, votes={self.votes}, retries={self.retries}; need at least 1, 1 "
@@ -133,17 +131,8 @@ class TreePlanner:
 
     async def _plan(self, tree: SearchTree, number: int) -> list[str]:
         text, own, turns = self.plan.format(**story(tree, tree.root)), tree.rollout.sampling, tree.rollout.limits.turns
-        found = await asked(
-            tree,
-            tree.root,
-            "plan",
-            number,
-            system=SYSTEM,
-            text=text,
-            read=Lines(max_items=turns),
-            sampling=self.planning or replace(own, max_tokens=own.max_tokens * turns),
-            role=self.role,
-        )
+        query = self.query(text, Lines(max_items=turns), "plan", number, system=SYSTEM)
+        found = await asked(tree, tree.root, replace(query, max_tokens=self.plan_tokens or own.max_tokens * turns))
         return list(found or ())
 
     async def _follow(self, tree: SearchTree, trie: Step) -> None:
@@ -204,17 +193,8 @@ class TreePlanner:
         text = self.decide.format(**story(tree, node), failures=failures, choices=shown)
 
         async def vote(number: int) -> tuple[int, ...] | None:
-            return await asked(
-                tree,
-                node,
-                "decide",
-                len(step.failed),
-                number,
-                system=SYSTEM,
-                text=text,
-                read=Choice(count=len(choices)),
-                role=self.role,
-            )
+            names = ("decide", len(step.failed), number)
+            return await asked(tree, node, self.query(text, Choice(count=len(choices)), *names, system=SYSTEM))
 
         votes = await tree.together(tree.within_budget(vote(number)) for number in range(self.votes))
         counts = Counter(each[0] for each in votes if each)

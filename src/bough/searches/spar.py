@@ -2,7 +2,7 @@
 
 import math
 
-from bough.appraise.prompts import LabelParser
+from bough.ask.prompts import LabelParser
 from bough.needs import POLICY
 from bough.search.expand import Sample
 from bough.search.frontier import Level

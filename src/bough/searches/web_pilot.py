@@ -1,6 +1,6 @@
 """WebPilot: a planner of subtasks, and for each one a tree search with reflections and the best value below."""
 
-from bough.appraise.prompts import NumberParser
+from bough.ask.prompts import NumberParser
 from bough.search.backup import MaxBackup
 from bough.search.descend import Descend
 from bough.search.expand import Sample

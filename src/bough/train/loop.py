@@ -84,10 +84,13 @@ class _Loop:
         self.watch = Stopwatch()
         self.staleness = self.world.execution.staleness
         self.slots = asyncio.Semaphore(self.world.schedule.batch_tasks) if self.staleness > 1 else None
-        stale = {"ahead": self.growing} if self.staleness or runtime.main.hooks.rewrites else {}
+        stale = (
+            {"ahead": self.growing} if self.staleness or any(each.hooks.rewrites for each in runtime.learning) else {}
+        )
         self.checkpointed = {**runtime.memories, **stale}
         self.questions = RunQuestions(runtime, self.state, Answers(recorder.directory.answers))
-        runtime.main.hooks.attach_models(self.questions.answer_hook)
+        for each in runtime.learning:
+            each.hooks.attach_models(self.questions.asker(each))
         self.first = self.settings.warmup_steps
         self.dropped: Mapping[str, int] = {}
         self.last = self.first + self.world.schedule.steps
@@ -191,7 +194,7 @@ class _Loop:
     async def gather(self, rollouts: Rollouts) -> list[StepData]:
         """Reward, estimate, credit, filter: rounds of sampling until the batches are full or the rounds are over."""
         step, batch_tasks = self.state.step + 1, self.world.schedule.batch_tasks
-        parts = [StepData(policy=each) for each in self.runtime.trained if not each.trainee.frozen]
+        parts = [StepData(policy=each) for each in self.runtime.learning]
         for round_number in range(self.method.max_sampling_rounds):
             if round_number:
                 rollouts = await self.next_trees(step, round_number)

@@ -1,16 +1,19 @@
 """The questions of appraisers and hooks to the models of a run."""
 
-from bough.appraise import Question
+from typing import TypeVar
+
+from bough.ask import Answer, Asker, Query
 from bough.env.env import env_gives
-from bough.hooks.hook import HookQuestion
 from bough.needs import CALLS_TAKEN
 from bough.rollout import Agent
 from bough.store.answers import Answers
-from bough.train.asker import AppraiseStage, Asker, required_columns
+from bough.train.appraise_stage import AppraisalClient, AppraiseStage, required_columns
 from bough.train.recorder import TrainState
 from bough.train.replayed_states import ReplayedStates
 from bough.train.runtime import Runtime
-from bough.tree import Verdict
+from bough.train.trained import TrainedPolicy
+
+Read = TypeVar("Read")
 
 
 class RunQuestions:
@@ -30,22 +33,22 @@ class RunQuestions:
             deadline_s=world.limits.env_deadline_s,
         )
         required = required_columns(world.rewards, runtime.run.method)
-        return AppraiseStage(appraisers=world.appraisers, required=required, ask=self._asker(agent, step, replay))
+        return AppraiseStage(appraisers=world.appraisers, required=required, ask=self._client(agent, step, replay))
 
-    async def answer_hook(self, question: HookQuestion) -> str | None:
-        """The answer of a model to a hook of the run's `policy`; None when it is late or refused."""
-        ask = self._asker(self._runtime.main.agent(self._runtime.models), self._state.step)
-        reply = await ask(
-            Question(
-                text=question.text,
-                role=question.role,
-                max_tokens=question.max_tokens,
-                temperature=question.temperature,
-                deadline_s=question.deadline_s,
-            )
+    def asker(self, policy: TrainedPolicy) -> Asker:
+        """Asks for the hooks of a policy, whose role `policy` is that policy."""
+
+        async def ask(query: Query[Read]) -> Answer[Read]:
+            return await self._client(policy.agent(self._runtime.models), self._state.step)(query)
+
+        return ask
+
+    def _client(self, agent: Agent, step: int, replay: ReplayedStates | None = None) -> AppraisalClient:
+        return AppraisalClient(
+            agent=agent,
+            answers=self._answers,
+            deadlines=self._runtime.deadlines,
+            seed=self._runtime.run.seed,
+            step=step,
+            replay=replay,
         )
-        return reply.text if reply.verdict is Verdict.OK else None
-
-    def _asker(self, agent: Agent, step: int, replay: ReplayedStates | None = None) -> Asker:
-        deadlines, seed = self._runtime.deadlines, self._runtime.run.seed
-        return Asker(agent=agent, answers=self._answers, deadlines=deadlines, seed=seed, step=step, replay=replay)

@@ -5,7 +5,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import torch
 
 from bough.engine import Engine, Remote
@@ -33,6 +32,7 @@ from bough.train.earlier import EarlierWeights
 from bough.train.event_loop import run_coroutine
 from bough.train.health import check_paths, count_solved, unsolved_reason
 from bough.train.judge_versions import judge_versions
+from bough.train.next_tasks import next_tasks
 from bough.train.notices import Notices
 from bough.train.opening import TimedHost, begun_lines, draw_tasks, first_tasks, open_run
 from bough.train.processes import leading_rank, make_host
@@ -155,6 +155,11 @@ class Runtime:
     def main(self) -> TrainedPolicy:
         """The run's `policy`."""
         return self.trained[0]
+
+    @property
+    def learning(self) -> Sequence[TrainedPolicy]:
+        """The policies whose hooks are called: all but frozen ones."""
+        return [each for each in self.trained if not each.trainee.frozen]
 
     @property
     def policy(self) -> Policy:
@@ -296,10 +301,15 @@ class Runtime:
     async def tasks_from(self, first: int) -> list[Task]:
         """The next batch of training tasks after `first`; every pass over the pool has its own order.
 
-        With task weights from a hook, tasks are drawn by these weights, each at most once. Then hooks may rewrite
-        tasks: another start, or another task.
+        With task weights from hooks, of any policy in training, tasks are drawn by the product of these weights, each
+        at most once. Then hooks may rewrite tasks: another start, or another task.
         """
-        return await self.main.hooks.rewrite(self._draw(first), self._teach, derive(self.run.seed, "begin", first))
+        count = self.run.world.schedule.batch_tasks
+        tasks = next_tasks(self.train_tasks, self.learning, first, count, self.run.seed)
+        for each in self.learning:
+            seed = each.trainee.seed(derive(self.run.seed, "begin", first))
+            tasks = await each.hooks.rewrite(tasks, self._teach, seed)
+        return tasks
 
     async def _teach(self, task: Task) -> tuple[AgentAction, ...]:
         """The oracle's actions for a task; () when it has none, or the environment fails in all retries."""
@@ -327,20 +337,6 @@ class Runtime:
         if self.run.world.execution.min_ranks is not None:
             new["rank/world_size"] = float(self.ranks.world_size)
         return {name: count for name, count in new.items() if count}
-
-    def _draw(self, first: int) -> list[Task]:
-        """The next batch from the pool."""
-        weights = self.main.hooks.weigh([self.main.trainee.task_name(task.id) for task in self.train_tasks])
-        if weights is not None:
-            generator = np.random.default_rng(derive(self.run.seed, "draw", first))
-            drawn = generator.choice(
-                len(self.train_tasks), self.run.world.schedule.batch_tasks, replace=False, p=weights
-            )
-            return [self.train_tasks[place] for place in drawn.tolist()]
-        size = len(self.train_tasks)
-        places = range(first, first + self.run.world.schedule.batch_tasks)
-        orders = {epoch: self._order(epoch) for epoch in {place // size for place in places}}
-        return [self.train_tasks[orders[place // size][place % size]] for place in places]
 
     async def sync(self, *, moved: bool) -> float:
         """Give the engines their policies' weights and check that they arrived; returns the largest gap, nats.
@@ -395,6 +391,3 @@ class Runtime:
         self.ranks.close()
         for thing, closed in closing.items():
             await self.deadlines.until(closed, owner="end of the run", thing=f"{thing} to close", deadline_s=CLOSE_S)
-
-    def _order(self, epoch: int) -> Sequence[int]:
-        return np.random.default_rng(derive(self.run.seed, "order", epoch)).permutation(len(self.train_tasks)).tolist()

@@ -78,6 +78,7 @@ def _questions(trees: Sequence[Tree]) -> dict[str, float]:
     """The questions of explorers and searches without an answer, by the reason; empty where all have one."""
     counts = {
         "questions/unanswered": sum(tree.counts.unanswered for tree in trees),
+        "questions/unjudged": sum(tree.counts.unjudged for tree in trees),
         "questions/refused": sum(tree.counts.refused for tree in trees),
     }
     return {name: float(count) for name, count in counts.items() if count}

@@ -30,6 +30,7 @@ from bough.needs import (
     ENTROPY,
     FINAL_VALUES,
     GREEDY,
+    POLICY,
     REFERENCE,
     Head,
     gives_of,
@@ -198,6 +199,7 @@ class TrainedPolicy:
             critic=self.valuer,
             embed=Embeddings(self.policy, micro_tokens=world.optimizer.micro_tokens),
             models=models,
+            name=self.trainee.key(POLICY),
         )
 
     @property

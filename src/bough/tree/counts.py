@@ -13,6 +13,7 @@ class RolloutCounts:
         calls: Engine requests: completions, scores and values, each once.
         replayed_turns: Environment steps that only returned to an earlier state.
         unanswered: Questions of a search without a parsable answer.
+        unjudged: Nodes of a search whose value or rating a model was asked for and did not give.
         refused: Questions to models that exceeded their context.
         denied: Actions that a guard denied; `turns` counts them too.
         pruned_branches: Branches that the explorer pruned as too similar to another; None where it prunes none.
@@ -23,6 +24,7 @@ class RolloutCounts:
     calls: int = 0
     replayed_turns: int = 0
     unanswered: int = 0
+    unjudged: int = 0
     refused: int = 0
     denied: int = 0
     pruned_branches: int | None = None

@@ -2,9 +2,9 @@
 
 import pytest
 
-from bough.appraise import LabelParser, NumberParser
 from bough.appraise.path_critique import WrongSteps
-from bough.appraise.prompts import Choice, check_placeholders, story
+from bough.ask import LabelParser, NumberParser
+from bough.ask.prompts import Choice, check_placeholders, story
 
 
 @pytest.mark.parametrize(

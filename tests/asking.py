@@ -1,0 +1,21 @@
+"""Models that answer as a function says."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from bough.ask import Answer, Asker, Query, Reply
+from bough.ask.answer import answer_of
+from bough.tree import Verdict
+
+
+def asker(reply: Callable[[str], Awaitable[str | Verdict]]) -> Asker:
+    """An `Asker` whose model replies to a prompt with a text, or fails with a verdict."""
+
+    async def ask(query: Query[Any]) -> Answer[Any]:
+        said = [await reply(query.prompt) for _ in range(query.n)]
+        replies = [
+            Reply(verdict=each) if isinstance(each, Verdict) else Reply(verdict=Verdict.OK, text=each) for each in said
+        ]
+        return answer_of(replies, query.read)
+
+    return ask
