@@ -11,6 +11,7 @@ from tests.missing import need_world
 
 from bough.cli.find import find_run, find_world, modules, names
 from bough.config import dump, load
+from bough.config.naming import WORLDS as WORLDS_FOLDER
 from bough.train import World
 
 WORLDS = list(names("worlds"))
@@ -54,6 +55,13 @@ def test_a_world_has_the_name_of_its_file_and_its_source(name: str) -> None:
 def test_a_world_is_written_and_read(name: str) -> None:
     run = find_run("grpo", name)
     assert load(dump(run)) == run
+
+
+def test_a_folder_has_settings_a_page_and_a_package() -> None:
+    folders = [folder for folder in WORLDS_FOLDER.iterdir() if folder.is_dir() and folder.name != "__pycache__"]
+    assert len(folders) > 20
+    for folder in folders:
+        assert {"__init__.py", "preset.py", "README.md"} <= {file.name for file in folder.iterdir()}, folder.name
 
 
 def test_a_world_with_another_policy_keeps_its_other_fields() -> None:

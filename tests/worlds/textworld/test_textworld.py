@@ -332,7 +332,7 @@ def test_bad_settings_and_tasks_are_named(tmp_path: Path) -> None:
         TextWorld(max_steps=0)
     with pytest.raises(ValueError, match="has no game 'nothing'; need one of its"):
         TextWorld().start(Task(id="x", data={"game": "nothing"}))
-    with pytest.raises(TypeError, match="got a state with a value of type str; need its own"):
+    with pytest.raises(TypeError, match="got a state with a value of type str; need one of its own"):
         TextWorld().step(State(observation="", key="", value="elsewhere"), "look")
 
 

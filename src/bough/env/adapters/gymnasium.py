@@ -54,6 +54,7 @@ class Gymnasium:
     actions: tuple[str, ...] = ()
     instructions: str = ""
     max_steps: int = 50
+    branching = Branching.NONE  # Gymnasium changes its environments in place
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -66,11 +67,6 @@ class Gymnasium:
     def name(self) -> str:
         """Begins the ids of tasks."""
         return (self.id or self.make.rpartition(":")[2]).lower()
-
-    @property
-    def branching(self) -> Branching:
-        """`NONE`: Gymnasium changes its environments in place. `Replay` gives it branching."""
-        return Branching.NONE
 
     def tasks(self, split: Split, count: int, seed: int) -> list[Task]:
         """Returns `count` different seeds of a split; a hash of the seed decides the split."""

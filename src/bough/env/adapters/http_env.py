@@ -58,6 +58,7 @@ class HttpEnv:
     deadline_s: float = 60.0
     _open: "weakref.WeakSet[Live]" = field(default_factory=weakref.WeakSet[Live], init=False, repr=False, compare=False)
     _lock: Lock = field(default_factory=Lock, init=False, repr=False, compare=False)
+    branching = Branching.NONE  # an episode has one present state
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -71,11 +72,6 @@ class HttpEnv:
     def __reduce__(self) -> "tuple[Any, ...]":
         # A copy has no open episodes.
         return _made, ({name: getattr(self, name) for name in _SETTINGS},)
-
-    @property
-    def branching(self) -> Branching:
-        """`NONE`: an episode has one present state."""
-        return Branching.NONE
 
     def tasks(self, split: Split, count: int, seed: int) -> list[Task]:
         """Returns `count` items of a split; a hash of the number decides the split.

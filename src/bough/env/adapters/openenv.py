@@ -58,6 +58,7 @@ class OpenEnv:
     instructions: str = ""
     max_steps: int = 50
     deadline_s: float = 60.0
+    branching = Branching.NONE  # a session has one present state
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -67,11 +68,6 @@ class OpenEnv:
                 f"OpenEnv: got max_steps={self.max_steps}, deadline_s={self.deadline_s}; "
                 "need at least 1, and more than 0"
             )
-
-    @property
-    def branching(self) -> Branching:
-        """`NONE`: a session has one present state. `Replay` gives it branching."""
-        return Branching.NONE
 
     def tasks(self, split: Split, count: int, seed: int) -> list[Task]:
         """Returns `count` different seeds of a split; a hash of the seed decides the split."""

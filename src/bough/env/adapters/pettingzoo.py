@@ -41,6 +41,7 @@ class PettingZoo:
     actions: tuple[str, ...] = ()
     instructions: str = ""
     max_steps: int = 200
+    branching = Branching.NONE  # PettingZoo changes its environments in place
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -53,11 +54,6 @@ class PettingZoo:
     def name(self) -> str:
         """Begins the ids of tasks."""
         return self.make.rpartition(":")[2].lower()
-
-    @property
-    def branching(self) -> Branching:
-        """`NONE`: PettingZoo changes its environments in place. `Replay` gives it branching."""
-        return Branching.NONE
 
     @property
     def seats(self) -> Mapping[str, str]:

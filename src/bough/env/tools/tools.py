@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from bough.env.env import Branching, EnvFault, Split, State, Step
 from bough.env.rows import RowSource, place_of
+from bough.env.state_value import value_of
 from bough.env.tools.mcp import McpServer
 from bough.env.tools.toolbox import EpisodeResources, Toolbox
 from bough.env.wrappers.replay import Replay
@@ -165,7 +166,7 @@ class ToolsEnv:
         Raises:
             EnvFault: when the state cannot be copied, is not the newest one, or a server failed.
         """
-        episode = _episode(state)
+        episode = value_of(state, Episode, "ToolsEnv")
         live = self._reach(episode)
         live.actions += 1
         if not action.calls:
@@ -204,7 +205,7 @@ class ToolsEnv:
         """
         if self._toolbox.oracle is None:
             return None
-        episode = _episode(state)
+        episode = value_of(state, Episode, "ToolsEnv")
         live = self._fresh(episode.task)
         try:
             for begin in range(len(episode.actions) + 1):
@@ -370,12 +371,6 @@ def _branching(env: ToolsEnv) -> Branching:
         return Branching.COPY if env.can_copy() else Branching.REPLAY
     deterministic = all(server.stateless or server.deterministic for server in env.servers)
     return Branching.REPLAY if deterministic else Branching.NONE
-
-
-def _episode(state: State) -> Episode:
-    if not isinstance(state.value, Episode):
-        raise TypeError(f"ToolsEnv: got a state with a value of type {type(state.value).__name__}; need one of its own")
-    return state.value
 
 
 def _action(step: object) -> Action:

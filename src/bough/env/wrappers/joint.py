@@ -8,6 +8,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import TypeAlias
 
 from bough.env.env import Branching, Env, Oracle, Split, State, Step, env_gives
+from bough.env.state_value import value_of
 from bough.needs import ORACLE, Need
 from bough.tree import AgentAction, Outcome, Task, plain_text
 
@@ -87,7 +88,7 @@ class ParallelCalls:
 
     def step(self, state: State, action: str) -> Step:
         """Executes all calls of an action."""
-        inner = _inner(state)
+        inner = value_of(state, State, "ParallelCalls")
         lines = [line for line in action.splitlines() if line.strip()]
         if len(lines) < 2 and not (lines and LINE.fullmatch(lines[0])):
             step = self.env.step(inner, action)
@@ -99,7 +100,7 @@ class ParallelCalls:
 
     def plan(self, state: State) -> tuple[AgentAction, ...] | None:
         """Returns the inner oracle's plan; None too when the inner environment is no `Oracle`."""
-        return self.env.plan(_inner(state)) if isinstance(self.env, Oracle) else None
+        return self.env.plan(value_of(state, State, "ParallelCalls")) if isinstance(self.env, Oracle) else None
 
     def _calls(self, lines: Sequence[str]) -> dict[int, Call] | str:
         """Returns the calls by number, or an error text for the agent."""
@@ -168,14 +169,6 @@ class ParallelCalls:
 def _outer(inner: State) -> State:
     """Returns a state whose value is the inner state."""
     return replace(inner, value=inner)
-
-
-def _inner(state: State) -> State:
-    if not isinstance(state.value, State):
-        raise TypeError(
-            f"ParallelCalls: got a state with a value of type {type(state.value).__name__}; need one of its own"
-        )
-    return state.value
 
 
 def _given(found: re.Match[str], results: Mapping[int, Step]) -> str:

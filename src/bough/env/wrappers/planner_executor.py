@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from bough.env.env import Branching, Closing, Env, Oracle, Split, State, Step, env_gives
+from bough.env.state_value import value_of
 from bough.needs import ORACLE, Need
 from bough.tree import AgentAction, Outcome, Task, action_text, add_line
 
@@ -80,7 +81,7 @@ class PlannerExecutor:
 
     def step(self, state: State, action: AgentAction) -> Step:
         """Sets a subgoal, or executes an action; a subgoal without text is not valid."""
-        plan = _plan(state)
+        plan = value_of(state, Plan, "PlannerExecutor")
         if state.seat == PLANNER:
             # Observations are without lone surrogates, which a subgoal can contain.
             subgoal = " ".join(action_text(action).encode(errors="replace").decode().split())
@@ -93,7 +94,9 @@ class PlannerExecutor:
 
     def plan(self, state: State) -> tuple[AgentAction, ...] | None:
         """Returns the next action of the seat that acts, and the inner oracle's actions after it."""
-        actions = self.env.plan(_plan(state).inner) if isinstance(self.env, Oracle) else None
+        actions = (
+            self.env.plan(value_of(state, Plan, "PlannerExecutor").inner) if isinstance(self.env, Oracle) else None
+        )
         if not actions or state.seat == EXECUTOR:
             return actions
         return action_text(actions[min(self.turns, len(actions)) - 1]), *actions
@@ -121,11 +124,3 @@ def _acting(plan: Plan) -> State:
         tools=inner.tools,
         seat=EXECUTOR,
     )
-
-
-def _plan(state: State) -> Plan:
-    if not isinstance(state.value, Plan):
-        raise TypeError(
-            f"PlannerExecutor: got a state with a value of type {type(state.value).__name__}; need one of its own"
-        )
-    return state.value

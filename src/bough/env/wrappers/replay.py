@@ -8,6 +8,7 @@ from functools import partial
 from threading import Lock
 
 from bough.env.env import Branching, Closing, Env, EnvFault, Oracle, Split, State, Step, env_gives, seats_of, waits_of
+from bough.env.state_value import value_of
 from bough.needs import ORACLE, Need
 from bough.tree import AgentAction, Observation, Outcome, Task, action_record
 
@@ -53,6 +54,7 @@ class Replay:
     )
     # Guards the live states, as an environment that waits is called by several threads.
     _lock: Lock = field(default_factory=Lock, init=False, repr=False, compare=False)
+    branching = Branching.REPLAY
 
     def __post_init__(self) -> None:
         if self.keep < 0:
@@ -61,11 +63,6 @@ class Replay:
     def __reduce__(self) -> "tuple[partial[Replay], tuple[()]]":
         # Live states cannot be pickled; a copy replays.
         return partial(Replay, env=self.env, keep=self.keep), ()
-
-    @property
-    def branching(self) -> Branching:
-        """`REPLAY`."""
-        return Branching.REPLAY
 
     @property
     def waits(self) -> bool:
@@ -104,7 +101,7 @@ class Replay:
         Raises:
             EnvFault: when a replay of the same actions gives another state.
         """
-        played = _played(state)
+        played = value_of(state, ReplayState, "Replay")
         inner, replayed = self._reach(played)
         step = self.env.step(inner, action)
         reached, actions = step.state, (*played.actions, action)
@@ -117,7 +114,7 @@ class Replay:
         """Returns the inner oracle's plan; None too when the inner environment is no `Oracle`."""
         if not isinstance(self.env, Oracle):
             return None
-        played = _played(state)
+        played = value_of(state, ReplayState, "Replay")
         inner, _ = self._reach(played)
         self._retain(played, inner)
         return self.env.plan(inner)
@@ -153,9 +150,3 @@ class Replay:
                 f"{played.observation!r} (key {played.key!r}) as before. Draw from the task's seed alone"
             )
         return inner, len(played.actions)
-
-
-def _played(state: State) -> ReplayState:
-    if not isinstance(state.value, ReplayState):
-        raise TypeError(f"Replay: got a state with a value of type {type(state.value).__name__}; need one of its own")
-    return state.value

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from bough.env.env import Branching, Closing, Env, EnvFault, Oracle, Split, State, Step, env_gives, seats_of
 from bough.env.script import Script
+from bough.env.state_value import value_of
 from bough.needs import ORACLE, Need
 from bough.tree import AgentAction, Outcome, Task, action_text
 from bough.tree.seeds import derive
@@ -97,7 +98,7 @@ class ScriptedSeats:
 
     def step(self, state: State, action: AgentAction) -> Step:
         """Executes an action, and then the turns of the scripts."""
-        play = _play_of(state)
+        play = value_of(state, ScriptedPlay, "ScriptedSeats")
         first = self.env.step(play.inner, action)
         seed = play.seed if play.inner.key else derive(play.seed, action_text(action))
         first = replace(first, payoffs=_sum(self._payoffs(first), play.owed))
@@ -121,7 +122,7 @@ class ScriptedSeats:
             return None
         actions: list[AgentAction] = []
         while len(actions) < MOST_TURNS:
-            plan = self.env.plan(_play_of(state).inner)
+            plan = self.env.plan(value_of(state, ScriptedPlay, "ScriptedSeats").inner)
             if not plan:
                 return None
             actions.append(plan[0])
@@ -168,11 +169,3 @@ class ScriptedSeats:
 
 def _sum(one: Mapping[str, float], other: Mapping[str, float]) -> dict[str, float]:
     return {name: one.get(name, 0.0) + other.get(name, 0.0) for name in {**one, **other}}
-
-
-def _play_of(state: State) -> ScriptedPlay:
-    if not isinstance(state.value, ScriptedPlay):
-        raise TypeError(
-            f"ScriptedSeats: got a state with a value of type {type(state.value).__name__}; need one of its own"
-        )
-    return state.value

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from bough.env.env import Branching, Closing, Env, Oracle, Split, State, Step, env_gives, seats_of
+from bough.env.state_value import value_of
 from bough.needs import ORACLE, SELF_ITERATION, Need
 from bough.tree import AgentAction, Outcome, Task, TaskMark, add_line
 
@@ -86,7 +87,7 @@ class SelfIteration:
 
     def step(self, state: State, action: AgentAction) -> Step:
         """Executes an action; the instruction stands below the observation after the last action of the history."""
-        value = _value(state)
+        value = value_of(state, IterationState, "SelfIteration")
         step = self.env.step(value.inner, action)
         left = value.left - 1
         after = self._outer(step.state, max(0, left), value.line if left > 0 else "")
@@ -96,7 +97,11 @@ class SelfIteration:
 
     def plan(self, state: State) -> tuple[AgentAction, ...] | None:
         """Returns the inner oracle's plan; None without one."""
-        return self.env.plan(_value(state).inner) if isinstance(self.env, Oracle) else None
+        return (
+            self.env.plan(value_of(state, IterationState, "SelfIteration").inner)
+            if isinstance(self.env, Oracle)
+            else None
+        )
 
     def close(self) -> None:
         """Closes the inner environment."""
@@ -105,11 +110,3 @@ class SelfIteration:
 
     def _outer(self, inner: State, left: int, line: str) -> State:
         return replace(inner, value=IterationState(inner=inner, left=left, line=line))
-
-
-def _value(state: State) -> IterationState:
-    if not isinstance(state.value, IterationState):
-        raise TypeError(
-            f"SelfIteration: got a state with a value of type {type(state.value).__name__}; need one of its own"
-        )
-    return state.value

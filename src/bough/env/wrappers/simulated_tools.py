@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from bough.env.check_call import check_call
 from bough.env.env import Branching, Closing, Env, EnvFault, Oracle, Split, State, Step, env_gives
+from bough.env.state_value import value_of
 from bough.needs import CALLS, ORACLE, Need
 from bough.tree import Action, AgentAction, Message, Outcome, Task, ToolCall, action_text, plain_text
 
@@ -106,7 +107,7 @@ class SimulatedTools:
 
     def step(self, state: State, action: AgentAction) -> Step:
         """Executes the agent's action, or adds a simulated result; a result without text is not valid."""
-        episode = _episode(state)
+        episode = value_of(state, SimulatedEpisode, "SimulatedTools")
         if episode.action is not None:
             return self._answered(episode, action)
         step = self.env.step(episode.inner, action)
@@ -118,7 +119,7 @@ class SimulatedTools:
 
     def plan(self, state: State) -> tuple[AgentAction, ...] | None:
         """Returns the inner oracle's actions; before them, where the seat "tools" acts, the real result."""
-        episode = _episode(state)
+        episode = value_of(state, SimulatedEpisode, "SimulatedTools")
         actions = self.env.plan(episode.inner) if isinstance(self.env, Oracle) else None
         if episode.action is None:
             return actions
@@ -209,11 +210,3 @@ def _text(call: ToolCall) -> str:
 def _real(episode: SimulatedEpisode) -> str:
     """The environment's result of the call that is answered."""
     return _messages(episode)[len(episode.results)].content
-
-
-def _episode(state: State) -> SimulatedEpisode:
-    if not isinstance(state.value, SimulatedEpisode):
-        raise TypeError(
-            f"SimulatedTools: got a state with a value of type {type(state.value).__name__}; need one of its own"
-        )
-    return state.value

@@ -13,6 +13,7 @@ from bough.env.splits import content_hash
 from bough.env.sqlite.query import QueryLimits
 from bough.env.sqlite.read_only import ReadOnlyDatabase
 from bough.env.sqlite.show import show_result
+from bough.env.state_value import value_of
 from bough.needs import ORACLE, Need
 from bough.tree import Action, AgentAction, Message, Observation, Task, Tool, ToolCall, action_text
 from bough.tree import messages as messages_of
@@ -117,7 +118,7 @@ class SqlMemory:
 
     def step(self, state: State, action: AgentAction) -> Step:
         """Executes the calls of the inner environment, then the queries."""
-        before = _memory(state)
+        before = value_of(state, SqlMemoryState, "SqlMemory")
         queries, rest = _split(action)
         step, after = Step(state=before.inner), replace(before, recalled="")
         if rest is not None:
@@ -138,7 +139,9 @@ class SqlMemory:
 
     def plan(self, state: State) -> tuple[AgentAction, ...] | None:
         """Returns the inner oracle's plan; None too when the inner environment is no `Oracle`."""
-        return self.env.plan(_memory(state).inner) if isinstance(self.env, Oracle) else None
+        return (
+            self.env.plan(value_of(state, SqlMemoryState, "SqlMemory").inner) if isinstance(self.env, Oracle) else None
+        )
 
     def _answer(self, memory: SqlMemoryState, query: ToolCall | str) -> tuple[Message, bool]:
         """The answer to a query, and whether the query was understood."""
@@ -222,11 +225,3 @@ def _outer(memory: SqlMemoryState) -> State:
     key = content_hash(f"{inner.key}\n{memory.rows}\n{memory.recalled}") if inner.key else ""
     tools = (*inner.tools, RECALL) if inner.tools else ()
     return replace(inner, key=key, value=memory, tools=tools)
-
-
-def _memory(state: State) -> SqlMemoryState:
-    if not isinstance(state.value, SqlMemoryState):
-        raise TypeError(
-            f"SqlMemory: got a state with a value of type {type(state.value).__name__}; need one of its own"
-        )
-    return state.value

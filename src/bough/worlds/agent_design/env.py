@@ -10,6 +10,7 @@ from typing import Protocol, TypeAlias, runtime_checkable
 from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
 from bough.env.splits import draw_instances, instance_task
+from bough.env.state_value import value_of
 from bough.tree import Outcome, Task
 
 LIBRARY: Mapping[str, tuple[str, ...]] = {
@@ -99,6 +100,7 @@ class AgentDesign:
     benchmark: Benchmark = field(default_factory=TableBenchmark)
     max_edits: int = 6
     target: float = 0.8
+    branching = Branching.COPY
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -107,11 +109,6 @@ class AgentDesign:
                 f"AgentDesign: got max_edits={self.max_edits}, target={self.target}; need at least 1, and above 0 up "
                 "to 1"
             )
-
-    @property
-    def branching(self) -> Branching:
-        """`COPY`: a state is a value."""
-        return Branching.COPY
 
     @property
     def deviations(self) -> Mapping[str, str]:
@@ -213,11 +210,7 @@ def design_state(state: State) -> DesignState:
     Raises:
         TypeError: for a state of another environment.
     """
-    if not isinstance(state.value, DesignState):
-        raise TypeError(
-            f"AgentDesign: got a state with a value of type {type(state.value).__name__}; need one of its own"
-        )
-    return state.value
+    return value_of(state, DesignState, "AgentDesign")
 
 
 def _state(current: DesignState) -> State:

@@ -10,6 +10,7 @@ from typing import Literal
 from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
 from bough.env.splits import content_hash, draw_instances, instance_task
+from bough.env.state_value import value_of
 from bough.tree import Outcome, Task
 from bough.worlds.alfworld import package
 from bough.worlds.alfworld.expert import planner, searcher
@@ -85,6 +86,7 @@ class AlfWorld:
     show_admissible: bool = True
     repeat_task: bool = False
     expert: Literal["planner", "searcher"] = "searcher"
+    branching = Branching.COPY
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -98,11 +100,6 @@ class AlfWorld:
             raise ValueError(f"AlfWorld.task_types: got {self.task_types}; need some of {', '.join(TASK_TYPES)}")
         if not set(self.verbs) <= set(VERBS):
             raise ValueError(f"AlfWorld.verbs: got {self.verbs}; need some of {', '.join(VERBS)}, or () for all")
-
-    @property
-    def branching(self) -> Branching:
-        """`COPY`: a state is a value."""
-        return Branching.COPY
 
     @property
     def instructions(self) -> str:
@@ -157,7 +154,7 @@ class AlfWorld:
 
     def step(self, state: State, action: str) -> Step:
         """Executes a command. A command that does not apply costs a step and changes nothing else."""
-        before = _household(state)
+        before = value_of(state, Household, "AlfWorld")
         if before.outcome != Outcome.OPEN:
             return Step(state=state, outcome=before.outcome, valid=False, success=before.won)
         game = load(self.games, before.game)
@@ -188,7 +185,7 @@ class AlfWorld:
 
     def plan(self, state: State) -> tuple[str, ...] | None:
         """Returns the expert's commands from here; None when too few steps are left, or for goals it does not cover."""
-        now = _household(state)
+        now = value_of(state, Household, "AlfWorld")
         if now.won:
             return ()
         if now.outcome != Outcome.OPEN:
@@ -264,9 +261,3 @@ def _texts(games: str, name: str) -> tuple[str, str, str, str]:
         return (*read_game(Path(games).expanduser(), name), "")
     room = room_of(json.loads(name))
     return package.domain_text(), room.problem(), package.grammar_text(), room.sentence
-
-
-def _household(state: State) -> Household:
-    if not isinstance(state.value, Household):
-        raise TypeError(f"AlfWorld: got a state with a value of type {type(state.value).__name__}; need its own")
-    return state.value

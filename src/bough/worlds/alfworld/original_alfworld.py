@@ -31,11 +31,7 @@ class OriginalAlfWorld:
     """
 
     like: AlfWorld = field(default_factory=AlfWorld)
-
-    @property
-    def branching(self) -> Branching:
-        """`NONE`: an episode has one present state."""
-        return Branching.NONE
+    branching = Branching.NONE  # an episode has one present state
 
     @property
     def instructions(self) -> str:

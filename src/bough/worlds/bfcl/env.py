@@ -10,6 +10,7 @@ from typing import ClassVar
 from bough.env.check_call import check_call
 from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
+from bough.env.state_value import value_of
 from bough.needs import CALLS, Need
 from bough.tree import Action, Message, Outcome, Task, Tool, ToolCall
 from bough.usercode.origin import shorten
@@ -103,6 +104,7 @@ class Bfcl:
     max_steps: int = 20
     max_calls: int = 100
     result_characters: int = 100_000
+    branching = Branching.COPY
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -115,11 +117,6 @@ class Bfcl:
                 raise ValueError(f"Bfcl.{name}: got {value}; need 1 or more")
         if self.distractors is not None and self.distractors < 0:
             raise ValueError(f"Bfcl.distractors: got {self.distractors}; need 0 or more, or None")
-
-    @property
-    def branching(self) -> Branching:
-        """`COPY`: a state is a value."""
-        return Branching.COPY
 
     @property
     def instructions(self) -> str:
@@ -168,7 +165,7 @@ class Bfcl:
 
     def step(self, state: State, action: Action) -> Step:
         """Executes the calls of an action, or ends the user turn with its text."""
-        before = _bfcl_state(state)
+        before = value_of(state, BfclState, "Bfcl")
         if before.outcome != Outcome.OPEN:
             return Step(state=state, outcome=before.outcome, valid=False, success=_succeeded(before))
         return self._call(state, before, action) if action.calls else self._answer(before, action)
@@ -179,7 +176,7 @@ class Bfcl:
         The present user turn has as few of its last calls as still lead to success. None when no number of them does,
         for example after a user turn that failed.
         """
-        episode = _bfcl_state(state)
+        episode = value_of(state, BfclState, "Bfcl")
         if episode.outcome != Outcome.OPEN:
             return () if _succeeded(episode) else None
         turns = solution(episode.entry).turns[episode.turn :]
@@ -352,9 +349,3 @@ def _task(name: str) -> Task:
 def _succeeded(episode: BfclState) -> bool:
     turns = len(entries()[episode.entry].users)
     return episode.outcome == Outcome.TERMINATED and len(episode.passed) == turns and all(episode.passed)
-
-
-def _bfcl_state(state: State) -> BfclState:
-    if not isinstance(state.value, BfclState):
-        raise TypeError(f"Bfcl: got a state with a value of type {type(state.value).__name__}; need one of its own")
-    return state.value

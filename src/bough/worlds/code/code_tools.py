@@ -7,6 +7,7 @@ from typing import ClassVar, cast
 from bough.env.check_call import check_call
 from bough.env.env import Branching, Split, State, Step
 from bough.env.splits import content_hash
+from bough.env.state_value import value_of
 from bough.env.tools.function_tool import function_tool
 from bough.env.tools.python_tool import run_python
 from bough.needs import CALLS, Need
@@ -67,15 +68,11 @@ class CodeTools:
 
     tasks_of: CodeTasks = field(default_factory=CodeTasks)
     max_calls: int = 8
+    branching = Branching.COPY
 
     def __post_init__(self) -> None:
         if self.max_calls < 1:
             raise ValueError(f"CodeTools.max_calls: got {self.max_calls}; need 1 or more")
-
-    @property
-    def branching(self) -> Branching:
-        """`COPY`: a state is a value."""
-        return Branching.COPY
 
     @property
     def instructions(self) -> str:
@@ -102,7 +99,10 @@ class CodeTools:
             ValueError: when `task.data` is not a programming task.
         """
         state = self.tasks_of.start(task)
-        return _state(_code_state(state), (Message(role="user", content=prompt_of(_code_state(state).problem)),))
+        return _state(
+            value_of(state, CodeState, "CodeTools"),
+            (Message(role="user", content=prompt_of(value_of(state, CodeState, "CodeTools").problem)),),
+        )
 
     def step(self, state: State, action: Action) -> Step:
         """Executes the calls of an action.
@@ -110,7 +110,7 @@ class CodeTools:
         Raises:
             SandboxError: when the machine cannot run a sandbox.
         """
-        current = _code_state(state)
+        current = value_of(state, CodeState, "CodeTools")
         if current.outcome is not Outcome.OPEN:
             return Step(state=state, outcome=current.outcome, valid=False)
         answers: list[Message] = []
@@ -141,7 +141,7 @@ class CodeTools:
 
     def plan(self, state: State) -> tuple[Action, ...] | None:
         """Returns a test and the submission of the reference answer; None without one, or after the end."""
-        current = _code_state(state)
+        current = value_of(state, CodeState, "CodeTools")
         answer, left = current.problem.answer, self.max_calls - current.attempts
         if current.outcome is not Outcome.OPEN or not answer or not left:
             return None
@@ -168,11 +168,3 @@ def _code(call: ToolCall) -> str:
 def _state(current: CodeState, observation: Observation) -> State:
     key = content_hash(f"{current.problem.prompt}\n{current.feedback}{ending_of(current)}")
     return State(observation=observation, key=key, value=current, tools=TOOLS)
-
-
-def _code_state(state: State) -> CodeState:
-    if not isinstance(state.value, CodeState):
-        raise TypeError(
-            f"CodeTools: got a state with a value of type {type(state.value).__name__}; need one of its own"
-        )
-    return state.value

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal, TypeAlias, cast
 from bough.env.check_settings import check_settings
 from bough.env.env import Branching, EnvFault, Split, State, Step
 from bough.env.splits import draw_instances, instance_task
+from bough.env.state_value import value_of
 from bough.tree import Outcome, Task
 from bough.worlds.dialogue.bargain import Bargain, propose_bargain
 from bough.worlds.dialogue.questions import NAMES, VALUES, Questions, propose_questions
@@ -81,6 +82,7 @@ class Dialogue:
         AGENT: "You are the agent. Answer with one act.",
         USER: "You are the user. Answer in one short sentence.",
     }
+    branching = Branching.COPY
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -96,11 +98,6 @@ class Dialogue:
                 f"Dialogue: got families={self.families}, patience={self.patience}; "
                 f"need some of {[*_KINDS]}, and 3 or more"
             )
-
-    @property
-    def branching(self) -> Branching:
-        """`COPY`: a state is a value."""
-        return Branching.COPY
 
     @property
     def instructions(self) -> str:
@@ -281,6 +278,4 @@ def dialogue_state(state: State) -> DialogueState:
     Raises:
         TypeError: for a state of another environment.
     """
-    if not isinstance(state.value, DialogueState):
-        raise TypeError(f"Dialogue: got a state with a value of type {type(state.value).__name__}; need one of its own")
-    return state.value
+    return value_of(state, DialogueState, "Dialogue")

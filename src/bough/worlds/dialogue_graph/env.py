@@ -8,6 +8,7 @@ from functools import lru_cache
 from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
 from bough.env.splits import draw_instances, instance_task
+from bough.env.state_value import value_of
 from bough.tree import Outcome, Task
 
 ASK, ANSWER = "ask", "answer"
@@ -104,6 +105,7 @@ class DialogueGraph:
     depth: int = 2
     graph: int = 0
     max_turns: int = 6
+    branching = Branching.COPY
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -112,11 +114,6 @@ class DialogueGraph:
                 f"DialogueGraph: got branching_factor={self.branching_factor}, depth={self.depth}, "
                 f"max_turns={self.max_turns}; need 2 to 5, 1 to 4, and at least 1"
             )
-
-    @property
-    def branching(self) -> Branching:
-        """`COPY`: a state is a value."""
-        return Branching.COPY
 
     @property
     def instructions(self) -> str:
@@ -261,8 +258,4 @@ def dialogue_state(state: State) -> DialogueGraphState:
     Raises:
         TypeError: for a state of another environment.
     """
-    if not isinstance(state.value, DialogueGraphState):
-        raise TypeError(
-            f"DialogueGraph: got a state with a value of type {type(state.value).__name__}; need one of its own"
-        )
-    return state.value
+    return value_of(state, DialogueGraphState, "DialogueGraph")

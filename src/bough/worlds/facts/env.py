@@ -7,6 +7,7 @@ from typing import cast
 from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
 from bough.env.splits import content_hash, draw_instances, instance_task
+from bough.env.state_value import value_of
 from bough.tree import Outcome, Task
 
 SIGNS = [
@@ -74,6 +75,7 @@ class HiddenFacts:
     turn_cost: float = 0.0
     patience: int = 6
     table: int = 0
+    branching = Branching.COPY
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -84,11 +86,6 @@ class HiddenFacts:
             )
         if self.patience < 1:
             raise ValueError(f"HiddenFacts.patience: got {self.patience}; need at least 1")
-
-    @property
-    def branching(self) -> Branching:
-        """`COPY`: a state is a value."""
-        return Branching.COPY
 
     @property
     def instructions(self) -> str:
@@ -135,7 +132,7 @@ class HiddenFacts:
 
     def step(self, state: State, action: str) -> Step:
         """Reveals a fact, or ends the episode with an answer."""
-        current = _facts_state(state)
+        current = value_of(state, FactsState, "HiddenFacts")
         kind, _, word = action.strip().partition(" ")
         if current.over:
             return Step(state=state, outcome=Outcome.TERMINATED, valid=False)
@@ -167,7 +164,7 @@ class HiddenFacts:
 
     def plan(self, state: State) -> tuple[str, ...] | None:
         """Questions about the informative signs that are left, and the right answer; None after the end."""
-        current = _facts_state(state)
+        current = value_of(state, FactsState, "HiddenFacts")
         if current.over:
             return None
         left = [f"ask {sign}" for sign in self.deciding if sign not in current.asked]
@@ -196,11 +193,3 @@ class HiddenFacts:
         known = [f"{sign} {current.values[self._signs.index(sign)]}" for sign in sorted(current.asked)]
         key = f"{' '.join(known)}{' over' if current.over else ''} {text}"
         return State(observation=text, key=key, value=current, admissible=acts)
-
-
-def _facts_state(state: State) -> FactsState:
-    if not isinstance(state.value, FactsState):
-        raise TypeError(
-            f"HiddenFacts: got a state with a value of type {type(state.value).__name__}; need one of its own"
-        )
-    return state.value

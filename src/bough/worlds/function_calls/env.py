@@ -9,6 +9,7 @@ from bough.env.check_call import check_call, check_tools
 from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
 from bough.env.rows import RowSource, RowTasks, place_of
+from bough.env.state_value import value_of
 from bough.needs import CALLS, Need
 from bough.tree import Action, BadCall, Message, Outcome, Task, Tool, ToolCall, action_text
 from bough.worlds.bfcl.functions import json_schema
@@ -50,14 +51,10 @@ class FunctionCalls:
     rows: str | tuple[str, ...]
     thinking: bool = True
     drop_invalid: bool = False
+    branching = Branching.COPY
 
     def __post_init__(self) -> None:
         check_settings(self)
-
-    @property
-    def branching(self) -> Branching:
-        """`COPY`: a state is a value."""
-        return Branching.COPY
 
     @property
     def instructions(self) -> str:
@@ -109,7 +106,7 @@ class FunctionCalls:
 
     def step(self, state: State, action: Action | str) -> Step:
         """Compares the calls with the reference, and ends the episode."""
-        task = _task(state)
+        task = value_of(state, Task, "FunctionCalls")
         if state.key != task.id:
             return Step(state=state, outcome=Outcome.TERMINATED, valid=False, success=state.key.endswith("right"))
         given = action if isinstance(action, Action) else Action(text=action)
@@ -132,7 +129,7 @@ class FunctionCalls:
 
     def plan(self, state: State) -> tuple[Action, ...]:
         """Returns the reference calls after a thought that names their functions; () after the end."""
-        task = _task(state)
+        task = value_of(state, Task, "FunctionCalls")
         calls = tuple(map(_call, _references(task)))
         thought = f"<think>{' '.join(call.name for call in calls) or 'none'}{END}" if self.thinking else ""
         return (Action(text=thought, calls=calls),) if state.key == task.id else ()
@@ -201,9 +198,3 @@ def _call(reference: Reference) -> ToolCall:
     """The call with the first allowed values, without the arguments that can be left out."""
     name, allowed = reference
     return ToolCall(name=name, arguments={key: values[0] for key, values in allowed.items() if "" not in values})
-
-
-def _task(state: State) -> Task:
-    if not isinstance(state.value, Task):
-        raise TypeError(f"FunctionCalls: got a state with a value of type {type(state.value).__name__}; need a task")
-    return state.value

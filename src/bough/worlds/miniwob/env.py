@@ -9,6 +9,7 @@ from bough.env.check_call import check_call
 from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
 from bough.env.splits import content_hash, draw_instances, instance_task
+from bough.env.state_value import value_of
 from bough.needs import CALLS, Need
 from bough.tree import Action, BadCall, Message, Observation, Outcome, Task, ToolCall
 from bough.worlds.miniwob.command import TOOLS, Command, read_call, read_line
@@ -89,6 +90,7 @@ class MiniWob:
     remember: int = 2048
     chromium: str = ""
     deadline_s: float = 20.0
+    branching = Branching.REPLAY  # a page has one present state
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -101,11 +103,6 @@ class MiniWob:
         if self.level == "kind":
             kinds_in(kinds_of(self.kinds), "train")
         kinds_of(self.kinds)
-
-    @property
-    def branching(self) -> Branching:
-        """`REPLAY`: a page has one present state."""
-        return Branching.REPLAY
 
     @property
     def needs(self) -> frozenset[Need]:
@@ -182,7 +179,7 @@ class MiniWob:
         Raises:
             EnvFault: when Chromium cannot be kept running.
         """
-        visit = _visit_of(state)
+        visit = value_of(state, Visit, "MiniWob")
         if visit.over or visit.turns >= self.max_steps:
             outcome = Outcome.TERMINATED if visit.over else Outcome.TRUNCATED
             return Step(state=state, outcome=outcome, valid=False)
@@ -192,7 +189,7 @@ class MiniWob:
 
     def plan(self, state: State) -> tuple[str | Action, ...] | None:
         """Returns the rest of a scripted solution, played to its end; None without one, or with too few turns left."""
-        visit = _visit_of(state)
+        visit = value_of(state, Visit, "MiniWob")
         if visit.over:
             return None
         found = self._pages(partial(solution, episode=visit.episode, most=self.max_steps - visit.turns))
@@ -209,7 +206,7 @@ class MiniWob:
         Raises:
             EnvFault: when Chromium cannot be kept running.
         """
-        return self._show(_visit_of(state).episode)[0].elements
+        return self._show(value_of(state, Visit, "MiniWob").episode)[0].elements
 
     def screenshot(self, state: State) -> bytes:
         """Returns a state's page as a PNG of 160 x 210 pixels, for models that read images.
@@ -217,7 +214,7 @@ class MiniWob:
         Raises:
             EnvFault: when Chromium cannot be kept running.
         """
-        episode = _visit_of(state).episode
+        episode = value_of(state, Visit, "MiniWob").episode
         return self._pages(lambda pages: pages.screenshot(episode))
 
     def close(self) -> None:
@@ -349,9 +346,3 @@ def _no_command(names: Sequence[str]) -> None:
 
 def _result(call: ToolCall | BadCall, text: str) -> Message:
     return Message(role="tool", content=text, call_id="" if isinstance(call, BadCall) else call.call_id)
-
-
-def _visit_of(state: State) -> Visit:
-    if not isinstance(state.value, Visit):
-        raise TypeError(f"MiniWob: got a state with a value of type {type(state.value).__name__}; need one of its own")
-    return state.value

@@ -9,6 +9,7 @@ from typing import cast
 from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
 from bough.env.splits import content_hash, draw_instances, instance_task
+from bough.env.state_value import value_of
 from bough.tree import Outcome, Task
 
 WORDS = ("ash", "bay", "elm", "fir", "gum", "ivy", "lime", "moss", "oak", "pine", "rose", "yew")
@@ -61,6 +62,7 @@ class Quiz:
     threshold: float = 0.8
     dense: bool = True
     table: int = 0
+    branching = Branching.COPY
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -70,11 +72,6 @@ class Quiz:
             raise ValueError(f"Quiz.words: got {self.words}; need 2 to {len(WORDS)}")
         if not 0 < self.threshold <= 1:
             raise ValueError(f"Quiz.threshold: got {self.threshold}; need a share above 0, at most 1")
-
-    @property
-    def branching(self) -> Branching:
-        """`COPY`: a state is a value."""
-        return Branching.COPY
 
     @property
     def deviations(self) -> Mapping[str, str]:
@@ -118,7 +115,7 @@ class Quiz:
 
     def step(self, state: State, action: str) -> Step:
         """Answers the present question. After the last one every action is invalid and changes nothing."""
-        current = _quiz_state(state)
+        current = value_of(state, QuizState, "Quiz")
         if current.answered == len(current.questions):
             return Step(state=state, outcome=Outcome.TERMINATED, valid=False)
         answer = action.strip().lower()
@@ -145,7 +142,7 @@ class Quiz:
 
     def plan(self, state: State) -> tuple[str, ...]:
         """Returns the right answers to the questions that are left."""
-        current = _quiz_state(state)
+        current = value_of(state, QuizState, "Quiz")
         return tuple(map(self.answer, current.questions[current.answered :]))
 
     def _propose(self, rng: random.Random) -> tuple[str, ...]:
@@ -156,9 +153,3 @@ class Quiz:
 def _state(current: QuizState) -> State:
     text = current.questions[current.answered] if current.answered < len(current.questions) else END
     return State(observation=text, key=text, value=current, admissible=ANSWERS)
-
-
-def _quiz_state(state: State) -> QuizState:
-    if not isinstance(state.value, QuizState):
-        raise TypeError(f"Quiz: got a state with a value of type {type(state.value).__name__}; need one of its own")
-    return state.value

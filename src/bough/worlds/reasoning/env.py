@@ -11,6 +11,7 @@ from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
 from bough.env.last_tagged import last_tagged
 from bough.env.splits import content_hash, draw_instances, instance_task
+from bough.env.state_value import value_of
 from bough.tree import Outcome, Task
 from bough.worlds.reasoning.scorer import reasoning_gym, score
 
@@ -77,6 +78,7 @@ class ReasoningGym:
     datasets: tuple[str, ...] = ("chain_sum",)
     config: str = "{}"
     size: int = 5000
+    branching = Branching.COPY
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -88,11 +90,6 @@ class ReasoningGym:
         if self.size < 1:
             raise ValueError(f"ReasoningGym.size: got {self.size}; need 1 or more")
         _settings(self.config)
-
-    @property
-    def branching(self) -> Branching:
-        """`COPY`: a state is a value."""
-        return Branching.COPY
 
     @property
     def instructions(self) -> str:
@@ -148,7 +145,7 @@ class ReasoningGym:
 
     def step(self, state: State, action: str) -> Step:
         """Scores an answer, and ends the episode. An empty answer is not valid."""
-        current = _reasoning_state(state)
+        current = value_of(state, ReasoningState, "ReasoningGym")
         if current.answered:
             return Step(state=state, outcome=Outcome.TERMINATED, valid=False)
         item = current.item
@@ -167,7 +164,7 @@ class ReasoningGym:
 
     def plan(self, state: State) -> tuple[str, ...] | None:
         """Returns the reference answer where it scores 1; None where there is none, or after the answer."""
-        current = _reasoning_state(state)
+        current = value_of(state, ReasoningState, "ReasoningGym")
         entry = _entry(current.item, self.config, self.size)
         answer: object = entry["answer"]
         if current.answered or not isinstance(answer, str):
@@ -236,9 +233,3 @@ def _entry(item: Item, config: str, size: int) -> Mapping[str, Any]:
 def _state(current: ReasoningState) -> State:
     key = content_hash(f"{current.item.question}\n{current.answered}")
     return State(observation=current.item.question, key=key, value=current)
-
-
-def _reasoning_state(state: State) -> ReasoningState:
-    if not isinstance(state.value, ReasoningState):
-        raise TypeError(f"ReasoningGym: got a state with a value of type {type(state.value).__name__}; need its own")
-    return state.value

@@ -81,6 +81,7 @@ class ScienceWorld:
     repeat_task: bool = False
     list_actions: bool = False
     memory_mb: int = 640
+    branching = Branching.NONE  # an episode has one present state
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -95,11 +96,6 @@ class ScienceWorld:
     def most_live(self) -> int:
         """Maximum number of live episodes."""
         return most_episodes(self.memory_mb)
-
-    @property
-    def branching(self) -> Branching:
-        """`NONE`: an episode has one present state."""
-        return Branching.NONE
 
     @property
     def deviations(self) -> Mapping[str, str]:

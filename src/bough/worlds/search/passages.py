@@ -7,6 +7,7 @@ from typing import cast
 from bough.checks import check_at_least
 from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
+from bough.env.state_value import value_of
 from bough.tree import Outcome, Task
 from bough.worlds.search.draw import draw_tasks
 from bough.worlds.search.index import Fts5, IndexSettings, terms
@@ -40,15 +41,11 @@ class Passages:
     index: IndexSettings = field(default_factory=Fts5)
     top: int = 5
     max_words: int = 8
+    branching = Branching.COPY
 
     def __post_init__(self) -> None:
         check_settings(self)
         check_at_least(self, top=1, max_words=1)
-
-    @property
-    def branching(self) -> Branching:
-        """`COPY`: a state is a value."""
-        return Branching.COPY
 
     @property
     def instructions(self) -> str:
@@ -81,7 +78,7 @@ class Passages:
 
     def step(self, state: State, action: str) -> Step:
         """Compares the rationale with the words of passage and question, and ends the episode."""
-        task = _task(state)
+        task = value_of(state, Task, "Passages")
         if state.key != task.id:
             return Step(state=state, outcome=Outcome.TERMINATED, valid=False)
         valid = 0 < len(action.split()) <= self.max_words
@@ -97,7 +94,7 @@ class Passages:
 
     def plan(self, state: State) -> tuple[str, ...] | None:
         """Returns the words that passage and question have in common; None after the end, or for too many words."""
-        task = _task(state)
+        task = value_of(state, Task, "Passages")
         shared = _shared(task)
         words = [*dict.fromkeys(each for each in re.findall(r"\w+", str(task.data["query"])) if each.lower() in shared)]
         return (" ".join(words),) if state.key == task.id and 0 < len(words) <= self.max_words else None
@@ -117,9 +114,3 @@ class Passages:
 def _shared(task: Task) -> set[str]:
     """The words of the question that are in the passage."""
     return {*terms(str(task.data["query"]))} & {*terms(str(task.data["passage"]))}
-
-
-def _task(state: State) -> Task:
-    if not isinstance(state.value, Task):
-        raise TypeError(f"Passages: got a state with a value of type {type(state.value).__name__}; need one of its own")
-    return state.value

@@ -6,6 +6,7 @@ from typing import Literal
 from bough.checks import check_at_least
 from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
+from bough.env.state_value import value_of
 from bough.tree import Outcome, Task
 from bough.worlds.search.draw import draw_tasks
 from bough.worlds.search.index import Fts5, IndexSettings
@@ -36,15 +37,11 @@ class SelfSearch:
     index: IndexSettings = field(default_factory=Fts5)
     top: int = 5
     metric: Literal["f1", "em"] = "em"
+    branching = Branching.COPY
 
     def __post_init__(self) -> None:
         check_settings(self)
         check_at_least(self, top=1)
-
-    @property
-    def branching(self) -> Branching:
-        """`COPY`: a state is a value."""
-        return Branching.COPY
 
     @property
     def instructions(self) -> str:
@@ -81,7 +78,7 @@ class SelfSearch:
         if _is_over(state):
             return Step(state=state, outcome=Outcome.TERMINATED, valid=False)
         answer = final_answer(action)
-        exact, f1 = score(answer, read_question(_task(state)).answers)
+        exact, f1 = score(answer, read_question(value_of(state, Task, "SelfSearch")).answers)
         return Step(
             state=State(observation="", key=f"{state.key} over", value=state.value),
             reward=f1 if self.metric == "f1" else exact,
@@ -93,7 +90,7 @@ class SelfSearch:
 
     def plan(self, state: State) -> tuple[str, ...] | None:
         """Returns one text with a search for each fact; None without known evidence, or after the end."""
-        question = read_question(_task(state))
+        question = read_question(value_of(state, Task, "SelfSearch"))
         if not question.evidence or _is_over(state):
             return None
         lines: list[str] = []
@@ -105,12 +102,4 @@ class SelfSearch:
 
 
 def _is_over(state: State) -> bool:
-    return state.key != _task(state).id
-
-
-def _task(state: State) -> Task:
-    if not isinstance(state.value, Task):
-        raise TypeError(
-            f"SelfSearch: got a state with a value of type {type(state.value).__name__}; need one of its own"
-        )
-    return state.value
+    return state.key != value_of(state, Task, "SelfSearch").id

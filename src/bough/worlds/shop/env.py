@@ -8,6 +8,7 @@ from typing import cast
 from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
 from bough.env.splits import draw_instances, instance_task
+from bough.env.state_value import value_of
 from bough.tree import Outcome, Task
 
 GOODS = ("apples", "beans", "bread", "butter", "cheese", "eggs", "fish", "flour", "honey", "milk", "oil", "tea", "rice")
@@ -37,16 +38,12 @@ class Shop:
     """
 
     wanted: int = 5
+    branching = Branching.COPY
 
     def __post_init__(self) -> None:
         check_settings(self)
         if not 1 <= self.wanted < len(GOODS):
             raise ValueError(f"Shop.wanted: got {self.wanted}; need 1 to {len(GOODS) - 1} of {len(GOODS)} things")
-
-    @property
-    def branching(self) -> Branching:
-        """`COPY`: a state is a value."""
-        return Branching.COPY
 
     @property
     def instructions(self) -> str:
@@ -84,7 +81,7 @@ class Shop:
 
     def step(self, state: State, action: str) -> Step:
         """Buys one thing."""
-        purchase = _purchase(state)
+        purchase = value_of(state, Purchase, "Shop")
         thing = action.strip().lower()
         if thing not in purchase.wanted or thing in purchase.basket:
             return Step(state=state, outcome=Outcome.TERMINATED, valid=thing in GOODS)
@@ -99,19 +96,13 @@ class Shop:
 
     def plan(self, state: State) -> tuple[str, ...]:
         """Returns the missing things, in the order of the list."""
-        purchase = _purchase(state)
+        purchase = value_of(state, Purchase, "Shop")
         return tuple(thing for thing in purchase.wanted if thing not in purchase.basket)
 
 
 def _state(purchase: Purchase) -> State:
     text = f"list: {' '.join(purchase.wanted)}\nbasket: {' '.join(purchase.basket)}"
     return State(observation=text, key=text, value=purchase, admissible=GOODS)
-
-
-def _purchase(state: State) -> Purchase:
-    if not isinstance(state.value, Purchase):
-        raise TypeError(f"Shop: got a state with a value of type {type(state.value).__name__}; need one of its own")
-    return state.value
 
 
 def _propose(rng: random.Random, *, wanted: int) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from typing import ClassVar, cast
 from bough.env.check_settings import check_settings
 from bough.env.env import Branching, EnvFault, Split, State, Step
 from bough.env.splits import draw_instances, instance_task
+from bough.env.state_value import value_of
 from bough.tree import Outcome, Task
 from bough.worlds.dialogue.scenario import words_in
 
@@ -137,6 +138,7 @@ class Socratic:
         INSTRUCTOR: "You are the instructor. Answer with one question, or teach.",
         STUDENT: "You are a student who is honest about what it does not know. Answer in one short sentence.",
     }
+    branching = Branching.COPY
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -145,11 +147,6 @@ class Socratic:
                 f"Socratic: got bugs={self.bugs}, levels={self.levels}, patience={self.patience}, "
                 f"max_turns={self.max_turns}; need 1 to 3, 1 to 3, and at least 1"
             )
-
-    @property
-    def branching(self) -> Branching:
-        """`COPY`: a state is a value."""
-        return Branching.COPY
 
     @property
     def deviations(self) -> Mapping[str, str]:
@@ -285,9 +282,7 @@ def socratic_state(state: State) -> SocraticState:
     Raises:
         TypeError: for a state of another environment.
     """
-    if not isinstance(state.value, SocraticState):
-        raise TypeError(f"Socratic: got a state with a value of type {type(state.value).__name__}; need one of its own")
-    return state.value
+    return value_of(state, SocraticState, "Socratic")
 
 
 def _brief(current: SocraticState) -> str:

@@ -10,6 +10,7 @@ from bough.env.env import Branching, EnvFault, Split, State, Step
 from bough.env.splits import content_hash
 from bough.env.sqlite.query import QueryLimits, QueryResult
 from bough.env.sqlite.show import find_sql, show_result
+from bough.env.state_value import value_of
 from bough.needs import CALLS, Need
 from bough.tree import Action, AgentAction, BadCall, Message, Observation, Outcome, Task, Tool, ToolCall
 from bough.worlds.sql.generated import GeneratedQuestions
@@ -100,6 +101,7 @@ class Sql:
     rows_shown: int = 10
     cell_characters: int = 200
     result_characters: int = 2000
+    branching = Branching.COPY
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -121,11 +123,6 @@ class Sql:
     def needs(self) -> frozenset[Need]:
         """Calls of tools, unless the agent answers at once."""
         return frozenset() if self.single_turn else frozenset({CALLS})
-
-    @property
-    def branching(self) -> Branching:
-        """`COPY`: a state is a value."""
-        return Branching.COPY
 
     @property
     def instructions(self) -> str:
@@ -165,7 +162,7 @@ class Sql:
 
     def step(self, state: State, action: AgentAction) -> Step:
         """Executes the calls of an action, or ends the episode with its text."""
-        session = _session(state)
+        session = value_of(state, QuerySession, "Sql")
         if session.outcome != Outcome.OPEN:
             return Step(state=state, outcome=session.outcome, valid=False, success=session.solved)
         if isinstance(action, str) or not action.calls:
@@ -178,7 +175,7 @@ class Sql:
 
         After a right answer the empty plan; None after any other end.
         """
-        session = _session(state)
+        session = value_of(state, QuerySession, "Sql")
         if session.outcome != Outcome.OPEN:
             return () if session.solved else None
         gold = str(session.task.data["sql"])
@@ -318,9 +315,3 @@ def _calling(tool: Tool, sql: str) -> Action:
 def _clean(text: str) -> str:
     """A text without lone surrogates, which a call can contain."""
     return text.encode(errors="replace").decode()
-
-
-def _session(state: State) -> QuerySession:
-    if not isinstance(state.value, QuerySession):
-        raise TypeError(f"Sql: got a state with a value of type {type(state.value).__name__}; need one of its own")
-    return state.value

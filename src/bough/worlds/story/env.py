@@ -7,6 +7,7 @@ from typing import cast
 from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
 from bough.env.splits import draw_instances, instance_task
+from bough.env.state_value import value_of
 from bough.tree import Outcome, Task
 
 HEROES = ("fox", "girl", "king", "monk", "owl", "poet", "sailor", "smith", "thief", "witch")
@@ -46,6 +47,7 @@ class Story:
 
     steps: int = 4
     max_words: int = 12
+    branching = Branching.COPY
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -53,11 +55,6 @@ class Story:
             raise ValueError(
                 f"Story: got steps={self.steps}, max_words={self.max_words}; need at least 1 step and 3 words"
             )
-
-    @property
-    def branching(self) -> Branching:
-        """`COPY`: a state is a value."""
-        return Branching.COPY
 
     @property
     def instructions(self) -> str:
@@ -92,7 +89,7 @@ class Story:
 
     def step(self, state: State, action: str) -> Step:
         """Adds a plot step. After the last one every action is invalid and changes nothing."""
-        story = _story(state)
+        story = value_of(state, StoryState, "Story")
         if len(story.steps) == self.steps:
             return Step(state=state, outcome=Outcome.TERMINATED, valid=False)
         # Lone surrogates are no text, and a key can't have them.
@@ -110,7 +107,7 @@ class Story:
 
     def plan(self, state: State) -> tuple[str, ...] | None:
         """Returns sentences that complete the story; None where a step so far is invalid."""
-        story = _story(state)
+        story = value_of(state, StoryState, "Story")
         left = self.steps - len(story.steps)
         if not left or not all(map(self._sentence, story.steps)) or len(set(story.steps)) < len(story.steps):
             return None
@@ -147,9 +144,3 @@ def _state(story: StoryState) -> State:
     # The agent reads its own steps in the conversation; the key has them all.
     text = f"{premise} Begin." if not story.steps else f"Step {len(story.steps)} is written. Go on."
     return State(observation=text, key=" ".join((premise, *story.steps)), value=story)
-
-
-def _story(state: State) -> StoryState:
-    if not isinstance(state.value, StoryState):
-        raise TypeError(f"Story: got a state with a value of type {type(state.value).__name__}; need one of its own")
-    return state.value

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
+from bough.env.state_value import value_of
 from bough.tree import Outcome, Task
 from bough.usercode.trial import TrialError, try_in_child
 from bough.worlds.textworld.pack import SHIPPED, Pack, open_pack
@@ -79,6 +80,7 @@ class TextWorld:
     verbs: tuple[str, ...] = ("go", "open", "take", "unlock")
     show_admissible: bool = True
     repeat_task: bool = False
+    branching = Branching.COPY
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -87,11 +89,6 @@ class TextWorld:
         known = sorted({entry["level"] for entry in self._pack.games.values()})
         if unknown := sorted(set(self.levels) - set(known)):
             raise ValueError(f"TextWorld.levels: got {unknown}, which no game has; need some of {known}")
-
-    @property
-    def branching(self) -> Branching:
-        """`COPY`: a state is a value."""
-        return Branching.COPY
 
     @property
     def instructions(self) -> str:
@@ -142,7 +139,7 @@ class TextWorld:
 
     def step(self, state: State, action: str) -> Step:
         """Executes a command. An impossible command costs a step and changes nothing else."""
-        before = _moment(state)
+        before = value_of(state, Moment, "TextWorld")
         if before.outcome != Outcome.OPEN:
             return Step(state=state, outcome=before.outcome, valid=False, success=before.won)
         command = " ".join(action.lower().split())
@@ -167,7 +164,7 @@ class TextWorld:
 
         None after a loss, or when the steps left are too few. After a win the empty plan.
         """
-        moment = _moment(state)
+        moment = value_of(state, Moment, "TextWorld")
         if moment.won:
             return ()
         if moment.outcome != Outcome.OPEN:
@@ -226,9 +223,3 @@ def _execute(story: Story, moment: Moment, command: str) -> tuple[Moment, str]:
         won=answer.won,
     )
     return after, answer.text
-
-
-def _moment(state: State) -> Moment:
-    if not isinstance(state.value, Moment):
-        raise TypeError(f"TextWorld: got a state with a value of type {type(state.value).__name__}; need its own")
-    return state.value

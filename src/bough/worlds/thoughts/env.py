@@ -12,6 +12,7 @@ from typing import ClassVar, TypeAlias, cast
 from bough.env.check_settings import check_settings
 from bough.env.env import Branching, EnvFault, Split, State, Step
 from bough.env.splits import draw_instances, instance_task
+from bough.env.state_value import value_of
 from bough.tree import Outcome, Task
 
 CONTROLLER, SOLVER = "controller", "solver"
@@ -100,6 +101,7 @@ class ThoughtGraph:
         CONTROLLER: "You control the graph. Answer with one transformation.",
         SOLVER: "You carry out a transformation. Answer with the list of numbers alone.",
     }
+    branching = Branching.COPY
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -108,11 +110,6 @@ class ThoughtGraph:
                 f"ThoughtGraph: got numbers={self.numbers}, highest={self.highest}, max_moves={self.max_moves}, "
                 f"reach={self.reach}; need at least 2, 1, 1 and 1"
             )
-
-    @property
-    def branching(self) -> Branching:
-        """`COPY`: a state is a value."""
-        return Branching.COPY
 
     @property
     def instructions(self) -> str:
@@ -315,11 +312,7 @@ def thought_state(state: State) -> ThoughtGraphState:
     Raises:
         TypeError: for a state of another environment.
     """
-    if not isinstance(state.value, ThoughtGraphState):
-        raise TypeError(
-            f"ThoughtGraph: got a state with a value of type {type(state.value).__name__}; need one of its own"
-        )
-    return state.value
+    return value_of(state, ThoughtGraphState, "ThoughtGraph")
 
 
 def _state(current: ThoughtGraphState) -> State:

@@ -20,6 +20,7 @@ from bough.env.adapters.openspiel import (
 from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
 from bough.env.splits import draw_instances, instance_task
+from bough.env.state_value import value_of
 from bough.tree import Outcome, Task
 
 SIMULATIONS = 500
@@ -61,6 +62,7 @@ class OpenSpiel:
     forfeit_after: int = 1
     show_moves: bool = True
     spaced: bool = False
+    branching = Branching.COPY
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -68,11 +70,6 @@ class OpenSpiel:
             raise ValueError(
                 f"OpenSpiel: got opening={self.opening}, forfeit_after={self.forfeit_after}; need 0 or more"
             )
-
-    @property
-    def branching(self) -> Branching:
-        """`COPY`: a state is the list of its moves."""
-        return Branching.COPY
 
     @property
     def instructions(self) -> str:
@@ -280,8 +277,4 @@ def position_of(state: State) -> Position:
     Raises:
         TypeError: for a state of another environment.
     """
-    if not isinstance(state.value, Position):
-        raise TypeError(
-            f"OpenSpiel: got a state with a value of type {type(state.value).__name__}; need one of its own"
-        )
-    return state.value
+    return value_of(state, Position, "OpenSpiel")

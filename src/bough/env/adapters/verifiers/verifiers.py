@@ -50,6 +50,7 @@ class Verifiers:
     max_tasks: int = 10_000
     success_at: float = 1.0
     deadline_s: float = 60.0
+    branching = Branching.NONE  # a program has one present state
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -64,11 +65,6 @@ class Verifiers:
             raise ValueError(f"Verifiers.config: got {self.config!r}; need a JSON object ({error})") from error
         if not isinstance(found, dict):
             raise ValueError(f"Verifiers.config: got {self.config!r}; need a JSON object")
-
-    @property
-    def branching(self) -> Branching:
-        """`NONE`: a program has one present state. `Replay` gives it branching."""
-        return Branching.NONE
 
     @property
     def needs(self) -> frozenset[Need]:
