@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 import pytest
 
+from bough.cli.catalogue import show_one
 from bough.piece import Above, AtLeast, AtMost, Between, piece
 
 
@@ -40,6 +41,10 @@ class Rule:
 def test_a_field_out_of_its_bounds_is_named(wrong: dict[str, float], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Rule(**wrong)  # type: ignore[arg-type]
+
+
+def test_the_list_of_pieces_shows_bounds() -> None:
+    assert "    epsilon: float, a number above 0 = 1e-06" in show_one("Capo")
 
 
 def test_a_piece_is_a_frozen_dataclass() -> None:
