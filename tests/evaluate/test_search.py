@@ -6,7 +6,6 @@ import subprocess
 import sys
 from inspect import signature
 from pathlib import Path
-from types import FunctionType
 
 import numpy as np
 import pytest
@@ -14,8 +13,8 @@ from tests.evaluate.broken import break_steps
 from tests.small import run as small
 from tests.talk import ENVIRONMENT
 
-from bough import search as search_room
 from bough.config import ConfigError, dump, load
+from bough.config.naming import exported
 from bough.credit import Gae
 from bough.critics import ValueHead
 from bough.engine import EngineFault
@@ -196,11 +195,9 @@ def test_cut_and_invalid_actions_are_counted(finished: RunDirectory) -> None:
 def test_every_search_is_written_down_and_read_back() -> None:
     """A folder of a search, and of a run, has its configuration: each field of each piece."""
     made: list[str] = []
-    for name in search_room.__all__:
-        piece = vars(search_room)[name]
-        if isinstance(piece, FunctionType):
-            required = [each for each in signature(piece).parameters.values() if each.default is each.empty]
-            written = json.dumps(dump(piece(*("name" for _ in required))))
-            assert json.dumps(dump(load(json.loads(written)))) == written, name
-            made.append(name)
+    for name, published in exported("bough.searches"):
+        required = [each for each in signature(published).parameters.values() if each.default is each.empty]
+        written = json.dumps(dump(published(*("name" for _ in required))))
+        assert json.dumps(dump(load(json.loads(written)))) == written, name
+        made.append(name)
     assert {"ets", "rebase", "mcts"} <= set(made)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
-from typing import Any, TypeAlias
+from typing import Annotated, Any, TypeAlias, get_args, get_origin
 
 from bough.appraise import Appraiser
 from bough.ask.prompts import Reader
@@ -32,6 +32,7 @@ from bough.guard import Guard
 from bough.hooks.hook import HookRecipe
 from bough.methods import SHARED
 from bough.objective import Objective, Pairs
+from bough.piece import Bounds
 from bough.policy import Lora
 from bough.reward import Reward
 from bough.rewrite import PathRewriter
@@ -250,6 +251,14 @@ def _fields(maker: Any) -> tuple[str, ...]:
     for parameter in inspect.signature(maker).parameters.values():
         factory = made.get(parameter.name, dataclasses.MISSING)
         default = parameter.default if factory is dataclasses.MISSING else factory()
-        kind = re.sub(r"[A-Za-z_][\w.]*\.", "", inspect.formatannotation(parameter.annotation))
+        kind = re.sub(r"[A-Za-z_][\w.]*\.", "", _kind(parameter.annotation))
         fields.append(f"{parameter.name}: {kind}" + ("" if default is parameter.empty else f" = {default!r}"))
     return tuple(fields)
+
+
+def _kind(annotation: Any) -> str:
+    """A type as text, with its bounds: "float, a number above 0"."""
+    if get_origin(annotation) is not Annotated:
+        return inspect.formatannotation(annotation)
+    inner, *extras = get_args(annotation)
+    return ", ".join([inspect.formatannotation(inner), *(each.need for each in extras if isinstance(each, Bounds))])

@@ -1,19 +1,19 @@
 """Advantages shaped by the position of an event in the path."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
-from bough.checks import check_finite
 from bough.credit.grpo import Grpo
 from bough.credit.marks import marked, name_of, need_of, spans, written
 from bough.credit.success import succeeded
 from bough.needs import Need
+from bough.piece import Between, piece
 from bough.tree import Bools, Credited, Floats, Ints, PathView, Rewarded, path_view, spread_turns, sum_at
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Aspo:
     """ASPO (arXiv 2508.19201): solved paths get more for an early event, such as running code; needs its mark.
 
@@ -44,12 +44,7 @@ class Aspo:
     base: Grpo = Grpo()
     mark: str = "call"
     delta: float = -2.0
-    cap: float = 0.7
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.cap < 1:
-            raise ValueError(f"Aspo.cap: got {self.cap}; need a number from 0 to below 1, or signs would change")
-        check_finite(self)
+    cap: Annotated[float, Between(0, 1, "a number from 0 to below 1, or signs would change", below=True)] = 0.7
 
     @property
     def needs(self) -> frozenset[Need]:

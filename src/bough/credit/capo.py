@@ -1,19 +1,18 @@
 """Advantages from the outcome of a path and penalties of its wrong steps."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
-from bough.checks import check_finite
 from bough.credit.channel_view import channel_view
 from bough.credit.normalize import normalize
 from bough.needs import Need, channel
+from bough.piece import Above, piece
 from bough.tree import Credited, Rewarded, path_view, spread_turns
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Capo:
     """CAPO (arXiv 2508.02298): the outcome of the path, less the turn's own penalty; needs a channel of penalties.
 
@@ -36,12 +35,7 @@ class Capo:
 
     step: str = "critique"
     std: Literal["group", "batch", "none"] = "group"
-    epsilon: float = 1e-6
-
-    def __post_init__(self) -> None:
-        if not self.epsilon > 0:
-            raise ValueError(f"Capo.epsilon: got {self.epsilon}; need a number above 0")
-        check_finite(self)
+    epsilon: Annotated[float, Above(0)] = 1e-6
 
     @property
     def needs(self) -> frozenset[Need]:

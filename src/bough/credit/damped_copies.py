@@ -1,19 +1,19 @@
 """Smaller advantages for groups that are in the batch several times."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import ClassVar, Literal
+from dataclasses import field, replace
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
-from bough.checks import check_finite
 from bough.credit.credit import Credit, compares_with
 from bough.credit.grpo import Grpo
 from bough.needs import COPIES, Need, estimate
+from bough.piece import Above, Between, piece
 from bough.tree import Credited, Rewarded, path_view
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class DampedCopies:
     """VSPO's value smoothing (arXiv 2512.07478), experimental: a group that is m times in the batch gets A / sqrt(m).
 
@@ -35,15 +35,8 @@ class DampedCopies:
     needs: ClassVar[frozenset[Need]] = frozenset({estimate(COPIES)})
 
     credit: Credit = field(default_factory=Grpo)
-    power: float = 0.5
-    max_advantage: float | None = None
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.power <= 1:
-            raise ValueError(f"DampedCopies.power: got {self.power}; need a number from 0 to 1")
-        if self.max_advantage is not None and not self.max_advantage > 0:
-            raise ValueError(f"DampedCopies.max_advantage: got {self.max_advantage}; need a number above 0, or None")
-        check_finite(self)
+    power: Annotated[float, Between(0, 1)] = 0.5
+    max_advantage: Annotated[float | None, Above(0, "a number above 0, or None")] = None
 
     @property
     def compares(self) -> Literal["task", "batch", "nothing"]:

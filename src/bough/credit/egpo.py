@@ -1,19 +1,19 @@
 """Advantages with a bonus for uncertain thinking."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
-from bough.checks import check_finite
 from bough.credit.empg import entropy_of
 from bough.credit.grpo import Grpo
 from bough.credit.marks import spans
 from bough.needs import ENTROPIES, Need, annotation
+from bough.piece import Above, AtLeast, piece
 from bough.tree import Credited, Floats, PathView, Rewarded, path_view, spread_turns, sum_at
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Egpo:
     """EGPO (FunRL, arXiv 2508.05118): raises advantages by the entropy of the thinking, bounded; needs entropies.
 
@@ -38,16 +38,9 @@ class Egpo:
     """
 
     base: Grpo = Grpo()
-    alpha: float = 0.4
-    kappa: float = 2.0
+    alpha: Annotated[float, AtLeast(0, "0 or more")] = 0.4
+    kappa: Annotated[float, Above(1, "a number above 1, so that no advantage changes sign")] = 2.0
     mark: str = ""
-
-    def __post_init__(self) -> None:
-        if not self.alpha >= 0:
-            raise ValueError(f"Egpo.alpha: got {self.alpha}; need 0 or more")
-        if not self.kappa > 1:
-            raise ValueError(f"Egpo.kappa: got {self.kappa}; need a number above 1, so that no advantage changes sign")
-        check_finite(self)
 
     @property
     def needs(self) -> frozenset[Need]:

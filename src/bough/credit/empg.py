@@ -1,19 +1,18 @@
 """Advantages scaled by the policy's entropy at each turn."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
 
-from bough.checks import check_finite
 from bough.credit.grpo import Grpo
 from bough.credit.returns import ahead
 from bough.needs import ENTROPIES, Need
+from bough.piece import piece
 from bough.tree import Credited, Floats, Ints, PathView, Rewarded, path_view, spread_turns, sum_at
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Empg:
     """EMPG (arXiv 2509.09265): confident turns weigh more, uncertain ones less, plus a clarity bonus; needs entropies.
 
@@ -53,7 +52,6 @@ class Empg:
         for name in ("sharpness", "foresight", "bonus"):
             if getattr(self, name) < 0:
                 raise ValueError(f"Empg.{name}: got {getattr(self, name)}; need 0 or more")
-        check_finite(self)
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credits every tree, in order."""

@@ -1,18 +1,18 @@
 """Filtered imitation: successful paths get 1, other paths are excluded."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from dataclasses import replace
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
-from bough.checks import check_finite
 from bough.credit.credit import Credit
 from bough.credit.success import succeeded
+from bough.piece import AtLeast, piece
 from bough.tree import Bools, Credited, PathView, Rewarded, join, path_view, spread_turns
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Filtered:
     """Filtered imitation (ReST, arXiv 2308.08998; AlphaMath, 2405.03553): paths that succeed get 1, others 0.
 
@@ -35,16 +35,11 @@ class Filtered:
     """
 
     answer: bool = False
-    max_paths: int | None = None
+    max_paths: Annotated[int | None, AtLeast(1, "at least 1, or None")] = None
     min_return: float | None = None
     value_targets: Credit | None = None
 
     compares: ClassVar[Literal["nothing"]] = "nothing"
-
-    def __post_init__(self) -> None:
-        if self.max_paths is not None and self.max_paths < 1:
-            raise ValueError(f"Filtered.max_paths: got {self.max_paths}; need at least 1, or None")
-        check_finite(self)
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credits every tree, in order."""

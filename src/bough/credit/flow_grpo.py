@@ -1,14 +1,14 @@
 """One outcome as the advantage of every turn of a planner."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Annotated
 
-from bough.checks import check_finite
 from bough.credit.normalize import normalize
+from bough.piece import Above, piece
 from bough.tree import Credited, Rewarded, path_view, spread_turns
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class FlowGrpo:
     """Flow-GRPO (AgentFlow, arXiv 2510.05592): the outcome of a path goes to all its turns, compared over the task.
 
@@ -28,13 +28,8 @@ class FlowGrpo:
         as_released: Statistics over turns; a turn alone in its task keeps its return.
     """
 
-    epsilon: float = 1e-6
+    epsilon: Annotated[float, Above(0)] = 1e-6
     as_released: bool = False
-
-    def __post_init__(self) -> None:
-        if not self.epsilon > 0:
-            raise ValueError(f"FlowGrpo.epsilon: got {self.epsilon}; need a number above 0")
-        check_finite(self)
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credits every tree, in order."""

@@ -1,17 +1,17 @@
 """Branches of a fork compared by the reward up to the next fork."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
-from bough.checks import check_finite
 from bough.credit.branches import place_of, stem_of
 from bough.credit.normalize import mean_at, normalize
+from bough.piece import Above, piece
 from bough.tree import Credited, Rewarded, path_view, spread_turns, sum_at
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class ForkReward:
     """Experimental: Hi-Agent's foresight advantage (arXiv 2510.14388), branches by the reward up to the next fork.
 
@@ -33,12 +33,7 @@ class ForkReward:
         epsilon: Added to the standard deviation, > 0.
     """
 
-    epsilon: float = 1e-6
-
-    def __post_init__(self) -> None:
-        if not self.epsilon > 0:
-            raise ValueError(f"ForkReward.epsilon: got {self.epsilon}; need a number above 0")
-        check_finite(self)
+    epsilon: Annotated[float, Above(0)] = 1e-6
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credits every tree, in order."""

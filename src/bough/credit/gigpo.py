@@ -1,21 +1,20 @@
 """Advantages from comparing paths, and turns in the same state."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
-from bough.checks import check_finite
 from bough.credit.keys import state_of
 from bough.credit.normalize import normalize
 from bough.credit.returns import sum_ahead
 from bough.credit.states import similar_of
 from bough.needs import STATE_KEYS, Need
+from bough.piece import Above, Between, piece
 from bough.tree import Credited, Floats, Ints, PathView, Rewarded, path_view, spread_turns
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Gigpo:
     """GiGPO (arXiv 2505.10978): paths of a task, and turns in the same state; needs state keys.
 
@@ -52,20 +51,11 @@ class Gigpo:
     """
 
     weight: float = 1.0
-    discount: float = 0.95
+    discount: Annotated[float, Between(0, 1)] = 0.95
     norm: Literal["mean", "mean_std"] = "mean_std"
-    similarity: float | None = None
-    epsilon: float = 1e-6
+    similarity: Annotated[float | None, Between(0, 1, "a number above 0 up to 1, or None", above=True)] = None
+    epsilon: Annotated[float, Above(0)] = 1e-6
     as_released: bool = False
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.discount <= 1:
-            raise ValueError(f"Gigpo.discount: got {self.discount}; need a number from 0 to 1")
-        if self.similarity is not None and not 0 < self.similarity <= 1:
-            raise ValueError(f"Gigpo.similarity: got {self.similarity}; need a number above 0 up to 1, or None")
-        if not self.epsilon > 0:
-            raise ValueError(f"Gigpo.epsilon: got {self.epsilon}; need a number above 0")
-        check_finite(self)
 
     @property
     def needs(self) -> frozenset[Need]:

@@ -1,18 +1,17 @@
 """Advantages from comparing the paths of one task: GRPO and its named variants."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
-from bough.checks import check_finite
 from bough.credit.marks import written
 from bough.credit.normalize import Guard, normalize
+from bough.piece import Above, piece
 from bough.tree import Credited, Floats, Ints, PathView, Rewarded, path_view, spread_turns, sum_at
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Grpo:
     """GRPO (arXiv 2402.03300): return minus the task's mean, over its standard deviation; needs several a task.
 
@@ -51,17 +50,14 @@ class Grpo:
 
     mean: Literal["group", "leave_one_out", "tokens"] = "group"
     std: Literal["group", "batch", "none"] = "group"
-    epsilon: float = 1e-6
+    epsilon: Annotated[float, Above(0)] = 1e-6
     guard: Guard = "added"
     ddof: int = 1
     as_released: bool = False
 
     def __post_init__(self) -> None:
-        if not self.epsilon > 0:
-            raise ValueError(f"Grpo.epsilon: got {self.epsilon}; need a number above 0")
         if self.ddof not in (0, 1):
             raise ValueError(f"Grpo.ddof: got {self.ddof}; need 0 or 1")
-        check_finite(self)
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credits every tree, in order."""

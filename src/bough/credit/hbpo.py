@@ -1,23 +1,22 @@
 """Advantages of paths with budgets: against all paths of the task, and against the largest reward of their budget."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
-from bough.checks import check_finite
 from bough.credit.channel_view import channel_view
 from bough.credit.keys import group_by
 from bough.credit.normalize import normalize
 from bough.needs import Need, channel
+from bough.piece import Above, AtLeast, piece
 from bough.tree import Credited, Floats, InfoNumber, Ints, Rewarded, path_view, spread_turns
 
 BUDGET = InfoNumber("budget")
 """The budget of `BudgetedChains`, tokens."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Hbpo:
     """HBPO (arXiv 2507.15844): paths of a task over all budgets, and the mean of each budget; needs `BudgetReward`.
 
@@ -49,19 +48,10 @@ class Hbpo:
     compares: ClassVar[Literal["nothing"]] = "nothing"
 
     channel: str = "budget"
-    longest_tokens: int = 4096
-    scale: float = 4.0
-    epsilon: float = 1e-6
+    longest_tokens: Annotated[int, AtLeast(1)] = 4096
+    scale: Annotated[float, Above(0)] = 4.0
+    epsilon: Annotated[float, Above(0)] = 1e-6
     as_released: bool = False
-
-    def __post_init__(self) -> None:
-        if self.longest_tokens < 1:
-            raise ValueError(f"Hbpo.longest_tokens: got {self.longest_tokens}; need at least 1")
-        if not self.scale > 0:
-            raise ValueError(f"Hbpo.scale: got {self.scale}; need a number above 0")
-        if not self.epsilon > 0:
-            raise ValueError(f"Hbpo.epsilon: got {self.epsilon}; need a number above 0")
-        check_finite(self)
 
     @property
     def needs(self) -> frozenset[Need]:

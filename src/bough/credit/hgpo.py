@@ -1,22 +1,21 @@
 """Advantages from comparing turns in the same state with the same history of states."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
-from bough.checks import check_finite
 from bough.credit.gigpo import episode_part
 from bough.credit.keys import group_by, state_of
 from bough.credit.normalize import normalize
 from bough.credit.returns import sum_ahead
 from bough.credit.states import earlier
 from bough.needs import STATE_KEYS, Need
+from bough.piece import Above, AtLeast, Between, piece
 from bough.tree import Bools, Credited, Floats, Ints, PathView, Rewarded, path_view, spread_turns
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Hgpo:
     """HGPO (arXiv 2602.22817): turns in the same state, weighted by shared history; needs state keys.
 
@@ -51,22 +50,13 @@ class Hgpo:
 
     needs: ClassVar[frozenset[Need]] = frozenset({STATE_KEYS})
 
-    history: int = 2
+    history: Annotated[int, AtLeast(0, "0 or more")] = 2
     alpha: float = 1.0
-    discount: float = 0.95
+    discount: Annotated[float, Between(0, 1)] = 0.95
     norm: Literal["mean", "mean_std"] = "mean_std"
     base: bool = False
-    epsilon: float = 1e-6
+    epsilon: Annotated[float, Above(0)] = 1e-6
     as_released: bool = False
-
-    def __post_init__(self) -> None:
-        if self.history < 0:
-            raise ValueError(f"Hgpo.history: got {self.history}; need 0 or more")
-        if not 0 <= self.discount <= 1:
-            raise ValueError(f"Hgpo.discount: got {self.discount}; need a number from 0 to 1")
-        if not self.epsilon > 0:
-            raise ValueError(f"Hgpo.epsilon: got {self.epsilon}; need a number above 0")
-        check_finite(self)
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credits every tree, in order."""

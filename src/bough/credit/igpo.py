@@ -1,19 +1,18 @@
 """Advantages from normalised rewards of turns, summed to the end of the path."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
-from bough.checks import check_finite
 from bough.credit.keys import group_by
 from bough.credit.normalize import normalize
 from bough.credit.returns import sum_ahead
+from bough.piece import Above, Between, piece
 from bough.tree import Credited, Rewarded, path_view, spread_turns
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Igpo:
     """IGPO (arXiv 2510.14967): rewards of turns are normalised, then summed ahead; needs rewards per turn.
 
@@ -43,16 +42,9 @@ class Igpo:
     """
 
     over: Literal["task", "turn"] = "task"
-    discount: float = 1.0
+    discount: Annotated[float, Between(0, 1)] = 1.0
     std: Literal["group", "batch", "none"] = "group"
-    epsilon: float = 1e-6
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.discount <= 1:
-            raise ValueError(f"Igpo.discount: got {self.discount}; need a number from 0 to 1")
-        if not self.epsilon > 0:
-            raise ValueError(f"Igpo.epsilon: got {self.epsilon}; need a number above 0")
-        check_finite(self)
+    epsilon: Annotated[float, Above(0)] = 1e-6
 
     @property
     def compares(self) -> Literal["nothing", "task"]:

@@ -1,19 +1,18 @@
 """Advantages from the outcome of a path and, while outcomes are tied, the information in its observations."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
-from bough.checks import check_finite
 from bough.credit.channel_view import channel_view
 from bough.credit.normalize import normalize
 from bough.needs import Need, channel
+from bough.piece import Above, AtLeast, piece
 from bough.tree import Credited, Floats, Ints, Rewarded, path_view, sigmoid, spread_turns, sum_at
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class InfoPo:
     """InfoPO (arXiv 2603.00656): the outcome, plus information where the outcomes say little; needs its channel.
 
@@ -42,20 +41,11 @@ class InfoPo:
     compares: ClassVar[Literal["nothing"]] = "nothing"
 
     step: str = "information"
-    weight: float = 0.1
+    weight: Annotated[float, AtLeast(0, "0 or more")] = 0.1
     normalized: bool = True
-    temperature: float = 0.05
-    epsilon: float = 1e-6
+    temperature: Annotated[float, Above(0)] = 0.05
+    epsilon: Annotated[float, Above(0)] = 1e-6
     as_released: bool = False
-
-    def __post_init__(self) -> None:
-        if not self.weight >= 0:
-            raise ValueError(f"InfoPo.weight: got {self.weight}; need 0 or more")
-        if not self.temperature > 0:
-            raise ValueError(f"InfoPo.temperature: got {self.temperature}; need a number above 0")
-        if not self.epsilon > 0:
-            raise ValueError(f"InfoPo.epsilon: got {self.epsilon}; need a number above 0")
-        check_finite(self)
 
     @property
     def needs(self) -> frozenset[Need]:

@@ -1,18 +1,17 @@
 """Advantages of paths by their returns, and of steps by their implicit rewards."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
-from bough.checks import check_finite
 from bough.credit.normalize import normalize
 from bough.needs import Need, estimate
+from bough.piece import Above, piece
 from bough.tree import Credited, Floats, Ints, PathView, Rewarded, path_view, spread_turns, sum_at
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class IStar:
     """iStar (arXiv 2509.19199): the outcome of paths and implicit rewards of steps; needs `ImplicitReward`.
 
@@ -39,15 +38,12 @@ class IStar:
     needs: ClassVar[frozenset[Need]] = frozenset({estimate("implicit")})
     weight: float = 1.0
     norm: Literal["leave_one_out", "group"] = "leave_one_out"
-    epsilon: float = 1e-6
+    epsilon: Annotated[float, Above(0)] = 1e-6
     as_released: bool = False
 
     def __post_init__(self) -> None:
         if not np.isfinite(self.weight):
             raise ValueError(f"IStar.weight: got {self.weight}; need a finite number")
-        if not self.epsilon > 0:
-            raise ValueError(f"IStar.epsilon: got {self.epsilon}; need a number above 0")
-        check_finite(self)
 
     @property
     def compares(self) -> Literal["nothing", "task"]:

@@ -1,20 +1,19 @@
 """Process labels of steps: whether, or how often, success follows."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
-from bough.checks import check_finite
 from bough.credit.branches import value_after
 from bough.credit.head_targets import head_targets
 from bough.credit.success import succeeded
 from bough.needs import Need, value_head
+from bough.piece import AtLeast, piece
 from bough.tree import Credited, Floats, PathView, Rewarded, ValueOf, path_view, spread_turns
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Process:
     """Process labels (Math-Shepherd, arXiv 2312.08935): whether, or how often, a turn leads to success; needs branches.
 
@@ -43,16 +42,11 @@ class Process:
     """
 
     label: Literal["soft", "hard"] = "soft"
-    drop: float = 0.0
+    drop: Annotated[float, AtLeast(0, "0 or more")] = 0.0
     head: str | None = None
     target: ValueOf = "state"
 
     compares: ClassVar[Literal["nothing"]] = "nothing"
-
-    def __post_init__(self) -> None:
-        if not self.drop >= 0:
-            raise ValueError(f"Process.drop: got {self.drop}; need 0 or more")
-        check_finite(self)
 
     @property
     def needs(self) -> frozenset[Need]:

@@ -1,19 +1,18 @@
 """ProRAG's advantages of two granularities: the outcome of a path, and a learned score of its turns."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
 
-from bough.checks import check_finite
 from bough.credit.grpo import Grpo
 from bough.credit.normalize import normalize
 from bough.needs import Need, estimate
+from bough.piece import piece
 from bough.tree import Credited, Floats, PathView, Rewarded, path_view, spread_turns
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class ProRag:
     """ProRAG (arXiv 2601.21912): the z-score of a path's return, plus that of a learned score of each turn.
 
@@ -46,7 +45,6 @@ class ProRag:
     def __post_init__(self) -> None:
         if not self.beta >= 0 or not self.epsilon > 0:
             raise ValueError(f"ProRag: got beta={self.beta}, epsilon={self.epsilon}; need 0 or more, and above 0")
-        check_finite(self)
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credits every tree, in order."""

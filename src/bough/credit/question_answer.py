@@ -1,20 +1,19 @@
 """Advantages of questions and answers, each compared with its own kind."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
-from bough.checks import check_finite
 from bough.credit.channel_view import channel_view
 from bough.credit.keys import group_by
 from bough.credit.normalize import normalize
 from bough.needs import Need, channel
+from bough.piece import Above, piece
 from bough.tree import Credited, Rewarded, path_view, spread_turns
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class QuestionAnswer:
     """ProMed (arXiv 2508.13514): questions have their own gain and the result, answers the result; needs a channel.
 
@@ -42,12 +41,7 @@ class QuestionAnswer:
     result_weight: float = 1.0
     answer_weight: float = 3.0
     std: Literal["group", "none"] = "group"
-    epsilon: float = 1e-6
-
-    def __post_init__(self) -> None:
-        if not self.epsilon > 0:
-            raise ValueError(f"QuestionAnswer.epsilon: got {self.epsilon}; need a number above 0")
-        check_finite(self)
+    epsilon: Annotated[float, Above(0)] = 1e-6
 
     @property
     def needs(self) -> frozenset[Need]:

@@ -1,23 +1,21 @@
 """Advantages normalised over the tokens of the whole batch, without groups."""
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
-from bough.checks import check_finite
 from bough.credit.normalize import normalize
 from bough.credit.returns import sum_ahead
 from bough.needs import KL_IN_REWARD, REFERENCE, Need
+from bough.piece import Above, AtLeast, Between, piece
 from bough.tree import Bools, Credited, Floats, Ints, PathTokens, PathView, Rewarded, path_view, spread_tokens
 
 ROUNDING = 1e-5
 """Nats. The engine's and the learner's log-probabilities of one policy may differ by less than this."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class ReinforcePlusPlus:
     """REINFORCE++ (arXiv 2501.03262): returns to go, whitened over all tokens; needs a reference unless kl=0.
 
@@ -64,29 +62,22 @@ class ReinforcePlusPlus:
     """
 
     baseline: Literal["none", "group"] = "none"
-    discount: float = 1.0
-    kl: float = 0.01
-    epsilon: float = 1e-8
+    discount: Annotated[float, Between(0, 1, "a number above 0, at most 1", above=True)] = 1.0
+    kl: Annotated[float, AtLeast(0, "0 or more")] = 0.01
+    epsilon: Annotated[float, Above(0)] = 1e-8
     as_released: bool = False
 
     def __post_init__(self) -> None:
-        if not 0 <= self.kl < math.inf:
-            raise ValueError(f"ReinforcePlusPlus.kl: got {self.kl}; need 0 or more")
         if self.baseline == "group" and self.kl:
             raise ValueError(
                 f"ReinforcePlusPlus.kl: got {self.kl} with baseline='group'; need kl=0, and Kl(estimator='k2') in the "
                 "objective"
             )
-        if not 0 < self.discount <= 1:
-            raise ValueError(f"ReinforcePlusPlus.discount: got {self.discount}; need a number above 0, at most 1")
         if self.baseline == "group" and self.discount != 1:
             raise ValueError(
                 f"ReinforcePlusPlus.discount: got {self.discount} with baseline='group', where all tokens of a path "
                 "start from its return; need 1"
             )
-        if not self.epsilon > 0:
-            raise ValueError(f"ReinforcePlusPlus.epsilon: got {self.epsilon}; need a number above 0")
-        check_finite(self)
 
     @property
     def needs(self) -> frozenset[Need]:

@@ -1,20 +1,19 @@
 """Advantages from the outcome of a path, and from rewards of turns with the same kind of thought."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
-from bough.checks import check_finite
 from bough.credit.channel_view import channel_view
 from bough.credit.keys import group_by
 from bough.credit.normalize import normalize
 from bough.needs import Need, annotation, channel
+from bough.piece import Above, Between, piece
 from bough.tree import Credited, Floats, Ints, PathView, Rewarded, annotations, path_view, spread_turns
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Rlvmr:
     """RLVMR (arXiv 2507.22844): outcomes of a task, and rewards of turns with one tag; needs a channel and a tag.
 
@@ -49,17 +48,10 @@ class Rlvmr:
 
     step: str = "meta_reasoning"
     mark: str = "thought"
-    blend: float = 0.5
+    blend: Annotated[float, Between(0, 1)] = 0.5
     std: Literal["group", "none"] = "group"
-    epsilon: float = 1e-6
+    epsilon: Annotated[float, Above(0)] = 1e-6
     as_released: bool = False
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.blend <= 1:
-            raise ValueError(f"Rlvmr.blend: got {self.blend}; need a number from 0 to 1")
-        if not self.epsilon > 0:
-            raise ValueError(f"Rlvmr.epsilon: got {self.epsilon}; need a number above 0")
-        check_finite(self)
 
     @property
     def needs(self) -> frozenset[Need]:

@@ -1,8 +1,7 @@
 """Advantages averaged over the paths that share a step."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -11,10 +10,11 @@ from bough.credit.keys import group_by
 from bough.credit.normalize import mean_at
 from bough.credit.states import earlier, key_after, written_key
 from bough.needs import STATE_KEYS, Need
+from bough.piece import AtLeast, piece
 from bough.tree import Credited, Floats, Ints, PathView, Rewarded, path_view, spread_turns
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Salt:
     """Experimental: SALT (arXiv 2510.20022): steps shared by paths get the mean of theirs; needs state keys.
 
@@ -40,11 +40,7 @@ class Salt:
     needs: ClassVar[frozenset[Need]] = frozenset({STATE_KEYS})
 
     base: Grpo = Grpo()
-    history: int = 0
-
-    def __post_init__(self) -> None:
-        if self.history < 0:
-            raise ValueError(f"Salt.history: got {self.history}; need 0 or more")
+    history: Annotated[int, AtLeast(0, "0 or more")] = 0
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credits every tree, in order."""

@@ -1,18 +1,17 @@
 """Advantages against the tracked success rate of the task."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
-from bough.checks import check_finite
 from bough.credit.normalize import normalize
 from bough.needs import Need, estimate
+from bough.piece import Above, piece
 from bough.tree import Credited, Floats, PathView, Rewarded, path_view, spread_turns
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class SingleStream:
     """Single-stream PO (arXiv 2509.13232): against the task's tracked success rate; no groups; needs a `Tracker`.
 
@@ -40,12 +39,7 @@ class SingleStream:
     compares: ClassVar[Literal["nothing"]] = "nothing"
     needs: ClassVar[frozenset[Need]] = frozenset({estimate("success_rate")})
 
-    epsilon: float = 1e-8
-
-    def __post_init__(self) -> None:
-        if not self.epsilon > 0:
-            raise ValueError(f"SingleStream.epsilon: got {self.epsilon}; need a number above 0")
-        check_finite(self)
+    epsilon: Annotated[float, Above(0)] = 1e-8
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credits every tree, in order."""

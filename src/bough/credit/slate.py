@@ -1,20 +1,19 @@
 """Advantages from the scores of steps, judged when they were sampled."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
-from bough.checks import check_finite
 from bough.credit.branches import place_of
 from bough.credit.keys import group_by
 from bough.credit.normalize import normalize
 from bough.needs import CANDIDATE_SCORES, Need
+from bough.piece import Above, piece
 from bough.tree import Credited, Rewarded, join, path_view, spread_turns
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class SlateCredit:
     """SLATE (arXiv 2602.23440): judged candidates for one turn are compared; needs `explore.Slate`'s trees.
 
@@ -44,12 +43,7 @@ class SlateCredit:
     compares: ClassVar[Literal["nothing"]] = "nothing"
 
     scale: bool = True
-    epsilon: float = 1e-6
-
-    def __post_init__(self) -> None:
-        if not self.epsilon > 0:
-            raise ValueError(f"SlateCredit.epsilon: got {self.epsilon}; need a number above 0")
-        check_finite(self)
+    epsilon: Annotated[float, Above(0)] = 1e-6
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credits every tree, in order."""

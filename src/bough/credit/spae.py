@@ -1,22 +1,21 @@
 """Advantages from the policy's confidence and correctness at each step."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
-from bough.checks import check_finite
 from bough.credit.grpo import Grpo
 from bough.credit.marks import written
 from bough.credit.returns import ahead
 from bough.credit.success import succeeded
 from bough.credit.valued import whiten
 from bough.needs import Need, appraised
+from bough.piece import AtLeast, Between, piece
 from bough.tree import Credited, Floats, Ints, PathView, Rewarded, StageError, path_view, spread_turns
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Spae:
     """SPAE (arXiv 2601.03823): less credit once the answer is known, more where the potential rises; needs potentials.
 
@@ -47,18 +46,11 @@ class Spae:
     """
 
     column: str = "potential"
-    penalty: float = 0.5
-    shaping: float = 0.5
+    penalty: Annotated[float, Between(0, 1)] = 0.5
+    shaping: Annotated[float, AtLeast(0, "0 or more")] = 0.5
     saturated: float = 0.9
 
     compares: ClassVar[Literal["nothing"]] = "nothing"
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.penalty <= 1:
-            raise ValueError(f"Spae.penalty: got {self.penalty}; need a number from 0 to 1")
-        if not self.shaping >= 0:
-            raise ValueError(f"Spae.shaping: got {self.shaping}; need 0 or more")
-        check_finite(self)
 
     @property
     def needs(self) -> frozenset[Need]:

@@ -1,21 +1,21 @@
 """Advantages from rewards of single steps, compared in random groups."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from dataclasses import replace
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
-from bough.checks import check_finite
 from bough.credit.gigpo import episode_part
 from bough.credit.keys import group_by, mix
 from bough.credit.normalize import normalize
 from bough.credit.states import path_key
 from bough.needs import Need, channel
+from bough.piece import Above, piece
 from bough.tree import Credited, Floats, Ints, PathView, Rewarded, path_view, spread_turns
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Srgpo:
     """SRGPO (SeeNav-Agent, arXiv 2512.02631): outcomes of a task, and step rewards in random groups; needs a channel.
 
@@ -57,15 +57,12 @@ class Srgpo:
     within: Literal["batch", "task"] = "batch"
     norm: Literal["mean", "mean_std"] = "mean_std"
     seed: int = 0
-    epsilon: float = 1e-6
+    epsilon: Annotated[float, Above(0)] = 1e-6
     as_released: bool = False
 
     def __post_init__(self) -> None:
         if self.size < 0 or self.size == 1:
             raise ValueError(f"Srgpo.size: got {self.size}; need 2 or more, or 0 for all steps")
-        if not self.epsilon > 0:
-            raise ValueError(f"Srgpo.epsilon: got {self.epsilon}; need a number above 0")
-        check_finite(self)
 
     @property
     def needs(self) -> frozenset[Need]:

@@ -1,19 +1,18 @@
 """Advantages from comparing the paths of a task turn by turn."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
-from bough.checks import check_finite
 from bough.credit.keys import group_by
 from bough.credit.normalize import normalize
 from bough.credit.returns import sum_ahead
+from bough.piece import Above, Between, piece
 from bough.tree import Credited, Rewarded, path_view, spread_turns
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class StepGrpo:
     """Experimental: Step-GRPO (arXiv 2505.22095): turns of a task with the same number, by their rewards.
 
@@ -42,16 +41,9 @@ class StepGrpo:
         epsilon: Added to the standard deviation, > 0.
     """
 
-    discount: float = 0.0
+    discount: Annotated[float, Between(0, 1)] = 0.0
     std: Literal["group", "batch", "none"] = "group"
-    epsilon: float = 1e-6
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.discount <= 1:
-            raise ValueError(f"StepGrpo.discount: got {self.discount}; need a number from 0 to 1")
-        if not self.epsilon > 0:
-            raise ValueError(f"StepGrpo.epsilon: got {self.epsilon}; need a number above 0")
-        check_finite(self)
+    epsilon: Annotated[float, Above(0)] = 1e-6
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credits every tree, in order."""

@@ -1,16 +1,16 @@
 """The reward of the last turn as the advantage of all turns before it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
-from bough.checks import check_finite
 from bough.credit.normalize import normalize
+from bough.piece import Above, piece
 from bough.tree import Credited, Rewarded, path_view, spread_turns
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class StepwiseGrpo:
     """Step-wise GRPO of Trinity-RFT (arXiv 2505.17826): the reward of the last turn, over the paths of the task.
 
@@ -33,13 +33,8 @@ class StepwiseGrpo:
     """
 
     share_out: bool = False
-    epsilon: float = 1e-6
+    epsilon: Annotated[float, Above(0)] = 1e-6
     as_released: bool = False
-
-    def __post_init__(self) -> None:
-        if not self.epsilon > 0:
-            raise ValueError(f"StepwiseGrpo.epsilon: got {self.epsilon}; need a number above 0")
-        check_finite(self)
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credits every tree, in order."""

@@ -1,19 +1,19 @@
 """Advantages from comparing only paths of the same structure."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
-from bough.checks import check_finite
 from bough.credit.keys import group_by
 from bough.credit.marks import marked, need_of
 from bough.credit.normalize import normalize
 from bough.needs import Need
+from bough.piece import Above, Between, piece
 from bough.tree import Credited, Floats, Ints, PathView, Rewarded, path_view, spread_turns
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class StratifiedGrpo:
     """Stratified GRPO (arXiv 2510.06214): compares paths of a task with equally many turns, or tool calls.
 
@@ -42,15 +42,8 @@ class StratifiedGrpo:
     """
 
     mark: str | None = None
-    blend: float = 0.8
-    epsilon: float = 1e-6
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.blend <= 1:
-            raise ValueError(f"StratifiedGrpo.blend: got {self.blend}; need a number from 0 to 1")
-        if not self.epsilon > 0:
-            raise ValueError(f"StratifiedGrpo.epsilon: got {self.epsilon}; need a number above 0")
-        check_finite(self)
+    blend: Annotated[float, Between(0, 1)] = 0.8
+    epsilon: Annotated[float, Above(0)] = 1e-6
 
     @property
     def needs(self) -> frozenset[Need]:

@@ -1,21 +1,20 @@
 """Larger advantages for turns whose target is small."""
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import Literal
+from dataclasses import field, replace
+from typing import Annotated, Literal
 
 import numpy as np
 
-from bough.checks import check_finite
 from bough.credit.credit import Credit, compares_with
 from bough.credit.grpo import Grpo
+from bough.piece import AtLeast, Between, piece
 from bough.screen import POINTINGS
 from bough.screen.pointings import Pointings
 from bough.tree import Credited, Floats, Rewarded, path_view
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class TargetSize:
     """GUI-G1's difficulty (arXiv 2505.15810), experimental: advantages times a weight, larger for a small target.
 
@@ -35,15 +34,8 @@ class TargetSize:
     """
 
     base: Credit = field(default_factory=lambda: Grpo(std="none"))
-    side: float = 0.2
-    most: float = 4.0
-
-    def __post_init__(self) -> None:
-        if not 0 < self.side <= 1:
-            raise ValueError(f"TargetSize.side: got {self.side}; need a number above 0, at most 1")
-        if not 1 <= self.most < math.inf:
-            raise ValueError(f"TargetSize.most: got {self.most}; need 1 or more")
-        check_finite(self)
+    side: Annotated[float, Between(0, 1, "a number above 0, at most 1", above=True)] = 0.2
+    most: Annotated[float, AtLeast(1, "1 or more")] = 4.0
 
     @property
     def compares(self) -> Literal["task", "batch", "nothing"]:

@@ -1,18 +1,17 @@
 """Advantages from comparing paths within a task and within a tree."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
-from bough.checks import check_finite
 from bough.credit.branches import trunk_of
 from bough.credit.normalize import normalize
+from bough.piece import Above, piece
 from bough.tree import Credited, Floats, Ints, Rewarded, path_view, spread_turns
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class TreeGrpo:
     """Tree-GRPO (arXiv 2509.21240): compares the paths of a task, and the paths with one first chain.
 
@@ -42,13 +41,8 @@ class TreeGrpo:
     """
 
     mode: Literal["sum", "series", "tree"] = "sum"
-    epsilon: float = 1e-6
+    epsilon: Annotated[float, Above(0)] = 1e-6
     as_released: bool = False
-
-    def __post_init__(self) -> None:
-        if not self.epsilon > 0:
-            raise ValueError(f"TreeGrpo.epsilon: got {self.epsilon}; need a number above 0")
-        check_finite(self)
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credits every tree, in order."""

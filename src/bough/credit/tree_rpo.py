@@ -1,18 +1,18 @@
 """Advantages from comparing the branches of each fork."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
-from bough.checks import check_finite
 from bough.credit.branches import mean_of_children, place_of, stem_of, trunk_of
 from bough.credit.keys import group_by
 from bough.credit.normalize import normalize
+from bough.piece import Above, piece
 from bough.tree import Credited, Rewarded, path_view, spread_turns
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class TreeRpo:
     """Experimental: TreeRPO (arXiv 2506.05183): the branches of a fork are a group; needs a branching tree.
 
@@ -43,14 +43,11 @@ class TreeRpo:
 
     within_chains: bool = False
     ddof: int = 1
-    epsilon: float = 1e-6
+    epsilon: Annotated[float, Above(0)] = 1e-6
 
     def __post_init__(self) -> None:
         if self.ddof not in (0, 1):
             raise ValueError(f"TreeRpo.ddof: got {self.ddof}; need 0 or 1")
-        if not self.epsilon > 0:
-            raise ValueError(f"TreeRpo.epsilon: got {self.epsilon}; need a number above 0")
-        check_finite(self)
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credits every tree, in order."""

@@ -1,19 +1,18 @@
 """Advantages from comparing a path with all paths through each of its nodes."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
-from bough.checks import check_finite
 from bough.credit.branches import mean_of_children, place_of, rise, value_after, value_before
 from bough.credit.marks import written
 from bough.credit.normalize import normalize
+from bough.piece import Above, piece
 from bough.tree import Credited, Floats, PathView, Rewarded, path_view, spread_turns, sum_at
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class TreePo:
     """TreePO (arXiv 2508.17445): a path is compared at each of its nodes with all paths through the node.
 
@@ -64,18 +63,15 @@ class TreePo:
     drop_ties: bool = False
     progress: bool = False
     whiten: bool = True
-    epsilon: float = 1e-6
+    epsilon: Annotated[float, Above(0)] = 1e-6
     as_released: bool = False
 
     def __post_init__(self) -> None:
-        if not self.epsilon > 0:
-            raise ValueError(f"TreePo.epsilon: got {self.epsilon}; need a number above 0")
         if self.progress and (self.drop_ties or self.weight != "even"):
             raise ValueError(
                 f"TreePo.progress: got it with weight={self.weight!r}, drop_ties={self.drop_ties}; need the defaults, "
                 "prefixes are weighed by size and none is dropped"
             )
-        check_finite(self)
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credits every tree, in order."""

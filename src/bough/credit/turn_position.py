@@ -1,18 +1,17 @@
 """Advantages from comparing the rewards of turns with the same number."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
-from bough.checks import check_choices, check_finite
 from bough.credit.keys import group_by
 from bough.credit.normalize import normalize
+from bough.piece import Above, AtLeast, piece
 from bough.tree import Credited, Rewarded, path_view, spread_turns
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class TurnPosition:
     """CM2 (arXiv 2602.12268): the turn's reward minus the mean at its position; needs rewards per turn.
 
@@ -36,17 +35,9 @@ class TurnPosition:
         epsilon: Added to the standard deviation, > 0.
     """
 
-    min_turns: int = 5
+    min_turns: Annotated[int, AtLeast(2)] = 5
     std: Literal["group", "none"] = "none"
-    epsilon: float = 1e-6
-
-    def __post_init__(self) -> None:
-        if self.min_turns < 2:
-            raise ValueError(f"TurnPosition.min_turns: got {self.min_turns}; need at least 2")
-        if not self.epsilon > 0:
-            raise ValueError(f"TurnPosition.epsilon: got {self.epsilon}; need a number above 0")
-        check_choices(self)
-        check_finite(self)
+    epsilon: Annotated[float, Above(0)] = 1e-6
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credits every tree, in order."""

@@ -1,21 +1,20 @@
 """Advantages from verdicts on results and steps."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Literal, TypeAlias
+from typing import Annotated, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
-from bough.checks import check_choices, check_finite
 from bough.credit.channel_view import channel_view
 from bough.credit.normalize import normalize
 from bough.needs import Need, channel
+from bough.piece import Above, piece
 from bough.tree import Credited, Floats, PathView, Rewarded, path_view, spread_turns
 
 Design: TypeAlias = Literal["process", "step_augmented", "selective", "global"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Verified:
     """SPARK (arXiv 2512.03244): advantages from a judge's verdicts on results and steps; needs three channels.
 
@@ -46,13 +45,7 @@ class Verified:
     verdict: str = "verdict"
     steps: str = "steps"
     constraint: str = "format_constraint"
-    epsilon: float = 1e-6
-
-    def __post_init__(self) -> None:
-        check_choices(self)
-        if not self.epsilon > 0:
-            raise ValueError(f"Verified.epsilon: got {self.epsilon}; need a number above 0")
-        check_finite(self)
+    epsilon: Annotated[float, Above(0)] = 1e-6
 
     @property
     def needs(self) -> frozenset[Need]:

@@ -1,16 +1,15 @@
 """The filter of paths that find the required entities in few calls."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
-from bough.checks import check_finite
 from bough.curate.filter import FilterResult
+from bough.piece import piece
 from bough.tree import Credited, Tree, exclude_leaves, groups, path, path_view, step_info_in
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class EfficientPaths:
     """WebLeaper's filter (arXiv 2510.24697): keeps paths that are accurate and efficient.
 
@@ -45,7 +44,6 @@ class EfficientPaths:
                 f"EfficientPaths: got rate={self.rate}, efficiency={self.efficiency}; need 0 <= rate < 1, and an "
                 "efficiency of 0 or more"
             )
-        check_finite(self)
 
     def __call__(self, credited: Sequence[Credited]) -> FilterResult:
         """Drop paths, and the groups that are then empty."""

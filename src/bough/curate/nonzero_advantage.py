@@ -1,16 +1,17 @@
 """The filter of groups without a non-zero advantage."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import Annotated
 
 import numpy as np
 
-from bough.checks import check_finite
 from bough.curate.filter import NO_SIGNAL, FilterResult
+from bough.piece import AtLeast, piece
 from bough.tree import Credited, groups
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class NonZeroAdvantage:
     """Drops the groups without a non-zero advantage, under "no_signal" (as in DAPO, arXiv 2503.14476).
 
@@ -29,13 +30,8 @@ class NonZeroAdvantage:
             with every term.
     """
 
-    tolerance: float = 0.0
+    tolerance: Annotated[float, AtLeast(0, "0 or more")] = 0.0
     in_mean: bool = True
-
-    def __post_init__(self) -> None:
-        if not self.tolerance >= 0:
-            raise ValueError(f"NonZeroAdvantage.tolerance: got {self.tolerance}; need 0 or more")
-        check_finite(self)
 
     def __call__(self, credited: Sequence[Credited]) -> FilterResult:
         """Keep the groups with a non-zero advantage."""

@@ -2,13 +2,13 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
-from bough.checks import check_choices, check_finite
 from bough.curate.filter import FilterResult
 from bough.needs import Need, appraised
+from bough.piece import AtLeast, piece
 from bough.tree import (
     Credited,
     Floats,
@@ -22,7 +22,7 @@ from bough.tree import (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class ScoredPaths:
     """Keeps the paths whose turns an appraiser scores highly, such as a learned reward for imitation.
 
@@ -46,15 +46,11 @@ class ScoredPaths:
     column: str = "reward_model"
     by: PathScore = "min"
     min_score: float = 0.5
-    max_paths: int | None = None
+    max_paths: Annotated[int | None, AtLeast(1, "at least 1, or None")] = None
 
     def __post_init__(self) -> None:
-        check_choices(self)
         if math.isnan(self.min_score):
             raise ValueError(f"ScoredPaths.min_score: got {self.min_score}; need a number")
-        if self.max_paths is not None and self.max_paths < 1:
-            raise ValueError(f"ScoredPaths.max_paths: got {self.max_paths}; need at least 1, or None")
-        check_finite(self)
 
     @property
     def needs(self) -> frozenset[Need]:

@@ -1,16 +1,16 @@
 """The filter of paths with small advantages."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
-from bough.checks import check_finite
 from bough.curate.filter import FilterResult
+from bough.piece import Above, piece
 from bough.tree import Credited, Ints, exclude_leaves, groups, path_view
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class SmallAdvantage:
     """LOOP's filter (arXiv 2502.01600): drops paths whose advantages are all below a threshold.
 
@@ -21,12 +21,7 @@ class SmallAdvantage:
         threshold: Smallest absolute advantage that counts, > 0 (0.01 in the paper).
     """
 
-    threshold: float = 0.01
-
-    def __post_init__(self) -> None:
-        if not self.threshold > 0:
-            raise ValueError(f"SmallAdvantage.threshold: got {self.threshold}; need a number above 0")
-        check_finite(self)
+    threshold: Annotated[float, Above(0)] = 0.01
 
     def __call__(self, credited: Sequence[Credited]) -> FilterResult:
         """Drop paths, and the groups that are then empty."""

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
-from bough.checks import check_at_least
 from bough.explore.chain_trees import grow_chain_trees
 from bough.needs import FORKS, Need
+from bough.piece import AtLeast, piece
 from bough.rollout.cursor import Cursor, PendingAction
 from bough.rollout.piece import write_on
 from bough.rollout.rollout import Rollout
@@ -29,7 +29,7 @@ class Spot:
     surprisal: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class EpTree:
     """EPTree, TreeRL's growth (arXiv 2506.11902): forks at the most surprising tokens; assumes states step twice.
 
@@ -70,14 +70,11 @@ class EpTree:
 
     needs: ClassVar[frozenset[Need]] = frozenset({FORKS})
 
-    chains: int = 6
-    spots: int = 2
-    rounds: int = 1
-    forks_each: int = 2
-    retries: int = 2
-
-    def __post_init__(self) -> None:
-        check_at_least(self, chains=1, spots=0, rounds=0, forks_each=1, retries=0)
+    chains: Annotated[int, AtLeast(1)] = 6
+    spots: Annotated[int, AtLeast(0)] = 2
+    rounds: Annotated[int, AtLeast(0)] = 1
+    forks_each: Annotated[int, AtLeast(1)] = 2
+    retries: Annotated[int, AtLeast(0)] = 2
 
     @property
     def paths(self) -> int:

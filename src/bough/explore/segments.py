@@ -3,11 +3,10 @@
 import random
 from collections import Counter
 from collections.abc import Coroutine, Sequence
-from dataclasses import dataclass
-from typing import ClassVar, TypeAlias
+from typing import Annotated, ClassVar, TypeAlias
 
-from bough.checks import check_at_least
 from bough.needs import FORKS, Need
+from bough.piece import AtLeast, piece
 from bough.rollout.cursor import Cursor, PendingAction
 from bough.rollout.piece import Piece, write_on
 from bough.rollout.rollout import Rollout
@@ -18,7 +17,7 @@ Trail: TypeAlias = tuple[Cursor | PendingAction, ...]
 """The starts of a path's segments, the prompt first."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Segments:
     """TreePO's growth (arXiv 2508.17445): segments of a fixed length that branch; assumes states step twice.
 
@@ -58,15 +57,12 @@ class Segments:
 
     needs: ClassVar[frozenset[Need]] = frozenset({FORKS})
 
-    width: int = 16
-    divergence: int = 2
-    tokens: int = 512
-    loop_tokens: int = 8
-    loop_times: int = 8
-    retries: int = 2
-
-    def __post_init__(self) -> None:
-        check_at_least(self, width=1, divergence=1, tokens=1, loop_tokens=1, loop_times=2, retries=0)
+    width: Annotated[int, AtLeast(1)] = 16
+    divergence: Annotated[int, AtLeast(1)] = 2
+    tokens: Annotated[int, AtLeast(1)] = 512
+    loop_tokens: Annotated[int, AtLeast(1)] = 8
+    loop_times: Annotated[int, AtLeast(2)] = 8
+    retries: Annotated[int, AtLeast(0)] = 2
 
     @property
     def paths(self) -> int:
@@ -85,14 +81,14 @@ class Segments:
                 break
             pieces = await self._round(rollout, starts, branches)
             live, just = [], 0
-            for trail, piece in zip(starts, pieces, strict=True):
-                after = self._unless_looping(rollout, piece)
+            for trail, each in zip(starts, pieces, strict=True):
+                after = self._unless_looping(rollout, each)
                 if not isinstance(after, Outcome):
                     live.append((*trail, after))
                     continue
                 just += 1
                 # A path that failed or never started is not restarted.
-                if after is not Outcome.FAILED and piece.draft is not None:
+                if after is not Outcome.FAILED and each.draft is not None:
                     over.append((after, trail))
             used += just
 

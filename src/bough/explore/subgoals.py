@@ -1,18 +1,17 @@
 """Several subgoals in each state, each tried by the executor."""
 
 import random
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
-from bough.checks import check_at_least
 from bough.needs import FORKS, Need
+from bough.piece import AtLeast, piece
 from bough.rollout.cursor import Cursor
 from bough.rollout.rollout import Rollout
 from bough.rollout.together import together
 from bough.tree import Outcome, TruncatedBy
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Subgoals:
     """Experimental: Hi-Agent's exploration (arXiv 2510.14388): `width` subgoals per state, tried `tries` times each.
 
@@ -40,14 +39,11 @@ class Subgoals:
 
     needs: ClassVar[frozenset[Need]] = frozenset({FORKS})
 
-    width: int = 4
-    tries: int = 2
-    n: int = 1
+    width: Annotated[int, AtLeast(1)] = 4
+    tries: Annotated[int, AtLeast(1)] = 2
+    n: Annotated[int, AtLeast(1)] = 1
     to_end: bool = False
     seat: str = "planner"
-
-    def __post_init__(self) -> None:
-        check_at_least(self, width=1, tries=1, n=1)
 
     async def __call__(self, rollout: Rollout) -> None:
         """Grow the tree."""

@@ -2,19 +2,19 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bough.checks import check_finite
 from bough.hooks.hook import PolicyAccess
+from bough.piece import piece
 from bough.tree import Floats, Ints, Kind, PayRange, Rewarded, Tree, context, counted, path, turn_start
 from bough.tree.endings import path_reward_nodes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class AttentionReward:
     """EAG-RL's attention alignment (arXiv 2508.13579): a path is paid for attention to an expert's salient features.
 
@@ -56,7 +56,6 @@ class AttentionReward:
             ) from error
         if not self.key:
             raise ValueError("AttentionReward.key: got ''; need the name of a list in the tasks' data")
-        check_finite(self)
 
     @property
     def pays(self) -> Mapping[str, PayRange]:

@@ -1,19 +1,18 @@
 """OTC: scales the reward of success by the number of tool calls."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
-from bough.checks import check_choices, check_finite
 from bough.hooks.success_record import SuccessRecordState
 from bough.needs import CALLS, Need
+from bough.piece import Above, AtLeast, piece
 from bough.tree import Bools, Floats, PayRange, Tree, begins_turn
 from bough.tree.texts import calls_in
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class FewestCalls:
     """OTC-GRPO (arXiv 2504.14870): a success is paid most with the fewest tool calls with which the task was solved.
 
@@ -40,8 +39,8 @@ class FewestCalls:
         actions: Whether each action is a call, for worlds without tools.
     """
 
-    weight: float = 1.0
-    smoothing: float = 1.0
+    weight: Annotated[float, AtLeast(0, "0 or more")] = 1.0
+    smoothing: Annotated[float, Above(0)] = 1.0
     form: Literal["grpo", "ppo"] = "grpo"
     actions: bool = False
 
@@ -49,14 +48,6 @@ class FewestCalls:
     def needs(self) -> frozenset[Need]:
         """Calls of tools, unless actions are calls."""
         return frozenset[Need]() if self.actions else frozenset({CALLS})
-
-    def __post_init__(self) -> None:
-        if not self.weight >= 0:
-            raise ValueError(f"FewestCalls.weight: got {self.weight}; need 0 or more")
-        if not self.smoothing > 0:
-            raise ValueError(f"FewestCalls.smoothing: got {self.smoothing}; need a number above 0")
-        check_choices(self)
-        check_finite(self)
 
     @property
     def pays(self) -> Mapping[str, PayRange]:

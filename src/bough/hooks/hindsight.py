@@ -1,12 +1,13 @@
 """Hindsight: a path that missed its goal, with the goal that it reached."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, cast
+from dataclasses import replace
+from typing import Annotated, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bough.piece import AtLeast, piece
 from bough.tree import (
     Ints,
     Kind,
@@ -23,7 +24,7 @@ from bough.tree import (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Hindsight:
     """Hindsight experience replay (arXiv 1707.01495): paths to another goal, relabelled with that goal.
 
@@ -47,12 +48,8 @@ class Hindsight:
         channel: The reward channel of the environment.
     """
 
-    keep: int = 8
+    keep: Annotated[int, AtLeast(1)] = 8
     channel: str = "env"
-
-    def __post_init__(self) -> None:
-        if self.keep < 1:
-            raise ValueError(f"Hindsight.keep: got {self.keep}; need at least 1")
 
     def build(self, *, vocab_tokens: int, device: str, seed: int) -> "HindsightState":
         """Return a state without prompts."""

@@ -1,17 +1,16 @@
 """A selection of the paths of a tree before credit."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bough.checks import check_finite
+from bough.piece import AtLeast, piece
 from bough.tree import Ints, Rewarded, counted, keep_paths
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class PickPaths:
     """Tree-GRPO's and TreeRL's leaves (arXiv 2509.21240, 2506.11902): some paths of each tree are trained on.
 
@@ -33,14 +32,9 @@ class PickPaths:
         success_above: Return above which a path succeeds.
     """
 
-    keep: int = 16
+    keep: Annotated[int, AtLeast(1)] = 16
     choice: Literal["random", "success", "balanced"] = "success"
     success_above: float = 0.5
-
-    def __post_init__(self) -> None:
-        if self.keep < 1:
-            raise ValueError(f"PickPaths.keep: got {self.keep}; need at least 1")
-        check_finite(self)
 
     def pick(self, returns: Sequence[float], rng: np.random.Generator) -> list[int]:
         """Indices of the selected paths, ascending."""

@@ -1,17 +1,17 @@
 """ZeroSearch: the results of searches degrade during training."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bough.checks import check_finite
+from bough.piece import piece
 from bough.tree import AgentAction, Rewarded, Task
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class SearchNoise:
     """ZeroSearch's curriculum (arXiv 2505.04588): the probability of useless search results grows during training.
 
@@ -49,7 +49,6 @@ class SearchNoise:
                 f"SearchNoise: got base={self.base}, steps={self.steps}; need a base above 0 that is not 1, and at "
                 "least 1 step"
             )
-        check_finite(self)
 
     def at(self, step: int) -> float:
         """The noise of a step, 0 for the first."""

@@ -2,19 +2,19 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bough.checks import check_finite
 from bough.hooks.path_votes import PathVotes, best_size, path_votes, winners
 from bough.needs import ENTROPIES, Need
+from bough.piece import AtLeast, Between, piece
 from bough.tree import PayRange, Rewarded
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class SubgroupVotes:
     """SCOPE's pseudo-labels (arXiv 2512.15146): a path is paid for the answer that a vote of its subgroup finds.
 
@@ -52,26 +52,19 @@ class SubgroupVotes:
     """
 
     confidence: Literal["entropy", "probability", "none"] = "entropy"
-    size: int = 0
-    share: float = 0.5
-    reward_weight: float = 0.7
+    size: Annotated[int, AtLeast(-1, "1 or more, 0 for the front, or -1 for all")] = 0
+    share: Annotated[float, Between(0, 1, "a number above 0 and up to 1", above=True)] = 0.5
+    reward_weight: Annotated[float, Between(0, 1)] = 0.7
     weight: float = 1.0
     pattern: str = ""
 
     def __post_init__(self) -> None:
-        if self.size < -1:
-            raise ValueError(f"SubgroupVotes.size: got {self.size}; need 1 or more, 0 for the front, or -1 for all")
-        if not 0 < self.share <= 1:
-            raise ValueError(f"SubgroupVotes.share: got {self.share}; need a number above 0 and up to 1")
-        if not 0 <= self.reward_weight <= 1:
-            raise ValueError(f"SubgroupVotes.reward_weight: got {self.reward_weight}; need a number from 0 to 1")
         try:
             re.compile(self.pattern)
         except re.error as error:
             raise ValueError(
                 f"SubgroupVotes.pattern: got {self.pattern!r}; need a regular expression: {error}"
             ) from error
-        check_finite(self)
 
     @property
     def needs(self) -> frozenset[Need]:

@@ -1,13 +1,13 @@
 """Replay of successful paths in groups without a success."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bough.checks import check_finite
+from bough.piece import Above, AtLeast, piece
 from bough.tree import (
     Ints,
     Rewarded,
@@ -25,7 +25,7 @@ from bough.tree import (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class SuccessReplay:
     """ARPO's success replay (arXiv 2505.16282): a failed group gets an earlier success; needs groups of 2 or more.
 
@@ -55,17 +55,10 @@ class SuccessReplay:
         low: Mean below which a group has failed (0.2).
     """
 
-    keep: int = 8
+    keep: Annotated[int, AtLeast(1)] = 8
     success_above: float = 0.1
-    spread: float = 0.05
+    spread: Annotated[float, Above(0)] = 0.05
     low: float = 0.2
-
-    def __post_init__(self) -> None:
-        if self.keep < 1:
-            raise ValueError(f"SuccessReplay.keep: got {self.keep}; need at least 1")
-        if not self.spread > 0:
-            raise ValueError(f"SuccessReplay.spread: got {self.spread}; need a number above 0")
-        check_finite(self)
 
     def build(self, *, vocab_tokens: int, device: str, seed: int) -> "SuccessReplayState":
         """Return a state without paths."""

@@ -7,15 +7,15 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bough.checks import check_finite
 from bough.needs import Need, estimate
+from bough.piece import piece
 from bough.tree import Floats, Rewarded, groups, json_column, read_json_column
 
 RATE = "success_rate"
 """Name of the estimate: at every token of a tree, the tracked success rate of its task before the rollout."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Tracker:
     """Single-stream PO's tracker (arXiv 2509.13232): a Beta distribution of each task's success; returns in [0, 1].
 
@@ -65,7 +65,6 @@ class Tracker:
                 f"Tracker: got min_decay={self.min_decay}, max_decay={self.max_decay}; need 0 < min_decay < 1 and "
                 "min_decay <= max_decay <= 1"
             )
-        check_finite(self)
 
     def kept(self, moved_nats: float) -> float:
         """Rho: the decay factor of a task's counts after this divergence of the policy."""

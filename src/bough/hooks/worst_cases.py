@@ -2,21 +2,21 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bough.checks import check_finite
 from bough.needs import ON_POLICY, Need
+from bough.piece import piece
 from bough.tree import Floats, Rewarded, Task, json_column, read_json_column
 
 CHOSEN, IN_SET, OTHER = 1.0, 1e-4, 1e-8
 """Sampling weights of a task: of the variant whose turn it is, of another variant of the set, of any other."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class WorstCases:
     """IWOCS' set of worst cases (arXiv 2410.06212): find the variant that the policy is worst on, train on it, repeat.
 
@@ -66,7 +66,6 @@ class WorstCases:
             raise ValueError(
                 f"WorstCases: got probe_steps={self.probe_steps}, train_steps={self.train_steps}; need at least 1"
             )
-        check_finite(self)
 
     def build(self, *, vocab_tokens: int, device: str, seed: int) -> "WorstCasesState":
         """Return a state with an empty set."""

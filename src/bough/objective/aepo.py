@@ -1,22 +1,21 @@
 """AEPO: a clipped loss that keeps the gradient of high-entropy tokens."""
 
 import math
-from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 from jaxtyping import Float
 
-from bough.checks import check_finite
 from bough.lazy import Tensor, torch
 from bough.needs import ENTROPY, PATHS, Need
 from bough.objective.inputs import LossInputs
 from bough.objective.objective import Loss
 from bough.objective.spans import path_ids_of
+from bough.piece import Above, AtLeast, Between, piece
 
 _EPSILON = 1e-6
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Aepo:
     """AEPO (arXiv 2510.14545): high-entropy tokens weigh more, and clipped ones of them keep a gradient.
 
@@ -49,22 +48,11 @@ class Aepo:
         keep: The clipped tokens of positive advantage that keep a gradient: of high entropy, of low entropy, or all.
     """
 
-    low: float = 0.2
-    high: float = 0.28
-    dual: float | None = 3.0
-    weight: float = 0.2
+    low: Annotated[float, Between(0, 1, "a number from 0 to below 1", below=True)] = 0.2
+    high: Annotated[float, AtLeast(0, "0 or more")] = 0.28
+    dual: Annotated[float | None, Above(1, "a number above 1, or None")] = 3.0
+    weight: Annotated[float, AtLeast(0, "0 or more")] = 0.2
     keep: Literal["high", "low", "all"] = "high"
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.low < 1:
-            raise ValueError(f"Aepo.low: got {self.low}; need a number from 0 to below 1")
-        if not 0 <= self.high < math.inf:
-            raise ValueError(f"Aepo.high: got {self.high}; need 0 or more")
-        if self.dual is not None and not self.dual > 1:
-            raise ValueError(f"Aepo.dual: got {self.dual}; need a number above 1, or None")
-        if not 0 <= self.weight < math.inf:
-            raise ValueError(f"Aepo.weight: got {self.weight}; need 0 or more")
-        check_finite(self)
 
     @property
     def needs(self) -> frozenset[Need]:

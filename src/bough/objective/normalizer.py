@@ -1,18 +1,18 @@
 """Normalisers by name: the weight of each token in the mean over an optimizer batch."""
 
-from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 from jaxtyping import Bool, Float, Int
 
 from bough.lazy import Tensor
+from bough.piece import AtLeast, piece
 from bough.tree import PathCounts
 
 NO_PATHS = PathCounts()
 """No further paths."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Normalizer:
     """The weight of each trained token, over a whole optimizer batch before it is split into micro-batches.
 
@@ -35,7 +35,7 @@ class Normalizer:
     """
 
     by: Literal["path_tokens", "paths", "unique_tokens", "constant"] = "path_tokens"
-    horizon_tokens: int | None = None
+    horizon_tokens: Annotated[int | None, AtLeast(1)] = None
 
     def __post_init__(self) -> None:
         if (self.by == "constant") != (self.horizon_tokens is not None):
@@ -43,8 +43,6 @@ class Normalizer:
                 f"Normalizer: got by={self.by!r} with horizon_tokens={self.horizon_tokens}; need horizon_tokens with "
                 "by='constant', and only there"
             )
-        if self.horizon_tokens is not None and self.horizon_tokens < 1:
-            raise ValueError(f"Normalizer.horizon_tokens: got {self.horizon_tokens}; need at least 1")
 
     def __call__(
         self,

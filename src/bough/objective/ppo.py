@@ -1,18 +1,17 @@
 """PPO's clipped policy loss."""
 
 import math
-from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
-from bough.checks import check_finite
 from bough.lazy import torch
 from bough.needs import KL_IN_REWARD, PATHS, Need
 from bough.objective.inputs import LossInputs
 from bough.objective.objective import Loss
 from bough.objective.spans import TOKEN_RATIO, Ratio, span_log_ratio
+from bough.piece import Above, AtLeast, Between, piece
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class PpoClip:
     """Proximal policy optimization (arXiv 1707.06347), separate bounds (DAPO, 2503.14476), dual clip (1912.09729).
 
@@ -41,22 +40,15 @@ class PpoClip:
         product: Whether the ratio of a turn or path is the product of its tokens' ratios, not their geometric mean.
     """
 
-    low: float = 0.2
-    high: float = 0.2
-    dual: float | None = None
+    low: Annotated[float, Between(0, 1, "a number from 0 to below 1", below=True)] = 0.2
+    high: Annotated[float, AtLeast(0, "0 or more")] = 0.2
+    dual: Annotated[float | None, Above(1, "a number above 1, or None")] = None
     ratio: Ratio = "token"
     product: bool = False
 
     def __post_init__(self) -> None:
-        if not 0 <= self.low < 1:
-            raise ValueError(f"PpoClip.low: got {self.low}; need a number from 0 to below 1")
-        if not 0 <= self.high < math.inf:
-            raise ValueError(f"PpoClip.high: got {self.high}; need 0 or more")
-        if self.dual is not None and not self.dual > 1:
-            raise ValueError(f"PpoClip.dual: got {self.dual}; need a number above 1, or None")
         if self.product and self.ratio == "token":
             raise ValueError("PpoClip.product: got it with ratio='token'; need ratio='turn' or 'sequence'")
-        check_finite(self)
 
     @property
     def needs(self) -> frozenset[Need]:

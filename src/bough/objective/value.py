@@ -1,16 +1,15 @@
 """The clipped value loss of a critic."""
 
-import math
-from dataclasses import dataclass
+from typing import Annotated
 
-from bough.checks import check_finite
 from bough.lazy import Tensor, torch
 from bough.needs import CRITIC, Need, value_head
 from bough.objective.inputs import LossInputs, ValueInputs
 from bough.objective.objective import Loss
+from bough.piece import Above, AtLeast, piece
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class ValueClip:
     """PPO's critic loss (arXiv 1707.06347): squared error to the target, clipped; needs a rule with value targets.
 
@@ -35,16 +34,9 @@ class ValueClip:
         heads: The trained heads; () for all.
     """
 
-    coefficient: float = 0.5
-    clip: float | None = 0.5
+    coefficient: Annotated[float, AtLeast(0, "0 or more")] = 0.5
+    clip: Annotated[float | None, Above(0, "a number above 0, or None")] = 0.5
     heads: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.coefficient < math.inf:
-            raise ValueError(f"ValueClip.coefficient: got {self.coefficient}; need 0 or more")
-        if self.clip is not None and not self.clip > 0:
-            raise ValueError(f"ValueClip.clip: got {self.clip}; need a number above 0, or None")
-        check_finite(self)
 
     @property
     def needs(self) -> frozenset[Need]:

@@ -1,17 +1,17 @@
 """A reward for boxes that overlap the target element."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
-from bough.checks import check_at_least, check_finite
+from bough.piece import AtLeast, piece
 from bough.reward.pointing_rewards import pointing_rewards
 from bough.screen.pointings import Pointings
 from bough.tree import Floats, PayRange, Tree
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class BoxScore:
     """Channel "box": hit, overlap and size of the box that an action writes, as in GUI-G1 (arXiv 2505.15810).
 
@@ -36,13 +36,9 @@ class BoxScore:
     """
 
     weight: float = 0.1
-    overlap: float = 0.25
-    size: float = 0.125
+    overlap: Annotated[float, AtLeast(0)] = 0.25
+    size: Annotated[float, AtLeast(0)] = 0.125
     as_released: bool = False
-
-    def __post_init__(self) -> None:
-        check_at_least(self, overlap=0, size=0)
-        check_finite(self)
 
     @property
     def pays(self) -> Mapping[str, PayRange]:

@@ -1,11 +1,11 @@
 """HBPO's reward of lengths: keep the budget that was announced."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
-from bough.checks import check_finite
+from bough.piece import Above, AtLeast, AtMost, piece
 from bough.tree import Floats, InfoNumber, PayRange, Ternary, Tree, counted, sampled_tokens, sum_to_root
 from bough.tree.endings import last_action, path_reward_nodes, solved
 
@@ -13,7 +13,7 @@ BUDGET = InfoNumber("budget")
 """The budget of `BudgetedChains`, tokens."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class BudgetReward:
     """Channel "budget": HBPO's reward (arXiv 2507.15844) of a path by its tokens n and its announced budget b.
 
@@ -37,18 +37,9 @@ class BudgetReward:
         malformed: Reward of a failure in the wrong form, at most 0.
     """
 
-    longest_tokens: int = 4096
-    scale: float = 4.0
-    malformed: float = -1.0
-
-    def __post_init__(self) -> None:
-        if self.longest_tokens < 1:
-            raise ValueError(f"BudgetReward.longest_tokens: got {self.longest_tokens}; need at least 1")
-        if not self.scale > 0:
-            raise ValueError(f"BudgetReward.scale: got {self.scale}; need a number above 0")
-        if not self.malformed <= 0:
-            raise ValueError(f"BudgetReward.malformed: got {self.malformed}; need 0 or less")
-        check_finite(self)
+    longest_tokens: Annotated[int, AtLeast(1)] = 4096
+    scale: Annotated[float, Above(0)] = 4.0
+    malformed: Annotated[float, AtMost(0, "0 or less")] = -1.0
 
     @property
     def pays(self) -> Mapping[str, PayRange]:

@@ -2,11 +2,10 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
-from bough.checks import check_finite
+from bough.piece import piece
 from bough.tree import (
     Bools,
     Floats,
@@ -23,7 +22,7 @@ from bough.tree import (
 from bough.tree.endings import last_action
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class FormatConstraint:
     """Channel "format_constraint": 1 at the end of a path that meets it, else 0: SPARK's constraint (arXiv 2512.03244).
 
@@ -62,7 +61,6 @@ class FormatConstraint:
                 f"{self.step_tokens}; need min_steps of at least 1, max_steps of at least min_steps or None, and "
                 "step_tokens of at least 1 or None"
             )
-        check_finite(self)
 
     @property
     def pays(self) -> Mapping[str, PayRange]:

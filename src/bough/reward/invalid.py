@@ -1,15 +1,15 @@
 """A penalty for actions that the environment does not recognise."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
-from bough.checks import check_finite
+from bough.piece import AtLeast, piece
 from bough.tree import Floats, Kind, PayRange, Ternary, Tree
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class InvalidAction:
     """Channel "invalid_action": subtracted at each action that the environment does not recognise (`Tree.valid`).
 
@@ -17,12 +17,7 @@ class InvalidAction:
         penalty: Cost of one such action, >= 0.
     """
 
-    penalty: float = 0.1
-
-    def __post_init__(self) -> None:
-        if not self.penalty >= 0:
-            raise ValueError(f"InvalidAction.penalty: got {self.penalty}; need 0 or more, it is subtracted")
-        check_finite(self)
+    penalty: Annotated[float, AtLeast(0, "0 or more, it is subtracted")] = 0.1
 
     @property
     def pays(self) -> Mapping[str, PayRange]:

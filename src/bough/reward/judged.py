@@ -1,16 +1,15 @@
 """Rewards from the columns of appraisers."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
-from bough.checks import check_finite
 from bough.needs import Need, appraised
+from bough.piece import piece
 from bough.tree import Floats, PayRange, Tree, Verdict, appraisal_of
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Judged:
     """Channel of an appraiser's column: its value at each node that has one.
 
@@ -23,9 +22,6 @@ class Judged:
 
     column: str = "judge"
     weight: float = 1.0
-
-    def __post_init__(self) -> None:
-        check_finite(self)
 
     @property
     def needs(self) -> frozenset[Need]:

@@ -1,16 +1,16 @@
 """A penalty per turn on successful paths."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
-from bough.checks import check_finite
+from bough.piece import AtLeast, piece
 from bough.tree import Floats, PayRange, Tree, turns
 from bough.tree.endings import success_reward_nodes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Length:
     """Channel "length": each turn of a path with `success` at its leaf costs a little, paid at the last action.
 
@@ -21,12 +21,7 @@ class Length:
         per_turn: Cost of one turn, >= 0.
     """
 
-    per_turn: float = 0.01
-
-    def __post_init__(self) -> None:
-        if not self.per_turn >= 0:
-            raise ValueError(f"Length.per_turn: got {self.per_turn}; need 0 or more, it is subtracted")
-        check_finite(self)
+    per_turn: Annotated[float, AtLeast(0, "0 or more, it is subtracted")] = 0.01
 
     @property
     def pays(self) -> Mapping[str, PayRange]:

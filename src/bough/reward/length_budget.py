@@ -1,16 +1,16 @@
 """A reward for short answers, against a budget of tokens that follows from how hard the task is."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
-from bough.checks import check_finite
+from bough.piece import Above, AtLeast, AtMost, piece
 from bough.tree import Bools, Floats, PayRange, Tree, counted, sampled_tokens, sum_to_root
 from bough.tree.endings import solved
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class LengthBudget:
     """DAST (UI-R1-E, arXiv 2503.04472): pays short successes, against a budget of tokens by the task's difficulty.
 
@@ -39,21 +39,10 @@ class LengthBudget:
         min_reward: The smallest reward of a success, and the smallest cost of a failure, > 0.
     """
 
-    weight: float = 1.0
-    factor: float = -0.5
+    weight: Annotated[float, AtLeast(0, "0 or more")] = 1.0
+    factor: Annotated[float, AtMost(0, "0 or less, so that short successes earn more")] = -0.5
     base: float = 0.5
-    min_reward: float = 0.1
-
-    def __post_init__(self) -> None:
-        if not self.weight >= 0:
-            raise ValueError(f"LengthBudget.weight: got {self.weight}; need 0 or more")
-        if not self.factor <= 0:
-            raise ValueError(
-                f"LengthBudget.factor: got {self.factor}; need 0 or less, so that short successes earn more"
-            )
-        if not self.min_reward > 0:
-            raise ValueError(f"LengthBudget.min_reward: got {self.min_reward}; need a number above 0")
-        check_finite(self)
+    min_reward: Annotated[float, Above(0)] = 0.1
 
     @property
     def pays(self) -> Mapping[str, PayRange]:

@@ -1,16 +1,15 @@
 """A reward for a number that the parser finds in a turn."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
-from bough.checks import check_finite
 from bough.needs import Need, annotation
+from bough.piece import piece
 from bough.tree import Floats, Kind, PayRange, Tree, marks_at
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class MarkReward:
     """Channel `mark`: `weight` times the parser's annotation of this name, at each action that has it as a number.
 
@@ -23,9 +22,6 @@ class MarkReward:
 
     mark: str = "format"
     weight: float = 0.1
-
-    def __post_init__(self) -> None:
-        check_finite(self)
 
     @property
     def needs(self) -> frozenset[Need]:

@@ -1,14 +1,13 @@
 """Rewards for tagged thoughts, by rules."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import repeat
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
-from bough.checks import check_choices, check_finite
 from bough.needs import STATE_KEYS, Need, annotation
+from bough.piece import AtLeast, piece
 from bough.tree import (
     Bools,
     Floats,
@@ -30,7 +29,7 @@ PAID = {"planning": 1, "explore": 2, "reflection": 3}
 """The kinds of thought that are paid, by name; 0 stands for any other."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class MetaReasoning:
     """Channel "meta_reasoning": RLVMR's rules (arXiv 2507.22844) for the kind of thought before an action.
 
@@ -54,15 +53,9 @@ class MetaReasoning:
         mark: The parser's annotation with the kind of thought, such as that of `TaggedThinking`.
     """
 
-    weight: float = 1.0
+    weight: Annotated[float, AtLeast(0, "0 or more")] = 1.0
     novelty: Literal["action", "state"] = "action"
     mark: str = "thought"
-
-    def __post_init__(self) -> None:
-        if not self.weight >= 0:
-            raise ValueError(f"MetaReasoning.weight: got {self.weight}; need 0 or more")
-        check_choices(self)
-        check_finite(self)
 
     @property
     def needs(self) -> frozenset[Need]:

@@ -1,17 +1,16 @@
 """A reward of turns for the observations that they led to."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
-from bough.checks import check_finite
 from bough.needs import Need, appraised
+from bough.piece import piece
 from bough.reward.potential import state_potentials
 from bough.tree import Floats, Kind, PayRange, Tree
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class ObservationValue:
     """Channel of an appraiser's column: a turn is paid the value of the observation that follows it.
 
@@ -26,9 +25,6 @@ class ObservationValue:
 
     column: str = "information"
     weight: float = 1.0
-
-    def __post_init__(self) -> None:
-        check_finite(self)
 
     @property
     def needs(self) -> frozenset[Need]:

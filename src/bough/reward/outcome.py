@@ -1,16 +1,15 @@
 """Rewards from the environment: its step rewards, and task success."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
-from bough.checks import check_finite
+from bough.piece import piece
 from bough.tree import Floats, PayRange, Tree
 from bough.tree.endings import success_reward_nodes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class EnvReward:
     """Channel "env": the environment's reward of each action, paid where `Tree.env_reward` has it.
 
@@ -19,9 +18,6 @@ class EnvReward:
     """
 
     weight: float = 1.0
-
-    def __post_init__(self) -> None:
-        check_finite(self)
 
     @property
     def pays(self) -> Mapping[str, PayRange]:
@@ -33,7 +29,7 @@ class EnvReward:
         return [{"env": self.weight * tree.env_reward} for tree in group]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Success:
     """Channel "success": paid once to each path with `success` at its leaf, at the path's last action.
 
@@ -45,9 +41,6 @@ class Success:
     """
 
     weight: float = 1.0
-
-    def __post_init__(self) -> None:
-        check_finite(self)
 
     @property
     def pays(self) -> Mapping[str, PayRange]:

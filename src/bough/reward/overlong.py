@@ -2,16 +2,16 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
-from bough.checks import check_finite
+from bough.piece import AtLeast, piece
 from bough.tree import Floats, PayRange, Tree, counted, sampled_tokens, sum_to_root
 from bough.tree.endings import path_reward_nodes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Overlong:
     """Channel "overlong": DAPO's soft penalty (arXiv 2503.14476) on paths near the limit of sampled tokens.
 
@@ -33,7 +33,7 @@ class Overlong:
 
     limit_tokens: int = 20480
     buffer_tokens: int = 4096
-    factor: float = 1.0
+    factor: Annotated[float, AtLeast(0, "0 or more, it is subtracted")] = 1.0
     capped: bool = True
 
     def __post_init__(self) -> None:
@@ -41,9 +41,6 @@ class Overlong:
             raise ValueError(
                 f"Overlong.buffer_tokens: got {self.buffer_tokens}; need 1 to {self.limit_tokens}, the limit"
             )
-        if not self.factor >= 0:
-            raise ValueError(f"Overlong.factor: got {self.factor}; need 0 or more, it is subtracted")
-        check_finite(self)
 
     @property
     def pays(self) -> Mapping[str, PayRange]:

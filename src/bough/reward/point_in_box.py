@@ -1,17 +1,16 @@
 """A reward for clicks on the right element."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
-from bough.checks import check_finite
+from bough.piece import piece
 from bough.reward.pointing_rewards import pointing_rewards
 from bough.screen.pointings import Pointings
 from bough.tree import Floats, PayRange, Tree
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class PointInBox:
     """Channel "grounding": the rule of UI-R1 (arXiv 2503.21620), at each action with a known correct action.
 
@@ -37,9 +36,6 @@ class PointInBox:
 
     weight: float = 0.1
     clicks_only: bool = False
-
-    def __post_init__(self) -> None:
-        check_finite(self)
 
     @property
     def pays(self) -> Mapping[str, PayRange]:

@@ -1,12 +1,12 @@
 """Rewards from a potential of states: policy-invariant shaping, and raw gains."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
-from bough.checks import check_finite
 from bough.needs import Need, appraised
+from bough.piece import AtLeast, Between, piece
 from bough.tree import (
     Bools,
     Floats,
@@ -23,7 +23,7 @@ from bough.tree import (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class PotentialShaping:
     """Channel "shaping": policy-invariant shaping (Ng, Harada and Russell 1999) by an appraiser's potential.
 
@@ -45,15 +45,8 @@ class PotentialShaping:
     """
 
     column: str = "progress"
-    discount: float = 1.0
-    weight: float = 1.0
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.discount <= 1:
-            raise ValueError(f"PotentialShaping.discount: got {self.discount}; need a number from 0 to 1")
-        if not self.weight >= 0:
-            raise ValueError(f"PotentialShaping.weight: got {self.weight}; need 0 or more")
-        check_finite(self)
+    discount: Annotated[float, Between(0, 1)] = 1.0
+    weight: Annotated[float, AtLeast(0, "0 or more")] = 1.0
 
     @property
     def needs(self) -> frozenset[Need]:
@@ -87,7 +80,7 @@ class PotentialShaping:
         return paid
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class PotentialGain:
     """Channel "gain": by how much a turn raised an appraiser's potential; IGPO's with `AnswerProbe`.
 
@@ -101,12 +94,7 @@ class PotentialGain:
     """
 
     column: str = "probe"
-    weight: float = 1.0
-
-    def __post_init__(self) -> None:
-        if not self.weight >= 0:
-            raise ValueError(f"PotentialGain.weight: got {self.weight}; need 0 or more")
-        check_finite(self)
+    weight: Annotated[float, AtLeast(0, "0 or more")] = 1.0
 
     @property
     def needs(self) -> frozenset[Need]:

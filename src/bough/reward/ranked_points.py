@@ -1,17 +1,17 @@
 """A reward for several points in one answer."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
-from bough.checks import check_finite
+from bough.piece import AtLeast, piece
 from bough.reward.pointing_rewards import pointing_rewards
 from bough.screen.pointings import Pointings
 from bough.tree import Bools, Floats, PayRange, Tree
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class RankedPoints:
     """Channel "points": the adaptive exploration reward of InfiGUI-G1 (arXiv 2508.05731).
 
@@ -35,12 +35,7 @@ class RankedPoints:
 
     weight: float = 0.1
     format_point: bool = False
-    near_px: float = 0.0
-
-    def __post_init__(self) -> None:
-        if not self.near_px >= 0:
-            raise ValueError(f"RankedPoints.near_px: got {self.near_px}; need 0 or more pixels")
-        check_finite(self)
+    near_px: Annotated[float, AtLeast(0, "0 or more pixels")] = 0.0
 
     @property
     def pays(self) -> Mapping[str, PayRange]:

@@ -1,11 +1,11 @@
 """A penalty on n-grams that an action repeats."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
-from bough.checks import check_finite
+from bough.piece import AtLeast, piece
 from bough.tree import (
     Floats,
     Ints,
@@ -23,7 +23,7 @@ from bough.tree import (
 from bough.tree.endings import path_reward_nodes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Repetition:
     """Channel "repetition": HAPO's penalty (arXiv 2505.11225) on n-grams that occur earlier in the same action.
 
@@ -42,15 +42,8 @@ class Repetition:
         penalty: The cost of a path without any other token, >= 0.
     """
 
-    n: int = 3
-    penalty: float = 0.5
-
-    def __post_init__(self) -> None:
-        if self.n < 1:
-            raise ValueError(f"Repetition.n: got {self.n}; need at least 1")
-        if not self.penalty >= 0:
-            raise ValueError(f"Repetition.penalty: got {self.penalty}; need 0 or more, it is subtracted")
-        check_finite(self)
+    n: Annotated[int, AtLeast(1)] = 3
+    penalty: Annotated[float, AtLeast(0, "0 or more, it is subtracted")] = 0.5
 
     @property
     def pays(self) -> Mapping[str, PayRange]:

@@ -1,17 +1,16 @@
 """A reward in stages: a later stage pays only after the earlier ones."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
-from bough.checks import check_finite
+from bough.piece import piece
 from bough.reward.stages import Finished, Solved, Stage, ValidActions, WellFormed
 from bough.tree import Floats, PayRange, Tree, counted
 from bough.tree.endings import path_reward_nodes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class StagedReward:
     """Channel "staged": progressive reward shaping (PRS, arXiv 2512.07478), stage after stage.
 
@@ -48,7 +47,6 @@ class StagedReward:
             )
         if not all(pay > 0 for pay in self.shares):
             raise ValueError(f"StagedReward.shares: got {self.shares}; need numbers above 0")
-        check_finite(self)
 
     @property
     def pays(self) -> Mapping[str, PayRange]:

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
+from bough.tree import Info, step_info_in
+
 Box: TypeAlias = tuple[int, int, int, int]
 """(left, top, right, bottom) in pixels, borders included."""
 
@@ -72,13 +74,17 @@ def centre(box: Box) -> Point:
     return (box[0] + box[2]) // 2, (box[1] + box[3]) // 2
 
 
-def pointing_in(info: Mapping[str, object]) -> Pointing | None:
+def record_in(info: Info) -> Mapping[str, Any] | None:
+    """The record of the action before a node, from its `info`; None where the environment has none."""
+    found = step_info_in(info).get("pointing")
+    return cast("Mapping[str, Any]", found) if isinstance(found, Mapping) else None
+
+
+def pointing_in(info: Info) -> Pointing | None:
     """The `Pointing` of the action before a node, from its `info`; None where the environment has none."""
-    env = info.get("env")
-    found = cast("Mapping[str, object]", env).get("pointing") if isinstance(env, Mapping) else None
-    if not isinstance(found, Mapping):
+    row = record_in(info)
+    if row is None:
         return None
-    row = cast("Mapping[str, Any]", found)
     return Pointing(
         kind=row["kind"],
         points=tuple((point[0], point[1]) for point in row["points"]),

@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bough.screen.pointing import Pointing
+from bough.screen.pointing import Pointing, record_in
 from bough.tree import Info, InfoColumn
 
 NO_BOX = (np.nan,) * 4
@@ -86,14 +86,8 @@ def read_pointings(info: Sequence[Info]) -> Pointings:
     Raises:
         KeyError, TypeError, ValueError: when a record has another form.
     """
-    found: dict[int, Mapping[str, Any]] = {}
-    for node, each in enumerate(info):
-        env = each.get("env")
-        if isinstance(env, Mapping):
-            record = cast("Mapping[str, object]", env).get("pointing")
-            if isinstance(record, Mapping):
-                found[node] = cast("Mapping[str, Any]", record)
-    return _columns(found)
+    records = (record_in(each) for each in info)
+    return _columns({node: record for node, record in enumerate(records) if record is not None})
 
 
 def _columns(found: Mapping[int, Mapping[str, Any]]) -> Pointings:
