@@ -17,7 +17,7 @@ from bough.explore import Chains
 from bough.explore.world_model import ImaginedEpisode, WorldModel
 from bough.reward import EnvReward, reward_trees
 from bough.rewrite import PredictObservations
-from bough.rollout import PolicyFormat, Deadlines, RoleModel
+from bough.rollout import Deadlines, PolicyFormat, RoleModel
 from bough.rollout.model_client import ModelClient
 from bough.store import read_metrics
 from bough.train import start
