@@ -3,12 +3,13 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from bough.context.context import Context, ContextInputs, ContextUpdate, Renderer, Turn
 from bough.context.full import Full
 from bough.context.parser import Parsed
 from bough.needs import Need, annotation
+from bough.piece import AtLeast, piece
 from bough.tree import add_line
 
 DECISION = re.compile(r"<(switch|keep)>")
@@ -16,7 +17,7 @@ SUBGOAL = re.compile(r"<subgoal>(.*?)</subgoal>", re.DOTALL)
 ACTION = re.compile(r"<action>(.*?)</action>", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class PlanAct:
     """Planner and executor (HiPER, arXiv 2602.16165): keep the subgoal or switch to another, then act.
 
@@ -37,13 +38,9 @@ class PlanAct:
             turns.
     """
 
-    every: int = 3
+    every: Annotated[int, AtLeast(1)] = 3
 
     gives: ClassVar[frozenset[Need]] = frozenset(map(annotation, ("action", "subgoal", "switch")))
-
-    def __post_init__(self) -> None:
-        if self.every < 1:
-            raise ValueError(f"PlanAct.every: got {self.every}; need at least 1")
 
     @property
     def instructions(self) -> str:

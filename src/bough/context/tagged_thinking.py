@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from bough.context.context import Turn
 from bough.context.parser import Parsed
 from bough.needs import Need, annotation
+from bough.piece import AtLeast, piece
 from bough.tree import action_text
 
 TAGS = ("planning", "explore", "reflection", "monitor")
@@ -16,7 +16,7 @@ TAGS = ("planning", "explore", "reflection", "monitor")
 ACTION = re.compile(r"<action>(.*?)</action>", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class TaggedThinking:
     """The answers of RLVMR (arXiv 2507.22844): a thought in a tag that names its kind, then the action.
 
@@ -37,13 +37,9 @@ class TaggedThinking:
         every: Number of turns from one plan of a demonstration to the next, and of actions in the plan.
     """
 
-    every: int = 3
+    every: Annotated[int, AtLeast(1)] = 3
 
     gives: ClassVar[frozenset[Need]] = frozenset(map(annotation, ("action", "thought")))
-
-    def __post_init__(self) -> None:
-        if self.every < 1:
-            raise ValueError(f"TaggedThinking.every: got {self.every}; need at least 1")
 
     @property
     def instructions(self) -> str:

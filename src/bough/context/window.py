@@ -1,13 +1,14 @@
 """A context with the last few turns."""
 
-from dataclasses import dataclass
+from typing import Annotated
 
 from bough.context.context import ContextInputs, ContextUpdate, Renderer
 from bough.context.full import Full
+from bough.piece import AtLeast, piece
 from bough.tree import Kind
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Window:
     """The system prompt and the last `turns` turns are in the prompt, the current observation included.
 
@@ -19,11 +20,7 @@ class Window:
         turns: Number of observations in the window, >= 1.
     """
 
-    turns: int
-
-    def __post_init__(self) -> None:
-        if self.turns < 1:
-            raise ValueError(f"Window.turns: got {self.turns}; need at least 1, the current observation")
+    turns: Annotated[int, AtLeast(1, "at least 1, the current observation")]
 
     def extend(self, renderer: Renderer, inputs: ContextInputs) -> ContextUpdate:
         """See `Context.extend`."""
