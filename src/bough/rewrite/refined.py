@@ -6,12 +6,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from bough.ask.answered_question import AnsweredQuestion, answered_questions_in
 from bough.context import conversation
 from bough.needs import TEACHER_TURNS, Need
 from bough.rewrite.revise import PathBuilder, RevisedPath, Seen
 from bough.rollout import PolicyFormat
 from bough.tree import (
-    AnsweredQuestion,
     Ints,
     Kind,
     Outcome,
@@ -20,7 +20,6 @@ from bough.tree import (
     Task,
     Tree,
     add_line,
-    answered_questions_in,
     hint_in,
     instructions_in,
     observation_in,

@@ -39,7 +39,7 @@ class Judge(Asks):
         prompt: The question. It may use the placeholders {instructions}, {turns} and {observation}.
         system: The system prompt.
         read: Converts an answer to a value: `LabelParser` of a table, or a `NumberParser` in a range.
-        keep: Whether the infos of the tree hold the questions and answers (`bough.tree.AnsweredQuestion`), to train the
+        keep: Whether the infos of the tree hold the questions and answers (`AnsweredQuestion`), to train the
             judge.
     """
 

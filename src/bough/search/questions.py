@@ -4,11 +4,12 @@ from dataclasses import replace
 from typing import TypeVar
 
 from bough.ask import Query, prompts
+from bough.ask.answered_question import AnsweredQuestion, store_question
 from bough.explore.turn_texts import turn_texts
 from bough.rollout.cursor import Cursor
 from bough.search.node import SearchNode
 from bough.search.tree import SearchTree
-from bough.tree import AnsweredQuestion, Verdict, instructions_in, plain_text, store_question, text_in
+from bough.tree import Verdict, instructions_in, plain_text, text_in
 
 Read = TypeVar("Read")
 
@@ -54,7 +55,7 @@ async def asked(tree: SearchTree, node: SearchNode, query: Query[Read], *, keep:
         tree: The search.
         node: The node of the question.
         query: The question; its name distinguishes it from others about the node.
-        keep: Whether the info of the node's action holds the question and its answer (`bough.tree.AnsweredQuestion`).
+        keep: Whether the info of the node's action holds the question and its answer (`AnsweredQuestion`).
 
     Returns:
         The parsed answer; None without one, which counts as `RolloutCounts.unanswered`. None is never a number: see

@@ -1,7 +1,6 @@
 """The trajectory tree: tasks, trees, and the stages of a tree. Imports numpy only."""
 
 from bough.tree.actions import ActionCounts, count_actions
-from bough.tree.answered_question import AnsweredQuestion, answered_questions_in, store_question
 from bough.tree.appraisal import Appraisal, Entry, Verdict
 from bough.tree.appraisal_of import appraisal_of
 from bough.tree.build import TreeNode, build
@@ -11,7 +10,7 @@ from bough.tree.copied import copied, copied_fields
 from bough.tree.counts import PathCounts, RolloutCounts
 from bough.tree.credited import Credited, included, included_leaves, join_advantages, token_advantages
 from bough.tree.group import groups
-from bough.tree.info_column import InfoColumn, InfoNumber
+from bough.tree.info_column import InfoColumn, InfoEntry, InfoNumber
 from bough.tree.json_column import json_column, read_json_column
 from bough.tree.marks import COUNTED, Kind, Outcome, Source, Ternary, TruncatedBy
 from bough.tree.message import (
@@ -118,7 +117,6 @@ __all__ = [
     "Action",
     "ActionCounts",
     "AgentAction",
-    "AnsweredQuestion",
     "Appraisal",
     "BadCall",
     "Bools",
@@ -129,6 +127,7 @@ __all__ = [
     "Info",
     "InfoColumn",
     "InfoNumber",
+    "InfoEntry",
     "Ints",
     "Kind",
     "Message",
@@ -163,7 +162,6 @@ __all__ = [
     "add_line",
     "annotation_spans",
     "annotations",
-    "answered_questions_in",
     "appraisal_of",
     "assistant_message",
     "begins_turn",
@@ -237,7 +235,6 @@ __all__ = [
     "spread_tokens",
     "spread_turns",
     "step_info_in",
-    "store_question",
     "sum_at",
     "sum_of_subtree",
     "sum_to_root",

@@ -54,6 +54,25 @@ class InfoColumn(Generic[Column]):
 
 
 @dataclass(frozen=True, slots=True)
+class InfoEntry:
+    """A value that JSON can write, which one piece writes in the `info` of some nodes and others read.
+
+    Attributes:
+        name: Its key in `info`; two declarations with one name are the same value.
+    """
+
+    name: str
+
+    def write(self, info: dict[str, object], value: object) -> None:
+        """Writes it in the info of a node."""
+        info[self.name] = value
+
+    def at(self, info: Info) -> object:
+        """The value in the info of a node; None without one."""
+        return info.get(self.name)
+
+
+@dataclass(frozen=True, slots=True)
 class InfoNumber:
     """A whole number that one piece writes in the `info` of some nodes and others read as a column.
 
