@@ -42,7 +42,8 @@ def commit() -> str:
 def changed(row: Row) -> bool:
     """Whether the code of a source changed after the row's commit.
 
-    Comments, docstrings and imports are no code, and a moved file is the same file.
+    What computes nothing is no code: comments, docstrings, imports, types and checks of fields. A moved file is the
+    same file.
     """
     known = subprocess.run(["git", "cat-file", "-e", row["commit"]], cwd=ROOT, check=False, capture_output=True)
     if known.returncode != 0:
@@ -69,7 +70,7 @@ def _moves(root: Path, commit: str) -> dict[str, str]:
 
 
 def _code(text: str) -> str:
-    """A module without comments, docstrings and imports."""
+    """A module without comments, docstrings, imports, types and the checks of frozen settings."""
     return ast.dump(_CodeAlone().visit(ast.parse(text)))
 
 
@@ -80,9 +81,36 @@ class _CodeAlone(ast.NodeTransformer):
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
         del node
 
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST | None:
+        # The settings are frozen, so that all it can do is to refuse values.
+        if node.name == "__post_init__":
+            return None
+        node.returns = None
+        return self.generic_visit(node)
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        node.decorator_list = [each for each in node.decorator_list if not _makes_settings(each)]
+        return self.generic_visit(node)
+
+    def visit_arg(self, node: ast.arg) -> ast.arg:
+        node.annotation = None
+        return node
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AnnAssign:
+        node.annotation = ast.Constant(None)
+        return node
+
     def visit_Expr(self, node: ast.Expr) -> ast.Expr | None:
         is_text = isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
         return None if is_text else node
+
+
+def _makes_settings(decorator: ast.expr) -> bool:
+    """Whether it is `@piece`, or `@dataclass` of frozen fields."""
+    if isinstance(decorator, ast.Call):
+        frozen = any(each.arg == "frozen" for each in decorator.keywords)
+        return frozen and isinstance(decorator.func, ast.Name) and decorator.func.id == "dataclass"
+    return isinstance(decorator, ast.Name) and decorator.id == "piece"
 
 
 def sources(run: Run, *names: str) -> list[str]:

@@ -104,6 +104,11 @@ def test_the_sources_of_a_row_are_its_pieces_and_a_change_of_one_makes_it_old(
     (tmp_path / "piece.py").write_text("a = 2\n")
     assert result_rows.changed(row)
     (tmp_path / "piece.py").write_text("a = 1\n")
+    checked = "@dataclass(frozen=True)\nclass A:\n    n: int = 1\n    def __post_init__(self):\n        check(self)\n"
+    bounded = "@piece\nclass A:\n    n: Annotated[int, AtLeast(1)] = 1\n"
+    assert result_rows._code(checked) == result_rows._code(bounded), "types and checks of fields are no code"
+    assert result_rows._code(bounded) != result_rows._code(bounded.replace("= 1", "= 2"))
+    assert result_rows._code(bounded) != result_rows._code(bounded.replace("@piece", "@cached"))
     (tmp_path / "room").mkdir()
     result_rows.subprocess.run([*git, "mv", "piece.py", "room/part.py"], cwd=tmp_path, check=True)
     assert not result_rows.changed(row), "a moved file is the same file"
