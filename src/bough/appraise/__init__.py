@@ -1,6 +1,6 @@
 """Appraisers: judges, comparisons and probes of grown trees."""
 
-from bough.appraise.appraise import Appraiser, appraise_trees
+from bough.appraise.appraise import Appraiser, Columns, appraise_trees
 from bough.appraise.ask import AskModels, Continuation, Masked, Scoring
 from bough.appraise.checklist import Checklist
 from bough.appraise.fact_gain import FactGain
@@ -23,6 +23,7 @@ __all__ = [
     "Appraiser",
     "AskModels",
     "Checklist",
+    "Columns",
     "Continuation",
     "FactGain",
     "HopProgress",

@@ -5,8 +5,10 @@ import importlib
 import inspect
 import os
 import pkgutil
+import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeAlias, cast, get_args, get_type_hints
@@ -22,10 +24,13 @@ Maker: TypeAlias = Callable[..., Any]
 """A dataclass, or a function that returns a piece."""
 
 ROOMS = (
-    "env", "context", "appraise", "policy", "critics", "engine", "explore", "search", "reward", "hooks", "credit",
-    "curate", "objective", "learner", "launch", "rewrite", "roles", "searches", "train",
+    "env", "context", "guard", "appraise", "policy", "critics", "engine", "explore", "search", "reward", "hooks",
+    "credit", "curate", "objective", "learner", "launch", "rewrite", "roles", "searches", "train",
 )  # fmt: skip
 """Packages whose pieces can be named without a file."""
+
+PIECE = re.compile(r"^@piece\nclass ([A-Z]\w*)", re.MULTILINE)
+"""A class that is made a piece."""
 
 WORLDS = Path(__file__).parents[1] / "worlds"
 
@@ -97,15 +102,26 @@ def _own(module: ModuleType) -> dict[str, Maker]:
 def exported(package: str) -> Iterator[tuple[str, Any]]:
     """The classes and functions that a package exports, by name; not the names that it imports on first use.
 
-    A package without `__all__` exports from each of its files the function of the file's name.
+    So are classes with `@piece` of files that it does not export: a new piece is one new file. A package without
+    `__all__` exports from each of its files the function of the file's name.
     """
     module = importlib.import_module(package)
     if hasattr(module, "__all__"):
-        found = ((name, vars(module).get(name)) for name in module.__all__)
+        named = ((name, vars(module).get(name)) for name in module.__all__)
+        found = chain(named, _unnamed(module))
     else:
         names = (each.name for each in pkgutil.iter_modules(module.__path__))
         found = ((name, vars(importlib.import_module(f"{package}.{name}")).get(name)) for name in names)
     return ((name, value) for name, value in found if inspect.isclass(value) or inspect.isfunction(value))
+
+
+def _unnamed(module: ModuleType) -> Iterator[tuple[str, Any]]:
+    """The pieces in files of a package that are not in its `__all__`; only these files are imported."""
+    for each in pkgutil.iter_modules(module.__path__):
+        file = Path(module.__path__[0], f"{each.name}.py")
+        names = [] if each.ispkg else PIECE.findall(file.read_text(encoding="utf-8"))
+        for name in {*names} - {*module.__all__}:
+            yield name, getattr(importlib.import_module(f"{module.__name__}.{each.name}"), name)
 
 
 @cache
