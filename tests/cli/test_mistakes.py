@@ -258,7 +258,7 @@ CHANGES = [
     (f"credit={DEEP}", "credit: got '[[[["),
     (f"credit={1000 * 'Grpo('}", "credit: got 'Grpo(Grpo("),
     ("threads=100000", "Execution.threads: got 100000; need 0 to 1024"),
-    ("threads=-1", "Execution.threads: got -1; need at least 0"),
+    ("threads=-1", "Execution.threads: got -1; need 0 to 1024"),
     ("policy.width=1000000000", "Tiny: got layers=*width=1000000000*need at most 1e+09 and 1000 layers"),
     ("policy.layers=10000000", "Tiny: got layers=10000000*need at most 1e+09 and 1000 layers"),
     ("policy.vocab_tokens=1000000000", "Tiny: got*vocab_tokens=1000000000*need at most"),
