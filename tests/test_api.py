@@ -145,7 +145,7 @@ def test_mistakes_are_reported_as_on_the_command_line(result: bough.Result, fold
         ({"steps": "two"}, "steps: got 'two'; need a valid integer"),
         ({"stepz": 2}, "stepz: unknown name 'stepz'; did you mean 'steps'?"),
         ({"learning_rate": 1e-3}, "did you mean 'optimizer.learning_rate' or 'warmup.learning_rate'?"),
-        ({"steps": -1}, "Schedule.steps: got -1; need 0 or more"),
+        ({"steps": -1}, "Schedule.steps: got -1; need at least 0"),
         ({"warmup": 1}, "World.warmup: got int; need a Warmup"),
         ({"health": 1}, "Run.health: got int; need a Health"),
         ({"credit": EnvReward()}, "Method.credit: got EnvReward"),

@@ -1,11 +1,11 @@
-"""Checks of fields: one of a few values, a least value."""
+"""Checks of fields: one of a few values."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import pytest
 
-from bough.checks import check_at_least, check_choices, listed
+from bough.checks import check_choices, listed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,25 +38,3 @@ def test_another_value_is_refused_with_the_known_ones(fields: dict[str, Any], me
 
 def test_one_value_is_listed_alone() -> None:
     assert listed(("a",)) == "'a'"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Sizes:
-    """Two numbers with a bound."""
-
-    layers: int = 1
-    share: float = 0.0
-
-
-@pytest.mark.parametrize(
-    ("sizes", "message"),
-    [
-        (Sizes(layers=0), "Sizes.layers: got 0; need at least 1"),
-        (Sizes(share=-0.5), "Sizes.share: got -0.5; need at least 0"),
-        (Sizes(share=float("nan")), "Sizes.share: got nan; need at least 0"),
-    ],
-)
-def test_a_field_below_its_bound_is_refused(sizes: Sizes, message: str) -> None:
-    check_at_least(Sizes(), layers=1, share=0)
-    with pytest.raises(ValueError, match=message):
-        check_at_least(sizes, layers=1, share=0)

@@ -24,6 +24,12 @@ class Rule:
             raise ValueError("Rule.free: less than the loss")
 
 
+@piece
+class LongerRule(Rule):
+    count: int = 2
+    more: int = 0
+
+
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
@@ -32,7 +38,7 @@ class Rule:
         ({"epsilon": math.inf}, r"Rule.epsilon: got inf; need a finite number$"),
         ({"count": 0}, r"Rule.count: got 0; need at least 1$"),
         ({"loss": 0.1}, r"Rule.loss: got 0.1; need 0 or less$"),
-        ({"share": 1}, r"Rule.share: got 1; need a number from 0 to 1$"),
+        ({"share": 1}, r"Rule.share: got 1; need a number from 0 to below 1$"),
         ({"how": "most"}, r"Rule.how: got 'most'; need 'mean' or 'sum'$"),
         ({"free": -1.0}, r"Rule.free: less than the loss$"),
         ({"free": math.inf}, r"Rule.free: got inf; need a finite number$"),
@@ -52,3 +58,9 @@ def test_a_piece_is_a_frozen_dataclass() -> None:
     assert rule == Rule(count=3, share=0)
     with pytest.raises(FrozenInstanceError):
         rule.count = 2  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("wrong", [{"epsilon": 0.0}, {"count": 0}, {"free": -1.0}, {"how": "most"}])
+def test_a_piece_that_inherits_another_keeps_its_checks(wrong: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match=f"LongerRule.{next(iter(wrong))}|Rule.free"):
+        LongerRule(**wrong)  # type: ignore[arg-type]

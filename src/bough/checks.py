@@ -1,4 +1,4 @@
-"""Checks of a dataclass's fields: finite numbers, one of a few values, and minimum values."""
+"""Checks of a dataclass's fields: finite numbers, and one of a few values."""
 
 import dataclasses
 import math
@@ -84,18 +84,6 @@ def wrong_choices(settings: object) -> Iterator[tuple[str, str]]:
         value = getattr(settings, name)
         if value not in known:
             yield name, f"got {value!r}; need {listed(known)}"
-
-
-def check_at_least(settings: object, **minimum: float) -> None:
-    """Check the minimum values of fields, as in `check_at_least(self, layers=1, retries=0)`.
-
-    Raises:
-        ValueError: names the first field below its minimum, or that is nan.
-    """
-    for name, bound in minimum.items():
-        value = getattr(settings, name)
-        if not value >= bound:
-            raise ValueError(f"{type(settings).__name__}.{name}: got {value}; need at least {bound}")
 
 
 def listed(values: Sequence[object]) -> str:

@@ -44,7 +44,8 @@ def Between(low: float, high: float, need: str = "", *, above: bool = False, bel
     def allows(value: float) -> bool:
         return (value > low if above else value >= low) and (value < high if below else value <= high)
 
-    return Bounds(need or f"a number from {low} to {high}", allows)
+    start, end = ("above", "and below" if below else "and up to") if above else ("from", "to below" if below else "to")
+    return Bounds(need or f"a number {start} {low} {end} {high}", allows)
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
@@ -62,7 +63,7 @@ def piece(cls: type[Made]) -> type[Made]:
         Traceback (most recent call last):
         ValueError: Discount.gamma: got 2.0; need a number from 0 to 1
     """
-    own = cast("Callable[[Any], None] | None", vars(cls).get("__post_init__"))
+    own = cast("Callable[[Any], None] | None", getattr(cls, "__post_init__", None))
 
     def check(self: Any) -> None:
         check_bounds(self)
@@ -90,10 +91,13 @@ def check_bounds(settings: object) -> None:
 @cache
 def bounds_of(cls: Any) -> Mapping[str, Bounds]:
     """The bounds of the fields of a dataclass that have some."""
-    try:
-        hints = get_type_hints(cls, include_extras=True)
-    except NameError:
-        return {}  # A class of the user, with a type that is imported for type checkers only.
-    kinds = {each.name: hints[each.name] for each in fields(cls) if get_origin(hints[each.name]) is Annotated}
-    found = {name: [each for each in get_args(kind) if isinstance(each, Bounds)] for name, kind in kinds.items()}
-    return {name: bounds[0] for name, bounds in found.items() if bounds}
+    found: dict[str, Bounds] = {}
+    # A field that a subclass declares again, with another default, keeps its bounds.
+    for base in reversed(cls.__mro__[:-1]):
+        try:
+            hints = get_type_hints(base, include_extras=True)
+        except NameError:
+            return {}  # A class of the user, with a type that is imported for type checkers only.
+        kinds = {name: get_args(kind) for name, kind in hints.items() if get_origin(kind) is Annotated}
+        found |= {name: each for name, args in kinds.items() for each in args if isinstance(each, Bounds)}
+    return {each.name: found[each.name] for each in fields(cls) if each.name in found}

@@ -220,7 +220,7 @@ def test_noisy_hops_keep_the_best_moves_of_a_lake_and_paying_progress_itself_doe
 def test_what_is_wrong_is_named() -> None:
     with pytest.raises(ValueError, match=r"HopProgress.views: got \(\); need one or more of"):
         HopProgress(views=())
-    with pytest.raises(ValueError, match=r"HopProgress.caution: got -1; need 0 or more"):
+    with pytest.raises(ValueError, match=r"HopProgress.caution: got -1; need at least 0"):
         HopProgress(caution=-1)
     with pytest.raises(ValueError, match=r"HopProgress.prompt: got the placeholders \['end'\]"):
         HopProgress(prompt="{end}")

@@ -115,7 +115,7 @@ def test_the_policy_continues_its_own_context_and_equal_states_are_asked_once(tm
     assert len({each.seed for each in requests}) == len(requests)
     asked = len(requests)
     again, _ = asker(lambda _: says("hm"), tmp_path)
-    again.agent = replace(again.agent, engine=engine)
+    again = replace(again, agent=replace(again.agent, engine=engine))
     (other,) = appraised(known(), again, StepPotential(n=3, prefix="So "))
     assert len(requests) == asked, "answers are stored"
     assert other.appraisals["potential"].equals(tree.appraisals["potential"])

@@ -143,7 +143,7 @@ def test_an_error_in_a_recipe_names_its_line(bough: Bough, pieces: Path, bonus: 
     assert f"error: method 'pieces.py:broken': broken() raised KeyError: 'bonus' {bonus}" in error
     error = bough("train", "pieces.py:refused", folder=pieces.parent).error(USAGE)
     raised = place(pieces, "return small().replace(steps=-1)", "refused")
-    assert f"refused() raised ConfigError: Schedule.steps: got -1; need 0 or more {raised}" in error
+    assert f"refused() raised ConfigError: Schedule.steps: got -1; need at least 0 {raised}" in error
 
 
 PROJECT = {

@@ -176,9 +176,9 @@ def test_a_run_trains_on_progress(tmp_path: Path) -> None:
 def test_settings() -> None:
     with pytest.raises(ValueError, match=r"steps: got 0; need at least 1"):
         ProgressReward(steps=0)
-    with pytest.raises(ValueError, match=r"learning_rate, head_rate=\(0, 0.003\); need numbers above 0"):
+    with pytest.raises(ValueError, match=r"learning_rate: got 0; need a number above 0"):
         ProgressReward(learning_rate=0)
-    with pytest.raises(ValueError, match=r"progress=nan"):
+    with pytest.raises(ValueError, match=r"progress: got nan"):
         ProgressReward(progress=float("nan"))
 
 

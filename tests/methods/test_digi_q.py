@@ -239,7 +239,7 @@ def test_settings() -> None:
     assert run.world.schedule.steps == frozenlake().schedule.steps + 3
     with pytest.raises(ValueError, match="warmup_steps=0 and no data"):
         digi_q(frozenlake(), collect=0)
-    with pytest.raises(ValueError, match="discount=2"):
+    with pytest.raises(ValueError, match="discount: got 2"):
         FrozenCritic(discount=2)
     with pytest.raises(ValueError, match="threshold"):
         BestCandidate(threshold=float("nan"))

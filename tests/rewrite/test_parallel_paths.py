@@ -118,7 +118,7 @@ def test_limits_and_tools_that_are_alone() -> None:
     assert not ParallelPaths()([town()], replace(READER, max_tokens=10))
     with pytest.raises(ValueError, match=r"parser=Plain: got the action '1: list park'"):
         ParallelPaths()([town()], replace(READER, parser=Plain()))
-    with pytest.raises(ValueError, match=r"ParallelPaths: got max_calls=0"):
+    with pytest.raises(ValueError, match=r"ParallelPaths.max_calls: got 0"):
         ParallelPaths(max_calls=0)
 
 

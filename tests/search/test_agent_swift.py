@@ -129,11 +129,11 @@ def test_what_is_unlike_all_that_was_executed_is_more_uncertain() -> None:
 
 
 def test_mistakes_are_named() -> None:
-    with pytest.raises(ValueError, match="noise=0"):
+    with pytest.raises(ValueError, match="noise: got 0"):
         Surrogate(noise=0.0)
-    with pytest.raises(ValueError, match="width=0"):
+    with pytest.raises(ValueError, match="width: got 0"):
         EachKind(width=0)
     with pytest.raises(ValueError, match=r"EachKind.text: got 'edit it'; need the placeholder {kind}"):
         EachKind(text="edit it")
-    with pytest.raises(ValueError, match="c=-1"):
+    with pytest.raises(ValueError, match="c: got -1"):
         UncertainUct(c=-1.0)

@@ -89,5 +89,5 @@ def test_the_method_pairs_the_most_curious_step_with_the_least() -> None:
 
 
 def test_bad_settings() -> None:
-    with pytest.raises(ValueError, match=r"Curiosity: got peak=1.5, spread=0; need 0 or more, and a number above 0"):
+    with pytest.raises(ValueError, match=r"Curiosity.spread: got 0; need a number above 0"):
         Curiosity(spread=0)

@@ -187,7 +187,7 @@ def test_a_budget_ends_everything_and_settings_are_checked() -> None:
         assert tree.answer.sum() == 1
     with pytest.raises(ValueError, match=r"SubgoalSearch\.search: got stop_value=1\.0, anywhere=False"):
         SubgoalSearch(search=Search(select=Best()))
-    with pytest.raises(ValueError, match=r"SubgoalSearch: got max_subgoals=0"):
+    with pytest.raises(ValueError, match=r"SubgoalSearch\.max_subgoals: got 0"):
         SubgoalSearch(max_subgoals=0)
     with pytest.raises(ValueError, match=r"SubgoalHint\.text: got the placeholders \['goal'\]"):
         SubgoalHint(text="{goal}")

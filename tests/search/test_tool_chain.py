@@ -137,7 +137,7 @@ def test_tools_may_be_compared_without_their_arguments() -> None:
 def test_mistakes_are_named(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match=r"got no files of trees; .* search with --out"):
         PlanMemory(trees=str(tmp_path)).load()
-    with pytest.raises(ValueError, match=r"PlanCost: got alpha=2, beta=0.5; need numbers from 0 to 1"):
+    with pytest.raises(ValueError, match=r"PlanCost\.alpha: got 2; need a number from 0 to 1"):
         PlanCost(alpha=2)
     with pytest.raises(ValueError, match=r"PlanCost.prompt"):
         PlanCost(prompt="{plan}")

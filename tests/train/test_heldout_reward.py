@@ -74,7 +74,7 @@ def test_a_run_without_an_evaluation(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 
 def test_what_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"Evaluation: got every=-1; need 0 \(none\) or more"):
+    with pytest.raises(ValueError, match=r"Evaluation\.every: got -1; need 0 \(none\) or more"):
         Evaluation(every=-1)
     for temperature in (-1.0, 1e-310, float("nan"), float("inf")):
         with pytest.raises(ValueError, match=r"Evaluation.temperature: got .*; need 0 \(greedy\), or a finite number"):

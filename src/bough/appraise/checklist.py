@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import Annotated, cast
 
 from bough.appraise.appraise import Columns
 from bough.appraise.ask import AskModels
@@ -12,8 +12,8 @@ from bough.appraise.path_fields import acts, path_fields
 from bough.ask import Answer, AsksVotes
 from bough.ask.each import each
 from bough.ask.prompts import Lines, Reader, check_placeholders, numbered
-from bough.checks import check_finite
 from bough.needs import Need, appraised
+from bough.piece import AtLeast, piece
 from bough.tree import Entry, Tree, Verdict, path
 
 WRITE = (
@@ -40,7 +40,7 @@ class Satisfied:
         return found or ({} if re.search(r"\bnone\b", text, re.IGNORECASE) else None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Checklist(AsksVotes):
     """CM2's checklist (arXiv 2602.12268): the value of a turn is the weight of the items that it satisfies first.
 
@@ -72,19 +72,15 @@ class Checklist(AsksVotes):
     column: str = "checklist"
     field: str = "checklist"
     evidence: bool = True
-    max_items: int = 8
+    max_items: Annotated[int, AtLeast(1)] = 8
     write: str = WRITE
     prompt: str = CHECK
     system: str = "You judge the work of an agent."
     read: Reader[Mapping[int, str]] = Satisfied()
 
     def __post_init__(self) -> None:
-        AsksVotes.__post_init__(self)
         check_placeholders("Checklist.write", self.write)
         check_placeholders("Checklist.prompt", self.prompt, "action", "answer", required=("items",))
-        if self.max_items < 1:
-            raise ValueError(f"Checklist.max_items: got {self.max_items}; need at least 1")
-        check_finite(self)
 
     @property
     def gives(self) -> frozenset[Need]:

@@ -2,8 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal, cast
+from typing import Annotated, Literal, cast
 
 from bough.appraise.appraise import Columns
 from bough.appraise.ask import AskModels, Scoring
@@ -12,12 +11,12 @@ from bough.appraise.shapley import Members, exact_shapley, prefixes, sampled_ord
 from bough.appraise.true_answer import answer_field, true_answer
 from bough.ask import Reply
 from bough.ask.each import each
-from bough.checks import check_choices, check_finite
 from bough.needs import Need, appraised, task_field
+from bough.piece import Above, AtLeast, piece
 from bough.tree import Entry, Kind, Tree, Verdict, context, derive, text_in, turn_start
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class FactGain:
     """ProMed's Shapley information gain (arXiv 2508.13514): a reply has the weight of the facts that it reveals first.
 
@@ -55,21 +54,10 @@ class FactGain:
     answer: str = "answer"
     prompt: str = "{facts}\n"
     weights: Literal["softmax", "positive"] = "softmax"
-    temperature: float = 2.0
-    exact: int = 6
-    orders: int = 30
-    deadline_s: float = 120.0
-
-    def __post_init__(self) -> None:
-        check_choices(self)
-        if not self.temperature > 0 or self.exact < 0 or self.orders < 1:
-            raise ValueError(
-                f"FactGain: got temperature={self.temperature}, exact={self.exact}, orders={self.orders}; need a "
-                "temperature above 0, exact of 0 or more, and at least 1 order"
-            )
-        if not self.deadline_s > 0:
-            raise ValueError(f"FactGain.deadline_s: got {self.deadline_s}; need more than 0 seconds")
-        check_finite(self)
+    temperature: Annotated[float, Above(0)] = 2.0
+    exact: Annotated[int, AtLeast(0)] = 6
+    orders: Annotated[int, AtLeast(1)] = 30
+    deadline_s: Annotated[float, Above(0, "more than 0 seconds")] = 120.0
 
     @property
     def needs(self) -> frozenset[Need]:

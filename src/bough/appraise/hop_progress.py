@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
@@ -14,8 +14,8 @@ from bough.ask import AsksVotes
 from bough.ask.answer import mean_entry
 from bough.ask.each import each
 from bough.ask.prompts import Reader, check_placeholders
-from bough.checks import check_finite
 from bough.needs import Appraised, Need, appraised, names_of
+from bough.piece import AtLeast, piece
 from bough.tree import Entry, Kind, Tree, Verdict, turn_start
 
 GOAL = "The task is done, as the agent was told."
@@ -27,7 +27,7 @@ HOP = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class HopProgress(AsksVotes):
     """Robo-Dopamine's progress (arXiv 2512.23703): a model compares two states and answers one signed percentage.
 
@@ -71,7 +71,7 @@ class HopProgress(AsksVotes):
 
     column: str = "progress"
     views: tuple[View, ...] = VIEWS
-    caution: float = 0.0
+    caution: Annotated[float, AtLeast(0)] = 0.0
     goal: str = "goal"
     prompt: str = HOP
     system: str = "You judge the progress of an agent."
@@ -79,13 +79,9 @@ class HopProgress(AsksVotes):
     temperature: float = 0.1
 
     def __post_init__(self) -> None:
-        AsksVotes.__post_init__(self)
         check_placeholders("HopProgress.prompt", self.prompt, "goal", "start", "before", "after")
         if not self.views or len(set(self.views)) < len(self.views) or not set(self.views) <= set(VIEWS):
             raise ValueError(f"HopProgress.views: got {self.views}; need one or more of {VIEWS}, each once")
-        if not 0 <= self.caution < math.inf:
-            raise ValueError(f"HopProgress.caution: got {self.caution}; need 0 or more")
-        check_finite(self)
 
     @property
     def gives(self) -> frozenset[Need]:

@@ -1,7 +1,6 @@
 """Judges: a model rates paths or steps by a rubric."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -12,8 +11,8 @@ from bough.ask import AsksVotes
 from bough.ask.answer import mean_entry
 from bough.ask.each import each
 from bough.ask.prompts import LabelParser, NumberParser, Reader, check_placeholders
-from bough.checks import check_finite
 from bough.needs import POLICY, Need, appraised
+from bough.piece import piece
 from bough.tree import Entry, Tree, counted
 
 SYSTEM = "You judge the work of an agent."
@@ -27,7 +26,7 @@ STEP = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class RubricJudge(AsksVotes):
     """A model rates each path, or each step, by a rubric; mean of the votes (LLM-as-a-judge, arXiv 2306.05685).
 
@@ -51,9 +50,7 @@ class RubricJudge(AsksVotes):
     read: Reader[float] = NumberParser()
 
     def __post_init__(self) -> None:
-        AsksVotes.__post_init__(self)
         check_placeholders("RubricJudge.prompt", self.prompt, *self._placeholders)
-        check_finite(self)
 
     @property
     def gives(self) -> frozenset[Need]:

@@ -1,18 +1,19 @@
 """The information in an observation: how much it changes the log-probability of the next action."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import Annotated
 
 from bough.appraise.appraise import Columns
 from bough.appraise.ask import AskModels, Masked, Scoring
 from bough.appraise.path_fields import acts
 from bough.ask.each import each
-from bough.checks import check_finite
 from bough.needs import Need, appraised
+from bough.piece import Above, piece
 from bough.tree import Entry, Kind, Tree, Verdict, context, messages_in, path, tools_at, turn_start
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class ObservationProbe:
     """InfoPO's probe (arXiv 2603.00656): the information in the observation before each action.
 
@@ -36,16 +37,13 @@ class ObservationProbe:
 
     column: str = "information"
     mask: str = "No information found."
-    deadline_s: float = 120.0
+    deadline_s: Annotated[float, Above(0, "more than 0 seconds")] = 120.0
 
     def __post_init__(self) -> None:
         if not self.mask.strip():
             raise ValueError(
                 f"ObservationProbe.mask: got {self.mask!r}; need a text without information, such as 'Nothing.'"
             )
-        if not self.deadline_s > 0:
-            raise ValueError(f"ObservationProbe.deadline_s: got {self.deadline_s}; need more than 0 seconds")
-        check_finite(self)
 
     @property
     def gives(self) -> frozenset[Need]:

@@ -13,9 +13,9 @@ from bough.appraise.path_fields import path_fields, path_steps
 from bough.ask import Answer, AsksVotes
 from bough.ask.each import each
 from bough.ask.prompts import Reader, check_placeholders, numbered
-from bough.checks import check_choices, check_finite
 from bough.integers import integers
 from bough.needs import Need, appraised
+from bough.piece import piece
 from bough.tree import Entry, Tree, Verdict
 
 PATH = (
@@ -39,7 +39,7 @@ class WrongSteps:
 Vote: TypeAlias = Literal["intersection", "majority", "union", "average"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class PathCritique(AsksVotes):
     """CAPO's critique (arXiv 2508.02298): `n` times a model reads a whole path and lists its wrong steps.
 
@@ -71,10 +71,7 @@ class PathCritique(AsksVotes):
     max_tokens: int = 512
 
     def __post_init__(self) -> None:
-        AsksVotes.__post_init__(self)
         check_placeholders("PathCritique.prompt", self.prompt, "steps", "answer")
-        check_choices(self)
-        check_finite(self)
 
     @property
     def gives(self) -> frozenset[Need]:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import Annotated
 
 from bough.appraise.appraise import Columns
 from bough.appraise.ask import AskModels, Scoring
@@ -10,12 +10,12 @@ from bough.appraise.path_fields import acts
 from bough.appraise.true_answer import answer_field, true_answer
 from bough.ask import Reply
 from bough.ask.each import each
-from bough.checks import check_finite
 from bough.needs import Need, appraised
+from bough.piece import Above, piece
 from bough.tree import Entry, Tree, Verdict, context, turn_start
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class AnswerProbe:
     """The policy's probability of the true answer before each action: the potential of IGPO (arXiv 2510.14967).
 
@@ -34,12 +34,7 @@ class AnswerProbe:
     column: str = "probe"
     field: str = "answer"
     prefix: str = ""
-    deadline_s: float = 120.0
-
-    def __post_init__(self) -> None:
-        if not self.deadline_s > 0:
-            raise ValueError(f"AnswerProbe.deadline_s: got {self.deadline_s}; need more than 0 seconds")
-        check_finite(self)
+    deadline_s: Annotated[float, Above(0, "more than 0 seconds")] = 120.0
 
     @property
     def needs(self) -> frozenset[Need]:

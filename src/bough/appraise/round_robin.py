@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import permutations
 
 from bough.appraise.appraise import Columns
@@ -11,12 +10,12 @@ from bough.appraise.two_paths import TWO, DifferentPaths, fields_of_two
 from bough.ask import Answer, AsksVotes
 from bough.ask.each import each
 from bough.ask.prompts import Choice, check_placeholders
-from bough.checks import check_finite
 from bough.needs import Need, appraised
+from bough.piece import piece
 from bough.tree import Entry, Tree, Verdict
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class RoundRobin(AsksVotes):
     """Every two different paths of a task are compared, in both orders; the value is the share of comparisons won.
 
@@ -37,9 +36,7 @@ class RoundRobin(AsksVotes):
     max_tokens: int = 64
 
     def __post_init__(self) -> None:
-        AsksVotes.__post_init__(self)
         check_placeholders("RoundRobin.prompt", self.prompt, required=("first", "second"))
-        check_finite(self)
 
     @property
     def gives(self) -> frozenset[Need]:

@@ -2,21 +2,20 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import Annotated
 
 from bough.appraise.appraise import Columns
 from bough.appraise.ask import AskModels, Continuation, Scoring
 from bough.appraise.path_fields import acts
 from bough.appraise.true_answer import answer_field, true_answer
 from bough.ask import Reply
-from bough.ask.asks import check_sampling
 from bough.ask.each import each
-from bough.checks import check_finite
 from bough.needs import ENTROPIES, Need, appraised
+from bough.piece import Above, AtLeast, piece
 from bough.tree import Entry, Tree, Verdict, context, turn_start
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class StepPotential:
     """The potential of SPAE (arXiv 2601.03823) before each action: the policy is asked to answer at once, `n` times.
 
@@ -50,14 +49,10 @@ class StepPotential:
     column: str = "potential"
     field: str = "answer"
     prefix: str = ""
-    n: int = 5
-    max_tokens: int = 10
-    temperature: float = 0.6
-    deadline_s: float = 120.0
-
-    def __post_init__(self) -> None:
-        check_sampling(self, self.n)
-        check_finite(self)
+    n: Annotated[int, AtLeast(1)] = 5
+    max_tokens: Annotated[int, AtLeast(1)] = 10
+    temperature: Annotated[float, AtLeast(0, "a finite number, 0 or more")] = 0.6
+    deadline_s: Annotated[float, Above(0, "more than 0 seconds")] = 120.0
 
     @property
     def needs(self) -> frozenset[Need]:

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from bough.appraise.appraise import Columns
 from bough.appraise.ask import AskModels
@@ -10,8 +9,8 @@ from bough.appraise.path_fields import path_fields
 from bough.ask import AsksVotes
 from bough.ask.answer import mean_entry
 from bough.ask.prompts import LabelParser, Reader, check_placeholders
-from bough.checks import check_finite
 from bough.needs import Need, appraised, roles, task_field
+from bough.piece import piece
 from bough.tree import Entry, Tree
 
 TASK = (
@@ -20,7 +19,7 @@ TASK = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class TaskJudge(AsksVotes):
     """FunRL's first stage of filtering data (arXiv 2508.05118): a model judges each task and its reference answer.
 
@@ -48,9 +47,7 @@ class TaskJudge(AsksVotes):
     read: Reader[float] = LabelParser(scores={"yes": 1.0, "no": 0.0})
 
     def __post_init__(self) -> None:
-        AsksVotes.__post_init__(self)
         check_placeholders("TaskJudge.prompt", self.prompt, "data")
-        check_finite(self)
 
     @property
     def needs(self) -> frozenset[Need]:

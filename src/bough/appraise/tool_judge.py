@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from bough.appraise.appraise import Columns
@@ -11,8 +11,8 @@ from bough.ask import AsksVotes
 from bough.ask.answer import mean_entry
 from bough.ask.each import each
 from bough.ask.prompts import LabelParser, Reader, check_placeholders
-from bough.checks import check_finite
 from bough.needs import Need, appraised
+from bough.piece import piece
 from bough.tree import (
     BadCall,
     Entry,
@@ -40,7 +40,7 @@ Step: TypeAlias = tuple[int, int]
 """A turn with calls: its last `ACTION` node, and the node after it with the output; without one the action itself."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class ToolJudge(AsksVotes):
     """CodeV's judge of tool use (arXiv 2511.19661): it reads the inputs and outputs of tools, and no other text.
 
@@ -74,12 +74,10 @@ class ToolJudge(AsksVotes):
     unneeded: str = ""
 
     def __post_init__(self) -> None:
-        AsksVotes.__post_init__(self)
         # The placeholders of `STORY` hold the policy's text.
         check_placeholders("ToolJudge.prompt", self.prompt, "question", "before", "calls", "result", story=False)
         if not self.red_line < 0:
             raise ValueError(f"ToolJudge.red_line: got {self.red_line}; need a number below 0")
-        check_finite(self)
 
     @property
     def gives(self) -> frozenset[Need]:

@@ -1,7 +1,7 @@
 """A tournament that ranks the paths of a task."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from bough.appraise.appraise import Columns
 from bough.appraise.ask import AskModels
@@ -10,8 +10,8 @@ from bough.appraise.two_paths import DifferentPaths, fields_of_two
 from bough.ask import Answer, AsksVotes
 from bough.ask.each import each
 from bough.ask.prompts import LabelParser, Reader, check_placeholders
-from bough.checks import check_choices, check_finite
 from bough.needs import Need, appraised
+from bough.piece import piece
 from bough.tree import Entry, Tree, Verdict
 
 TWO = (
@@ -21,7 +21,7 @@ TWO = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Tournament(AsksVotes):
     """ArenaRL's tournament (arXiv 2601.06487): comparisons rank the paths of a task; the value is the rank's quantile.
 
@@ -63,10 +63,7 @@ class Tournament(AsksVotes):
     read: Reader[float] = field(default_factory=lambda: LabelParser(scores={"1": 1.0, "2": 0.0, "tie": 0.5}))
 
     def __post_init__(self) -> None:
-        AsksVotes.__post_init__(self)
         check_placeholders("Tournament.prompt", self.prompt, required=("first", "second"))
-        check_choices(self)
-        check_finite(self)
 
     @property
     def gives(self) -> frozenset[Need]:

@@ -11,8 +11,8 @@ from bough.appraise.path_fields import path_fields, path_steps
 from bough.ask import Answer, AsksVotes, Query
 from bough.ask.each import each
 from bough.ask.prompts import Reader, check_placeholders, numbered
-from bough.checks import check_finite
 from bough.needs import Need, appraised
+from bough.piece import piece
 from bough.tree import Entry, Tree, Verdict
 
 PATH = (
@@ -38,7 +38,7 @@ class VerdictParser:
         return tuple(each.strip() == "1" for each in steps.split(",")), final.casefold() == "yes"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Verifications(AsksVotes):
     """SPARK's step-level consistency (arXiv 2512.03244): `n` verifications of each path, of which the majority decides.
 
@@ -71,9 +71,7 @@ class Verifications(AsksVotes):
     max_tokens: int = 512
 
     def __post_init__(self) -> None:
-        AsksVotes.__post_init__(self)
         check_placeholders("Verifications.prompt", self.prompt, "steps", "answer")
-        check_finite(self)
 
     @property
     def gives(self) -> frozenset[Need]:

@@ -1,36 +1,16 @@
 """The settings of a piece with questions to a model."""
 
-import math
-from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Annotated, TypeVar
 
 from bough.ask.prompts import Reader
 from bough.ask.query import Query
 from bough.needs import POLICY, Need, roles
+from bough.piece import Above, AtLeast, piece
 
 Read = TypeVar("Read")
 
 
-class Samples(Protocol):
-    """The settings of a piece that samples answers."""
-
-    @property
-    def max_tokens(self) -> int | None:
-        """Maximum length of an answer."""
-        ...
-
-    @property
-    def temperature(self) -> float | None:
-        """Of the sampling."""
-        ...
-
-    @property
-    def deadline_s(self) -> float | None:
-        """Maximum duration of an answer, in seconds."""
-        ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Asks:
     """The settings of a piece with questions to the model of a role; a piece inherits them.
 
@@ -42,12 +22,9 @@ class Asks:
     """
 
     role: str = POLICY
-    max_tokens: int | None = None
-    temperature: float | None = None
-    deadline_s: float | None = None
-
-    def __post_init__(self) -> None:
-        check_sampling(self)
+    max_tokens: Annotated[int | None, AtLeast(1)] = None
+    temperature: Annotated[float | None, AtLeast(0, "a finite number, 0 or more")] = None
+    deadline_s: Annotated[float | None, Above(0, "more than 0 seconds")] = None
 
     @property
     def needs(self) -> frozenset[Need]:
@@ -69,7 +46,7 @@ class Asks:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class AsksVotes(Asks):
     """The settings of a piece whose values are votes of a model, sampled in a conversation of their own.
 
@@ -80,27 +57,7 @@ class AsksVotes(Asks):
         deadline_s: Maximum duration of an answer, in seconds.
     """
 
-    n: int = 1
+    n: Annotated[int, AtLeast(1)] = 1
     max_tokens: int = 256
     temperature: float = 1.0
     deadline_s: float = 120.0
-
-    def __post_init__(self) -> None:
-        check_sampling(self, self.n)
-
-
-def check_sampling(piece: Samples, n: int = 1) -> None:
-    """Check the settings of sampled answers, and the number of votes.
-
-    Raises:
-        ValueError: names the first setting that is out of range.
-    """
-    name = type(piece).__name__
-    if n < 1:
-        raise ValueError(f"{name}.n: got {n}; need at least 1")
-    if piece.max_tokens is not None and piece.max_tokens < 1:
-        raise ValueError(f"{name}.max_tokens: got {piece.max_tokens}; need at least 1")
-    if piece.temperature is not None and not 0 <= piece.temperature < math.inf:
-        raise ValueError(f"{name}.temperature: got {piece.temperature}; need a finite number, 0 or more")
-    if piece.deadline_s is not None and not piece.deadline_s > 0:
-        raise ValueError(f"{name}.deadline_s: got {piece.deadline_s}; need more than 0 seconds")

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from string import Formatter
 from typing import Protocol, TypeVar, runtime_checkable
 
-from bough.checks import check_finite
 from bough.integers import integers
+from bough.piece import piece
 
 STORY = frozenset({"instructions", "turns", "observation"})
 """The placeholders that every prompt may use: the instructions, the turns so far, and the observation."""
@@ -54,7 +54,7 @@ class LabelParser:
         return max(found)[2] if found else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class NumberParser:
     """Parses an answer that is a number in a range; the lowest has value 0 and the highest 1.
 
@@ -72,7 +72,6 @@ class NumberParser:
     def __post_init__(self) -> None:
         if not self.low < self.high:
             raise ValueError(f"NumberParser: got low={self.low}, high={self.high}; need high above low")
-        check_finite(self)
 
     def __call__(self, text: str) -> float | None:
         """The value of the answer."""

@@ -24,7 +24,7 @@ Maker: TypeAlias = Callable[..., Any]
 """A dataclass, or a function that returns a piece."""
 
 ROOMS = (
-    "env", "context", "guard", "appraise", "policy", "critics", "engine", "explore", "search", "reward", "hooks",
+    "env", "context", "guard", "appraise", "ask", "policy", "critics", "engine", "explore", "search", "reward", "hooks",
     "credit", "curate", "objective", "learner", "launch", "rewrite", "roles", "searches", "train",
 )  # fmt: skip
 """Packages whose pieces can be named without a file."""

@@ -1,17 +1,16 @@
 """Settings of an offline critic of whole turns on frozen features of the policy."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
-from bough.checks import check_at_least
 from bough.needs import REFERENCE, Need, estimate
+from bough.piece import Above, AtLeast, Between, piece
 
 if TYPE_CHECKING:
     import bough.critics.frozen_critic_state
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class FrozenCritic:
     """Digi-Q's critic (arXiv 2502.15760): Q and V of turns by offline TD learning, on frozen features.
 
@@ -56,27 +55,20 @@ class FrozenCritic:
     gives: ClassVar[frozenset[Need]] = frozenset(map(estimate, ("q1", "q2", "v1", "v2")))
 
     data: Sequence[str] = ()
-    warmup_steps: int = 10
-    tuning_steps: int = 150
-    tuning_turns: int = 64
-    tuning_rate: float = 5e-4
-    steps: int = 1000
-    batch_turns: int = 128
-    width: int = 64
-    discount: float = 0.9
-    polyak: float = 0.05
-    learning_rate: float = 1e-3
+    warmup_steps: Annotated[int, AtLeast(0)] = 10
+    tuning_steps: Annotated[int, AtLeast(0)] = 150
+    tuning_turns: Annotated[int, AtLeast(1)] = 64
+    tuning_rate: Annotated[float, Above(0)] = 5e-4
+    steps: Annotated[int, AtLeast(1)] = 1000
+    batch_turns: Annotated[int, AtLeast(1)] = 128
+    width: Annotated[int, AtLeast(1)] = 64
+    discount: Annotated[float, Between(0, 1)] = 0.9
+    polyak: Annotated[float, Between(0, 1, above=True)] = 0.05
+    learning_rate: Annotated[float, Above(0)] = 1e-3
 
     def __post_init__(self) -> None:
-        check_at_least(self, warmup_steps=0, tuning_steps=0, tuning_turns=1, steps=1, batch_turns=1, width=1)
         if not self.warmup_steps and not self.data:
             raise ValueError("FrozenCritic: got warmup_steps=0 and no data; need files of trees, or steps that collect")
-        if not 0 <= self.discount <= 1 or not 0 < self.polyak <= 1 or not min(self.learning_rate, self.tuning_rate) > 0:
-            raise ValueError(
-                f"FrozenCritic: got discount={self.discount}, polyak={self.polyak}, learning_rate="
-                f"{self.learning_rate}, tuning_rate={self.tuning_rate}; need 0 <= discount <= 1, 0 < polyak <= 1, "
-                "and rates above 0"
-            )
 
     def build(
         self, *, vocab_tokens: int, device: str, seed: int

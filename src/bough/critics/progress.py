@@ -1,16 +1,14 @@
 """Settings of a reward for progress: a copy of the policy whose outputs sum to the return of each path."""
 
-import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from bough.checks import check_at_least
+from bough.piece import Above, AtLeast, piece
 
 if TYPE_CHECKING:
     import bough.critics.progress_state
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class ProgressReward:
     """SPA-RL's progress estimator (arXiv 2505.20732): it divides the return of a path among its turns.
 
@@ -52,21 +50,12 @@ class ProgressReward:
     progress: float = 1.0
     grounding: float = 0.5
     bonus: bool = False
-    warmup_steps: int = 15
-    steps: int = 400
-    batch_paths: int = 64
-    width: int = 64
-    learning_rate: float = 5e-4
-    head_rate: float = 3e-3
-
-    def __post_init__(self) -> None:
-        check_at_least(self, warmup_steps=1, steps=1, batch_paths=1, width=1)
-        if not (math.isfinite(self.progress) and math.isfinite(self.grounding)):
-            raise ValueError(
-                f"ProgressReward: got progress={self.progress}, grounding={self.grounding}; need finite numbers"
-            )
-        if not min(rates := (self.learning_rate, self.head_rate)) > 0:
-            raise ValueError(f"ProgressReward: got learning_rate, head_rate={rates}; need numbers above 0")
+    warmup_steps: Annotated[int, AtLeast(1)] = 15
+    steps: Annotated[int, AtLeast(1)] = 400
+    batch_paths: Annotated[int, AtLeast(1)] = 64
+    width: Annotated[int, AtLeast(1)] = 64
+    learning_rate: Annotated[float, Above(0)] = 5e-4
+    head_rate: Annotated[float, Above(0)] = 3e-3
 
     def build(self, *, vocab_tokens: int, device: str, seed: int) -> "bough.critics.progress_state.ProgressRewardState":
         """An estimator without data, whose progress is 0."""

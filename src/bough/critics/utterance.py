@@ -1,16 +1,15 @@
 """Settings of an off-policy critic of whole turns, with its own model."""
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
-from bough.checks import check_at_least
 from bough.needs import Need, estimate
+from bough.piece import Above, AtLeast, Between, piece
 
 if TYPE_CHECKING:
     import bough.critics.double_critic
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class UtteranceCritic:
     """ArCHer's critic (arXiv 2402.19446): Q and V of whole turns, off-policy, from their tokens.
 
@@ -54,34 +53,23 @@ class UtteranceCritic:
 
     gives: ClassVar[frozenset[Need]] = frozenset(map(estimate, ("q1", "q2", "v1", "v2")))
 
-    layers: int = 1
+    layers: Annotated[int, AtLeast(1)] = 1
     width: int = 64
-    heads: int = 4
-    context_tokens: int = 1024
-    discount: float = 0.9
-    polyak: float = 0.1
-    learning_rate: float = 1e-3
-    clip_norm: float = 1.0
-    steps: int = 50
-    batch_turns: int = 256
-    capacity_turns: int = 100_000
-    warmup_steps: int = 20
+    heads: Annotated[int, AtLeast(1)] = 4
+    context_tokens: Annotated[int, AtLeast(2)] = 1024
+    discount: Annotated[float, Between(0, 1)] = 0.9
+    polyak: Annotated[float, Between(0, 1, above=True)] = 0.1
+    learning_rate: Annotated[float, Above(0)] = 1e-3
+    clip_norm: Annotated[float, Above(0)] = 1.0
+    steps: Annotated[int, AtLeast(1)] = 50
+    batch_turns: Annotated[int, AtLeast(1)] = 256
+    capacity_turns: Annotated[int, AtLeast(1)] = 100_000
+    warmup_steps: Annotated[int, AtLeast(0)] = 20
 
     def __post_init__(self) -> None:
-        check_at_least(
-            self, layers=1, heads=1, context_tokens=2, steps=1, batch_turns=1, capacity_turns=1, warmup_steps=0
-        )
         if self.width < 1 or self.width % (2 * self.heads):
             raise ValueError(
                 f"UtteranceCritic.width: got {self.width}; need a multiple of {2 * self.heads}, twice the heads"
-            )
-        for name in ("learning_rate", "clip_norm", "polyak"):
-            if not getattr(self, name) > 0:
-                raise ValueError(f"UtteranceCritic.{name}: got {getattr(self, name)}; need a number above 0")
-        if not 0 <= self.discount <= 1 or self.polyak > 1:
-            raise ValueError(
-                f"UtteranceCritic: got discount={self.discount}, polyak={self.polyak}; need 0 <= discount <= 1 and "
-                "polyak <= 1"
             )
 
     def build(self, *, vocab_tokens: int, device: str, seed: int) -> "bough.critics.double_critic.UtteranceCriticState":

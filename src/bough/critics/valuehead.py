@@ -1,15 +1,15 @@
 """Settings of linear value heads on the policy's hidden states."""
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from bough.needs import CRITIC, FINAL_VALUES, Need, value_head
+from bough.piece import Above, piece
 
 if TYPE_CHECKING:
     import bough.critics.critic
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class ValueHead:
     """Linear heads on the policy's last hidden states, trained jointly by a value loss (`ValueClip`).
 
@@ -22,14 +22,12 @@ class ValueHead:
     """
 
     heads: tuple[str, ...] = ("value",)
-    learning_rate: float = 1e-3
+    learning_rate: Annotated[float, Above(0)] = 1e-3
     detach: bool = False
 
     def __post_init__(self) -> None:
         if not self.heads or len(set(self.heads)) < len(self.heads):
             raise ValueError(f"ValueHead.heads: got {self.heads}; need at least one name, each once")
-        if not self.learning_rate > 0:
-            raise ValueError(f"ValueHead.learning_rate: got {self.learning_rate}; need a number above 0")
 
     @property
     def gives(self) -> frozenset[Need]:

@@ -1,14 +1,15 @@
 """The filter of tasks that a judge accepts."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Annotated
 
 from bough.curate.filter import FilterResult
 from bough.needs import Need, appraised
+from bough.piece import Between, piece
 from bough.tree import Credited, Verdict, appraisal_of, groups
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class AcceptedTasks:
     """Keeps the groups of tasks whose value in a column of `TaskJudge` is high enough (FunRL, arXiv 2508.05118).
 
@@ -20,11 +21,7 @@ class AcceptedTasks:
     """
 
     column: str = "task"
-    min_value: float = 0.5
-
-    def __post_init__(self) -> None:
-        if not 0 < self.min_value <= 1:
-            raise ValueError(f"AcceptedTasks.min_value: got {self.min_value}; need a number above 0, at most 1")
+    min_value: Annotated[float, Between(0, 1, "a number above 0, at most 1", above=True)] = 0.5
 
     @property
     def needs(self) -> frozenset[Need]:

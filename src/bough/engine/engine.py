@@ -4,9 +4,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Annotated, Protocol, runtime_checkable
 
 from bough.needs import ENTROPIES, MEAN_TURN_ENTROPY, Need
+from bough.piece import AtLeast, Between, piece
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -37,7 +38,7 @@ class FinishReason(StrEnum):
     """The engine aborted the request."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Sampling:
     """How tokens are sampled.
 
@@ -51,20 +52,14 @@ class Sampling:
             some engines support only 0.
     """
 
-    max_tokens: int = 32
+    max_tokens: Annotated[int, AtLeast(1)] = 32
     temperature: float = 1.0
-    top_p: float = 1.0
+    top_p: Annotated[float, Between(0, 1, "a number above 0 and at most 1", above=True)] = 1.0
     entropies: bool = True
-    top_probs: int = 0
+    top_probs: Annotated[int, AtLeast(0, "0 (none) or more")] = 0
 
     def __post_init__(self) -> None:
-        if self.max_tokens < 1:
-            raise ValueError(f"Sampling.max_tokens: got {self.max_tokens}; need at least 1")
         check_temperature("Sampling.temperature", self.temperature)
-        if not 0 < self.top_p <= 1:
-            raise ValueError(f"Sampling.top_p: got {self.top_p}; need a number above 0 and at most 1")
-        if self.top_probs < 0:
-            raise ValueError(f"Sampling.top_probs: got {self.top_probs}; need 0 (none) or more")
 
     @property
     def gives(self) -> frozenset[Need]:

@@ -1,11 +1,10 @@
 """Settings of generation on this machine."""
 
-import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from bough.engine.pages import PAGE_TOKENS
 from bough.needs import BATCH_INVARIANCE, Need
+from bough.piece import Above, AtLeast, piece
 
 if TYPE_CHECKING:
     from bough.engine.generation import LocalEngine
@@ -13,7 +12,7 @@ if TYPE_CHECKING:
     from bough.engine.multi_process import MultiProcessEngine
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Local:
     """PyTorch generation on this machine, on CPU or CUDA. All requests in flight are decoded together.
 
@@ -36,25 +35,17 @@ class Local:
             replaced.
     """
 
-    slots: int = 64
-    context_tokens: int | None = None
+    slots: Annotated[int, AtLeast(1)] = 64
+    context_tokens: Annotated[int | None, AtLeast(2, "at least 2, or None")] = None
     cache_tokens: int | None = None
-    prefill_tokens: int = 2048
+    prefill_tokens: Annotated[int, AtLeast(1)] = 2048
     deterministic: bool = False
     processes: int = 0
-    deadline_s: float = 300.0
+    deadline_s: Annotated[float, Above(0, "a finite number above 0, seconds")] = 300.0
 
     def __post_init__(self) -> None:
-        if self.slots < 1:
-            raise ValueError(f"Local.slots: got {self.slots}; need at least 1")
-        if self.context_tokens is not None and self.context_tokens < 2:
-            raise ValueError(f"Local.context_tokens: got {self.context_tokens}; need at least 2, or None")
-        if self.prefill_tokens < 1:
-            raise ValueError(f"Local.prefill_tokens: got {self.prefill_tokens}; need at least 1")
         if not 0 <= self.processes <= self.slots:
             raise ValueError(f"Local.processes: got {self.processes}; need 0 to {self.slots}, the slots")
-        if not 0 < self.deadline_s < math.inf:
-            raise ValueError(f"Local.deadline_s: got {self.deadline_s}; need a finite number above 0, seconds")
         if self.cache_tokens is not None and self.cache_tokens < PAGE_TOKENS * max(self.processes, 1):
             each = f" for each of {self.processes} processes" if self.processes > 1 else ""
             raise ValueError(f"Local.cache_tokens: got {self.cache_tokens}; need at least {PAGE_TOKENS}{each}, or None")

@@ -2,12 +2,12 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from dataclasses import field
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from bough.checks import check_at_least, check_choices
 from bough.engine.engine import Completion, EngineFault, FinishReason, Request
 from bough.engine.messages import END, Messages, answered, conversation, offered
+from bough.piece import Above, AtLeast, piece
 from bough.version import install
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ SEEDS = 2**31
 """Upper bound of the seeds that every server accepts."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class OpenAi:
     """Any OpenAI-compatible server: vLLM, SGLang, llama.cpp, Ollama, OpenAI. Its weights are fixed.
 
@@ -77,11 +77,11 @@ class OpenAi:
     base_url: str
     api: Literal["chat", "completions"] = "chat"
     key_env: str | None = None
-    context_tokens: int = 32768
-    concurrency: int = 64
-    retries: int = 4
-    backoff_s: float = 0.5
-    deadline_s: float = 100.0
+    context_tokens: Annotated[int, AtLeast(2)] = 32768
+    concurrency: Annotated[int, AtLeast(1)] = 64
+    retries: Annotated[int, AtLeast(0)] = 4
+    backoff_s: Annotated[float, AtLeast(0, "0 or more seconds")] = 0.5
+    deadline_s: Annotated[float, Above(0, "more than 0 seconds")] = 100.0
     logprobs: Literal["raw", "tempered", "sampled"] = "raw"
     limit: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     extra: Mapping[str, object] = field(default_factory=dict[str, object])
@@ -94,12 +94,6 @@ class OpenAi:
             raise ValueError(
                 f"OpenAi.base_url: got {self.base_url!r}; need http://... or https://..., up to and with /v1"
             )
-        check_choices(self)
-        check_at_least(self, context_tokens=2, concurrency=1, retries=0)
-        if not self.backoff_s >= 0:
-            raise ValueError(f"OpenAi.backoff_s: got {self.backoff_s}; need 0 or more seconds")
-        if not self.deadline_s > 0:
-            raise ValueError(f"OpenAi.deadline_s: got {self.deadline_s}; need more than 0 seconds")
         if self.price_per_million is not None and not min(self.price_per_million) >= 0:
             raise ValueError(f"OpenAi.price_per_million: got {self.price_per_million}; need prices of 0 or more")
 

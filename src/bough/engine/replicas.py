@@ -1,21 +1,20 @@
 """Settings of several engines, each in a process of its own, on one machine or many."""
 
-import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
 from bough.engine.local import Local
 from bough.engine.replicated_recipe import ReplicatedRecipe
 from bough.engine.vllm import Vllm
 from bough.launch import Placement, ThisMachine
 from bough.needs import Need, gives_of
+from bough.piece import Above, AtLeast, piece
 
 if TYPE_CHECKING:
     from bough.engine.model import ServedPolicy
     from bough.engine.multi_process import MultiProcessEngine
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Replicas:
     """Several engines, each in a process of its own; each has all weights.
 
@@ -31,14 +30,12 @@ class Replicas:
     """
 
     engine: ReplicatedRecipe = Local()
-    count: int = 2
+    count: Annotated[int, AtLeast(1)] = 2
     placement: Placement = ThisMachine()
-    start_s: float = 600.0
-    deadline_s: float = 600.0
+    start_s: Annotated[float, Above(0, "a finite number above 0, seconds")] = 600.0
+    deadline_s: Annotated[float, Above(0, "a finite number above 0, seconds")] = 600.0
 
     def __post_init__(self) -> None:
-        if self.count < 1:
-            raise ValueError(f"Replicas.count: got {self.count}; need at least 1")
         # A script may name any object.
         engine = cast("object", self.engine)
         if not isinstance(engine, ReplicatedRecipe):
@@ -47,9 +44,6 @@ class Replicas:
             for name in ("adapters", "sleeps"):
                 if getattr(self.engine, name):
                     raise ValueError(f"Replicas.engine: got Vllm({name}=True); need {name}=False in Replicas")
-        for name in ("start_s", "deadline_s"):
-            if not 0 < getattr(self, name) < math.inf:
-                raise ValueError(f"Replicas.{name}: got {getattr(self, name)}; need a finite number above 0, seconds")
         if isinstance(self.engine, Local) and self.engine.processes:
             raise ValueError(
                 f"Replicas.engine: got Local(processes={self.engine.processes}); need processes=0; set a higher "

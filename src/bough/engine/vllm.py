@@ -3,11 +3,11 @@
 import importlib.util
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from dataclasses import field, replace
+from typing import TYPE_CHECKING, Annotated
 
-from bough.checks import check_at_least
 from bough.needs import ENTROPIES, IDLE_UPDATES, MEAN_TURN_ENTROPY, Need
+from bough.piece import Above, AtLeast, piece
 from bough.version import install
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ OWN = (
 """Arguments of vLLM that Bough sets, or that change the sampled distribution without the learner's knowledge."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Vllm:
     """Generation by vLLM, in a server on this machine that Bough starts, watches and gives the policy's weights.
 
@@ -62,29 +62,21 @@ class Vllm:
         restarts: Most replacements of the server in a run.
     """
 
-    slots: int = 64
-    context_tokens: int | None = None
+    slots: Annotated[int, AtLeast(1)] = 64
+    context_tokens: Annotated[int | None, AtLeast(2, "at least 2, or None")] = None
     python: str | None = None
-    cache_gib: int | None = None
+    cache_gib: Annotated[int | None, AtLeast(1, "at least 1, or None")] = None
     compiled: bool = False
     updates_in_flight: bool = True
     adapters: bool = False
     sleeps: bool = False
     entropies: bool = False
     arguments: Mapping[str, object] = field(default_factory=dict[str, object])
-    start_s: float = 300.0
-    deadline_s: float = 100.0
-    restarts: int = 10
+    start_s: Annotated[float, Above(0)] = 300.0
+    deadline_s: Annotated[float, Above(0)] = 100.0
+    restarts: Annotated[int, AtLeast(0)] = 10
 
     def __post_init__(self) -> None:
-        check_at_least(self, slots=1, restarts=0)
-        if self.context_tokens is not None and self.context_tokens < 2:
-            raise ValueError(f"Vllm.context_tokens: got {self.context_tokens}; need at least 2, or None")
-        for name in ("start_s", "deadline_s"):
-            if not getattr(self, name) > 0:
-                raise ValueError(f"Vllm.{name}: got {getattr(self, name)}; need more than 0")
-        if self.cache_gib is not None and self.cache_gib < 1:
-            raise ValueError(f"Vllm.cache_gib: got {self.cache_gib}; need at least 1, or None")
         if taken := sorted(set(OWN) & set(self.arguments)):
             raise ValueError(
                 f"Vllm.arguments: got {', '.join(taken)}, which Bough sets, or which changes the distribution; "

@@ -8,19 +8,23 @@ from types import NoneType, UnionType
 from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hints
 
 from bough.checks import listed
+from bough.piece import check_bounds
 
 
 def check_settings(settings: object) -> None:
     """Checks the numbers, strings, literals and tuples in the fields of a dataclass; other fields are not checked.
 
+    Then their bounds, see `bough.piece`.
+
     Raises:
-        ValueError: when a field has a value of another type, or a number is nan; names the field.
+        ValueError: when a field has a value of another type, a number is nan or out of its bounds; names the field.
     """
     cls = type(settings)
     for name, annotation in _types(cls).items():
         value = getattr(settings, name)
         if not _fits(annotation, value):
             raise ValueError(f"{cls.__name__}.{name}: got {value!r:.200}; need {_wanted(annotation)}")
+    check_bounds(settings)
 
 
 @cache

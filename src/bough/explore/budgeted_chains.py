@@ -1,8 +1,9 @@
 """Chains with budgets: a message states how many tokens a path may use."""
 
-from dataclasses import dataclass
+from typing import Annotated
 
 from bough.ask.prompts import check_placeholders
+from bough.piece import AtLeast, piece
 from bough.rollout.add_message import add_message
 from bough.rollout.cursor import Cursor
 from bough.rollout.rollout import Rollout
@@ -13,7 +14,7 @@ BUDGET = InfoNumber("budget")
 """The budget that a node announces, tokens."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class BudgetedChains:
     """HBPO's groups (arXiv 2507.15844): the chains of a task, in equal parts, read one of several budgets.
 
@@ -37,7 +38,7 @@ class BudgetedChains:
     budgets: tuple[int, ...] = (512, 1024, 2048, 2560)
     n: int = 16
     announce: str = "Use at most {budget} tokens."
-    retries: int = 2
+    retries: Annotated[int, AtLeast(0)] = 2
 
     def __post_init__(self) -> None:
         if not self.budgets or self.budgets[0] < 1 or list(self.budgets) != sorted(set(self.budgets)):
@@ -49,8 +50,6 @@ class BudgetedChains:
                 f"BudgetedChains.n: got {self.n}; need a multiple of {len(self.budgets)}, the number of budgets"
             )
         check_placeholders("BudgetedChains.announce", self.announce, story=False, required=("budget",))
-        if self.retries < 0:
-            raise ValueError(f"BudgetedChains.retries: got {self.retries}; need 0 or more")
 
     @property
     def paths(self) -> int:

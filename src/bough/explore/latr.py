@@ -3,11 +3,11 @@
 import itertools
 from collections.abc import Coroutine, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
-from bough.checks import check_at_least
 from bough.explore.text_similarity import edit_ratio, rouge_l, suffix_match
 from bough.needs import FORKS, Need
+from bough.piece import AtLeast, Between, piece
 from bough.rollout.budget import Usage
 from bough.rollout.cursor import Cursor, PendingAction
 from bough.rollout.piece import Piece, first_branch, write_on
@@ -35,7 +35,7 @@ class Row:
     draft: PendingAction | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Latr:
     """LATR's growth (arXiv 2510.24302): forks at near-ties; assumes alternatives and that states step twice.
 
@@ -91,22 +91,19 @@ class Latr:
 
     needs: ClassVar[frozenset[Need]] = frozenset({FORKS})
 
-    paths: int = 8
-    share: float = 1.0
-    candidates: int = 2
+    paths: Annotated[int, AtLeast(1)] = 8
+    share: Annotated[float, Between(0, 1)] = 1.0
+    candidates: Annotated[int, AtLeast(2)] = 2
     floor: float = 0.25
     gap: float = 0.15
     windows: tuple[int, ...] = (20, 30, 50)
     edit: float | None = 0.4
     suffix: float | None = None
     rouge: float | None = None
-    max_fork_tokens: int = 512
-    retries: int = 2
+    max_fork_tokens: Annotated[int, AtLeast(1)] = 512
+    retries: Annotated[int, AtLeast(0)] = 2
 
     def __post_init__(self) -> None:
-        check_at_least(self, paths=1, candidates=2, max_fork_tokens=1, retries=0)
-        if not 0 <= self.share <= 1:
-            raise ValueError(f"Latr.share: got {self.share}; need a number from 0 to 1")
         if not self.windows or self.windows[0] < 1 or list(self.windows) != sorted(set(self.windows)):
             raise ValueError(f"Latr.windows: got {self.windows}; need at least one number above 0, ascending")
 
@@ -152,8 +149,8 @@ class Latr:
                 most = next((window - have for window in self.windows if window > have), most)
             calls.append(write_on(rollout, row.at, branch=0, retries=self.retries, most=most, sampling=sampling))
         pieces = await together(rollout, calls, self._most(rollout, live, turns=1))
-        for row, piece in zip(live, pieces, strict=True):
-            row.at, row.draft = piece.after, piece.draft
+        for row, written in zip(live, pieces, strict=True):
+            row.at, row.draft = written.after, written.draft
         return pieces
 
     def _most(self, rollout: Rollout, rows: Sequence[Row], turns: int | None = None) -> list[Usage]:

@@ -2,15 +2,12 @@
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeAlias, cast
+from typing import cast
 
 from bough.explore.process import KEEP_BYTES
 from bough.tree.pay_range import MOST_REWARD
-
-RewardFunction: TypeAlias = Callable[[Mapping[str, object], object], object]
-"""Returns the reward of a task and a result: a number, a bool, or an object with "reward" or "success"."""
 
 OBJECT = re.compile(r"""^\{.*["'](?:reward|success)["']\s*:.*\}\Z""", re.DOTALL | re.MULTILINE)
 """An object at the end of a text that names a result."""

@@ -1,17 +1,16 @@
 """HAPO: pays answers that are shorter than the successful ones so far."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
-from bough.checks import check_choices
 from bough.hooks.success_record import History, SuccessRecordState
+from bough.piece import Between, piece
 from bough.tree import Bools, Floats, PayRange, sampled_tokens
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class LengthHistory:
     """HAPO (arXiv 2505.11225): pays length against the task's shortest successful path of earlier steps.
 
@@ -44,17 +43,9 @@ class LengthHistory:
         history: h is the fewest tokens of a success, "min", or the mean over all successes, "mean".
     """
 
-    weight: float = 1.0
+    weight: Annotated[float, Between(0, 1, "a number from 0 to 1, so that success is paid more than failure")] = 1.0
     form: Literal["cosine", "linear"] = "cosine"
     history: History = "min"
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.weight <= 1:
-            raise ValueError(
-                f"LengthHistory.weight: got {self.weight}; need a number from 0 to 1, so that success is paid more "
-                "than failure"
-            )
-        check_choices(self)
 
     @property
     def pays(self) -> Mapping[str, PayRange]:

@@ -1,21 +1,20 @@
 """Rewards from labels that a model gives to observations during the run."""
 
 import asyncio
-import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias
+from dataclasses import replace
+from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bough.ask import Asker, Asks
-from bough.checks import check_at_least, check_finite
 from bough.hooks.caption_model import CaptionModel, RunningScale
 from bough.hooks.captions import CaptionLabels, captions_of, occurrences, read_label
 from bough.hooks.hook import Teacher
 from bough.needs import ON_POLICY, Need, roles
+from bough.piece import Above, AtLeast, piece
 from bough.tree import (
     Floats,
     PayRange,
@@ -41,7 +40,7 @@ COMPARE = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Oni(Asks):
     """ONI (arXiv 2410.23022): a model labels what the agent reads, while the run goes on, and labels become rewards.
 
@@ -93,37 +92,24 @@ class Oni(Asks):
     goal: str = ""
     caption: str = ""
     coef: float = 0.4
-    extrinsic: float = 0.1
-    power: float = 3.0
-    batch: int = 100
-    queue: int = 1000
-    delay_steps: int | None = 1
+    extrinsic: Annotated[float, AtLeast(0, "a finite number, 0 or more")] = 0.1
+    power: Annotated[float, AtLeast(0, "a finite number, 0 or more")] = 3.0
+    batch: Annotated[int, AtLeast(1)] = 100
+    queue: Annotated[int, AtLeast(1)] = 1000
+    delay_steps: Annotated[int | None, AtLeast(1, "at least 1, or None")] = 1
     threshold: float | None = None
-    steps: int = 50
-    width: int = 1024
-    learning_rate: float = 1.0
+    steps: Annotated[int, AtLeast(1)] = 50
+    width: Annotated[int, AtLeast(1)] = 1024
+    learning_rate: Annotated[float, Above(0)] = 1.0
     max_tokens: int = 8
     temperature: float = 1.0
     deadline_s: float = 600.0
 
     def __post_init__(self) -> None:
-        Asks.__post_init__(self)
-        check_at_least(self, batch=1, queue=1, steps=1, width=1)
-        if self.delay_steps is not None and self.delay_steps < 1:
-            raise ValueError(f"Oni.delay_steps: got {self.delay_steps}; need at least 1, or None")
-        for name in ("power", "extrinsic"):
-            if not 0 <= getattr(self, name) < math.inf:
-                raise ValueError(f"Oni.{name}: got {getattr(self, name)}; need a finite number, 0 or more")
-        if not (self.learning_rate > 0 and math.isfinite(self.coef)):
-            raise ValueError(
-                f"Oni: got learning_rate={self.learning_rate}, coef={self.coef}; need a "
-                "number above 0, and a finite one"
-            )
         try:
             re.compile(self.caption)
         except re.error as error:
             raise ValueError(f"Oni.caption: got {self.caption!r}; need a regular expression: {error}") from error
-        check_finite(self)
 
     @property
     def needs(self) -> frozenset[Need]:

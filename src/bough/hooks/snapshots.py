@@ -2,19 +2,18 @@
 
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bough.checks import check_at_least
 from bough.hooks.hook import PolicyAccess
 from bough.needs import ORACLE, Need
+from bough.piece import AtLeast, Between, piece
 from bough.tree import AgentAction, Rewarded, Task, action_record, json_column, read_action, read_json_column
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Snapshots:
     """S3RL (arXiv 2403.00673): early episodes start at states of oracle episodes, evenly by value; needs an oracle.
 
@@ -46,18 +45,11 @@ class Snapshots:
 
     needs: ClassVar[frozenset[Need]] = frozenset({ORACLE})
 
-    episodes: int = 10
-    every: int = 1
-    clusters: int = 6
-    steps: int | None = None
-    discount: float = 0.9
-
-    def __post_init__(self) -> None:
-        check_at_least(self, episodes=1, every=1, clusters=1)
-        if self.steps is not None:
-            check_at_least(self, steps=0)
-        if not 0 < self.discount <= 1:
-            raise ValueError(f"Snapshots.discount: got {self.discount}; need a number above 0 and up to 1")
+    episodes: Annotated[int, AtLeast(1)] = 10
+    every: Annotated[int, AtLeast(1)] = 1
+    clusters: Annotated[int, AtLeast(1)] = 6
+    steps: Annotated[int | None, AtLeast(0)] = None
+    discount: Annotated[float, Between(0, 1, above=True)] = 0.9
 
     def build(self, *, vocab_tokens: int, device: str, seed: int) -> "SnapshotsState":
         """Return a state without snapshots."""

@@ -1,14 +1,13 @@
 """Settings of the optimizer and of the split of a batch into optimizer steps."""
 
 import math
-from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
-from bough.checks import check_at_least
 from bough.needs import ON_POLICY, PATHS, TURN_BY_TURN, Need
+from bough.piece import Above, AtLeast, Between, piece
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Optimizer:
     """AdamW (arXiv 1711.05101), or a normalised gradient, and the split of a batch into optimizer steps.
 
@@ -44,21 +43,21 @@ class Optimizer:
             if the policy is small. Without a run 0 is 1.
     """
 
-    learning_rate: float = 1e-4
+    learning_rate: Annotated[float, Above(0, "a finite number above 0")] = 1e-4
     momentum: Literal["adam", "igt", "harpg"] = "adam"
-    igt_weight: float = 0.1
+    igt_weight: Annotated[float, Between(0, 1, above=True)] = 0.1
     betas: tuple[float, float] = (0.9, 0.95)
-    epsilon: float = 1e-8
-    weight_decay: float = 0.0
+    epsilon: Annotated[float, Above(0, "a finite number above 0")] = 1e-8
+    weight_decay: Annotated[float, AtLeast(0)] = 0.0
     schedule: Literal["constant", "linear", "cosine"] = "constant"
-    warmup_steps: int = 0
-    clip_norm: float = 1.0
-    epochs: int = 1
-    minibatches: int = 1
-    micro_tokens: int = 16384
-    memory_gib: float | None = None
+    warmup_steps: Annotated[int, AtLeast(0)] = 0
+    clip_norm: Annotated[float, Above(0, "a finite number above 0")] = 1.0
+    epochs: Annotated[int, AtLeast(1)] = 1
+    minibatches: Annotated[int, AtLeast(1)] = 1
+    micro_tokens: Annotated[int, AtLeast(1)] = 16384
+    memory_gib: Annotated[float | None, Above(0, "a number above 0, or None")] = None
     recompute: bool = False
-    cpu_workers: int = 0
+    cpu_workers: Annotated[int, AtLeast(0)] = 0
 
     @property
     def needs(self) -> frozenset[Need]:
@@ -79,16 +78,8 @@ class Optimizer:
         return math.inf if self.momentum == "harpg" else self.clip_norm
 
     def __post_init__(self) -> None:
-        for name in ("learning_rate", "clip_norm", "epsilon"):
-            if not 0 < getattr(self, name) < math.inf:
-                raise ValueError(f"Optimizer.{name}: got {getattr(self, name)}; need a finite number above 0")
-        check_at_least(self, epochs=1, minibatches=1, micro_tokens=1, cpu_workers=0, warmup_steps=0, weight_decay=0)
-        if self.memory_gib is not None and not self.memory_gib > 0:
-            raise ValueError(f"Optimizer.memory_gib: got {self.memory_gib}; need a number above 0, or None")
         if not all(0 <= beta < 1 for beta in self.betas):
             raise ValueError(f"Optimizer.betas: got {self.betas}; need two numbers from 0 to below 1")
-        if not 0 < self.igt_weight <= 1:
-            raise ValueError(f"Optimizer.igt_weight: got {self.igt_weight}; need a number above 0 and up to 1")
         named = f"with momentum={self.momentum!r}"
         if self.momentum != "adam" and self.weight_decay:
             raise ValueError(f"Optimizer.weight_decay: got {self.weight_decay} {named}; need 0")

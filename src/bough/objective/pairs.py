@@ -1,17 +1,16 @@
 """Preference pairs from advantages: of paths of a task, or of responses to one context."""
 
-import math
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 from jaxtyping import Bool, Float, Int
 
-from bough.checks import check_choices
 from bough.lazy import Tensor, torch
 from bough.objective.inputs import LossInputs, PathIds
 from bough.objective.most_visited import most_visited_contexts
 from bough.objective.objective import Loss
 from bough.objective.spans import path_ids_of, span_means, span_sums
+from bough.piece import AtLeast, piece
 
 Unit: TypeAlias = Literal["path", "turn"]
 """The candidates: paths of one task, or turns with exactly the same context."""
@@ -213,7 +212,7 @@ class PreferencePairs:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Pairs:
     """Preferences from advantages: of two paths of a task, or two responses to one context, the better is preferred.
 
@@ -249,14 +248,11 @@ class Pairs:
 
     unit: Unit = "path"
     choice: Choice = "best_worst"
-    gap: float = TIE
+    gap: Annotated[float, AtLeast(0, "0 or more")] = TIE
     ends: bool = False
     below: Below = "all"
 
     def __post_init__(self) -> None:
-        if not 0 <= self.gap < math.inf:
-            raise ValueError(f"Pairs.gap: got {self.gap}; need 0 or more")
-        check_choices(self)
         if self.below != "all" and self.unit != "turn":
             raise ValueError(f"Pairs.below: got {self.below!r} with unit={self.unit!r}; need unit='turn'")
 

@@ -14,9 +14,9 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Protocol
+from typing import Annotated, Protocol
 
-from bough.checks import check_at_least
+from bough.piece import AtLeast, piece
 from bough.plan.events import Clock, Queue
 from bough.plan.replica import EngineRates, Replica, TurnRequest
 from bough.plan.workload import TreeWork
@@ -34,7 +34,7 @@ class Rates(EngineRates, Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Deployment:
     """The processes of a simulated training.
 
@@ -54,24 +54,18 @@ class Deployment:
         growing_batches: Maximum number of batches that grow at a time.
     """
 
-    replicas: int = 1
-    slots: int = 256
-    cache_tokens: int = 2**40
+    replicas: Annotated[int, AtLeast(1)] = 1
+    slots: Annotated[int, AtLeast(1)] = 256
+    cache_tokens: Annotated[int, AtLeast(1)] = 2**40
     inline: bool = False
-    workers: int = 1
-    loops: int = 1
-    loop_s: float = 0.0
-    env_step_s: float = 0.0
-    variation: float = 0.0
-    batch_tasks: int = 16
-    staleness: int = 0
-    growing_batches: int = 1
-
-    def __post_init__(self) -> None:
-        check_at_least(self, replicas=1, slots=1, cache_tokens=1, loops=1, batch_tasks=1, growing_batches=1)
-        for name in ("workers", "staleness", "loop_s", "env_step_s", "variation"):
-            if not getattr(self, name) >= 0:
-                raise ValueError(f"Deployment.{name}: got {getattr(self, name)}; need 0 or more")
+    workers: Annotated[int, AtLeast(0)] = 1
+    loops: Annotated[int, AtLeast(1)] = 1
+    loop_s: Annotated[float, AtLeast(0)] = 0.0
+    env_step_s: Annotated[float, AtLeast(0)] = 0.0
+    variation: Annotated[float, AtLeast(0)] = 0.0
+    batch_tasks: Annotated[int, AtLeast(1)] = 16
+    staleness: Annotated[int, AtLeast(0)] = 0
+    growing_batches: Annotated[int, AtLeast(1)] = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

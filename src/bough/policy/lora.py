@@ -1,9 +1,11 @@
 """Settings of low-rank adapters."""
 
-from dataclasses import dataclass
+from typing import Annotated
+
+from bough.piece import Above, AtLeast, piece
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Lora:
     """Train low-rank adapters (LoRA, arXiv 2106.09685) and freeze the base weights.
 
@@ -18,15 +20,11 @@ class Lora:
         seed: The seed of A.
     """
 
-    rank: int = 16
-    alpha: float = 32.0
+    rank: Annotated[int, AtLeast(1)] = 16
+    alpha: Annotated[float, Above(0)] = 32.0
     targets: str | tuple[str, ...] = "all-linear"
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.rank < 1:
-            raise ValueError(f"Lora.rank: got {self.rank}; need at least 1")
-        if self.alpha <= 0:
-            raise ValueError(f"Lora.alpha: got {self.alpha}; need a number above 0")
         if not self.targets:
             raise ValueError(f"Lora.targets: got {self.targets!r}; need names of linear layers, or 'all-linear'")

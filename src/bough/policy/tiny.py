@@ -1,11 +1,10 @@
 """Settings of a small model with random weights and its own tokenizer."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from bough.checks import check_at_least
+from bough.piece import AtLeast, piece
 from bough.policy.placement import Dtype, pick_device
 
 if TYPE_CHECKING:
@@ -17,7 +16,7 @@ MOST_WEIGHTS = 10**9
 MOST_LAYERS = 1000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Tiny:
     """A Qwen3-style causal model with random weights, and a tokenizer trained on the environment's own text.
 
@@ -33,18 +32,17 @@ class Tiny:
         dtype: The dtype of the weights.
     """
 
-    layers: int = 2
+    layers: Annotated[int, AtLeast(1)] = 2
     width: int = 128
-    heads: int = 4
+    heads: Annotated[int, AtLeast(1)] = 4
     kv_heads: int | None = None
-    vocab_tokens: int = 1024
-    context_tokens: int = 2048
+    vocab_tokens: Annotated[int, AtLeast(260)] = 1024
+    context_tokens: Annotated[int, AtLeast(1)] = 2048
     seed: int = 0
     device: str = "auto"
     dtype: Dtype = "float32"
 
     def __post_init__(self) -> None:
-        check_at_least(self, layers=1, heads=1, vocab_tokens=260, context_tokens=1)
         if self.width < 1 or self.width % (2 * self.heads):
             raise ValueError(f"Tiny.width: got {self.width}; need a multiple of {2 * self.heads}, twice the heads")
         if self.kv_heads is not None and (self.kv_heads < 1 or self.heads % self.kv_heads):

@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import ClassVar, cast
+from typing import Annotated, ClassVar, cast
 
 from bough.context import CallParser
 from bough.needs import REVISED_PATHS, Need
+from bough.piece import AtLeast, piece
 from bough.rewrite.rewrite import (
     PolicyFormat,
     RecordedTurn,
@@ -34,7 +34,7 @@ from bough.tree import (
 WORD = re.compile(r"[^\W_]+(?:[.'_-][^\W_]+)*")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class ParallelPaths:
     """DTA-Llama's training data (arXiv 2501.12432): paths become graphs of calls, and each level one parallel action.
 
@@ -62,16 +62,9 @@ class ParallelPaths:
 
     needs: ClassVar[frozenset[Need]] = frozenset({REVISED_PATHS})
 
-    max_calls: int = 8
-    min_characters: int = 2
+    max_calls: Annotated[int, AtLeast(1)] = 8
+    min_characters: Annotated[int, AtLeast(1)] = 2
     alone: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        if self.max_calls < 1 or self.min_characters < 1:
-            raise ValueError(
-                f"ParallelPaths: got max_calls={self.max_calls}, min_characters={self.min_characters}; need at least "
-                "1 of both"
-            )
 
     @property
     def texts(self) -> tuple[str, ...]:

@@ -1,19 +1,20 @@
 """Demonstrations of a world model: the observations of a step's trees, as answers to its questions."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import blake2b
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from bough.context import Full
 from bough.explore.world_model import observed_text, system_text, world_question
 from bough.needs import REVISED_PATHS, Need
+from bough.piece import AtLeast, piece
 from bough.rewrite.revise import PathBuilder, RevisedPath
 from bough.rollout import PolicyFormat
 from bough.tree import Kind, Outcome, Rewarded, Source, Ternary, Tree, counted, instructions_in, path, text_in
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class PredictObservations:
     """StarWM (arXiv 2602.14857): trains the policy as a world model, on the observation after each executed action.
 
@@ -31,11 +32,7 @@ class PredictObservations:
 
     needs: ClassVar[frozenset[Need]] = frozenset({REVISED_PATHS})
 
-    per_tree: int = 4
-
-    def __post_init__(self) -> None:
-        if self.per_tree < 1:
-            raise ValueError(f"PredictObservations.per_tree: got {self.per_tree}; need at least 1")
+    per_tree: Annotated[int, AtLeast(1)] = 4
 
     @property
     def texts(self) -> tuple[str, ...]:

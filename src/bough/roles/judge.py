@@ -1,9 +1,8 @@
 """A judge of paths that is trained beside the policy, on its own verifications."""
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias, cast
+from dataclasses import field
+from typing import Annotated, Any, Literal, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,12 +10,12 @@ from numpy.typing import NDArray
 from bough.appraise import Verifications
 from bough.appraise.path_fields import path_steps
 from bough.appraise.verification import Verification
-from bough.checks import check_choices
 from bough.config.config import ConfigError
 from bough.hooks import HookRecipe
 from bough.hooks.hook import PolicyAccess, PolicyCopy
 from bough.lazy import Tensor
 from bough.needs import Need, appraised
+from bough.piece import Above, AtLeast, piece
 from bough.rollout import NodeDraft, TreeBuilder
 from bough.store import Checkpoint
 from bough.tree import Kind, Outcome, Rewarded, Source, Task, Ternary, Tree, Verdict
@@ -30,7 +29,7 @@ UPDATES = "updates"
 """The key of the number of optimizer steps in the state."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class TrainedJudge:
     """A generative judge with weights of its own: it imitates the verifications that turn out right.
 
@@ -62,18 +61,10 @@ class TrainedJudge:
 
     verifications: Verifications = field(default_factory=Verifications)
     agreement: Agreement = "success"
-    learning_rate: float = 1e-4
-    clip_norm: float = 1.0
-    updates: int = 1
+    learning_rate: Annotated[float, Above(0, "a finite number above 0")] = 1e-4
+    clip_norm: Annotated[float, Above(0, "a finite number above 0")] = 1.0
+    updates: Annotated[int, AtLeast(1)] = 1
     alone: bool = False
-
-    def __post_init__(self) -> None:
-        for name in ("learning_rate", "clip_norm"):
-            if not 0 < getattr(self, name) < math.inf:
-                raise ValueError(f"TrainedJudge.{name}: got {getattr(self, name)}; need a finite number above 0")
-        if self.updates < 1:
-            raise ValueError(f"TrainedJudge.updates: got {self.updates}; need at least 1")
-        check_choices(self)
 
     @property
     def needs(self) -> frozenset[Need]:

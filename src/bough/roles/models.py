@@ -4,11 +4,12 @@ import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Annotated, Protocol, runtime_checkable
 
 from bough.config.config import ConfigError, dump, load
 from bough.engine import Local, OwnModel
 from bough.engine.gated import GatedEngine
+from bough.piece import AtLeast, piece
 from bough.roles.judge import judge_weights
 from bough.roles.recipes import EngineRecipe, PolicyRecipe
 from bough.rollout import RoleModel
@@ -65,7 +66,7 @@ class StartingWeights:
         return _frozen(_with_weights(policy, self), self.engine, "start")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class EarlierVersion:
     """The policy as it was some steps ago: it takes the policy's weights before every `every`-th step.
 
@@ -74,12 +75,8 @@ class EarlierVersion:
         engine: Generates the answers.
     """
 
-    every: int = 10
+    every: Annotated[int, AtLeast(1)] = 10
     engine: EngineRecipe = Local()
-
-    def __post_init__(self) -> None:
-        if self.every < 1:
-            raise ValueError(f"EarlierVersion.every: got {self.every}; need at least 1")
 
     def open_model(self, policy: "Policy | None", own: RoleModel) -> RoleModel:
         """A copy of the policy; `bough.train.earlier` refreshes it.

@@ -2,12 +2,13 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Annotated, TypeAlias
 
 from bough.context import Context, Parser, Renderer, conversation
 from bough.engine import Engine, EngineFault, Sampling
 from bough.guard import Guard
 from bough.needs import POLICY
+from bough.piece import Above, AtLeast, piece
 from bough.rollout.path_writer import PolicyFormat
 
 Critic: TypeAlias = Callable[[Sequence[tuple[int, ...]]], Awaitable[Sequence[float]]]
@@ -106,7 +107,7 @@ class Agent:
         return self.models[role]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Limits:
     """Budgets of a path and of a tree. No budget is ever exceeded.
 
@@ -125,19 +126,10 @@ class Limits:
         engine_deadline_s: Maximum duration of one completion, in seconds, before the run counts as stuck.
     """
 
-    turns: int = 16
-    tokens: int | None = None
-    tree_turns: int | None = None
-    tree_tokens: int | None = None
-    tree_calls: int | None = None
-    env_deadline_s: float = 600.0
-    engine_deadline_s: float = 600.0
-
-    def __post_init__(self) -> None:
-        for name in ("turns", "tokens", "tree_turns", "tree_tokens", "tree_calls"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise ValueError(f"Limits.{name}: got {value}; need at least 1")
-        for name in ("env_deadline_s", "engine_deadline_s"):
-            if not getattr(self, name) > 0:
-                raise ValueError(f"Limits.{name}: got {getattr(self, name)}; need more than 0 seconds")
+    turns: Annotated[int, AtLeast(1)] = 16
+    tokens: Annotated[int | None, AtLeast(1)] = None
+    tree_turns: Annotated[int | None, AtLeast(1)] = None
+    tree_tokens: Annotated[int | None, AtLeast(1)] = None
+    tree_calls: Annotated[int | None, AtLeast(1)] = None
+    env_deadline_s: Annotated[float, Above(0, "more than 0 seconds")] = 600.0
+    engine_deadline_s: Annotated[float, Above(0, "more than 0 seconds")] = 600.0

@@ -3,8 +3,10 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 from bough.ask.prompts import check_placeholders
+from bough.piece import AtLeast, piece
 from bough.search.descend import Descend
 from bough.search.expand import Sample
 from bough.search.hints import FixedHint
@@ -17,7 +19,7 @@ from bough.search.tree import SearchTree
 KINDS = ("recombine", "mutate", "refine")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class EachKind:
     """Samples some actions of each kind, with a hint that names the kind.
 
@@ -28,12 +30,12 @@ class EachKind:
     """
 
     kinds: tuple[str, ...] = KINDS
-    width: int = 2
+    width: Annotated[int, AtLeast(1)] = 2
     text: str = "Answer with an edit of this kind: {kind}."
 
     def __post_init__(self) -> None:
-        if not self.kinds or self.width < 1:
-            raise ValueError(f"EachKind: got kinds={self.kinds}, width={self.width}; need at least one of each")
+        if not self.kinds:
+            raise ValueError("EachKind.kinds: got none; need at least one")
         check_placeholders("EachKind.text", self.text, story=False, required=("kind",))
 
     async def __call__(self, tree: SearchTree, node: SearchNode, times: int) -> Sequence[Proposal]:
@@ -45,7 +47,7 @@ class EachKind:
         return found
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class UncertainUct:
     """UCT, plus the uncertainty of the value model at the node: how far its rating was from the value.
 
@@ -58,12 +60,8 @@ class UncertainUct:
         weight: Weight of the uncertainty, >= 0.
     """
 
-    c: float = 0.05
-    weight: float = 0.2
-
-    def __post_init__(self) -> None:
-        if not (self.c >= 0 and self.weight >= 0):
-            raise ValueError(f"UncertainUct: got c={self.c}, weight={self.weight}; need 0 or more")
+    c: Annotated[float, AtLeast(0)] = 0.05
+    weight: Annotated[float, AtLeast(0)] = 0.2
 
     def __call__(self, node: SearchNode) -> float:
         """The score."""

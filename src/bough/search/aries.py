@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
+from bough.piece import AtLeast, piece
 from bough.rollout.rollout import Rollout
 from bough.search.commit_to_executed import CommitToExecuted
 from bough.search.expand import Sample
@@ -22,7 +24,7 @@ class SampleCount:
         return [float(child.copies) for child in children]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Aries:
     """ARIES (arXiv 2502.21208): a policy ensemble transforms a graph of thoughts, one majority a turn; needs no forks.
 
@@ -38,11 +40,7 @@ class Aries:
         votes: Number of samples a turn, at least 1.
     """
 
-    votes: int = 5
-
-    def __post_init__(self) -> None:
-        if self.votes < 1:
-            raise ValueError(f"Aries.votes: got {self.votes}; need at least 1")
+    votes: Annotated[int, AtLeast(1)] = 5
 
     async def __call__(self, rollout: Rollout) -> None:
         """Grow the tree."""

@@ -2,12 +2,14 @@
 
 import math
 from dataclasses import dataclass
+from typing import Annotated
 
+from bough.piece import Above, AtLeast, Between, piece
 from bough.search.node import SearchNode
 from bough.search.score import known, value_before
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class MeanBackup:
     """The mean of all values at and below a node, as in UCT (Kocsis and Szepesvári, 2006).
 
@@ -30,18 +32,13 @@ class MeanBackup:
         inertia: Weight of the old q in the new q, with `own=False`, in [0, 1).
     """
 
-    gamma: float = 1.0
+    gamma: Annotated[float, Between(0, 1, above=True)] = 1.0
     own: bool = True
-    inertia: float = 0.0
+    inertia: Annotated[float, Between(0, 1, below=True)] = 0.0
 
     def __post_init__(self) -> None:
-        if not 0 < self.gamma <= 1:
-            raise ValueError(f"MeanBackup.gamma: got {self.gamma}; need a number above 0 and up to 1")
-        if not 0 <= self.inertia < 1 or (self.own and self.inertia):
-            raise ValueError(
-                f"MeanBackup.inertia: got {self.inertia} with own={self.own}; need a number from 0 to below 1, and "
-                "own=false"
-            )
+        if self.own and self.inertia:
+            raise ValueError(f"MeanBackup.inertia: got {self.inertia} with own={self.own}; need 0, or own=false")
 
     def __call__(self, node: SearchNode) -> None:
         """Count the node's value."""
@@ -78,7 +75,7 @@ class NegamaxBackup:
             here.q = value if here.visits == 1 else here.q + (value - here.q) / here.visits
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class MaxBackup:
     """The best value found below a node: the return of a greedy agent, exact where the values are exact.
 
@@ -88,11 +85,7 @@ class MaxBackup:
         gamma: Discount of a turn, in (0, 1].
     """
 
-    gamma: float = 1.0
-
-    def __post_init__(self) -> None:
-        if not 0 < self.gamma <= 1:
-            raise ValueError(f"MaxBackup.gamma: got {self.gamma}; need a number above 0 and up to 1")
+    gamma: Annotated[float, Between(0, 1, above=True)] = 1.0
 
     def __call__(self, node: SearchNode) -> None:
         """Count the node's value."""
@@ -102,7 +95,7 @@ class MaxBackup:
             here.q = self.gamma * max(below) if below else here.value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class SoftmaxBackup:
     """The soft maximum of the children, (1 / sharpness) log mean exp(sharpness * q) (DTS, arXiv 2506.20701).
 
@@ -113,11 +106,7 @@ class SoftmaxBackup:
         sharpness: Toward 0 the mean of the children, toward infinity the best of them; > 0.
     """
 
-    sharpness: float = 1.0
-
-    def __post_init__(self) -> None:
-        if not self.sharpness > 0:
-            raise ValueError(f"SoftmaxBackup.sharpness: got {self.sharpness}; need a number above 0")
+    sharpness: Annotated[float, Above(0)] = 1.0
 
     def __call__(self, node: SearchNode) -> None:
         """Count the node's value."""
@@ -132,15 +121,11 @@ class SoftmaxBackup:
             here.q = (top + math.log(total / sum(copies for _, copies in below))) / self.sharpness
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class SumBackup:
     """The sum of all values at and below a node, weighted by distance (DoraemonGPT, arXiv 2401.08392)."""
 
-    decay: float = 0.5
-
-    def __post_init__(self) -> None:
-        if not self.decay >= 0:
-            raise ValueError(f"SumBackup.decay: got {self.decay}; need 0 or more")
+    decay: Annotated[float, AtLeast(0)] = 0.5
 
     def __call__(self, node: SearchNode) -> None:
         """Count the node's value."""
@@ -153,7 +138,7 @@ class SumBackup:
                 here.q = found + node.value * math.exp(-self.decay * max(0, distance - 1))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class AdvantageBackup:
     """The advantage of a turn by the evaluations, plus the later ones, as in MCTS-DPO (arXiv 2405.00451).
 
@@ -169,11 +154,7 @@ class AdvantageBackup:
         gamma: Discount of a turn, in (0, 1].
     """
 
-    gamma: float = 1.0
-
-    def __post_init__(self) -> None:
-        if not 0 < self.gamma <= 1:
-            raise ValueError(f"AdvantageBackup.gamma: got {self.gamma}; need a number above 0 and up to 1")
+    gamma: Annotated[float, Between(0, 1, above=True)] = 1.0
 
     def __call__(self, node: SearchNode) -> None:
         """Count the node's value."""

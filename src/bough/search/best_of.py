@@ -1,8 +1,9 @@
 """Best-of-n: the best of several independent paths."""
 
 import math
-from dataclasses import dataclass
+from typing import Annotated
 
+from bough.piece import AtLeast, piece
 from bough.rollout.rollout import Rollout
 from bough.search.node import SearchNode
 from bough.search.pieces import Evaluate
@@ -10,7 +11,7 @@ from bough.search.score import known
 from bough.search.tree import SearchTree
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class BestOf:
     """Best-of-n: a verifier selects the best of n independent paths; by default the environment verifies.
 
@@ -30,15 +31,11 @@ class BestOf:
         stop_value: A path with this value is the last; None for all n paths.
     """
 
-    n: int = 8
-    max_concurrent: int = 8
+    n: Annotated[int, AtLeast(1)] = 8
+    max_concurrent: Annotated[int, AtLeast(1)] = 8
     judge: Evaluate | None = None
     vote: bool = False
     stop_value: float | None = 1.0
-
-    def __post_init__(self) -> None:
-        if self.n < 1 or self.max_concurrent < 1:
-            raise ValueError(f"BestOf: got n={self.n}, max_concurrent={self.max_concurrent}; need at least 1 of each")
 
     async def __call__(self, rollout: Rollout) -> None:
         """Grow the tree."""

@@ -1,14 +1,15 @@
 """Board games by external search: Monte-Carlo tree search over the actions of both seats."""
 
 import math
-from dataclasses import dataclass
+from typing import Annotated
 
+from bough.piece import AtLeast, piece
 from bough.search.node import SearchNode, mean_vote
 from bough.search.pieces import Evaluate
 from bough.search.tree import SearchTree
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class PayoffValue:
     """The payoff of the seat that the search is for: at the end of a path the game's, elsewhere an estimate.
 
@@ -20,12 +21,8 @@ class PayoffValue:
             negatively where another seat acts.
     """
 
-    n: int = 1
+    n: Annotated[int, AtLeast(1)] = 1
     evaluate: Evaluate | None = None
-
-    def __post_init__(self) -> None:
-        if self.n < 1:
-            raise ValueError(f"PayoffValue.n: got {self.n}; need at least 1")
 
     async def __call__(self, tree: SearchTree, node: SearchNode) -> float:
         """The value; nan where no game reached an end.

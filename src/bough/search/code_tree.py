@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from bough.ask import Asks
 from bough.ask.prompts import LabelParser, NumberParser, Reader, check_placeholders
+from bough.piece import piece
 from bough.search.combine import EnvReturn
 from bough.search.node import SearchNode, mean_vote
 from bough.search.pieces import Evaluate
@@ -60,7 +61,7 @@ class _Review:
         return None if found is None else (found, text.strip())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class ProgramCritic(Asks):
     """The value of a program from its tests and from a critic that rates, accepts or rejects it (CodeTree).
 
@@ -83,7 +84,6 @@ class ProgramCritic(Asks):
     verify: str = VERIFY
 
     def __post_init__(self) -> None:
-        Asks.__post_init__(self)
         check_placeholders("ProgramCritic.rate", self.rate)
         check_placeholders("ProgramCritic.verify", self.verify)
 

@@ -1,9 +1,10 @@
 """Repeated search: commit to the best path, and search again from its end."""
 
-from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from dataclasses import field
+from typing import Annotated, ClassVar, Literal
 
 from bough.needs import FORKS, Need
+from bough.piece import AtLeast, piece
 from bough.rollout.rollout import Rollout
 from bough.search.evaluate import CriticValue
 from bough.search.expand import Sample
@@ -19,7 +20,7 @@ def _best_first() -> Search:
     return Search(select=Best(by=NodeValue()), expand=Sample(width=4), evaluate=CriticValue())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Commit:
     """Searches, commits to the best path, and searches on from its end (Tree Search for LM Agents, arXiv 2407.01476).
 
@@ -43,11 +44,7 @@ class Commit:
     search: Search = field(default_factory=_best_first)
     to: Literal["way", "action"] = "way"
     by: Score = QValue()
-    moves: int = 5
-
-    def __post_init__(self) -> None:
-        if self.moves < 1:
-            raise ValueError(f"Commit.moves: got {self.moves}; need at least 1")
+    moves: Annotated[int, AtLeast(1)] = 5
 
     async def __call__(self, rollout: Rollout) -> None:
         """Grow the tree."""

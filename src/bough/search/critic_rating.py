@@ -1,16 +1,16 @@
 """Ratings of actions by the agent's critic."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from bough.needs import CRITIC, ON_POLICY, Need
+from bough.piece import Between, piece
 from bough.search.critic_turns import turns_to_go
 from bough.search.node import SearchNode
 from bough.search.tree import SearchTree
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class CriticRating:
     """The critic's values of all actions of a state, in one forward pass and one call; needs a critic.
 
@@ -27,16 +27,8 @@ class CriticRating:
         each.or_else("another rate, such as Likely()") for each in (CRITIC, ON_POLICY)
     )
 
-    discount: float | None = None
-    min_value: float = 1e-3
-
-    def __post_init__(self) -> None:
-        if (self.discount is not None and not 0 < self.discount < 1) or not 0 < self.min_value < 1:
-            raise ValueError(
-                f"CriticRating: got discount={self.discount}, min_value={self.min_value}; need numbers between 0 and "
-                "1, or no "
-                "discount"
-            )
+    discount: Annotated[float | None, Between(0, 1, above=True, below=True)] = None
+    min_value: Annotated[float, Between(0, 1, above=True, below=True)] = 1e-3
 
     async def __call__(self, tree: SearchTree, node: SearchNode, children: Sequence[SearchNode]) -> Sequence[float]:
         """The rating of each child [children].

@@ -1,17 +1,17 @@
 """Estimated turns to go from a discounted value."""
 
 import math
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from bough.needs import Need
+from bough.piece import Between, piece
 from bough.rollout.cursor import Cursor
 from bough.search.evaluate import CRITIC_NEEDS
 from bough.search.node import SearchNode
 from bough.search.tree import SearchTree
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class CriticTurns:
     """Minus the turns to go that a discounted critic implies, log(value) / log(discount); needs a critic.
 
@@ -26,14 +26,8 @@ class CriticTurns:
 
     needs: ClassVar[frozenset[Need]] = CRITIC_NEEDS
 
-    discount: float = 0.9
-    min_value: float = 1e-3
-
-    def __post_init__(self) -> None:
-        if not 0 < self.discount < 1 or not 0 < self.min_value < 1:
-            raise ValueError(
-                f"CriticTurns: got discount={self.discount}, min_value={self.min_value}; need numbers between 0 and 1"
-            )
+    discount: Annotated[float, Between(0, 1, above=True, below=True)] = 0.9
+    min_value: Annotated[float, Between(0, 1, above=True, below=True)] = 1e-3
 
     async def __call__(self, tree: SearchTree, node: SearchNode) -> float:
         """The value.

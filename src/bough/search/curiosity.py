@@ -1,16 +1,17 @@
 """COS(M+O)S: tree search by curiosity, which is highest at a moderate surprisal."""
 
 import math
-from dataclasses import dataclass
+from typing import Annotated
 
 from bough.needs import POLICY, Need, roles
+from bough.piece import Above, AtLeast, piece
 from bough.search.node import SearchNode
 from bough.search.tree import SearchTree
 
 NOTE = "Curiosity"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Curiosity:
     """The curiosity of a story (COS(M+O)S, arXiv 2501.17104): an inverted U of the mean surprisal of its steps.
 
@@ -29,15 +30,9 @@ class Curiosity:
         role: The role whose model is surprised. A frozen one keeps the measure, while training moves the policy.
     """
 
-    peak: float = 1.5
-    spread: float = 0.75
+    peak: Annotated[float, AtLeast(0)] = 1.5
+    spread: Annotated[float, Above(0)] = 0.75
     role: str = POLICY
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.peak < math.inf or not 0 < self.spread < math.inf:
-            raise ValueError(
-                f"Curiosity: got peak={self.peak}, spread={self.spread}; need 0 or more, and a number above 0"
-            )
 
     @property
     def needs(self) -> frozenset[Need]:

@@ -2,15 +2,16 @@
 
 import math
 import random
-from dataclasses import dataclass
+from typing import Annotated
 
+from bough.piece import AtLeast, piece
 from bough.search.node import SearchNode
 from bough.search.pieces import Score
 from bough.search.score import Uct
 from bough.search.tree import SearchTree
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Descend:
     """The tree policy of Monte-Carlo tree search: descends from child to child to a node to evaluate or expand.
 
@@ -34,11 +35,7 @@ class Descend:
 
     by: Score = Uct()
     revisit: bool = True
-    sharpness: float | None = None
-
-    def __post_init__(self) -> None:
-        if self.sharpness is not None and not 0 <= self.sharpness < math.inf:
-            raise ValueError(f"Descend.sharpness: got {self.sharpness}; need 0 or more, or None for the best child")
+    sharpness: Annotated[float | None, AtLeast(0, "0 or more, or None for the best child")] = None
 
     def __call__(self, tree: SearchTree) -> list[SearchNode]:
         """The node."""

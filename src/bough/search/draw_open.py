@@ -3,8 +3,9 @@
 import math
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Annotated
 
+from bough.piece import AtLeast, piece
 from bough.search.finish_path_first import FinishPathFirst
 from bough.search.node import SearchNode
 from bough.search.pieces import Score, Select
@@ -12,7 +13,7 @@ from bough.search.score import QValue
 from bough.search.tree import SearchTree
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class DrawOpen:
     """Draws one of all open nodes, at any depth, by a soft maximum of their scores (DoraemonGPT, arXiv 2401.08392).
 
@@ -27,11 +28,7 @@ class DrawOpen:
     """
 
     by: Score = QValue()
-    sharpness: float = 1.0
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.sharpness < math.inf:
-            raise ValueError(f"DrawOpen.sharpness: got {self.sharpness}; need 0 or more")
+    sharpness: Annotated[float, AtLeast(0)] = 1.0
 
     def __call__(self, tree: SearchTree) -> list[SearchNode]:
         """The node."""
@@ -46,7 +43,7 @@ class DrawOpen:
         return random.Random(tree.rollout.seed("draw", number)).choices(nodes, weights)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class UntilEnds:
     """Ends the search when `max_ends` paths have ended.
 
@@ -55,12 +52,8 @@ class UntilEnds:
         then: Selects the nodes before that.
     """
 
-    max_ends: int = 3
+    max_ends: Annotated[int, AtLeast(1)] = 3
     then: Select = FinishPathFirst()
-
-    def __post_init__(self) -> None:
-        if self.max_ends < 1:
-            raise ValueError(f"UntilEnds.max_ends: got {self.max_ends}; need at least 1")
 
     def __call__(self, tree: SearchTree) -> Sequence[SearchNode]:
         """The nodes."""

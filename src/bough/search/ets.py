@@ -3,9 +3,10 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import Annotated, Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from bough.explore.text_similarity import rouge_l
+from bough.piece import Above, AtLeast, piece
 from bough.rollout.cursor import Cursor
 from bough.search.embedded import Cosine
 from bough.search.node import SearchNode
@@ -39,7 +40,7 @@ class RougeL:
         return rouge_l(*(node.draft.tokens if node.draft else () for node in (one, other)))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Sparse:
     """Keeps open nodes of high value that share their paths and differ from each other (ETS, arXiv 2502.13575).
 
@@ -72,21 +73,14 @@ class Sparse:
         by: Scores a node.
     """
 
-    width: int = 16
-    temperature: float = 0.2
-    cost: float = 1.0
-    spread: float = 1.4
+    width: Annotated[int, AtLeast(1)] = 16
+    temperature: Annotated[float, Above(0)] = 0.2
+    cost: Annotated[float, AtLeast(0)] = 1.0
+    spread: Annotated[float, AtLeast(0)] = 1.4
     per: Literal["token", "node"] = "token"
     alike: Similarity = Cosine()
     cut: float = 0.05
     by: Score = NodeValue()
-
-    def __post_init__(self) -> None:
-        if self.width < 1 or not self.temperature > 0 or not self.cost >= 0 or not self.spread >= 0:
-            raise ValueError(
-                f"Sparse: got width={self.width}, temperature={self.temperature}, cost={self.cost}, "
-                f"spread={self.spread}; need at least 1, more than 0, and 0 or more of the last two"
-            )
 
     def __call__(self, tree: SearchTree, fresh: Sequence[SearchNode]) -> None:
         """Prune the other open nodes; none at cost 0, or when the budget has run out: some are not evaluated then."""

@@ -2,9 +2,10 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from bough.needs import CRITIC, ON_POLICY, ORACLE, Need
+from bough.piece import AtLeast, Between, piece
 from bough.rollout.cursor import Cursor
 from bough.search.node import SearchNode, mean_vote
 from bough.search.tree import SearchTree
@@ -30,7 +31,7 @@ class ConstantValue:
         return math.nan if self.value is None else self.value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class RolloutValue:
     """The mean value of rollouts of the policy from a node, as in classic Monte-Carlo tree search.
 
@@ -41,11 +42,7 @@ class RolloutValue:
         n: Number of rollouts.
     """
 
-    n: int = 1
-
-    def __post_init__(self) -> None:
-        if self.n < 1:
-            raise ValueError(f"RolloutValue.n: got {self.n}; need at least 1")
+    n: Annotated[int, AtLeast(1)] = 1
 
     async def __call__(self, tree: SearchTree, node: SearchNode) -> float:
         """Roll out; nan where no rollout reached an end."""
@@ -63,7 +60,7 @@ class RolloutValue:
         return math.nan if tree.spent and not ends else mean_vote(node, [end.value for end in ends])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class OracleValue:
     """discount^turns of the oracle's plan, 0 without a plan; needs an oracle.
 
@@ -76,11 +73,7 @@ class OracleValue:
 
     needs: ClassVar[frozenset[Need]] = frozenset({ORACLE.or_else("another evaluate, such as RolloutValue()")})
 
-    discount: float = 0.9
-
-    def __post_init__(self) -> None:
-        if not 0 < self.discount <= 1:
-            raise ValueError(f"OracleValue.discount: got {self.discount}; need a number above 0 and up to 1")
+    discount: Annotated[float, Between(0, 1, above=True)] = 0.9
 
     async def __call__(self, tree: SearchTree, node: SearchNode) -> float:
         """The value."""

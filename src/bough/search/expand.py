@@ -3,15 +3,16 @@
 import math
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
+from bough.piece import AtLeast, piece
 from bough.rollout.cursor import Cursor, PendingAction
 from bough.search.node import SearchNode
 from bough.search.pieces import Hint, Proposal
 from bough.search.tree import SearchTree
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Sample:
     """A fixed number of samples of the policy, all concurrent.
 
@@ -26,16 +27,10 @@ class Sample:
         root_width: Number of samples at the first node of the search; None for `width`.
     """
 
-    width: int = 4
+    width: Annotated[int, AtLeast(1)] = 4
     prior: Literal["tokens", "action", "even"] = "tokens"
     hint: Hint | None = None
-    root_width: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.width < 1:
-            raise ValueError(f"Sample.width: got {self.width}; need at least 1")
-        if self.root_width is not None and self.root_width < 1:
-            raise ValueError(f"Sample.root_width: got {self.root_width}; need at least 1, or None")
+    root_width: Annotated[int | None, AtLeast(1, "at least 1, or None")] = None
 
     async def __call__(self, tree: SearchTree, node: SearchNode, times: int) -> Sequence[Proposal]:
         """Sample actions at a node."""

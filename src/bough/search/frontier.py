@@ -3,8 +3,9 @@
 import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Annotated, TypeAlias
 
+from bough.piece import AtLeast, piece
 from bough.search.node import SearchNode
 from bough.search.pieces import FixedScore, Score, Select
 from bough.search.score import NodeValue, RatedValue
@@ -31,7 +32,7 @@ class Heap:
     taken: list[SearchNode] = field(default_factory=list[SearchNode])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Best:
     """Best-first search: the open nodes of highest score, ties to the first found.
 
@@ -42,12 +43,8 @@ class Best:
     """
 
     by: Score = NodeValue()
-    width: int = 1
+    width: Annotated[int, AtLeast(1)] = 1
     deepest: bool = False
-
-    def __post_init__(self) -> None:
-        if self.width < 1:
-            raise ValueError(f"Best.width: got {self.width}; need at least 1")
 
     def __call__(self, tree: SearchTree) -> list[SearchNode]:
         """The nodes."""

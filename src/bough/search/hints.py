@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from bough.ask import Asks
 from bough.ask.prompts import Choice, check_placeholders, numbered
+from bough.piece import piece
 from bough.rollout.cursor import PendingAction
 from bough.search.node import SearchNode
 from bough.search.pieces import Hint
@@ -73,7 +74,7 @@ class Siblings:
         return self.text.format_map(story(tree, node) | {"actions": "\n".join(lines)})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class KindHint(Asks):
     """The kind of the next step, which the engine selects first: one request for each node.
 
@@ -94,7 +95,6 @@ class KindHint(Asks):
     text: str = "Your next step: {kind}."
 
     def __post_init__(self) -> None:
-        Asks.__post_init__(self)
         if len(self.kinds) < 2:
             raise ValueError(f"KindHint.kinds: got {self.kinds}; need at least two")
         check_placeholders("KindHint.prompt", self.prompt, "kinds")

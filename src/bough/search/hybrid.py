@@ -1,13 +1,14 @@
 """A score that mixes an action's rating with its value."""
 
 import math
-from dataclasses import dataclass
+from typing import Annotated
 
+from bough.piece import Above, AtLeast, Between, piece
 from bough.search.node import SearchNode
 from bough.search.score import known, rating_of
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Hybrid:
     """I-MCTS's score (arXiv 2502.14693): UCT with the rating as a prior that fades with visits.
 
@@ -25,18 +26,9 @@ class Hybrid:
         share: Weight of the rating, from 0 to 1, whatever the number of visits; None to let it fade.
     """
 
-    c: float = 2.0
-    rating_visits: float = 0.2
-    share: float | None = None
-
-    def __post_init__(self) -> None:
-        if not (self.c >= 0 and self.rating_visits > 0):
-            raise ValueError(
-                f"Hybrid: got c={self.c}, rating_visits={self.rating_visits}; need c of 0 "
-                "or more and rating_visits above 0"
-            )
-        if self.share is not None and not 0 <= self.share <= 1:
-            raise ValueError(f"Hybrid.share: got {self.share}; need a number from 0 to 1, or None")
+    c: Annotated[float, AtLeast(0)] = 2.0
+    rating_visits: Annotated[float, Above(0)] = 0.2
+    share: Annotated[float | None, Between(0, 1, "a number from 0 to 1, or None")] = None
 
     def __call__(self, node: SearchNode) -> float:
         """The score."""

@@ -1,10 +1,11 @@
 """Actions from a list of different ideas, which one answer of the engine gives."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Annotated
 
 from bough.ask import Asks
 from bough.ask.prompts import Lines, check_placeholders
+from bough.piece import AtLeast, piece
 from bough.search.node import SearchNode
 from bough.search.pieces import Proposal
 from bough.search.questions import asked, story
@@ -21,7 +22,7 @@ REPAIRS = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Ideas(Asks):
     """One action for each idea of a thinker (CodeTree, arXiv 2411.04329).
 
@@ -37,15 +38,12 @@ class Ideas(Asks):
         text: The hint; it may use {idea} and {strategy}.
     """
 
-    width: int = 4
+    width: Annotated[int, AtLeast(1)] = 4
     strategies: str = STRATEGIES
     repairs: str = REPAIRS
     text: str = "Follow this advice: {idea}"
 
     def __post_init__(self) -> None:
-        Asks.__post_init__(self)
-        if self.width < 1:
-            raise ValueError(f"Ideas.width: got {self.width}; need at least 1")
         check_placeholders("Ideas.strategies", self.strategies, "count")
         check_placeholders("Ideas.repairs", self.repairs, "count", "review", "strategy")
         check_placeholders("Ideas.text", self.text, "idea", "strategy")

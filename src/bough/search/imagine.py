@@ -2,14 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 from bough.ask import Asks
 from bough.ask.prompts import LabelParser, Reader, Text, check_placeholders
-from bough.checks import check_at_least
 from bough.env import EnvFault, State, Step
 from bough.explore.turn_texts import turn_texts
 from bough.explore.world_model import ImaginedEpisode, WorldModel
 from bough.needs import POLICY, Need, roles
+from bough.piece import AtLeast, piece
 from bough.rollout.cursor import Cursor
 from bough.rollout.rollout import Rollout
 from bough.search.commit_to_executed import CommitToExecuted
@@ -29,7 +30,7 @@ NEXT = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Imagine(Asks):
     """Rates actions by rollouts that the engine imagines (WebDreamer, arXiv 2411.06559).
 
@@ -51,17 +52,15 @@ class Imagine(Asks):
         world_role: The role whose model generates the observations.
     """
 
-    depth: int = 1
-    n: int = 3
-    answers: int = 1
+    depth: Annotated[int, AtLeast(1)] = 1
+    n: Annotated[int, AtLeast(1)] = 3
+    answers: Annotated[int, AtLeast(1)] = 1
     prompt: str = PLACE
     next: str = NEXT
     read: Reader[float] = LabelParser()
     world_role: str = POLICY
 
     def __post_init__(self) -> None:
-        Asks.__post_init__(self)
-        check_at_least(self, depth=1, n=1, answers=1)
         check_placeholders("Imagine.prompt", self.prompt)
         check_placeholders("Imagine.next", self.next)
 

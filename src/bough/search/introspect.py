@@ -1,10 +1,10 @@
 """Introspection: a hint from an analysis of the parent's result and those of the siblings."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from bough.ask import Asks
 from bough.ask.prompts import Text, check_placeholders
+from bough.piece import piece
 from bough.rollout.cursor import PendingAction
 from bough.search.node import SearchNode
 from bough.search.questions import asked, story
@@ -19,7 +19,7 @@ SYSTEM = "You analyse what an agent did."
 NOTHING = "(nothing yet)"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Introspect(Asks):
     """I-MCTS's introspective expansion (arXiv 2502.14693): an analysis of earlier results, before an action is sampled.
 
@@ -40,7 +40,6 @@ class Introspect(Asks):
     system: str = SYSTEM
 
     def __post_init__(self) -> None:
-        Asks.__post_init__(self)
         check_placeholders("Introspect.prompt", self.prompt, "actions")
         check_placeholders("Introspect.text", self.text, "analysis")
 

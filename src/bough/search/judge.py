@@ -3,11 +3,12 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 from bough.ask import Asks
-from bough.ask.asks import check_sampling
 from bough.ask.prompts import LabelParser, Reader, check_placeholders
 from bough.needs import POLICY, Need, roles
+from bough.piece import AtLeast, piece
 from bough.search.node import SearchNode, mean_vote
 from bough.search.questions import asked, story
 from bough.search.tree import SearchTree
@@ -23,7 +24,7 @@ ACTION = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Judge(Asks):
     """The engine's value of a state, mean of n answers (Tree Search for LM Agents, arXiv 2407.01476).
 
@@ -43,14 +44,13 @@ class Judge(Asks):
             judge.
     """
 
-    n: int = 1
+    n: Annotated[int, AtLeast(1)] = 1
     prompt: str = PLACE
     system: str = SYSTEM
     read: Reader[float] = LabelParser()
     keep: bool = False
 
     def __post_init__(self) -> None:
-        check_sampling(self, self.n)
         check_placeholders("Judge.prompt", self.prompt)
 
     async def __call__(self, tree: SearchTree, node: SearchNode) -> float:
@@ -63,7 +63,7 @@ class Judge(Asks):
         return await _mean(self, "judge", tree, node, text)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class JudgeAction(Asks):
     """The engine's rating of actions before they are executed: as `Judge`, with the placeholder {action}.
 
@@ -74,13 +74,12 @@ class JudgeAction(Asks):
         read: Converts an answer to a value.
     """
 
-    n: int = 1
+    n: Annotated[int, AtLeast(1)] = 1
     prompt: str = ACTION
     system: str = SYSTEM
     read: Reader[float] = LabelParser()
 
     def __post_init__(self) -> None:
-        check_sampling(self, self.n)
         check_placeholders("JudgeAction.prompt", self.prompt, "action")
 
     async def __call__(self, tree: SearchTree, node: SearchNode, children: Sequence[SearchNode]) -> Sequence[float]:

@@ -1,18 +1,17 @@
 """The log ratio of a policy to its reference as a rating, and a beam by it."""
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from bough.needs import POLICY, Need, roles
+from bough.piece import Above, AtLeast, piece
 from bough.rollout.cursor import PendingAction
 from bough.search.node import SearchNode
 from bough.search.score import rating_of
 from bough.search.tree import SearchTree
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class LogRatio:
     """From r to Q* (arXiv 2404.12358): rates an action by beta * log (policy / reference), summed over its tokens.
 
@@ -30,13 +29,9 @@ class LogRatio:
         model: The role whose model DPO has trained.
     """
 
-    beta: float = 0.1
+    beta: Annotated[float, Above(0)] = 0.1
     role: str = "reference"
     model: str = POLICY
-
-    def __post_init__(self) -> None:
-        if not 0 < self.beta < math.inf:
-            raise ValueError(f"LogRatio.beta: got {self.beta}; need a number above 0")
 
     @property
     def needs(self) -> frozenset[Need]:
@@ -71,7 +66,7 @@ class LogRatio:
         return await tree.together(tree.rollout.score(draft, role=role) for draft in drafts)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class PathRating:
     """The sum of the ratings of the actions from the root, over depth^alpha.
 
@@ -86,11 +81,7 @@ class PathRating:
 
     fixed: ClassVar[bool] = True
 
-    alpha: float = 0.0
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.alpha < math.inf:
-            raise ValueError(f"PathRating.alpha: got {self.alpha}; need 0 or more")
+    alpha: Annotated[float, AtLeast(0)] = 0.0
 
     def __call__(self, node: SearchNode) -> float:
         """The score."""

@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 from bough.explore.text_similarity import rouge_l
+from bough.piece import AtLeast, Between, piece
 from bough.rollout.cursor import Cursor
 from bough.search.node import SearchNode
 from bough.search.pieces import Score
@@ -12,7 +13,7 @@ from bough.search.score import NodeValue
 from bough.search.tree import SearchTree
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class BeamWidth:
     """Keeps only the open nodes of the highest scores, ties to the first found: the beam of a beam search.
 
@@ -22,13 +23,9 @@ class BeamWidth:
         shrink: Whether every ended path makes the beam narrower by one (AlphaMath, arXiv 2405.03553).
     """
 
-    width: int = 4
+    width: Annotated[int, AtLeast(1)] = 4
     by: Score = NodeValue()
     shrink: bool = False
-
-    def __post_init__(self) -> None:
-        if self.width < 1:
-            raise ValueError(f"BeamWidth.width: got {self.width}; need at least 1")
 
     def __call__(self, tree: SearchTree, fresh: Sequence[SearchNode]) -> None:
         """Give up the others."""
@@ -96,7 +93,7 @@ class PruneBelow:
                 tree.prune(node)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class LimitRepeats:
     """Prunes paths on which one action or one state occurs too often.
 
@@ -105,12 +102,8 @@ class LimitRepeats:
         of: What is counted; states need state keys.
     """
 
-    max_count: int = 2
+    max_count: Annotated[int, AtLeast(1)] = 2
     of: Literal["action", "state"] = "action"
-
-    def __post_init__(self) -> None:
-        if self.max_count < 1:
-            raise ValueError(f"LimitRepeats.max_count: got {self.max_count}; need at least 1")
 
     def __call__(self, tree: SearchTree, fresh: Sequence[SearchNode]) -> None:
         """Give up the others."""
@@ -120,7 +113,7 @@ class LimitRepeats:
                 tree.prune(node)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class DedupeSimilar:
     """Prunes nodes that are too similar to an earlier sibling that is not pruned.
 
@@ -130,13 +123,7 @@ class DedupeSimilar:
         max_similarity: Maximum similarity, in [0, 1).
     """
 
-    max_similarity: float = 0.8
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.max_similarity < 1:
-            raise ValueError(
-                f"DedupeSimilar.max_similarity: got {self.max_similarity}; need 0 or more, and less than 1"
-            )
+    max_similarity: Annotated[float, Between(0, 1, "0 or more, and less than 1", below=True)] = 0.8
 
     def __call__(self, tree: SearchTree, fresh: Sequence[SearchNode]) -> None:
         """Give up the others."""
@@ -151,7 +138,7 @@ class DedupeSimilar:
                 tree.prune(node)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class BackJump:
     """After the end of a path, the search goes back several turns at once (DFSDT, ToolLLM, arXiv 2307.16789).
 
@@ -163,11 +150,7 @@ class BackJump:
         turns: Number of turns, at least 1.
     """
 
-    turns: int = 2
-
-    def __post_init__(self) -> None:
-        if self.turns < 1:
-            raise ValueError(f"BackJump.turns: got {self.turns}; need at least 1")
+    turns: Annotated[int, AtLeast(1)] = 2
 
     def __call__(self, tree: SearchTree, fresh: Sequence[SearchNode]) -> None:
         """Prune the skipped nodes."""

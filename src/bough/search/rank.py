@@ -1,11 +1,11 @@
 """Ratings of actions from comparisons by the agent's engine."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import permutations
 
 from bough.ask import Asks
 from bough.ask.prompts import Choice, check_placeholders, numbered
+from bough.piece import piece
 from bough.search.judge import SYSTEM
 from bough.search.node import SearchNode, mean_vote
 from bough.search.questions import asked, story
@@ -21,7 +21,7 @@ TWO = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Ranked(Asks):
     """Experimental: the self-critic of Agent Q (arXiv 2408.07199): one question ranks all actions.
 
@@ -38,7 +38,6 @@ class Ranked(Asks):
     system: str = SYSTEM
 
     def __post_init__(self) -> None:
-        Asks.__post_init__(self)
         check_placeholders("Ranked.prompt", self.prompt, "actions")
 
     async def __call__(self, tree: SearchTree, node: SearchNode, children: Sequence[SearchNode]) -> Sequence[float]:
@@ -58,7 +57,7 @@ class Ranked(Asks):
         return [1 - order.index(number) / (count - 1) for number in range(count)]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Pairwise(Asks):
     """DFSDT's filter (ToolLLM, arXiv 2307.16789): compares each pair of actions, in both orders.
 
@@ -75,7 +74,6 @@ class Pairwise(Asks):
     system: str = SYSTEM
 
     def __post_init__(self) -> None:
-        Asks.__post_init__(self)
         check_placeholders("Pairwise.prompt", self.prompt, "actions")
 
     async def __call__(self, tree: SearchTree, node: SearchNode, children: Sequence[SearchNode]) -> Sequence[float]:

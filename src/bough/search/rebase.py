@@ -2,15 +2,16 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Annotated
 
+from bough.piece import Above, AtLeast, piece
 from bough.search.node import SearchNode
 from bough.search.pieces import Score
 from bough.search.score import NodeValue
 from bough.search.tree import SearchTree
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class RebaseAllocation:
     """Allocates a width to the open nodes by the softmax of their scores: REBASE (arXiv 2408.00724).
 
@@ -28,16 +29,9 @@ class RebaseAllocation:
         by: Scores a node.
     """
 
-    width: int = 16
-    temperature: float = 0.2
+    width: Annotated[int, AtLeast(1)] = 16
+    temperature: Annotated[float, Above(0)] = 0.2
     by: Score = NodeValue()
-
-    def __post_init__(self) -> None:
-        if self.width < 1 or not self.temperature > 0:
-            raise ValueError(
-                f"RebaseAllocation: got width={self.width}, temperature={self.temperature}; need at least "
-                "1, and more than 0"
-            )
 
     def __call__(self, tree: SearchTree) -> list[SearchNode]:
         """The nodes."""

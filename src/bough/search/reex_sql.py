@@ -1,8 +1,9 @@
 """ReEx-SQL's decoding: paths fork after executions, and vote by the results of their queries."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Annotated
 
+from bough.piece import AtLeast, piece
 from bough.rollout.cursor import Cursor
 from bough.search.expand import Sample
 from bough.search.node import SearchNode
@@ -10,7 +11,7 @@ from bough.search.pieces import Proposal
 from bough.search.tree import SearchTree
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class ForkAfterValid:
     """Several samples after a valid action, one after an invalid one: a fork where the environment's answer is news.
 
@@ -22,16 +23,9 @@ class ForkAfterValid:
         forks: Maximum number of forks on a path, without the one at the prompt.
     """
 
-    start: int = 2
-    width: int = 2
-    forks: int = 2
-
-    def __post_init__(self) -> None:
-        if self.start < 1 or self.width < 1 or self.forks < 0:
-            raise ValueError(
-                f"ForkAfterValid: got start={self.start}, width={self.width}, forks={self.forks}; need at least 1, 1 "
-                "and 0"
-            )
+    start: Annotated[int, AtLeast(1)] = 2
+    width: Annotated[int, AtLeast(1)] = 2
+    forks: Annotated[int, AtLeast(0)] = 2
 
     async def __call__(self, tree: SearchTree, node: SearchNode, times: int) -> Sequence[Proposal]:
         """Sample actions at a node."""

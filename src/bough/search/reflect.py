@@ -3,10 +3,11 @@
 import asyncio
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Annotated
 
 from bough.ask import Asks
 from bough.ask.prompts import Text, check_placeholders
+from bough.piece import AtLeast, piece
 from bough.rollout.cursor import Cursor, PendingAction
 from bough.search.node import SearchNode
 from bough.search.questions import asked, story
@@ -22,7 +23,7 @@ ANSWERED = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Reflections(Asks):
     """Reflections of the engine on failed paths (LATS, arXiv 2310.04406).
 
@@ -35,14 +36,11 @@ class Reflections(Asks):
         prompt: The question; it may use the placeholders {instructions}, {turns} and {observation}.
     """
 
-    keep: int = 3
+    keep: Annotated[int, AtLeast(1)] = 3
     under: float = 1.0
     prompt: str = FAILED
 
     def __post_init__(self) -> None:
-        Asks.__post_init__(self)
-        if self.keep < 1:
-            raise ValueError(f"Reflections.keep: got {self.keep}; need at least 1")
         check_placeholders("Reflections.prompt", self.prompt)
 
     @property
@@ -58,7 +56,7 @@ class Reflections(Asks):
         return "\n".join(["Earlier attempts failed:", *(f"- {text}" for text in reflections)]) if reflections else ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Critique(Asks):
     """A critique of the last action, from which the policy refines it (SPaR, arXiv 2412.11605).
 
@@ -72,7 +70,6 @@ class Critique(Asks):
     prompt: str = ANSWERED
 
     def __post_init__(self) -> None:
-        Asks.__post_init__(self)
         check_placeholders("Critique.prompt", self.prompt)
 
     @property

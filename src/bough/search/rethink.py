@@ -1,10 +1,10 @@
 """RethinkMCTS: a failed action is sampled again with a critique."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from bough.ask import Asks
 from bough.ask.prompts import check_placeholders
+from bough.piece import piece
 from bough.search.combine import ExecuteAndEvaluate
 from bough.search.evaluate import ConstantValue
 from bough.search.node import SearchNode
@@ -14,7 +14,7 @@ from bough.search.reflect import ANSWERED, once
 from bough.search.tree import SearchTree
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Rethink(Asks):
     """Replaces each failed action once, sampled with its observation and a critique (RethinkMCTS, arXiv 2409.09584).
 
@@ -36,7 +36,6 @@ class Rethink(Asks):
     text: str = "You did this before:\n{action}\nWhat came of it: {observation}\n{critique}\nWrite it anew, and better."
 
     def __post_init__(self) -> None:
-        Asks.__post_init__(self)
         check_placeholders("Rethink.prompt", self.prompt)
         check_placeholders("Rethink.text", self.text, "action", "critique")
 

@@ -2,12 +2,13 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
+from bough.piece import Above, AtLeast, Between, piece
 from bough.search.node import SearchNode
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Uct:
     """UCT (Kocsis and Szepesvári, 2006): the value estimate, plus a bonus for few visits.
 
@@ -25,13 +26,9 @@ class Uct:
         bonus: Bonus of "rating"; 1 in ReST-MCTS*, 0 in rStar-Math.
     """
 
-    c: float = math.sqrt(2)
+    c: Annotated[float, AtLeast(0)] = math.sqrt(2)
     unvisited: Literal["first", "rating"] = "first"
     bonus: float = 0.0
-
-    def __post_init__(self) -> None:
-        if not self.c >= 0:
-            raise ValueError(f"Uct.c: got {self.c}; need 0 or more")
 
     def __call__(self, node: SearchNode) -> float:
         """The score."""
@@ -41,7 +38,7 @@ class Uct:
         return node.q + self.c * math.sqrt(math.log(max(1, above)) / node.visits)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Puct:
     """PUCT (AlphaZero, arXiv 1712.01815): the value estimate, plus a bonus for a high prior and few visits.
 
@@ -60,15 +57,9 @@ class Puct:
         log: Whether the bonus has sqrt(ln N) in place of sqrt(N).
     """
 
-    c: float = 1.5
-    base: float | None = None
+    c: Annotated[float, AtLeast(0)] = 1.5
+    base: Annotated[float | None, Above(0, "a number above 0, or None")] = None
     log: bool = False
-
-    def __post_init__(self) -> None:
-        if not self.c >= 0:
-            raise ValueError(f"Puct.c: got {self.c}; need 0 or more")
-        if self.base is not None and not self.base > 0:
-            raise ValueError(f"Puct.base: got {self.base}; need a number above 0, or None")
 
     def __call__(self, node: SearchNode) -> float:
         """The score."""
@@ -125,7 +116,7 @@ class RatedValue:
         return rating_of(node)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class AStarCost:
     """A*'s order: minus the cost so far, plus an evaluation or rating that estimates minus the cost to go.
 
@@ -142,11 +133,7 @@ class AStarCost:
 
     fixed: ClassVar[bool] = True
 
-    weight: float = 1.0
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.weight <= 1:
-            raise ValueError(f"AStarCost.weight: got {self.weight}; need a number from 0 to 1")
+    weight: Annotated[float, Between(0, 1)] = 1.0
 
     def __call__(self, node: SearchNode) -> float:
         """The score."""
@@ -155,7 +142,7 @@ class AStarCost:
         return ahead - self.weight * node.path_cost
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Likelihood:
     """Length-normalized likelihood of a path: sum of the actions' mean token log-probabilities over depth^alpha.
 
@@ -168,11 +155,7 @@ class Likelihood:
 
     fixed: ClassVar[bool] = True
 
-    alpha: float = 1.0
-
-    def __post_init__(self) -> None:
-        if not self.alpha >= 0:
-            raise ValueError(f"Likelihood.alpha: got {self.alpha}; need 0 or more")
+    alpha: Annotated[float, AtLeast(0)] = 1.0
 
     def __call__(self, node: SearchNode) -> float:
         """The score."""

@@ -3,10 +3,11 @@
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import field
+from typing import Annotated, ClassVar
 
 from bough.needs import FORKS, Need
+from bough.piece import AtLeast, piece
 from bough.rollout.cursor import Cursor
 from bough.rollout.rollout import Rollout
 from bough.search.backup import MeanBackup
@@ -18,7 +19,7 @@ from bough.search.score import rating_of
 from bough.search.tree import SearchTree
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Search:
     """A search over the turns of one task, composed of components as in `mcts()`, `a_star()` and `beam()`.
 
@@ -76,26 +77,14 @@ class Search:
     backup: Backup = field(default_factory=MeanBackup)
     prune: Sequence[Prune] = ()
     eager: bool = False
-    widen: int = 1
-    max_evaluated: int | None = None
+    widen: Annotated[int, AtLeast(1)] = 1
+    max_evaluated: Annotated[int | None, AtLeast(1)] = None
     success_value: float | None = 1.0
     failure_value: float = 0.0
     stop_value: float | None = 1.0
     anywhere: bool = False
-    rounds: int = 1000
-    retries: int = 2
-
-    def __post_init__(self) -> None:
-        if (
-            self.rounds < 1
-            or self.widen < 1
-            or self.retries < 0
-            or (self.max_evaluated is not None and self.max_evaluated < 1)
-        ):
-            raise ValueError(
-                f"Search: got rounds={self.rounds}, widen={self.widen}, retries={self.retries}, "
-                f"max_evaluated={self.max_evaluated}; need at least 1, 1, 0, and None or 1"
-            )
+    rounds: Annotated[int, AtLeast(1)] = 1000
+    retries: Annotated[int, AtLeast(0)] = 2
 
     async def __call__(self, rollout: Rollout) -> None:
         """Grow the tree."""

@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 from bough.ask import Asks
 from bough.ask.prompts import check_placeholders
 from bough.env import EnvFault
 from bough.explore.turn_texts import turn_texts
 from bough.explore.world_model import ImaginedEpisode, WorldModel
+from bough.piece import AtLeast, piece
 from bough.rollout.cursor import Cursor, PendingAction
 from bough.rollout.rollout import Rollout
 from bough.search.commit_to_executed import CommitToExecuted
@@ -20,7 +22,7 @@ from bough.search.tree import SearchTree
 from bough.tree import instructions_in, plain_text
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class SimulateAndRefine(Asks):
     """Proposes one action, refined after a simulation of it (StarWM, arXiv 2602.14857).
 
@@ -35,14 +37,11 @@ class SimulateAndRefine(Asks):
         max_tokens: Maximum length of a predicted observation.
     """
 
-    rounds: int = 1
+    rounds: Annotated[int, AtLeast(1)] = 1
     text: str = "You consider this: {action}\nIt would probably lead to:\n{observation}\nDo it, or something better."
     max_tokens: int = 256
 
     def __post_init__(self) -> None:
-        Asks.__post_init__(self)
-        if self.rounds < 1:
-            raise ValueError(f"SimulateAndRefine.rounds: got {self.rounds}; need at least 1")
         check_placeholders("SimulateAndRefine.text", self.text, "action", "observation")
 
     async def __call__(self, tree: SearchTree, node: SearchNode, times: int) -> Sequence[Proposal]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from bough.ask import Asks
 from bough.ask.prompts import LabelParser, check_placeholders
+from bough.piece import piece
 from bough.rollout.cursor import PendingAction
 from bough.search.evaluate import ConstantValue
 from bough.search.node import SearchNode, mean_vote
@@ -73,7 +74,7 @@ class SubgoalHint:
         return self.text.format_map(story(tree, node) | own).strip()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class SubgoalValue(Asks):
     """2 in a state that reaches the present subgoal, else another value, up to 1.
 
@@ -90,7 +91,6 @@ class SubgoalValue(Asks):
     prompt: str = ASK
 
     def __post_init__(self) -> None:
-        Asks.__post_init__(self)
         check_placeholders("SubgoalValue.prompt", self.prompt, "subgoal")
 
     async def __call__(self, tree: SearchTree, node: SearchNode) -> float:

@@ -1,11 +1,13 @@
 """A planner over a search: subgoals, one search for each, and new plans where a search fails."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
+from typing import Annotated
 
 from bough.ask import Asks
 from bough.ask.prompts import Lines, Text, check_placeholders
 from bough.needs import FORKS, Need, roles
+from bough.piece import AtLeast, piece
 from bough.rollout.cursor import Cursor
 from bough.rollout.rollout import Rollout
 from bough.search.expand import Sample
@@ -48,7 +50,7 @@ def _subgoal_search() -> Search:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class SubgoalSearch(Asks):
     """A search for each subgoal of a plan, in order; needs forks.
 
@@ -72,22 +74,15 @@ class SubgoalSearch(Asks):
     """
 
     search: Search = field(default_factory=_subgoal_search)
-    max_subgoals: int = 6
-    revisions: int = 2
+    max_subgoals: Annotated[int, AtLeast(1)] = 6
+    revisions: Annotated[int, AtLeast(0)] = 2
     reflect: bool = False
-    attempts: int = 1
+    attempts: Annotated[int, AtLeast(1)] = 1
     plan: str = PLAN
     revise: str = REVISE
     why: str = REFLECT
 
     def __post_init__(self) -> None:
-        Asks.__post_init__(self)
-        if self.max_subgoals < 1 or self.revisions < 0 or self.attempts < 1:
-            raise ValueError(
-                f"SubgoalSearch: got max_subgoals={self.max_subgoals}, revisions={self.revisions}, "
-                f"attempts={self.attempts}; need at "
-                "least 1, 0 and 1"
-            )
         if self.search.stop_value is None or not self.search.anywhere:
             raise ValueError(
                 f"SubgoalSearch.search: got stop_value={self.search.stop_value}, anywhere={self.search.anywhere}; need "

@@ -2,17 +2,18 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
+from bough.piece import Above, AtLeast, piece
 from bough.search.node import SearchNode
 from bough.search.score import value_before
 from bough.search.tree import SearchTree
 from bough.tree import plain_text
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Surrogate:
     """Rates actions by the effects of the actions that were executed so far, and by the uncertainty of the estimate.
 
@@ -30,14 +31,8 @@ class Surrogate:
         noise: Variance of an effect, in units of the variance of all effects, > 0.
     """
 
-    optimism: float = 0.5
-    noise: float = 0.1
-
-    def __post_init__(self) -> None:
-        if not self.optimism >= 0 or not self.noise > 0:
-            raise ValueError(
-                f"Surrogate: got optimism={self.optimism}, noise={self.noise}; need 0 or more, and above 0"
-            )
+    optimism: Annotated[float, AtLeast(0)] = 0.5
+    noise: Annotated[float, Above(0)] = 0.1
 
     async def __call__(self, tree: SearchTree, node: SearchNode, children: Sequence[SearchNode]) -> Sequence[float]:
         """The rating of each child [children]."""

@@ -1,10 +1,11 @@
 """ToolChain*: A* whose costs come from stored plans, agreement of samples, and imagined plans."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Annotated
 
 from bough.ask import Asks
 from bough.ask.prompts import Text, check_placeholders
+from bough.piece import Between, piece
 from bough.search.node import SearchNode, mean_vote
 from bough.search.plan_memory import PlanMemory, position, similarity
 from bough.search.questions import asked, story
@@ -18,7 +19,7 @@ SYSTEM = "You plan for an agent."
 NO_PLANS = PlanMemory()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class PlanCost(Asks):
     """ToolChain*'s cost of an action, and its rating by the cost that is left (arXiv 2310.13227).
 
@@ -41,14 +42,11 @@ class PlanCost(Asks):
     """
 
     memory: PlanMemory = NO_PLANS
-    alpha: float = 0.5
-    beta: float = 0.5
+    alpha: Annotated[float, Between(0, 1)] = 0.5
+    beta: Annotated[float, Between(0, 1)] = 0.5
     prompt: str = REST
 
     def __post_init__(self) -> None:
-        Asks.__post_init__(self)
-        if not 0 <= self.alpha <= 1 or not 0 <= self.beta <= 1:
-            raise ValueError(f"PlanCost: got alpha={self.alpha}, beta={self.beta}; need numbers from 0 to 1")
         check_placeholders("PlanCost.prompt", self.prompt, "action")
 
     async def __call__(self, tree: SearchTree, node: SearchNode, children: Sequence[SearchNode]) -> Sequence[float]:

@@ -1,9 +1,11 @@
 """TreeInstruct: a tree of questions along one dialogue."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
+from typing import Annotated
 
 from bough.ask.prompts import check_placeholders
 from bough.checks import INFINITE
+from bough.piece import AtLeast, piece
 from bough.rollout.cursor import Cursor, PendingAction
 from bough.rollout.rollout import Rollout
 from bough.search.node import SearchNode
@@ -11,7 +13,7 @@ from bough.search.tree import SearchTree
 from bough.tree import Source
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class TreeInstruct:
     """TreeInstruct (arXiv 2406.11709): questions on one level until one is understood, then deeper; needs no forks.
 
@@ -37,14 +39,12 @@ class TreeInstruct:
         text: The hint; it may use the placeholder {actions}.
     """
 
-    questions: int = 3
+    questions: Annotated[int, AtLeast(1)] = 3
     teach: str = "teach"
     progress: float = field(default=0.0, metadata=INFINITE)
     text: str = "These questions were not understood:\n{actions}\nAsk a different one that is as deep."
 
     def __post_init__(self) -> None:
-        if self.questions < 1:
-            raise ValueError(f"TreeInstruct.questions: got {self.questions}; need at least 1")
         check_placeholders("TreeInstruct.text", self.text, "actions")
 
     async def __call__(self, rollout: Rollout) -> None:

@@ -3,10 +3,12 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Annotated
 
 from bough.ask import Asks
 from bough.ask.prompts import Choice, Lines, check_placeholders, numbered
 from bough.needs import FORKS, Need, roles
+from bough.piece import AtLeast, piece
 from bough.rollout.cursor import Cursor
 from bough.rollout.rollout import Rollout
 from bough.search.node import SearchNode
@@ -68,7 +70,7 @@ def merged(plans: Sequence[Sequence[str]]) -> Step:
     return root
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class TreePlanner(Asks):
     """Tree-Planner (arXiv 2310.08582): plans sampled once, merged to a trie, with decisions at its forks; needs forks.
 
@@ -98,20 +100,14 @@ class TreePlanner(Asks):
         decide: Prompt at a fork; it also needs the placeholders {failures} and {choices}.
     """
 
-    plans: int = 25
-    votes: int = 1
-    retries: int = 10
+    plans: Annotated[int, AtLeast(1)] = 25
+    votes: Annotated[int, AtLeast(1)] = 1
+    retries: Annotated[int, AtLeast(0)] = 10
     plan_tokens: int | None = None
     plan: str = PLAN
     decide: str = DECIDE
 
     def __post_init__(self) -> None:
-        Asks.__post_init__(self)
-        if self.plans < 1 or self.votes < 1 or self.retries < 0:
-            raise ValueError(
-                f"TreePlanner: got plans={self.plans}, votes={self.votes}, retries={self.retries}; need at least 1, 1 "
-                "and 0"
-            )
         check_placeholders("TreePlanner.plan", self.plan)
         check_placeholders("TreePlanner.decide", self.decide, "failures", "choices")
 

@@ -1,9 +1,9 @@
 """Smaller groups of settings: tasks, warm-up, schedule, evaluation, demonstrations, execution, checkpoints, health."""
 
-import math
-from dataclasses import dataclass, field
+from dataclasses import field
+from typing import Annotated
 
-from bough.checks import INFINITE, check_at_least
+from bough.checks import INFINITE
 from bough.config.kinds import check_kinds
 from bough.engine import Local, check_temperature
 from bough.env import Env, Split
@@ -17,11 +17,12 @@ from bough.needs import (
     TEACHER_TURNS,
     Need,
 )
+from bough.piece import Above, AtLeast, Between, piece
 from bough.rewrite.rewrite import PathRewriter
 from bough.roles.recipes import EngineRecipe
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Tasks:
     """The source of tasks: a split of the environment, or a file.
 
@@ -35,17 +36,13 @@ class Tasks:
     """
 
     split: Split
-    count: int
+    count: Annotated[int, AtLeast(1)]
     file: str | None = None
-    actions_left: int | None = None
+    actions_left: Annotated[int | None, AtLeast(1, "1 or more, or None")] = None
 
     def __post_init__(self) -> None:
-        if self.count < 1:
-            raise ValueError(f"Tasks.count: got {self.count}; need at least 1")
         if self.count > MAX_TASKS:
             raise ValueError(f"Tasks.count: got {self.count:,}; need at most {MAX_TASKS:,}, which memory holds")
-        if self.actions_left is not None and self.actions_left < 1:
-            raise ValueError(f"Tasks.actions_left: got {self.actions_left}; need 1 or more, or None")
 
     @property
     def needs(self) -> frozenset[Need]:
@@ -53,7 +50,7 @@ class Tasks:
         return frozenset(() if self.actions_left is None else {ORACLE.or_else("actions_left=none")})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Warmup:
     """Imitation of demonstrations before reinforcement learning.
 
@@ -76,24 +73,17 @@ class Warmup:
             Without demonstrations and file here, it is left out too.
     """
 
-    demonstrations: int = 0
-    epochs: int = 10
-    learning_rate: float = 1e-3
-    batch_tokens: int = 8192
+    demonstrations: Annotated[int, AtLeast(0)] = 0
+    epochs: Annotated[int, AtLeast(1)] = 10
+    learning_rate: Annotated[float, Above(0)] = 1e-3
+    batch_tokens: Annotated[int, AtLeast(1)] = 8192
     file: str | None = None
-    shortcuts: float = 0.0
+    shortcuts: Annotated[float, Between(0, 1, "at least 0 and less than 1", below=True)] = 0.0
     stages: int = 1
     env: Env | None = None
     then: "Warmup | None" = None
 
     def __post_init__(self) -> None:
-        if self.demonstrations < 0 or self.epochs < 1 or self.batch_tokens < 1 or not 0 < self.learning_rate < math.inf:
-            raise ValueError(
-                f"Warmup: got demonstrations={self.demonstrations}, epochs={self.epochs}, batch_tokens="
-                f"{self.batch_tokens}, learning_rate={self.learning_rate}; need 0 or more, 1 or more, 1 or more, > 0"
-            )
-        if not 0 <= self.shortcuts < 1:
-            raise ValueError(f"Warmup.shortcuts: got {self.shortcuts}; need at least 0 and less than 1")
         if not 1 <= self.stages <= self.epochs:
             raise ValueError(
                 f"Warmup.stages: got {self.stages} and epochs={self.epochs}; need at least 1 and at most the epochs"
@@ -117,7 +107,7 @@ class Warmup:
         return frozenset(ORACLE.or_else(f"{name}.demonstrations=0") for name in shown)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Schedule:
     """Length of a run.
 
@@ -126,19 +116,15 @@ class Schedule:
         batch_tasks: Number of tasks, hence trees, of a batch.
     """
 
-    steps: int = 100
-    batch_tasks: int = 16
+    steps: Annotated[int, AtLeast(0)] = 100
+    batch_tasks: Annotated[int, AtLeast(1)] = 16
 
     def __post_init__(self) -> None:
-        if self.steps < 0:
-            raise ValueError(f"Schedule.steps: got {self.steps}; need 0 or more")
-        if self.batch_tasks < 1:
-            raise ValueError(f"Schedule.batch_tasks: got {self.batch_tasks}; need 1 or more")
         if self.steps > MAX_STEPS:
             raise ValueError(f"Schedule.steps: got {self.steps}; need at most {MAX_STEPS:,}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Evaluation:
     """Evaluation on held-out tasks, one path each.
 
@@ -152,17 +138,15 @@ class Evaluation:
     """
 
     tasks: Tasks = field(default_factory=lambda: Tasks(split="test", count=300))
-    every: int = 10
+    every: Annotated[int, AtLeast(0, "0 (none) or more")] = 10
     temperature: float = 1.0
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.every < 0:
-            raise ValueError(f"Evaluation: got every={self.every}; need 0 (none) or more")
         check_temperature("Evaluation.temperature", self.temperature)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Demonstrations:
     """Demonstrations mixed with samples in every batch, for objectives with demonstrations.
 
@@ -177,17 +161,11 @@ class Demonstrations:
         file: JSON lines of conversations, as `Warmup.file`; their trees are demonstrations too.
     """
 
-    count: int = 0
-    per_step: int = 8
+    count: Annotated[int, AtLeast(0)] = 0
+    per_step: Annotated[int, AtLeast(1)] = 8
     from_trees: bool = False
     revise: PathRewriter | None = None
     file: str | None = None
-
-    def __post_init__(self) -> None:
-        if self.count < 0 or self.per_step < 1:
-            raise ValueError(
-                f"Demonstrations: got count={self.count}, per_step={self.per_step}; need 0 or more, 1 or more"
-            )
 
     @property
     def needs(self) -> frozenset[Need]:
@@ -205,12 +183,13 @@ class Demonstrations:
 
 MAX_STALENESS = 8
 MAX_THREADS = 1024
+MAX_PORT = 2**16 - 1
 MAX_STEPS = 10**9
 MAX_TASKS = 10_000_000
-"""Upper bound of `Execution.staleness`."""
+"""Upper bounds of settings."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Execution:
     """The execution of a run: engine, processes, threads.
 
@@ -243,33 +222,23 @@ class Execution:
     """
 
     engine: EngineRecipe = Local(slots=256)
-    workers: int = 0
-    worker_deadline_s: float = 60.0
+    workers: Annotated[int, AtLeast(0)] = 0
+    worker_deadline_s: Annotated[float, Above(0, "a finite number above 0, seconds")] = 60.0
     worker_placement: Placement = ThisMachine()
-    staleness: int = 0
-    threads: int = 0
-    ranks: int = 1
+    staleness: Annotated[int, Between(0, MAX_STALENESS, f"0 to {MAX_STALENESS}")] = 0
+    threads: Annotated[int, Between(0, MAX_THREADS, f"0 to {MAX_THREADS}; 0 is PyTorch's number")] = 0
+    ranks: Annotated[int, AtLeast(1)] = 1
     min_ranks: int | None = None
     rank_placement: Placement = ThisMachine()
     shard: bool = False
-    rank_deadline_s: float = 600.0
-    metrics_port: int = 0
+    rank_deadline_s: Annotated[float, Above(0, "a finite number above 0, seconds")] = 600.0
+    metrics_port: Annotated[int, Between(0, MAX_PORT, f"1 to {MAX_PORT}, or 0 for none")] = 0
 
     def __post_init__(self) -> None:
-        check_at_least(self, workers=0, threads=0, ranks=1)
         if self.min_ranks is not None and not 1 <= self.min_ranks <= self.ranks:
             raise ValueError(
                 f"Execution.min_ranks: got {self.min_ranks}; need 1 to ranks={self.ranks}, or None for all ranks"
             )
-        if self.threads > MAX_THREADS:
-            raise ValueError(f"Execution.threads: got {self.threads}; need 0 to {MAX_THREADS}; 0 is PyTorch's number")
-        for name in ("worker_deadline_s", "rank_deadline_s"):
-            if not 0 < getattr(self, name) < math.inf:
-                raise ValueError(f"Execution.{name}: got {getattr(self, name)}; need a finite number above 0, seconds")
-        if not 0 <= self.metrics_port < 2**16:
-            raise ValueError(f"Execution.metrics_port: got {self.metrics_port}; need 1 to {2**16 - 1}, or 0 for none")
-        if not 0 <= self.staleness <= MAX_STALENESS:
-            raise ValueError(f"Execution.staleness: got {self.staleness}; need 0 to {MAX_STALENESS}")
         check_kinds(self)
 
     @property
@@ -278,7 +247,7 @@ class Execution:
         return frozenset(() if self.staleness else {ON_POLICY, IDLE_UPDATES})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Checkpointing:
     """Files that a run keeps.
 
@@ -292,21 +261,14 @@ class Checkpointing:
             fsspec (extra `copies`): "s3://bucket/runs". Copied while the run goes on; "" for none.
     """
 
-    every: int = 10
-    keep: int = 2
-    trees_every: int = 10
+    every: Annotated[int, AtLeast(1)] = 10
+    keep: Annotated[int, AtLeast(1)] = 2
+    trees_every: Annotated[int, AtLeast(0)] = 10
     as_grown: bool = False
     copy_to: str = ""
 
-    def __post_init__(self) -> None:
-        if self.every < 1 or self.keep < 1 or self.trees_every < 0:
-            raise ValueError(
-                f"Checkpointing: got every={self.every}, keep={self.keep}, trees_every={self.trees_every}; "
-                "need every >= 1, keep >= 1, trees_every >= 0"
-            )
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Health:
     """Limits that stop a run which learns nothing, and the check for rewards that rise without success.
 
@@ -324,25 +286,15 @@ class Health:
             least 4; 0 for no report.
     """
 
-    dead_batches: int = 10
-    cut_share: float = 0.5
-    cut_batches: int = 20
-    gap: float = field(default=0.2, metadata=INFINITE)
-    stuck_s: float = 30.0
+    dead_batches: Annotated[int, AtLeast(1)] = 10
+    cut_share: Annotated[float, Between(0, 1, above=True)] = 0.5
+    cut_batches: Annotated[int, AtLeast(0)] = 20
+    gap: Annotated[float, Above(0)] = field(default=0.2, metadata=INFINITE)
+    stuck_s: Annotated[float, AtLeast(0)] = 30.0
     reward_window: int = 20
 
     def __post_init__(self) -> None:
         if self.reward_window and self.reward_window < 4:
             raise ValueError(
                 f"Health.reward_window: got {self.reward_window}; need at least 4 steps, or 0 for no report"
-            )
-        if not 0 < self.cut_share <= 1 or self.cut_batches < 0:
-            raise ValueError(
-                f"Health: got cut_share={self.cut_share}, cut_batches={self.cut_batches}; need a share above 0 and up "
-                "to 1, and 0 or more"
-            )
-        if self.dead_batches < 1 or not self.gap > 0 or self.stuck_s < 0:
-            raise ValueError(
-                f"Health: got dead_batches={self.dead_batches}, gap={self.gap}, stuck_s={self.stuck_s}; "
-                "need 1 or more, a number above 0, 0 or more"
             )

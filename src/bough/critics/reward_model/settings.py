@@ -1,9 +1,8 @@
 """Settings of a learned reward."""
 
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
-from bough.checks import check_at_least, check_choices
+from bough.piece import Above, AtLeast, Between, piece
 
 Labels: TypeAlias = Literal["outcome", "soft", "hard", "pairs"]
 """What a reward model learns: see `RewardModel`."""
@@ -12,7 +11,7 @@ Estimate: TypeAlias = Literal["share", "score", "value"]
 """The label of a step: see `RewardModel`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class RewardModel:
     """A learned reward: a scalar head on a transformer of its own, trained on trees of finished runs and searches.
 
@@ -50,31 +49,24 @@ class RewardModel:
 
     labels: Labels = "soft"
     estimate: Estimate = "share"
-    gap: float = 0.25
+    gap: Annotated[float, Above(0)] = 0.25
     path: str | None = None
-    layers: int = 2
+    layers: Annotated[int, AtLeast(1)] = 2
     width: int = 64
-    heads: int = 4
-    context_tokens: int = 1024
-    learning_rate: float = 1e-3
-    epochs: int = 4
-    batch: int = 32
-    clip_norm: float = 1.0
-    held_out: float = 0.2
+    heads: Annotated[int, AtLeast(1)] = 4
+    context_tokens: Annotated[int, AtLeast(2)] = 1024
+    learning_rate: Annotated[float, Above(0)] = 1e-3
+    epochs: Annotated[int, AtLeast(1)] = 4
+    batch: Annotated[int, AtLeast(1)] = 32
+    clip_norm: Annotated[float, Above(0)] = 1.0
+    held_out: Annotated[float, Between(0, 1, "a share above 0 and below 1", above=True, below=True)] = 0.2
     seed: int = 0
 
     def __post_init__(self) -> None:
-        check_choices(self)
-        check_at_least(self, layers=1, heads=1, context_tokens=2, epochs=1, batch=1)
         if self.width < 1 or self.width % (2 * self.heads):
             raise ValueError(
                 f"RewardModel.width: got {self.width}; need a multiple of {2 * self.heads}, twice the heads"
             )
-        for name in ("gap", "learning_rate", "clip_norm"):
-            if not getattr(self, name) > 0:
-                raise ValueError(f"RewardModel.{name}: got {getattr(self, name)}; need a number above 0")
-        if not 0 < self.held_out < 1:
-            raise ValueError(f"RewardModel.held_out: got {self.held_out}; need a share above 0 and below 1")
         if self.labels == "outcome" and self.estimate != "share":
             raise ValueError(
                 f"RewardModel.estimate: got {self.estimate!r} with labels='outcome'; need 'share', or labels of steps"

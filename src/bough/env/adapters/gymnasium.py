@@ -5,7 +5,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 from bough.env.adapters.gymnasium_element import discrete_elements, element_of
 from bough.env.adapters.outside import Live, Position, optional_address, seed_of, seeded_tasks
@@ -13,6 +13,7 @@ from bough.env.adapters.outside_checks import check_gymnasium, make_env_at, make
 from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
 from bough.env.wrappers.replay import Replay
+from bough.piece import AtLeast
 from bough.tree import Outcome, Task
 from bough.usercode.address import find_function
 from bough.version import install
@@ -53,15 +54,13 @@ class Gymnasium:
     success: str = ""
     actions: tuple[str, ...] = ()
     instructions: str = ""
-    max_steps: int = 50
+    max_steps: Annotated[int, AtLeast(1, "1 or more")] = 50
     branching = Branching.NONE  # Gymnasium changes its environments in place
 
     def __post_init__(self) -> None:
         check_settings(self)
         if bool(self.id) == bool(self.make):
             raise ValueError(f"Gymnasium: got id={self.id!r} and make={self.make!r}; need one of the two")
-        if self.max_steps < 1:
-            raise ValueError(f"Gymnasium.max_steps: got {self.max_steps}; need 1 or more")
 
     @property
     def name(self) -> str:

@@ -10,17 +10,17 @@ import threading
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import lru_cache
 from select import select
+from typing import Annotated
 
-from bough.checks import check_at_least
 from bough.env.sandbox.bubblewrap import Privilege, bubblewrap, command, privileges
 from bough.env.sandbox.cgroup import MemoryGroup, memory_group
 from bough.env.sandbox.python_files import python_files
 from bough.env.sandbox.result import Ending, SandboxError, SandboxResult
 from bough.env.sandbox.seccomp import seccomp_filter
 from bough.env.sandbox.watch import ProcessOutput, watch
+from bough.piece import Above, AtLeast, piece
 from bough.units import MIB
 
 STARTED, OUT_OF_MEMORY = b"s", b"m"
@@ -50,7 +50,7 @@ START_S = 60.0
 """Limit of the first start in seconds, which checks the machine."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Sandbox:
     """Runs Python programs with bubblewrap: no network, no files of the host, one process, limits of its resources.
 
@@ -80,20 +80,15 @@ class Sandbox:
         ValueError: when a field is out of its range.
     """
 
-    wall_s: float = 10.0
-    cpu_s: int = 2
-    memory_mib: int = 256
-    disk_mib: int = 16
-    output_bytes: int = 65536
-    threads: int = 16
-    files: int = 64
+    wall_s: Annotated[float, Above(0, "a number of seconds above 0")] = 10.0
+    cpu_s: Annotated[int, AtLeast(1)] = 2
+    memory_mib: Annotated[int, AtLeast(40)] = 256
+    disk_mib: Annotated[int, AtLeast(0)] = 16
+    output_bytes: Annotated[int, AtLeast(1)] = 65536
+    threads: Annotated[int, AtLeast(1)] = 16
+    files: Annotated[int, AtLeast(16)] = 64
     packages: tuple[str, ...] = ()
     python: str = ""
-
-    def __post_init__(self) -> None:
-        check_at_least(self, cpu_s=1, memory_mib=40, disk_mib=0, output_bytes=1, threads=1, files=16)
-        if not 0 < self.wall_s < float("inf"):
-            raise ValueError(f"Sandbox.wall_s: got {self.wall_s}; need a number of seconds above 0")
 
     def run(self, program: str, *, stdin: str = "", echo: bool = False) -> SandboxResult:
         """Runs a program and waits for its end.

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from bough.env.env import Branching, EnvFault, Split, State, Step
 from bough.env.rows import RowSource, place_of
@@ -13,6 +13,7 @@ from bough.env.tools.mcp import McpServer
 from bough.env.tools.toolbox import EpisodeResources, Toolbox
 from bough.env.wrappers.replay import Replay
 from bough.needs import CALLS, ORACLE, Need
+from bough.piece import AtLeast, piece
 from bough.tree import TOOL_EXCEPTIONS, Action, BadCall, Message, Observation, Outcome, Task, ToolCall, copied_fields
 from bough.usercode.address import address_of
 from bough.usercode.origin import describe, shorten
@@ -35,7 +36,7 @@ class Episode:
     live: EpisodeResources | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class ToolsEnv:
     """Tools that change a state. `tools_env` makes one from functions; the fields hold their addresses.
 
@@ -81,22 +82,16 @@ class ToolsEnv:
     key: str = ""
     copier: str = ""
     instructions: str = ""
-    max_calls: int = 16
-    max_errors: int | None = None
+    max_calls: Annotated[int, AtLeast(1)] = 16
+    max_errors: Annotated[int | None, AtLeast(0, "0 or more, or None")] = None
     success_at: float = 1.0
-    result_characters: int = 4000
+    result_characters: Annotated[int, AtLeast(1)] = 4000
     branching: Branching = Branching.COPY
     name: str = "tools"
     concurrent: bool | None = None
     _toolbox: "Toolbox" = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if self.max_calls < 1 or self.result_characters < 1:
-            raise ValueError(
-                f"ToolsEnv: got max_calls={self.max_calls}, result_characters={self.result_characters}; need 1 or more"
-            )
-        if self.max_errors is not None and self.max_errors < 0:
-            raise ValueError(f"ToolsEnv.max_errors: got {self.max_errors}; need 0 or more, or None")
         if self.branching is Branching.REPLAY:
             raise ValueError("ToolsEnv.branching: got replay; need Replay(env=ToolsEnv(branching=none, ...))")
         if self.branching is Branching.COPY and not all(server.stateless for server in self.servers):

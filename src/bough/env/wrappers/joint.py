@@ -3,13 +3,14 @@
 import re
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
-from typing import TypeAlias
+from typing import Annotated, TypeAlias
 
 from bough.env.env import Branching, Env, Oracle, Split, State, Step, env_gives
 from bough.env.state_value import value_of
 from bough.needs import ORACLE, Need
+from bough.piece import AtLeast, piece
 from bough.tree import AgentAction, Outcome, Task, plain_text
 
 LINE = re.compile(r"\s*(\d+)(?:\s+after\s+(\d+(?:\s*,\s*\d+)*))?\s*:\s*(.*\S)\s*")
@@ -19,7 +20,7 @@ Call: TypeAlias = tuple[str, frozenset[int]]
 """The text of a call, and the numbers of the calls it depends on."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class ParallelCalls:
     """Experimental: parallel calls, a DAG in one action (DTA-Llama, arXiv 2501.12432), with one joined observation.
 
@@ -48,12 +49,10 @@ class ParallelCalls:
     """
 
     env: Env
-    max_calls: int = 8
+    max_calls: Annotated[int, AtLeast(1)] = 8
     at_once: bool = False
 
     def __post_init__(self) -> None:
-        if self.max_calls < 1:
-            raise ValueError(f"ParallelCalls.max_calls: got {self.max_calls}; need at least 1")
         if self.at_once and self.env.branching is not Branching.COPY:
             raise ValueError(
                 f"ParallelCalls.at_once: got {type(self.env).__name__} of branching {self.env.branching}; need "

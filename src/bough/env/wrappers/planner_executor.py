@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from bough.env.env import Branching, Closing, Env, Oracle, Split, State, Step, env_gives
 from bough.env.state_value import value_of
 from bough.needs import ORACLE, Need
+from bough.piece import AtLeast, piece
 from bough.tree import AgentAction, Outcome, Task, action_text, add_line
 
 PLANNER, EXECUTOR = "planner", "executor"
@@ -27,7 +28,7 @@ class Plan:
     left: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class PlannerExecutor:
     """Divides an environment between two seats: "planner" writes a subgoal, "executor" then acts up to `turns` times.
 
@@ -45,16 +46,12 @@ class PlannerExecutor:
     """
 
     env: Env
-    turns: int = 3
+    turns: Annotated[int, AtLeast(1)] = 3
 
     seats: ClassVar[Mapping[str, str]] = {
         PLANNER: "Plan. Answer with the next subgoal, one action to be reached in a few turns.",
         EXECUTOR: "Act toward the subgoal. Answer with one action.",
     }
-
-    def __post_init__(self) -> None:
-        if self.turns < 1:
-            raise ValueError(f"PlannerExecutor.turns: got {self.turns}; need at least 1")
 
     @property
     def branching(self) -> Branching:

@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from threading import Lock
+from typing import Annotated
 
 from bough.env.env import Branching, Closing, Env, EnvFault, Oracle, Split, State, Step, env_gives, seats_of, waits_of
 from bough.env.state_value import value_of
 from bough.needs import ORACLE, Need
+from bough.piece import AtLeast, piece
 from bough.tree import AgentAction, Observation, Outcome, Task, action_record
 
 
@@ -35,7 +37,7 @@ class ReplayState:
         return json.dumps([self.task.id, self.task.seed, *map(action_record, self.actions)])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Replay:
     """Makes the states of an environment plain values by replaying actions.
 
@@ -48,17 +50,13 @@ class Replay:
     """
 
     env: Env
-    keep: int = 64
+    keep: Annotated[int, AtLeast(0, "0 (replay always) or more")] = 64
     _live: OrderedDict[str, State] = field(
         default_factory=OrderedDict[str, State], init=False, repr=False, compare=False
     )
     # Guards the live states, as an environment that waits is called by several threads.
     _lock: Lock = field(default_factory=Lock, init=False, repr=False, compare=False)
     branching = Branching.REPLAY
-
-    def __post_init__(self) -> None:
-        if self.keep < 0:
-            raise ValueError(f"Replay.keep: got {self.keep}; need 0 (replay always) or more")
 
     def __reduce__(self) -> "tuple[partial[Replay], tuple[()]]":
         # Live states cannot be pickled; a copy replays.

@@ -5,7 +5,7 @@ import re
 import sqlite3
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias, cast
+from typing import Annotated, TypeAlias, cast
 
 from bough.env.check_call import check_call
 from bough.env.env import Branching, Env, Oracle, Split, State, Step, env_gives
@@ -15,6 +15,7 @@ from bough.env.sqlite.read_only import ReadOnlyDatabase
 from bough.env.sqlite.show import show_result
 from bough.env.state_value import value_of
 from bough.needs import ORACLE, Need
+from bough.piece import AtLeast, piece
 from bough.tree import Action, AgentAction, Message, Observation, Task, Tool, ToolCall, action_text
 from bough.tree import messages as messages_of
 
@@ -57,7 +58,7 @@ class SqlMemoryState:
     recalled: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class SqlMemory:
     """DoraemonGPT's symbolic memory (arXiv 2401.08392): the agent's observations as tables, with SQL as a tool.
 
@@ -82,12 +83,8 @@ class SqlMemory:
     """
 
     env: Env
-    rows: int = 20
+    rows: Annotated[int, AtLeast(1)] = 20
     limits: QueryLimits = field(default_factory=QueryLimits)
-
-    def __post_init__(self) -> None:
-        if self.rows < 1:
-            raise ValueError(f"SqlMemory.rows: got {self.rows}; need at least 1")
 
     @property
     def branching(self) -> Branching:

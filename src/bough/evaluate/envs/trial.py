@@ -2,17 +2,18 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Annotated
 
-from bough.checks import check_at_least
 from bough.env import Branching, EnvFault, Replay, Split
 from bough.evaluate.envs.timed import TimedEnv
 from bough.evaluate.envs.walks import Walk, Walks
+from bough.piece import Above, AtLeast, piece
 from bough.tree import Task
 
 SPLITS: tuple[Split, ...] = ("train", "dev", "test")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class CheckSizes:
     """How much the checks of an environment play.
 
@@ -30,19 +31,14 @@ class CheckSizes:
         ValueError: when a number is out of its range.
     """
 
-    tasks: int = 20
-    walks: int = 12
-    steps: int = 20
-    episodes: int = 100
-    processes: int = 2
-    seconds: float = 60.0
-    call_s: float = 60.0
+    tasks: Annotated[int, AtLeast(1)] = 20
+    walks: Annotated[int, AtLeast(1)] = 12
+    steps: Annotated[int, AtLeast(1)] = 20
+    episodes: Annotated[int, AtLeast(8)] = 100
+    processes: Annotated[int, AtLeast(1)] = 2
+    seconds: Annotated[float, Above(0)] = 60.0
+    call_s: Annotated[float, Above(0)] = 60.0
     seed: int = 0
-
-    def __post_init__(self) -> None:
-        check_at_least(self, tasks=1, walks=1, steps=1, episodes=8, processes=1)
-        if self.seconds <= 0 or self.call_s <= 0:
-            raise ValueError(f"CheckSizes: got seconds={self.seconds}, call_s={self.call_s}; need more than 0 seconds")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,12 +5,13 @@ import random
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
 from bough.env.splits import content_hash, draw_instances, instance_task
 from bough.env.state_value import value_of
+from bough.piece import AtLeast
 from bough.tree import Outcome, Task
 from bough.worlds.alfworld import package
 from bough.worlds.alfworld.expert import planner, searcher
@@ -81,7 +82,7 @@ class AlfWorld:
     task_types: tuple[str, ...] = TASK_TYPES
     receptacles: int = 0
     objects: int = 0
-    max_steps: int = 50
+    max_steps: Annotated[int, AtLeast(1, "1 or more")] = 50
     verbs: tuple[str, ...] = LISTED_VERBS
     show_admissible: bool = True
     repeat_task: bool = False
@@ -90,8 +91,6 @@ class AlfWorld:
 
     def __post_init__(self) -> None:
         check_settings(self)
-        if self.max_steps < 1:
-            raise ValueError(f"AlfWorld.max_steps: got {self.max_steps}; need 1 or more")
         if self.receptacles < 0 or self.objects < 0:
             raise ValueError(
                 f"AlfWorld: got receptacles={self.receptacles} and objects={self.objects}; need 0 (all) or more"

@@ -5,13 +5,14 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from bough.env.check_call import check_call
 from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
 from bough.env.state_value import value_of
 from bough.needs import CALLS, Need
+from bough.piece import AtLeast
 from bough.tree import Action, Message, Outcome, Task, Tool, ToolCall
 from bough.usercode.origin import shorten
 from bough.worlds.bfcl.apis import Apis, copy_apis, execute, hash_apis
@@ -98,7 +99,7 @@ class Bfcl:
     oracle_calls: int | None = None
     partial: bool = False
     stop_at_failure: bool = False
-    distractors: int | None = None
+    distractors: Annotated[int | None, AtLeast(0, "0 or more, or None")] = None
     short_descriptions: bool = False
     executes_unlisted: bool = False
     max_steps: int = 20
@@ -115,8 +116,6 @@ class Bfcl:
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise ValueError(f"Bfcl.{name}: got {value}; need 1 or more")
-        if self.distractors is not None and self.distractors < 0:
-            raise ValueError(f"Bfcl.distractors: got {self.distractors}; need 0 or more, or None")
 
     @property
     def instructions(self) -> str:

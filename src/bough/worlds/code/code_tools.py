@@ -1,8 +1,8 @@
 """Programming tasks by tools: the agent tries programs, and submits one."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import ClassVar, cast
+from dataclasses import field, replace
+from typing import Annotated, ClassVar, cast
 
 from bough.env.check_call import check_call
 from bough.env.env import Branching, Split, State, Step
@@ -11,6 +11,7 @@ from bough.env.state_value import value_of
 from bough.env.tools.function_tool import function_tool
 from bough.env.tools.python_tool import run_python
 from bough.needs import CALLS, Need
+from bough.piece import AtLeast, piece
 from bough.tree import Action, BadCall, Message, Observation, Outcome, Task, ToolCall
 from bough.worlds.code.env import CodeState, CodeTasks, ending_of, feedback_of, prompt_of
 from bough.worlds.code.problem import Problem
@@ -47,7 +48,7 @@ TOOLS = tuple(function_tool(each, takes_state=False).tool for each in (run, test
 RUN, TEST, SUBMIT = (each.name for each in TOOLS)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class CodeTools:
     """The programs of `CodeTasks` by three tools: `run` a program, `test` a solution, `submit` a solution.
 
@@ -67,12 +68,8 @@ class CodeTools:
     waits: ClassVar[bool] = True
 
     tasks_of: CodeTasks = field(default_factory=CodeTasks)
-    max_calls: int = 8
+    max_calls: Annotated[int, AtLeast(1)] = 8
     branching = Branching.COPY
-
-    def __post_init__(self) -> None:
-        if self.max_calls < 1:
-            raise ValueError(f"CodeTools.max_calls: got {self.max_calls}; need 1 or more")
 
     @property
     def instructions(self) -> str:

@@ -2,12 +2,13 @@
 
 import random
 from dataclasses import dataclass
-from typing import cast
+from typing import Annotated, cast
 
 from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
 from bough.env.splits import content_hash, draw_instances, instance_task
 from bough.env.state_value import value_of
+from bough.piece import AtLeast
 from bough.tree import Outcome, Task
 
 SIGNS = [
@@ -73,7 +74,7 @@ class HiddenFacts:
     facts: int = 6
     informative: int = 2
     turn_cost: float = 0.0
-    patience: int = 6
+    patience: Annotated[int, AtLeast(1)] = 6
     table: int = 0
     branching = Branching.COPY
 
@@ -84,8 +85,6 @@ class HiddenFacts:
                 f"HiddenFacts: got facts={self.facts}, informative={self.informative}; need 2 to {len(SIGNS)} facts, "
                 "and 1 to 3 informative ones"
             )
-        if self.patience < 1:
-            raise ValueError(f"HiddenFacts.patience: got {self.patience}; need at least 1")
 
     @property
     def instructions(self) -> str:

@@ -9,12 +9,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from hashlib import blake2b
-from typing import TypeAlias
+from typing import Annotated, TypeAlias
 
 from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
 from bough.env.grid import ACTIONS, MOVES, Rows, canonical, find, rows_of, show
 from bough.env.splits import draw_instances, instance_task
+from bough.piece import AtLeast, Between
 from bough.tree import Outcome, Task
 
 Cell: TypeAlias = tuple[int, int]
@@ -63,21 +64,15 @@ class FrozenLake:
         ValueError: when a field is of another type, or out of its range.
     """
 
-    size: int = 5
-    frozen: float = 0.8
-    slip: float = 0.0
+    size: Annotated[int, AtLeast(2, "2 or more")] = 5
+    frozen: Annotated[float, Between(0, 1, "a probability above 0", above=True)] = 0.8
+    slip: Annotated[float, Between(0, 1, "a probability")] = 0.0
     max_steps: int = 20
     min_moves: int = 2
     corners: bool = False
 
     def __post_init__(self) -> None:
         check_settings(self)
-        if self.size < 2:
-            raise ValueError(f"FrozenLake.size: got {self.size}; need 2 or more")
-        if not 0 < self.frozen <= 1:
-            raise ValueError(f"FrozenLake.frozen: got {self.frozen}; need a probability above 0")
-        if not 0 <= self.slip <= 1:
-            raise ValueError(f"FrozenLake.slip: got {self.slip}; need a probability")
         if not 1 <= self.min_moves <= self.max_steps:
             raise ValueError(f"FrozenLake.min_moves: got {self.min_moves}; need 1 to max_steps={self.max_steps}")
 

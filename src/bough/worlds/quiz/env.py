@@ -4,12 +4,13 @@ import math
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import cast
+from typing import Annotated, cast
 
 from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
 from bough.env.splits import content_hash, draw_instances, instance_task
 from bough.env.state_value import value_of
+from bough.piece import AtLeast, Between
 from bough.tree import Outcome, Task
 
 WORDS = ("ash", "bay", "elm", "fir", "gum", "ivy", "lime", "moss", "oak", "pine", "rose", "yew")
@@ -57,21 +58,17 @@ class Quiz:
         ValueError: when a field is out of its range.
     """
 
-    questions: int = 60
+    questions: Annotated[int, AtLeast(1, "1 or more")] = 60
     words: int = 12
-    threshold: float = 0.8
+    threshold: Annotated[float, Between(0, 1, "a share above 0, at most 1", above=True)] = 0.8
     dense: bool = True
     table: int = 0
     branching = Branching.COPY
 
     def __post_init__(self) -> None:
         check_settings(self)
-        if self.questions < 1:
-            raise ValueError(f"Quiz.questions: got {self.questions}; need 1 or more")
         if not 2 <= self.words <= len(WORDS):
             raise ValueError(f"Quiz.words: got {self.words}; need 2 to {len(WORDS)}")
-        if not 0 < self.threshold <= 1:
-            raise ValueError(f"Quiz.threshold: got {self.threshold}; need a share above 0, at most 1")
 
     @property
     def deviations(self) -> Mapping[str, str]:

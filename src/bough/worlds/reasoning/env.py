@@ -5,13 +5,14 @@ import random
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
 from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
 from bough.env.last_tagged import last_tagged
 from bough.env.splits import content_hash, draw_instances, instance_task
 from bough.env.state_value import value_of
+from bough.piece import AtLeast
 from bough.tree import Outcome, Task
 from bough.worlds.reasoning.scorer import reasoning_gym, score
 
@@ -77,7 +78,7 @@ class ReasoningGym:
 
     datasets: tuple[str, ...] = ("chain_sum",)
     config: str = "{}"
-    size: int = 5000
+    size: Annotated[int, AtLeast(1, "1 or more")] = 5000
     branching = Branching.COPY
 
     def __post_init__(self) -> None:
@@ -87,8 +88,6 @@ class ReasoningGym:
         for name in self.datasets:
             if name in UNUSABLE:
                 raise ValueError(f"ReasoningGym.datasets: got {name!r}, which makes no tasks: {UNUSABLE[name]}")
-        if self.size < 1:
-            raise ValueError(f"ReasoningGym.size: got {self.size}; need 1 or more")
         _settings(self.config)
 
     @property

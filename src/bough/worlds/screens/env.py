@@ -3,13 +3,14 @@
 import random
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Literal
+from typing import Annotated, Literal
 
 from bough.env.check_call import check_call
 from bough.env.check_settings import check_settings
 from bough.env.env import Branching, EnvFault, Split, State, Step
 from bough.env.splits import content_hash, instance_task
 from bough.needs import CALLS, Need
+from bough.piece import AtLeast, Between
 from bough.screen.pointing import Pointing
 from bough.tree import Action, BadCall, Message, Observation, Outcome, Task, ToolCall
 from bough.worlds.screens.command import TOOLS, Command, call_of, line_of, read_command
@@ -65,8 +66,8 @@ class Screens:
     rows: int = 3
     page_rows: int = 8
     themes: bool = True
-    slow: float = 0.0
-    fault_rate: float = 0.0
+    slow: Annotated[float, Between(0, 1, "0 to 1")] = 0.0
+    fault_rate: Annotated[float, Between(0, 1, "0 to 1")] = 0.0
     links: bool = True
     boxes: bool = False
     ids: Literal["number", "label"] = "number"
@@ -75,10 +76,10 @@ class Screens:
     width: int = 720
     height: int = 1280
     ends: Literal["done", "success"] = "done"
-    progress: float = 0.0
+    progress: Annotated[float, Between(0, 1, "0 to 1")] = 0.0
     targets: Literal["none", "step", "plan"] = "step"
     calls: bool = False
-    max_steps: int = 20
+    max_steps: Annotated[int, AtLeast(1, "1 or more")] = 20
     _raised: set[str] = field(init=False, repr=False, compare=False, default_factory=set[str])
 
     def __post_init__(self) -> None:
@@ -97,13 +98,8 @@ class Screens:
                 f"Screens: got {self.width} x {self.height} pixels; need 160 to 10000 of width, and 24 of height for "
                 f"each of {max(self.page_rows, 10)} rows"
             )
-        for name in ("slow", "fault_rate", "progress"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise ValueError(f"Screens.{name}: got {getattr(self, name)}; need 0 to 1")
         if self.calls and self.click != "point":
             raise ValueError(f"Screens.click: got {self.click!r} with calls=true; need 'point', the form of the tool")
-        if self.max_steps < 1:
-            raise ValueError(f"Screens.max_steps: got {self.max_steps}; need 1 or more")
 
     @property
     def branching(self) -> Branching:

@@ -1,14 +1,14 @@
 """Question answering with a search engine: search a corpus, read documents, answer."""
 
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, cast
+from typing import Annotated, ClassVar, cast
 
-from bough.checks import check_at_least
 from bough.env.check_call import check_call
 from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
 from bough.env.last_tagged import last_tagged
 from bough.needs import CALLS, Need
+from bough.piece import AtLeast, Between
 from bough.tree import Action, BadCall, Message, Observation, Outcome, Task, Tool, ToolCall
 from bough.usercode.origin import shorten
 from bough.worlds.search.degraded import degraded_search
@@ -128,26 +128,20 @@ class SearchQa:
 
     source: QuestionSource = field(default_factory=KnowledgeGraph)
     index: IndexSettings = field(default_factory=Fts5)
-    top: int = 5
-    snippet_words: int = 12
+    top: Annotated[int, AtLeast(1)] = 5
+    snippet_words: Annotated[int, AtLeast(0)] = 12
     metric: Metric = "f1"
     unpaired: float | None = None
-    search_cost: float = 0.0
-    read_cost: float = 0.0
-    evidence_reward: float = 0.0
-    max_calls: int = 16
+    search_cost: Annotated[float, AtLeast(0, "0 or more")] = 0.0
+    read_cost: Annotated[float, AtLeast(0, "0 or more")] = 0.0
+    evidence_reward: Annotated[float, AtLeast(0, "0 or more")] = 0.0
+    max_calls: Annotated[int, AtLeast(1)] = 16
     max_errors: int | None = None
-    noise: float = 0.0
-    document_characters: int = 4000
+    noise: Annotated[float, Between(0, 1)] = 0.0
+    document_characters: Annotated[int, AtLeast(1)] = 4000
 
     def __post_init__(self) -> None:
         check_settings(self)
-        check_at_least(self, top=1, max_calls=1, snippet_words=0, document_characters=1)
-        for name in ("search_cost", "read_cost", "evidence_reward"):
-            if not getattr(self, name) >= 0:
-                raise ValueError(f"SearchQa.{name}: got {getattr(self, name)}; need 0 or more")
-        if not 0 <= self.noise <= 1:
-            raise ValueError(f"SearchQa.noise: got {self.noise}; need a number from 0 to 1")
 
     @property
     def branching(self) -> Branching:

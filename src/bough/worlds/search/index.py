@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any, Protocol, runtime_checkable
+from typing import Annotated, Any, Protocol, runtime_checkable
 
+from bough.piece import AtLeast, piece
 from bough.version import install
 from bough.worlds.search.document import Document
 
@@ -105,7 +106,7 @@ class Fts5Index:
         return tuple(int(row[0]) for row in rows)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Bm25s:
     """The index of the package bm25s (arXiv 2407.03618), faster on large corpora; `pip install 'bough-rl[search]'`.
 
@@ -113,11 +114,7 @@ class Bm25s:
         title_weight: How often a title counts as part of the text, >= 1.
     """
 
-    title_weight: int = 2
-
-    def __post_init__(self) -> None:
-        if self.title_weight < 1:
-            raise ValueError(f"Bm25s.title_weight: got {self.title_weight}; need 1 or more")
+    title_weight: Annotated[int, AtLeast(1)] = 2
 
     def build(self, documents: Sequence[Document]) -> "Bm25sIndex":
         """See `IndexSettings`.

@@ -6,12 +6,12 @@ from dataclasses import asdict, dataclass
 from functools import lru_cache, partial
 from hashlib import sha256
 from random import Random
-from typing import Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
-from bough.checks import check_at_least
 from bough.env.check_settings import check_settings
 from bough.env.env import Split
 from bough.env.splits import PATIENCE, split_of
+from bough.piece import AtLeast, Between
 from bough.worlds.search.among import list_is_solvable, list_question, propose_list
 from bough.worlds.search.chains import chain_is_solvable, chain_question, propose_chain
 from bough.worlds.search.corpus import GraphCorpus, make_corpus
@@ -63,16 +63,16 @@ class KnowledgeGraph:
         ValueError: when a field is out of its range.
     """
 
-    entities: int = 1000
-    relations: int = 4
+    entities: Annotated[int, AtLeast(10)] = 1000
+    relations: Annotated[int, AtLeast(1)] = 4
     people: bool = False
     hops: tuple[int, int] = (2, 2)
     forward: bool = False
     shapes: tuple[Shape, ...] = ("chain",)
     set_size: tuple[int, int] = (2, 4)
-    distractors: int = 2
-    alias_rate: float = 0.2
-    facts_per_document: int = 4
+    distractors: Annotated[int, AtLeast(0)] = 2
+    alias_rate: Annotated[float, Between(0, 1)] = 0.2
+    facts_per_document: Annotated[int, AtLeast(1)] = 4
     document_words: int = 60
     sentences: int = 2
     words: int | None = None
@@ -81,13 +81,10 @@ class KnowledgeGraph:
 
     def __post_init__(self) -> None:
         check_settings(self)
-        check_at_least(self, entities=10, relations=1, distractors=0, facts_per_document=1)
         for name, least in (("hops", 1), ("set_size", 1)):
             low, high = getattr(self, name)
             if not least <= low <= high:
                 raise ValueError(f"KnowledgeGraph.{name}: got {(low, high)}; need {least} <= minimum <= maximum")
-        if not 0 <= self.alias_rate <= 1:
-            raise ValueError(f"KnowledgeGraph.alias_rate: got {self.alias_rate}; need a number from 0 to 1")
         if self.sentences not in (1, 2) or not self.shapes or self.document_words < 0:
             raise ValueError(
                 f"KnowledgeGraph: got sentences={self.sentences}, shapes={self.shapes}, "

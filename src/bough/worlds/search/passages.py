@@ -2,12 +2,12 @@
 
 import re
 from dataclasses import dataclass, field, replace
-from typing import cast
+from typing import Annotated, cast
 
-from bough.checks import check_at_least
 from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
 from bough.env.state_value import value_of
+from bough.piece import AtLeast
 from bough.tree import Outcome, Task
 from bough.worlds.search.draw import draw_tasks
 from bough.worlds.search.index import Fts5, IndexSettings, terms
@@ -39,13 +39,12 @@ class Passages:
 
     source: QuestionSource = field(default_factory=lambda: KnowledgeGraph(hops=(1, 1), facts_per_document=1))
     index: IndexSettings = field(default_factory=Fts5)
-    top: int = 5
-    max_words: int = 8
+    top: Annotated[int, AtLeast(1)] = 5
+    max_words: Annotated[int, AtLeast(1)] = 8
     branching = Branching.COPY
 
     def __post_init__(self) -> None:
         check_settings(self)
-        check_at_least(self, top=1, max_words=1)
 
     @property
     def instructions(self) -> str:

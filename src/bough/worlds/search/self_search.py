@@ -1,12 +1,12 @@
 """Question answering in one turn, in which the model is its own search engine."""
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Annotated, Literal
 
-from bough.checks import check_at_least
 from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
 from bough.env.state_value import value_of
+from bough.piece import AtLeast
 from bough.tree import Outcome, Task
 from bough.worlds.search.draw import draw_tasks
 from bough.worlds.search.index import Fts5, IndexSettings
@@ -35,13 +35,12 @@ class SelfSearch:
 
     source: QuestionSource = field(default_factory=KnowledgeGraph)
     index: IndexSettings = field(default_factory=Fts5)
-    top: int = 5
+    top: Annotated[int, AtLeast(1)] = 5
     metric: Literal["f1", "em"] = "em"
     branching = Branching.COPY
 
     def __post_init__(self) -> None:
         check_settings(self)
-        check_at_least(self, top=1)
 
     @property
     def instructions(self) -> str:

@@ -4,12 +4,13 @@ import random
 from collections import deque
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import TypeAlias
+from typing import Annotated, TypeAlias
 
 from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
 from bough.env.grid import ACTIONS, MOVES, Rows, canonical, find, put, rows_of, show
 from bough.env.splits import draw_instances, instance_task
+from bough.piece import Between
 from bough.tree import Outcome, Task
 
 Cell: TypeAlias = tuple[int, int]
@@ -53,7 +54,7 @@ class Sokoban:
 
     size: int = 6
     boxes: int = 1
-    walls: float = 0.1
+    walls: Annotated[float, Between(0, 1, "a probability below 1", below=True)] = 0.1
     max_steps: int = 30
     min_moves: int = 1
     box_reward: float = 0.0
@@ -67,8 +68,6 @@ class Sokoban:
                 f"Sokoban: got size={self.size} and boxes={self.boxes}; need 1 or more boxes, and room for each, for "
                 f"its target and for the player inside the outer walls ({inside} cells)"
             )
-        if not 0 <= self.walls < 1:
-            raise ValueError(f"Sokoban.walls: got {self.walls}; need a probability below 1")
         if not 1 <= self.min_moves <= self.max_steps:
             raise ValueError(f"Sokoban.min_moves: got {self.min_moves}; need 1 to max_steps={self.max_steps}")
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Literal
+from typing import Annotated, Literal
 
 from bough.env.check_call import check_call
 from bough.env.check_settings import check_settings
@@ -12,6 +12,7 @@ from bough.env.sqlite.query import QueryLimits, QueryResult
 from bough.env.sqlite.show import find_sql, show_result
 from bough.env.state_value import value_of
 from bough.needs import CALLS, Need
+from bough.piece import AtLeast
 from bough.tree import Action, AgentAction, BadCall, Message, Observation, Outcome, Task, Tool, ToolCall
 from bough.worlds.sql.generated import GeneratedQuestions
 from bough.worlds.sql.match import Match
@@ -91,7 +92,7 @@ class Sql:
 
     questions: SqlSource = GeneratedQuestions()
     single_turn: bool = False
-    max_queries: int = 6
+    max_queries: Annotated[int, AtLeast(0, "0 or more")] = 6
     limits: QueryLimits = QueryLimits()
     match: Match | None = None
     partial: PartialCredit | None = None
@@ -105,8 +106,6 @@ class Sql:
 
     def __post_init__(self) -> None:
         check_settings(self)
-        if self.max_queries < 0:
-            raise ValueError(f"Sql.max_queries: got {self.max_queries}; need 0 or more")
         if min(self.rows_shown, self.cell_characters, self.result_characters) < 1:
             raise ValueError(
                 f"Sql: got rows_shown={self.rows_shown}, cell_characters={self.cell_characters}, "

@@ -3,9 +3,11 @@
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Annotated
 
 from bough.env.check_settings import check_settings
 from bough.env.env import Split
+from bough.piece import AtLeast
 from bough.tree import Task
 from bough.worlds.sql.match import Match
 from bough.worlds.sql.question_files import Keys, QuestionFiles
@@ -38,12 +40,10 @@ class SpiderFolder:
     train: tuple[str, ...] = ("train_spider.json", "train_others.json")
     dev: tuple[str, ...] = ("dev.json",)
     test: tuple[str, ...] = ("test.json",)
-    variants: int = 0
+    variants: Annotated[int, AtLeast(0, "0 or more")] = 0
 
     def __post_init__(self) -> None:
         check_settings(self)
-        if self.variants < 0:
-            raise ValueError(f"SpiderFolder.variants: got {self.variants}; need 0 or more")
 
     @property
     def match(self) -> Match:

@@ -3,11 +3,11 @@
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
-from typing import Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 from bough.env.sqlite.query import QueryResult, Row, Value
+from bough.piece import AtLeast, piece
 
 Rows: TypeAlias = Sequence[Row]
 
@@ -18,7 +18,7 @@ ORDERS = 64
 """Maximum number of orders of columns that are kept. Only results with many equal columns have more."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Match:
     """The comparison of results. The defaults follow test-suite evaluation of Spider (arXiv 2010.02840).
 
@@ -39,11 +39,7 @@ class Match:
     rows: Literal["multiset", "set"] = "multiset"
     order: Literal["gold", "never"] = "gold"
     permute_columns: bool = True
-    tolerance: float = 1e-6
-
-    def __post_init__(self) -> None:
-        if self.tolerance < 0:
-            raise ValueError(f"Match.tolerance: got {self.tolerance}; need 0 or more")
+    tolerance: Annotated[float, AtLeast(0)] = 1e-6
 
     def equal(self, gold: QueryResult, other: QueryResult, *, ordered: bool) -> bool:
         """Whether two results are the same.

@@ -5,10 +5,12 @@ import threading
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
+from typing import Annotated
 
 from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
 from bough.env.state_value import value_of
+from bough.piece import AtLeast
 from bough.tree import Outcome, Task
 from bough.usercode.trial import TrialError, try_in_child
 from bough.worlds.textworld.pack import SHIPPED, Pack, open_pack
@@ -76,7 +78,7 @@ class TextWorld:
 
     games: str = ""
     levels: tuple[int, ...] = ()
-    max_steps: int = 20
+    max_steps: Annotated[int, AtLeast(1, "1 or more")] = 20
     verbs: tuple[str, ...] = ("go", "open", "take", "unlock")
     show_admissible: bool = True
     repeat_task: bool = False
@@ -84,8 +86,6 @@ class TextWorld:
 
     def __post_init__(self) -> None:
         check_settings(self)
-        if self.max_steps < 1:
-            raise ValueError(f"TextWorld.max_steps: got {self.max_steps}; need 1 or more")
         known = sorted({entry["level"] for entry in self._pack.games.values()})
         if unknown := sorted(set(self.levels) - set(known)):
             raise ValueError(f"TextWorld.levels: got {unknown}, which no game has; need some of {known}")
