@@ -84,13 +84,14 @@ class InPlace:
         return Step(state=replace(state, observation=said, key=said), outcome=over, success=said == "aaa")
 
 
-def test_a_state_that_changes_in_place_is_not_shared_after_a_denial() -> None:
-    words = iter("baaaaaa")
+@pytest.mark.parametrize("denied", [1, 2])
+def test_a_state_that_changes_in_place_is_not_shared_after_a_denial(denied: int) -> None:
+    words = iter("b" * denied + "aaaaaa")
     engine = stage.scripted(lambda _: next(words))
     (tree,) = stage.grow(guarded(engine, NoText(), InPlace()), Chains(n=2)).trees
     ends = [text for text in texts(tree) if len(text) == 3 and set(text) <= {"a"}]
     assert ends == ["aaa", "aaa"]
-    assert tree.counts.denied == 1
+    assert tree.counts.denied == denied
 
 
 def test_an_agent_program_gets_the_reason_in_place_of_the_action() -> None:
