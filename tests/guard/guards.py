@@ -3,7 +3,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bough.guard import Allow, Decision, Deny
-from bough.tree import AgentAction, Message, Tool, action_text
+from bough.tree import AgentAction, Message, Tool, ToolCall, action_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,4 +45,27 @@ class Watches:
     async def check(self, action: AgentAction, history: Sequence[Message], tools: Sequence[Tool]) -> Decision:
         del tools
         self.seen.append((action, tuple(history)))
+        return Allow()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Denies:
+    """Denies everything with this reason."""
+
+    reason: str
+
+    async def check(self, action: AgentAction, history: Sequence[Message], tools: Sequence[Tool]) -> Decision:
+        del action, history, tools
+        return Deny(reason=self.reason)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangesArguments:
+    """Writes into the arguments of calls, and allows them."""
+
+    async def check(self, action: AgentAction, history: Sequence[Message], tools: Sequence[Tool]) -> Decision:
+        del history, tools
+        for call in () if isinstance(action, str) else action.calls:
+            if isinstance(call, ToolCall) and isinstance(call.arguments, dict):
+                call.arguments["amount"] = 0
         return Allow()
