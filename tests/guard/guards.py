@@ -1,6 +1,6 @@
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from bough.guard import Allow, Decision, Deny
 from bough.tree import AgentAction, Message, Tool, ToolCall, action_text
@@ -22,9 +22,21 @@ class NoText:
 class Fails:
     """Raises."""
 
+    error: BaseException = field(default_factory=lambda: KeyError("rules"))
+
     async def check(self, action: AgentAction, history: Sequence[Message], tools: Sequence[Tool]) -> Decision:
         del action, history, tools
-        raise KeyError("rules")
+        raise self.error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waits:
+    """Does not answer."""
+
+    async def check(self, action: AgentAction, history: Sequence[Message], tools: Sequence[Tool]) -> Decision:
+        del action, history, tools
+        await asyncio.Event().wait()
+        return Allow()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,5 +1,6 @@
 """A guard decides about each action between parser and environment: in rollouts, and for agent programs."""
 
+from asyncio import CancelledError, current_task
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, runtime_checkable
@@ -59,7 +60,10 @@ async def check_action(
     """
     try:
         decision: Any = await guard.check(action if isinstance(action, str) else action.copy(), history, tools)
-    except Exception as error:
+    except (Exception, SystemExit, CancelledError) as error:
+        # A task that is cancelled from outside ends; a guard that awaits something cancelled has no decision.
+        if isinstance(error, CancelledError) and (task := current_task()) and task.cancelling():
+            raise
         decision = Deny(reason=f"the guard {type(guard).__name__} raised {describe(error)}")
     if isinstance(decision, Allow):
         return decision
