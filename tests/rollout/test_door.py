@@ -112,6 +112,13 @@ def test_an_agent_program_gets_the_reason_in_place_of_the_action() -> None:
     assert "beta" not in shown.replace("no beta", "")
 
 
+def test_a_guard_decides_about_the_text_before_a_stop_string() -> None:
+    seen: list[tuple[AgentAction, tuple[Message, ...]]] = []
+    program = Program(agent=test_program.PLAIN, n=1, retries=0)
+    test_program.grow(program, {"does": "stops"}, engine=program_engine("abcd"), guard=Watches(seen=seen))
+    assert [action for action, _ in seen] == ["a"]
+
+
 def test_a_guard_of_a_file_guards_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     changes = [f"guard={guards.__file__}:NoText(text=left)", "steps=1", "batch_tasks=2", "tasks.count=4"]

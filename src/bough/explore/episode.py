@@ -13,6 +13,7 @@ from bough.rollout.deadlines import DeadlineExceeded
 from bough.rollout.rollout import Rollout
 from bough.serve import ApiError, Conversations, Prompt, Session
 from bough.serve.session import TOO_LONG, Completed, check_length
+from bough.serve.stop import cut_at
 from bough.tree import Message, Outcome, Tool, TruncatedBy
 
 
@@ -160,8 +161,11 @@ class Episode:
         if guard is None:
             return ""
         # What the client gets, whatever the run's parser is.
-        parsed = rollout.agent.renderer.parse(completion.tokens)
-        action = parsed if parsed.calls else rollout.agent.renderer.text(completion.tokens)
+        cut = cut_at(rollout.agent.renderer, completion, prompt.stops)
+        tokens = cut.completion.tokens if cut else completion.tokens
+        parsed = rollout.agent.renderer.parse(tokens)
+        text = cut.text if cut else rollout.agent.renderer.text(tokens)
+        action = parsed if parsed.calls else text
         decision = await rollout.deadlines.until(
             check_action(guard, action, prompt.messages, prompt.tools),
             owner=f"task {rollout.builder.task.id} episode {self.number}",
