@@ -1,11 +1,13 @@
 """The decorator of pieces: frozen dataclasses whose fields have their bounds in their types."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cache
-from typing import Annotated, Any, TypeVar, cast, dataclass_transform, get_args, get_origin, get_type_hints
+from numbers import Real
+from types import NoneType, UnionType
+from typing import Annotated, Any, TypeVar, Union, cast, dataclass_transform, get_args, get_origin
 
-from bough.checks import check_choices, check_finite
+from bough.checks import check_choices, check_finite, field_types
 
 Made = TypeVar("Made")
 
@@ -51,8 +53,8 @@ def Between(low: float, high: float, need: str = "", *, above: bool = False, bel
 def piece(cls: type[Made]) -> type[Made]:
     """A frozen dataclass with keyword-only fields and slots, which checks its fields when it is made.
 
-    Bounds are checked first, then values of a `Literal`, then the class's own `__post_init__`, which relates fields; at
-    last `check_finite` refuses nan and inf.
+    Bounds are checked first, then values of a `Literal`, then the class's `__post_init__`, its own or inherited, which
+    relates fields; at last `check_finite` refuses nan and inf.
 
     Example:
         >>> @piece
@@ -62,13 +64,13 @@ def piece(cls: type[Made]) -> type[Made]:
         Traceback (most recent call last):
         ValueError: Discount.gamma: got 2.0; need a number from 0 to 1
     """
-    own = cast("Callable[[Any], None] | None", vars(cls).get("__post_init__"))
+    own = cast("Callable[..., None] | None", getattr(cls, "__post_init__", None))
 
-    def check(self: Any) -> None:
+    def check(self: Any, *init_only: Any) -> None:
         check_bounds(self)
         check_choices(self)
         if own is not None:
-            own(self)
+            own(self, *init_only)
         check_finite(self)
 
     cls.__post_init__ = check  # pyright: ignore[reportAttributeAccessIssue]
@@ -81,19 +83,29 @@ def check_bounds(settings: object) -> None:
     Raises:
         ValueError: names the first field out of its bounds.
     """
-    for name, bounds in bounds_of(type(settings)).items():
-        value = getattr(settings, name)
-        if value is not None and not bounds.allows(value):
-            raise ValueError(f"{type(settings).__name__}.{name}: got {value}; need {bounds.need}")
+    for name, (bounds, optional) in bounds_of(type(settings)).items():
+        value: object = getattr(settings, name)
+        if value is None and optional:
+            continue
+        for each in bounds:
+            # A bool is an int, and an array of one number compares like a number.
+            if isinstance(value, bool) or not isinstance(value, Real) or not each.allows(cast("float", value)):
+                raise ValueError(f"{type(settings).__name__}.{name}: got {value!r}; need {each.need}")
 
 
 @cache
-def bounds_of(cls: Any) -> Mapping[str, Bounds]:
-    """The bounds of the fields of a dataclass that have some."""
-    try:
-        hints = get_type_hints(cls, include_extras=True)
-    except NameError:
-        return {}  # A class of the user, with a type that is imported for type checkers only.
-    kinds = {each.name: hints[each.name] for each in fields(cls) if get_origin(hints[each.name]) is Annotated}
-    found = {name: [each for each in get_args(kind) if isinstance(each, Bounds)] for name, kind in kinds.items()}
-    return {name: bounds[0] for name, bounds in found.items() if bounds}
+def bounds_of(cls: Any) -> Mapping[str, tuple[tuple[Bounds, ...], bool]]:
+    """The bounds of the fields of a dataclass that have some, and whether a field may be None."""
+    types = field_types(cls)
+    found = {each.name: tuple(_parts(types.get(each.name))) for each in fields(cls)}
+    bounds = {name: tuple(each for each in parts if isinstance(each, Bounds)) for name, parts in found.items()}
+    return {name: (each, NoneType in found[name]) for name, each in bounds.items() if each}
+
+
+def _parts(kind: Any) -> Iterator[Any]:
+    """The classes of a type with their bounds, each of a union by itself."""
+    if get_origin(kind) in (Annotated, Union, UnionType):
+        for each in get_args(kind):
+            yield from _parts(each)
+    else:
+        yield kind
