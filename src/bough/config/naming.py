@@ -22,8 +22,8 @@ Maker: TypeAlias = Callable[..., Any]
 """A dataclass, or a function that returns a piece."""
 
 ROOMS = (
-    "env", "context", "appraise", "policy", "critics", "engine", "explore", "search", "reward", "hooks", "credit",
-    "curate", "objective", "learner", "launch", "rewrite", "roles", "searches", "train",
+    "env", "context", "ask", "appraise", "policy", "critics", "engine", "explore", "search", "reward", "hooks",
+    "credit", "curate", "guard", "objective", "learner", "launch", "rewrite", "roles", "searches", "train",
 )  # fmt: skip
 """Packages whose pieces can be named without a file."""
 
