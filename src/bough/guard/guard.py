@@ -3,7 +3,7 @@
 from asyncio import CancelledError, current_task
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, TypeAlias, cast, runtime_checkable
 
 from bough.tree import Action, AgentAction, BadCall, Message, Observation, Tool
 from bough.usercode.origin import describe
@@ -28,7 +28,7 @@ class Deny:
     reason: str
 
     def __post_init__(self) -> None:
-        given: object = self.reason
+        given = cast("object", self.reason)
         if not isinstance(given, str) or not given.strip():
             raise ValueError(f"Deny.reason: got {given!r}; need a sentence for the agent")
 
