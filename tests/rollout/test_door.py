@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.explore import stage, test_program
 from tests.guard import guards
-from tests.guard.guards import NoText, Watches
+from tests.guard.guards import NoText, Waits, Watches
 from tests.serve.wire import scripted as program_engine
 
 from bough.cli.find import find_run
@@ -15,7 +15,7 @@ from bough.engine import Engine
 from bough.env import Branching, Env, InProcessHost, Split, State, Step
 from bough.explore import Chains, FullTree, Program
 from bough.guard import Guard
-from bough.rollout import RolloutRunner
+from bough.rollout import DeadlineExceeded, Limits, RolloutRunner
 from bough.store import read_metrics
 from bough.train import start
 from bough.tree import AgentAction, Kind, Message, Outcome, Source, Task, Tree, text_in
@@ -117,6 +117,13 @@ def test_a_guard_decides_about_the_text_before_a_stop_string() -> None:
     program = Program(agent=test_program.PLAIN, n=1, retries=0)
     test_program.grow(program, {"does": "stops"}, engine=program_engine("abcd"), guard=Watches(seen=seen))
     assert [action for action, _ in seen] == ["a"]
+
+
+def test_a_guard_of_a_program_that_does_not_answer_stops_the_run() -> None:
+    program = Program(agent=test_program.PLAIN, n=1, retries=1)
+    limits = Limits(env_deadline_s=0.05)
+    with pytest.raises(DeadlineExceeded, match=r"waited 0.05 s for guard"):
+        test_program.grow(program, {"does": "stops"}, engine=program_engine("abcd"), guard=Waits(), limits=limits)
 
 
 def test_a_guard_of_a_file_guards_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

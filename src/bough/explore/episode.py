@@ -77,7 +77,7 @@ class Episode:
         reports: The last reported result.
         refused: The limit that refused the newest call; `NOTHING` where the newest call was answered.
         fault: The first fault, of the engine or of a first prompt that exceeds the context; "" without one.
-        stuck: A completion that passed its deadline.
+        stuck: A completion or a decision of the guard that passed its deadline.
     """
 
     def __init__(self, rollout: Rollout, *, number: int, attempt: int) -> None:
@@ -127,6 +127,7 @@ class Episode:
         try:
             completion = await self._sample(prompt, sampling, repeat)
             sampled = len(completion.tokens)
+            denied = await self._denied(prompt, completion)
         except BudgetExceeded as short:
             raise self._refuse(short.budget, str(short)) from short
         except EngineFault as fault:
@@ -134,10 +135,9 @@ class Episode:
             raise
         except DeadlineExceeded as stuck:
             self.stuck = stuck
-            raise ApiError(400, f"the engine is stuck: {stuck}; end the program", code="engine_stuck") from stuck
+            raise ApiError(400, f"the run is stuck: {stuck}; end the program", code="run_stuck") from stuck
         finally:
             self._tokens += sampled - capacity
-        denied = await self._denied(prompt, completion)
         self.refused = TruncatedBy.NOTHING
         self.calls.append(
             Call(
