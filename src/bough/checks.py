@@ -117,7 +117,7 @@ def _choices(cls: Any) -> Mapping[str, tuple[object, ...]]:
 
 @cache
 def field_types(cls: Any) -> Mapping[str, Any]:
-    """The types of a dataclass's fields, without those that name a class imported for type checkers only."""
+    """The types of a dataclass's fields, without types with a class that is imported for type checkers only."""
     with suppress(NameError):
         return get_type_hints(cls, include_extras=True)
     found: dict[str, Any] = {}
