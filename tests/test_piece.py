@@ -1,13 +1,17 @@
 """Pieces check the bounds that stand on their fields."""
 
 import math
-from dataclasses import FrozenInstanceError
-from typing import Annotated, Literal
+from dataclasses import FrozenInstanceError, InitVar, field
+from typing import TYPE_CHECKING, Annotated, Literal
 
+import numpy as np
 import pytest
 
 from bough.cli.catalogue import show_one
 from bough.piece import Above, AtLeast, AtMost, Between, piece
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @piece
@@ -18,6 +22,10 @@ class Rule:
     share: Annotated[float | None, Between(0, 1, below=True)] = None
     how: Literal["mean", "sum"] = "mean"
     free: float = 0.0
+    both: Annotated[float, Above(0), AtMost(2)] = 1.0
+    apart: Annotated[float, AtLeast(0)] | None = None
+    later: "Annotated[float, AtLeast(0)]" = 0.0
+    unknown: "Path | None" = None
 
     def __post_init__(self) -> None:
         if self.free < self.loss:
@@ -38,15 +46,55 @@ class LongerRule(Rule):
         ({"epsilon": math.inf}, r"Rule.epsilon: got inf; need a finite number$"),
         ({"count": 0}, r"Rule.count: got 0; need at least 1$"),
         ({"loss": 0.1}, r"Rule.loss: got 0.1; need 0 or less$"),
+        ({"epsilon": None}, r"Rule.epsilon: got None; need a number above 0$"),
+        ({"epsilon": "3"}, r"Rule.epsilon: got '3'; need a number above 0$"),
+        ({"epsilon": np.array([1.0, 2.0])}, r"Rule.epsilon: got array\(\[1., 2.\]\); need a number above 0$"),
+        ({"epsilon": np.float32("nan")}, r"Rule.epsilon: got .*nan\)?; need a number above 0$"),
+        ({"count": True}, r"Rule.count: got True; need at least 1$"),
+        ({"both": 3.0}, r"Rule.both: got 3.0; need at most 2$"),
+        ({"apart": -1.0}, r"Rule.apart: got -1.0; need at least 0$"),
+        ({"later": -1.0}, r"Rule.later: got -1.0; need at least 0$"),
         ({"share": 1}, r"Rule.share: got 1; need a number from 0 to below 1$"),
         ({"how": "most"}, r"Rule.how: got 'most'; need 'mean' or 'sum'$"),
         ({"free": -1.0}, r"Rule.free: less than the loss$"),
         ({"free": math.inf}, r"Rule.free: got inf; need a finite number$"),
     ],
 )
-def test_a_field_out_of_its_bounds_is_named(wrong: dict[str, float], message: str) -> None:
+def test_a_field_out_of_its_bounds_is_named(wrong: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Rule(**wrong)  # type: ignore[arg-type]
+
+
+@piece
+class Harsher(Rule):
+    weight: float = 1.0
+
+
+@piece
+class Halved:
+    both: float
+    half: Annotated[float, AtMost(1)] = field(init=False, default=0.0)
+    share: InitVar[float] = 0.5
+
+    def __post_init__(self, share: float) -> None:
+        if self.both * share > 1:
+            raise ValueError(f"Halved.both: got {self.both}")
+
+
+def test_a_piece_has_fields_of_its_init_alone() -> None:
+    assert Halved(both=2.0).half == 0
+    with pytest.raises(ValueError, match=r"Halved.both: got 2"):
+        Halved(both=2.0, share=1.0)
+
+
+def test_a_piece_inherits_the_relations_of_its_fields() -> None:
+    with pytest.raises(ValueError, match=r"Rule.free: less than the loss"):
+        Harsher(free=-1.0, weight=2.0)
+
+
+def test_a_piece_takes_numpy_numbers_and_big_ints() -> None:
+    rule = Rule(epsilon=np.float32(0.5), count=np.int64(3), both=1, apart=-0.0)  # type: ignore[arg-type]
+    assert (rule.epsilon, rule.count, Rule(count=10**400).apart) == (0.5, 3, None)
 
 
 def test_the_list_of_pieces_shows_bounds() -> None:

@@ -1,11 +1,14 @@
 """Checks of a dataclass's fields: finite numbers, and one of a few values."""
 
 import dataclasses
+import inspect
 import math
+import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
-from types import NoneType, UnionType
-from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hints
+from types import NoneType, SimpleNamespace, UnionType
+from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin, get_type_hints
 
 INFINITE = {"infinite": True}
 """Metadata of a field that may be -inf or inf: `field(default=0.2, metadata=INFINITE)`."""
@@ -95,16 +98,30 @@ def listed(values: Sequence[object]) -> str:
 @cache
 def _choices(cls: Any) -> Mapping[str, tuple[object, ...]]:
     """The values of each settable field that takes one of a few."""
-    try:
-        hints = get_type_hints(cls)
-    except NameError:
-        return {}  # A class of the user, with a type that is imported for type checkers only.
-    found = {each.name: _values(hints[each.name]) for each in dataclasses.fields(cls) if each.init}
+    types = field_types(cls)
+    found = {each.name: _values(types.get(each.name)) for each in dataclasses.fields(cls) if each.init}
     return {name: known for name, known in found.items() if known}
+
+
+@cache
+def field_types(cls: Any) -> Mapping[str, Any]:
+    """The types of a dataclass's fields, without types with a class that is imported for type checkers only."""
+    with suppress(NameError):
+        return get_type_hints(cls, include_extras=True)
+    found: dict[str, Any] = {}
+    for base in reversed(cast("tuple[type, ...]", cls.__mro__)):
+        names = vars(sys.modules[base.__module__])
+        for name, kind in inspect.get_annotations(base).items():
+            with suppress(NameError):
+                alone = SimpleNamespace(__annotations__={name: kind})
+                found |= get_type_hints(alone, names, dict(vars(base)), include_extras=True)
+    return found
 
 
 def _values(annotation: Any) -> tuple[object, ...]:
     """The values of a type; empty for a type that is no `Literal`."""
+    if get_origin(annotation) is Annotated:
+        return _values(get_args(annotation)[0])
     if get_origin(annotation) is Literal:
         return get_args(annotation)
     if get_origin(annotation) not in (Union, UnionType):

@@ -1,11 +1,13 @@
 """The decorator of pieces: frozen dataclasses whose fields have their bounds in their types."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cache
-from typing import Annotated, Any, TypeVar, cast, dataclass_transform, get_args, get_origin, get_type_hints
+from numbers import Real
+from types import NoneType, UnionType
+from typing import Annotated, Any, TypeVar, Union, cast, dataclass_transform, get_args, get_origin
 
-from bough.checks import check_choices, check_finite
+from bough.checks import check_choices, check_finite, field_types
 
 Made = TypeVar("Made")
 
@@ -52,8 +54,8 @@ def Between(low: float, high: float, need: str = "", *, above: bool = False, bel
 def piece(cls: type[Made]) -> type[Made]:
     """A frozen dataclass with keyword-only fields and slots, which checks its fields when it is made.
 
-    Bounds are checked first, then values of a `Literal`, then the class's own `__post_init__`, which relates fields; at
-    last `check_finite` refuses nan and inf.
+    Bounds are checked first, then values of a `Literal`, then the class's `__post_init__`, its own or inherited, which
+    relates fields; at last `check_finite` refuses nan and inf.
 
     Example:
         >>> @piece
@@ -63,13 +65,13 @@ def piece(cls: type[Made]) -> type[Made]:
         Traceback (most recent call last):
         ValueError: Discount.gamma: got 2.0; need a number from 0 to 1
     """
-    own = cast("Callable[[Any], None] | None", getattr(cls, "__post_init__", None))
+    own = cast("Callable[..., None] | None", getattr(cls, "__post_init__", None))
 
-    def check(self: Any) -> None:
+    def check(self: Any, *init_only: Any) -> None:
         check_bounds(self)
         check_choices(self)
         if own is not None:
-            own(self)
+            own(self, *init_only)
         check_finite(self)
 
     cls.__post_init__ = check  # pyright: ignore[reportAttributeAccessIssue]
@@ -82,22 +84,34 @@ def check_bounds(settings: object) -> None:
     Raises:
         ValueError: names the first field out of its bounds.
     """
-    for name, bounds in bounds_of(type(settings)).items():
-        value = getattr(settings, name)
-        if value is not None and not bounds.allows(value):
-            raise ValueError(f"{type(settings).__name__}.{name}: got {value}; need {bounds.need}")
+    for name, (bounds, optional) in bounds_of(type(settings)).items():
+        value: object = getattr(settings, name)
+        if value is None and optional:
+            continue
+        for each in bounds:
+            # A bool is an int, and an array of one number compares like a number.
+            if isinstance(value, bool) or not isinstance(value, Real) or not each.allows(cast("float", value)):
+                raise ValueError(f"{type(settings).__name__}.{name}: got {value!r}; need {each.need}")
 
 
 @cache
-def bounds_of(cls: Any) -> Mapping[str, Bounds]:
-    """The bounds of the fields of a dataclass that have some."""
-    found: dict[str, Bounds] = {}
+def bounds_of(cls: Any) -> Mapping[str, tuple[tuple[Bounds, ...], bool]]:
+    """The bounds of the fields of a dataclass that have some, and whether a field may be None."""
+    found: dict[str, tuple[Bounds, ...]] = {}
     # A field that a subclass declares again, with another default, keeps its bounds.
     for base in reversed(cls.__mro__[:-1]):
-        try:
-            hints = get_type_hints(base, include_extras=True)
-        except NameError:
-            return {}  # A class of the user, with a type that is imported for type checkers only.
-        kinds = {name: get_args(kind) for name, kind in hints.items() if get_origin(kind) is Annotated}
-        found |= {name: each for name, args in kinds.items() for each in args if isinstance(each, Bounds)}
-    return {each.name: found[each.name] for each in fields(cls) if each.name in found}
+        for name, kind in field_types(base).items():
+            if own := tuple(each for each in _parts(kind) if isinstance(each, Bounds)):
+                found[name] = own
+    types = field_types(cls)
+    names = [each.name for each in fields(cls) if each.name in found]
+    return {name: (found[name], NoneType in _parts(types.get(name))) for name in names}
+
+
+def _parts(kind: Any) -> Iterator[Any]:
+    """The classes of a type with their bounds, each of a union by itself."""
+    if get_origin(kind) in (Annotated, Union, UnionType):
+        for each in get_args(kind):
+            yield from _parts(each)
+    else:
+        yield kind

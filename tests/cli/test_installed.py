@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from bough.cli.app import app
+from bough.cli.catalogue import _worlds
 from bough.cli.exports import exports
 from bough.config.installed import installed
 from bough.store import RunDirectory, read_metrics
@@ -44,6 +45,7 @@ def install(site: Path, name: str, points: Mapping[str, Mapping[str, str]]) -> N
 def forget() -> None:
     installed.cache_clear()
     exports.cache_clear()
+    _worlds.cache_clear()
 
 
 @pytest.fixture(autouse=True)
@@ -102,3 +104,30 @@ def test_a_name_of_two_packages_and_an_object_that_cannot_be_imported_are_named(
     run("list", "Gae")
     install(site, "third", {"bough.worlds": {"countdown": "bough_countdown.world:countdown"}})
     assert "a name of the package bough-countdown and of the package third" in refused("check-env", "countdown")
+
+
+def test_objects_that_are_none_of_their_group_are_named(site: Path) -> None:
+    (site / "ends.py").write_text("raise SystemExit(0)\n")
+    points = {
+        "bough.worlds": {"module": "bough_countdown", "ends": "ends:world", "frozenlake": "bough_countdown.world:none"},
+        "bough.pieces": {
+            "Module": "bough_countdown",
+            "Ends": "ends",
+            "Median": "bough_countdown.credit:MedianBaseline",
+        },
+    }
+    install(site, "other-worlds", points)
+    assert "module of the package other-worlds (entry point bough.worlds) is <module 'bough_countdown'" in refused(
+        "train", "grpo", "--on", "module"
+    )
+    assert "Ends of the package other-worlds (entry point bough.pieces) cannot be imported: SystemExit: 0" in refused(
+        "train", "grpo", "--on", "shop", "credit=Ends"
+    )
+    assert "Module of the package other-worlds (entry point bough.pieces) is <module" in refused(
+        "train", "grpo", "--on", "shop", "credit=Module"
+    )
+    worlds = run("list", "worlds")
+    assert "need a function that returns a World" in worlds
+    assert "ends of the package other-worlds (entry point bough.worlds) cannot be imported: SystemExit" in worlds
+    assert run("list", "Median").startswith("Median (credit)")
+    assert "countdown" in _worlds()

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 from tests.small import run as small
 
+from bough.cli.catalogue import PIECES
 from bough.config import ConfigError, dump, load, override
+from bough.config.naming import ROOMS, packages
 from bough.credit import Grpo, rloo
 from bough.reward import EnvReward
 from bough.search import ExecuteAndEvaluate, Search
@@ -184,3 +186,8 @@ def test_a_piece_of_the_wrong_kind_in_a_run_or_its_file() -> None:
     data["world"]["schedule"]["steps"] = data["method"]["credit"]
     with pytest.raises(ConfigError, match=r"^world.schedule.steps: got Grpo\(.*; need a valid integer"):
         load(data)
+
+
+def test_every_listed_package_is_known_by_name() -> None:
+    listed = {package for _, several, _ in PIECES.values() for package in several}
+    assert listed <= {package for room in ROOMS for package in packages(room)}

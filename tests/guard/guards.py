@@ -1,9 +1,9 @@
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from bough.guard import Allow, Decision, Deny
-from bough.tree import AgentAction, Message, Tool, action_text
+from bough.tree import AgentAction, Message, Tool, ToolCall, action_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,9 +22,21 @@ class NoText:
 class Fails:
     """Raises."""
 
+    error: BaseException = field(default_factory=lambda: KeyError("rules"))
+
     async def check(self, action: AgentAction, history: Sequence[Message], tools: Sequence[Tool]) -> Decision:
         del action, history, tools
-        raise KeyError("rules")
+        raise self.error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waits:
+    """Does not answer."""
+
+    async def check(self, action: AgentAction, history: Sequence[Message], tools: Sequence[Tool]) -> Decision:
+        del action, history, tools
+        await asyncio.Event().wait()
+        return Allow()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,4 +57,27 @@ class Watches:
     async def check(self, action: AgentAction, history: Sequence[Message], tools: Sequence[Tool]) -> Decision:
         del tools
         self.seen.append((action, tuple(history)))
+        return Allow()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Denies:
+    """Denies everything with this reason."""
+
+    reason: str
+
+    async def check(self, action: AgentAction, history: Sequence[Message], tools: Sequence[Tool]) -> Decision:
+        del action, history, tools
+        return Deny(reason=self.reason)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangesArguments:
+    """Writes into the arguments of calls, and allows them."""
+
+    async def check(self, action: AgentAction, history: Sequence[Message], tools: Sequence[Tool]) -> Decision:
+        del history, tools
+        for call in () if isinstance(action, str) else action.calls:
+            if isinstance(call, ToolCall) and isinstance(call.arguments, dict):
+                call.arguments["amount"] = 0
         return Allow()

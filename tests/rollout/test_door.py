@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.explore import stage, test_program
 from tests.guard import guards
-from tests.guard.guards import NoText, Watches
+from tests.guard.guards import NoText, Waits, Watches
 from tests.serve.wire import scripted as program_engine
 
 from bough.cli.find import find_run
@@ -15,7 +15,7 @@ from bough.engine import Engine
 from bough.env import Branching, Env, InProcessHost, Split, State, Step
 from bough.explore import Chains, FullTree, Program
 from bough.guard import Guard
-from bough.rollout import RolloutRunner
+from bough.rollout import DeadlineExceeded, Limits, RolloutRunner
 from bough.store import read_metrics
 from bough.train import start
 from bough.tree import AgentAction, Kind, Message, Outcome, Source, Task, Tree, text_in
@@ -84,13 +84,14 @@ class InPlace:
         return Step(state=replace(state, observation=said, key=said), outcome=over, success=said == "aaa")
 
 
-def test_a_state_that_changes_in_place_is_not_shared_after_a_denial() -> None:
-    words = iter("baaaaaa")
+@pytest.mark.parametrize("denied", [1, 2])
+def test_a_state_that_changes_in_place_is_not_shared_after_a_denial(denied: int) -> None:
+    words = iter("b" * denied + "aaaaaa")
     engine = stage.scripted(lambda _: next(words))
     (tree,) = stage.grow(guarded(engine, NoText(), InPlace()), Chains(n=2)).trees
     ends = [text for text in texts(tree) if len(text) == 3 and set(text) <= {"a"}]
     assert ends == ["aaa", "aaa"]
-    assert tree.counts.denied == 1
+    assert tree.counts.denied == denied
 
 
 def test_an_agent_program_gets_the_reason_in_place_of_the_action() -> None:
@@ -109,6 +110,20 @@ def test_an_agent_program_gets_the_reason_in_place_of_the_action() -> None:
     shown = " ".join(text_in(info) or "" for info, action in zip(held.info, actions, strict=True) if not action)
     assert "no beta" in shown
     assert "beta" not in shown.replace("no beta", "")
+
+
+def test_a_guard_decides_about_the_text_before_a_stop_string() -> None:
+    seen: list[tuple[AgentAction, tuple[Message, ...]]] = []
+    program = Program(agent=test_program.PLAIN, n=1, retries=0)
+    test_program.grow(program, {"does": "stops"}, engine=program_engine("abcd"), guard=Watches(seen=seen))
+    assert [action for action, _ in seen] == ["a"]
+
+
+def test_a_guard_of_a_program_that_does_not_answer_stops_the_run() -> None:
+    program = Program(agent=test_program.PLAIN, n=1, retries=1)
+    limits = Limits(env_deadline_s=0.05)
+    with pytest.raises(DeadlineExceeded, match=r"waited 0.05 s for guard"):
+        test_program.grow(program, {"does": "stops"}, engine=program_engine("abcd"), guard=Waits(), limits=limits)
 
 
 def test_a_guard_of_a_file_guards_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

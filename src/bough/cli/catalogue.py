@@ -7,6 +7,7 @@ import re
 import sys
 import textwrap
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
@@ -109,13 +110,13 @@ def entries() -> Iterator[Entry]:
     for room in FUNCTIONS:
         yield from (_function(room, name) for name in modules(room))
     yield from map(_installed_world, installed("bough.worlds"))
-    others = [maker for _, maker in loadable("bough.pieces")]
+    others = list(loadable("bough.pieces"))
     for room, (_, homes, kind) in PIECES.items():
-        groups = [sorted((each for _, each in exported(package)), key=_place) for package in homes]
-        for maker in chain.from_iterable([*groups, others]):
+        groups = [sorted(exported(package), key=lambda pair: _place(pair[1])) for package in homes]
+        for name, maker in chain.from_iterable([*groups, others]):
             made = made_by(maker)
             if made is not None and not wrong_kind(kind, made):
-                yield Entry(room=room, name=maker.__name__, text=inspect.getdoc(maker) or "", fields=_fields(maker))
+                yield Entry(room=room, name=name, text=inspect.getdoc(maker) or "", fields=_fields(maker))
 
 
 def _function(room: str, name: str) -> Entry:
@@ -178,7 +179,7 @@ def show_room(room: str) -> str:
 
 
 def misfits(method: str) -> dict[str, str]:
-    """Bough's worlds that a method does not fit, each with the reason."""
+    """The worlds that a method does not fit, each with the reason."""
     found: dict[str, str] = {}
     for name, world in _worlds().items():
         try:
@@ -190,8 +191,13 @@ def misfits(method: str) -> dict[str, str]:
 
 @cache
 def _worlds() -> dict[str, World]:
-    """Bough's worlds by name, each made once: some read thousands of rows."""
-    return {name: find_world(name) for name in names("worlds")}
+    """The worlds that can be had by name, each made once: some read thousands of rows."""
+    found: dict[str, World] = {}
+    for name in names("worlds"):
+        # `bough list worlds` has the reason.
+        with suppress(ConfigError):
+            found[name] = find_world(name)
+    return found
 
 
 def show_one(name: str) -> str:
@@ -232,7 +238,7 @@ def _export_page(name: str) -> str:
     has_fields = inspect.isfunction(value) or dataclasses.is_dataclass(value)
     fields = textwrap.indent("\n".join(_fields(value)), "    ") if has_fields else ""
     below = f"\n\nFields:\n{fields}" if fields else ""
-    return f"{name} ({package})\n\n{inspect.getdoc(value) or ''}\n\n{usage(value)}{below}"
+    return f"{name} ({package})\n\n{inspect.getdoc(value) or ''}\n\n{usage(name, value)}{below}"
 
 
 def _settings(target: str) -> str:

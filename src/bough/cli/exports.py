@@ -23,16 +23,14 @@ def exports() -> Mapping[str, tuple[str, Any]]:
     return found
 
 
-def usage(value: Any) -> str:
-    """The fields that take what a class or function makes; without such a field, its import."""
+def usage(name: str, value: Any) -> str:
+    """The fields that take what an exported class or function makes; without such a field, its import."""
     made = made_by(value)
     fields = [] if made is None else sorted(set(_fields_for(made)))
     if fields:
-        return (
-            f"A value of {', '.join(fields)}: write `FIELD={value.__name__}` or `FIELD={value.__name__}(name=value)`."
-        )
+        return f"A value of {', '.join(fields)}: write `FIELD={name}` or `FIELD={name}(name=value)`."
     kind = "A function for Python files" if inspect.isfunction(value) else "A class of Python code"
-    return f"{kind}: from {exports()[value.__name__][0]} import {value.__name__}."
+    return f"{kind}: from {exports()[name][0]} import {value.__name__}."
 
 
 def _fields_for(made: type) -> Iterator[str]:

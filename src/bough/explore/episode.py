@@ -13,6 +13,7 @@ from bough.rollout.deadlines import DeadlineExceeded
 from bough.rollout.rollout import Rollout
 from bough.serve import ApiError, Conversations, Prompt, Session
 from bough.serve.session import TOO_LONG, Completed, check_length
+from bough.serve.stop import cut_at
 from bough.tree import Message, Outcome, Tool, TruncatedBy
 
 
@@ -76,7 +77,7 @@ class Episode:
         reports: The last reported result.
         refused: The limit that refused the newest call; `NOTHING` where the newest call was answered.
         fault: The first fault, of the engine or of a first prompt that exceeds the context; "" without one.
-        stuck: A completion that passed its deadline.
+        stuck: A completion or a decision of the guard that passed its deadline.
     """
 
     def __init__(self, rollout: Rollout, *, number: int, attempt: int) -> None:
@@ -126,6 +127,7 @@ class Episode:
         try:
             completion = await self._sample(prompt, sampling, repeat)
             sampled = len(completion.tokens)
+            denied = await self._denied(prompt, completion)
         except BudgetExceeded as short:
             raise self._refuse(short.budget, str(short)) from short
         except EngineFault as fault:
@@ -133,10 +135,9 @@ class Episode:
             raise
         except DeadlineExceeded as stuck:
             self.stuck = stuck
-            raise ApiError(400, f"the engine is stuck: {stuck}; end the program", code="engine_stuck") from stuck
+            raise ApiError(400, f"the run is stuck: {stuck}; end the program", code="run_stuck") from stuck
         finally:
             self._tokens += sampled - capacity
-        denied = await self._denied(prompt, completion)
         self.refused = TruncatedBy.NOTHING
         self.calls.append(
             Call(
@@ -160,8 +161,11 @@ class Episode:
         if guard is None:
             return ""
         # What the client gets, whatever the run's parser is.
-        parsed = rollout.agent.renderer.parse(completion.tokens)
-        action = parsed if parsed.calls else rollout.agent.renderer.text(completion.tokens)
+        cut = cut_at(rollout.agent.renderer, completion, prompt.stops)
+        tokens = cut.completion.tokens if cut else completion.tokens
+        parsed = rollout.agent.renderer.parse(tokens)
+        text = cut.text if cut else rollout.agent.renderer.text(tokens)
+        action = parsed if parsed.calls else text
         decision = await rollout.deadlines.until(
             check_action(guard, action, prompt.messages, prompt.tools),
             owner=f"task {rollout.builder.task.id} episode {self.number}",

@@ -44,15 +44,15 @@ class Door:
             decision = await self.call(checking, "guard", draft.branches)
             if isinstance(decision, Deny):
                 node.info["denied"] = decision.reason
-                return self._denied(draft, decision), 0
+                return await self._denied(draft, decision)
         state, replayed = await self.states.take(cursor, draft.parsed.action)
         step = await self.call(self.host.step(state, draft.parsed.action), "step", draft.branches)
         return step, replayed
 
-    def _denied(self, draft: PendingAction, decision: Deny) -> Step:
+    async def _denied(self, draft: PendingAction, decision: Deny) -> tuple[Step, int]:
         counts = self.builder.counts
         self.builder.counts = replace(counts, denied=counts.denied + 1)
-        self.states.hand_on(draft.cursor)
+        state, replayed = await self.states.own(draft.cursor)
         # Without a key: the observation shows more than the environment's state.
         observation = denied_observation(draft.parsed.action, decision)
-        return Step(state=replace(draft.cursor.state, observation=observation, key=""), valid=False)
+        return Step(state=replace(state, observation=observation, key=""), valid=False), replayed

@@ -55,6 +55,14 @@ class States:
         """
         if self.root is None:
             self.first_actions.append(action)
+        return await self.own(cursor)
+
+    async def own(self, cursor: Cursor) -> tuple[State, int]:
+        """A cursor's state for one child, and the number of replayed steps that lead to it.
+
+        Raises:
+            EnvFault: see `take`.
+        """
         if not self._is_used(cursor):
             self.stepped.add(cursor.node)
             return cursor.state, 0
@@ -73,10 +81,6 @@ class States:
                 f"{first.observation!r} (key {first.key!r}) as before. Draw from the task's seed alone"
             )
         return state, len(self.first_actions)
-
-    def hand_on(self, cursor: Cursor) -> None:
-        """Leave a state to the cursor below a denied action, which steps it in place of this one."""
-        self.stepped.add(cursor.node)
 
     def _is_used(self, cursor: Cursor) -> bool:
         return self.host.branching is Branching.NONE and cursor.node in self.stepped

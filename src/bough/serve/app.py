@@ -204,6 +204,7 @@ def _prompts(
             choice=choice,
             messages=messages,
             tools=tools,
+            stops=body.stops,
         )
         for tokens in texts
         for choice in range(body.n or 1)
@@ -239,7 +240,7 @@ async def _complete(
         if logprobs and completion.logprobs is None:
             raise ApiError(400, "logprobs: the engine of this server returns none; leave it out", param="logprobs")
         conversations, text = session.conversations, None
-        if cut := cut_at(conversations.renderer, completion, body.stops):
+        if cut := cut_at(conversations.renderer, completion, prompt.stops):
             completion, text = cut.completion, cut.text
         said = None if messages is None else conversations.answer(messages, completion.tokens, prompt.choice, text)
         choices.append(Choice(prompt_tokens=prompt.tokens, completion=completion, message=said, text=text))

@@ -32,6 +32,7 @@ class Prompt:
         choice: The number of the completion among those of its request.
         messages: The prompt's messages; () outside of a chat.
         tools: The prompt's tools.
+        stops: Strings before the first of which the client's text ends.
     """
 
     tokens: tuple[int, ...]
@@ -41,6 +42,7 @@ class Prompt:
     choice: int = 0
     messages: tuple[Message, ...] = ()
     tools: tuple[Tool, ...] = ()
+    stops: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -34,6 +34,11 @@ def two_turns(task):
     return 1.0
 
 
+def stops(_):
+    chat([user("one")], stop="bc")
+    return 1.0
+
+
 def alone(task):
     """Fails while another one runs."""
     file = task["data"]["file"]
