@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias, cast
 
 from bough.explore.process import KEEP_BYTES
-from bough.tree.pay_range import MOST_REWARD
+from bough.tree.reward_range import MOST_REWARD
 
 RewardFunction: TypeAlias = Callable[[Mapping[str, object], object], object]
 """Returns the reward of a task and a result: a number, a bool, or an object with "reward" or "success"."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from bough.checks import check_choices
 from bough.hooks.success_record import History, SuccessRecordState
-from bough.tree import Bools, Floats, PayRange, sampled_tokens
+from bough.tree import Bools, Floats, RewardRange, sampled_tokens
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,9 +57,9 @@ class LengthHistory:
         check_choices(self)
 
     @property
-    def pays(self) -> Mapping[str, PayRange]:
+    def reward_ranges(self) -> Mapping[str, RewardRange]:
         """From minus `weight` to `weight`."""
-        return {"length_history": PayRange(low=-self.weight, high=self.weight, per="path")}
+        return {"length_history": RewardRange(low=-self.weight, high=self.weight, per="path")}
 
     def build(self, *, vocab_tokens: int, device: str, seed: int) -> SuccessRecordState:
         """Return the state without records."""

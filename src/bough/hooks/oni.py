@@ -18,8 +18,8 @@ from bough.hooks.hook import Teacher
 from bough.needs import ON_POLICY, Need, roles
 from bough.tree import (
     Floats,
-    PayRange,
     Rewarded,
+    RewardRange,
     Task,
     Tree,
     counted,
@@ -138,11 +138,11 @@ class Oni(Asks):
         return default if self.threshold is None else self.threshold
 
     @property
-    def pays(self) -> Mapping[str, PayRange]:
+    def reward_ranges(self) -> Mapping[str, RewardRange]:
         """Between the labels 0 and 1, times `coef`; scores of "ranking" have no bound, and the least is `threshold`."""
         if self.variant == "ranking":
-            return {"oni": PayRange()}
-        return {"oni": PayRange.of(0, 1, weight=self.coef)}
+            return {"oni": RewardRange()}
+        return {"oni": RewardRange.of(0, 1, weight=self.coef)}
 
     def build(self, *, vocab_tokens: int, device: str, seed: int) -> "OniState":
         """Return a state without labels."""
