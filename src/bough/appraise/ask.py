@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from bough.ask import Asker, Reply
+from bough.ask import QueryClient, Reply
 from bough.tree import Message, Tool
 
 
@@ -68,7 +68,7 @@ class Continuation:
 
 
 @runtime_checkable
-class AskModels(Asker, Protocol):
+class AskModels(QueryClient, Protocol):
     """Asks models, with a cache: equal questions of a run are sent once, also after a resume."""
 
     async def score(self, scoring: Scoring) -> Reply:

@@ -10,9 +10,9 @@ from typing import Literal, TypeAlias
 from bough.appraise.appraise import Columns
 from bough.appraise.ask import AskModels
 from bough.appraise.path_fields import path_fields, path_steps
-from bough.ask import Answer, AsksVotes
+from bough.ask import Answer, VoteSettings
 from bough.ask.each import each
-from bough.ask.prompts import Reader, check_placeholders, numbered
+from bough.ask.prompts import AnswerParser, check_placeholders, numbered
 from bough.checks import check_choices, check_finite
 from bough.integers import integers
 from bough.needs import Need, appraised
@@ -40,7 +40,7 @@ Vote: TypeAlias = Literal["intersection", "majority", "union", "average"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PathCritique(AsksVotes):
+class PathCritique(VoteSettings):
     """CAPO's critique (arXiv 2508.02298): `n` times a model reads a whole path and lists its wrong steps.
 
     The value of a step, at its action, is 1 where it is wrong and 0 where it is not, by the votes of the critiques:
@@ -67,11 +67,11 @@ class PathCritique(AsksVotes):
     n: int = 4
     prompt: str = PATH
     system: str = "You judge the work of an agent."
-    read: Reader[AbstractSet[int]] = WrongSteps()
+    read: AnswerParser[AbstractSet[int]] = WrongSteps()
     max_tokens: int = 512
 
     def __post_init__(self) -> None:
-        AsksVotes.__post_init__(self)
+        VoteSettings.__post_init__(self)
         check_placeholders("PathCritique.prompt", self.prompt, "steps", "answer")
         check_choices(self)
         check_finite(self)

@@ -9,8 +9,8 @@ from bough.appraise.ask import AskModels, Continuation, Scoring
 from bough.appraise.path_fields import acts
 from bough.appraise.true_answer import answer_field, true_answer
 from bough.ask import Reply
-from bough.ask.asks import check_sampling
 from bough.ask.each import each
+from bough.ask.query_settings import check_sampling
 from bough.checks import check_finite
 from bough.needs import ENTROPIES, Need, appraised
 from bough.tree import Entry, Tree, Verdict, context, turn_start

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from bough.ask.prompts import Reader
+from bough.ask.prompts import AnswerParser
 from bough.tree import Entry, StageError, Verdict
 
 Read = TypeVar("Read")
@@ -67,7 +67,7 @@ class Answer(Generic[Read]):
         return self.values[0] if self.values else None
 
 
-def answer_of(replies: Sequence[Reply], read: Reader[Read]) -> Answer[Read]:
+def answer_of(replies: Sequence[Reply], read: AnswerParser[Read]) -> Answer[Read]:
     """The answer that some replies are, one a vote.
 
     Args:

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from bough.ask import Asker, Asks
+from bough.ask import QueryClient, QuerySettings
 from bough.checks import check_at_least, check_finite
 from bough.hooks.caption_model import CaptionModel, RunningScale
 from bough.hooks.captions import CaptionLabels, captions_of, occurrences, read_label
@@ -42,7 +42,7 @@ COMPARE = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Oni(Asks):
+class Oni(QuerySettings):
     """ONI (arXiv 2410.23022): a model labels what the agent reads, while the run goes on, and labels become rewards.
 
     The caption of an observation is its text, or what `caption` finds in it. A new caption goes into a queue; before
@@ -107,7 +107,7 @@ class Oni(Asks):
     deadline_s: float = 600.0
 
     def __post_init__(self) -> None:
-        Asks.__post_init__(self)
+        QuerySettings.__post_init__(self)
         check_at_least(self, batch=1, queue=1, steps=1, width=1)
         if self.delay_steps is not None and self.delay_steps < 1:
             raise ValueError(f"Oni.delay_steps: got {self.delay_steps}; need at least 1, or None")
@@ -158,14 +158,14 @@ class OniState:
     def __init__(self, settings: Oni) -> None:
         self.held = CaptionLabels()
         self._settings = settings
-        self._ask: Asker | None = None
+        self._ask: QueryClient | None = None
         self._task: asyncio.Task[list[int | None]] | None = None
         self._model = CaptionModel(settings.width, settings.learning_rate)
         self._scale = RunningScale()
         self._table: dict[str, int] = {}
         self._metrics: dict[str, float] = {}
 
-    def attach_models(self, ask: Asker) -> None:
+    def attach_models(self, ask: QueryClient) -> None:
         """See `ModelAsker`."""
         self._ask = ask
 

@@ -34,7 +34,7 @@ class EachKind:
     def __post_init__(self) -> None:
         if not self.kinds or self.width < 1:
             raise ValueError(f"EachKind: got kinds={self.kinds}, width={self.width}; need at least one of each")
-        check_placeholders("EachKind.text", self.text, story=False, required=("kind",))
+        check_placeholders("EachKind.text", self.text, prompt_fields=False, required=("kind",))
 
     async def __call__(self, tree: SearchTree, node: SearchNode, times: int) -> Sequence[Proposal]:
         """Sample actions at a node, kind by kind."""

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bough.ask import Asks
-from bough.ask.prompts import LabelParser, Reader, Text, check_placeholders
+from bough.ask import QuerySettings
+from bough.ask.prompts import AnswerParser, LabelParser, Text, check_placeholders
 from bough.checks import check_at_least
 from bough.env import EnvFault, State, Step
 from bough.explore.turn_texts import turn_texts
@@ -30,7 +30,7 @@ NEXT = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Imagine(Asks):
+class Imagine(QuerySettings):
     """Rates actions by rollouts that the engine imagines (WebDreamer, arXiv 2411.06559).
 
     Each action has `n` simulations. In each the engine generates the next observation for `depth` turns, with an action
@@ -56,11 +56,11 @@ class Imagine(Asks):
     answers: int = 1
     prompt: str = PLACE
     next: str = NEXT
-    read: Reader[float] = LabelParser()
+    read: AnswerParser[float] = LabelParser()
     world_role: str = POLICY
 
     def __post_init__(self) -> None:
-        Asks.__post_init__(self)
+        QuerySettings.__post_init__(self)
         check_at_least(self, depth=1, n=1, answers=1)
         check_placeholders("Imagine.prompt", self.prompt)
         check_placeholders("Imagine.next", self.next)

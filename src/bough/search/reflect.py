@@ -5,11 +5,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bough.ask import Asks
+from bough.ask import QuerySettings
 from bough.ask.prompts import Text, check_placeholders
 from bough.rollout.cursor import Cursor, PendingAction
 from bough.search.node import SearchNode
-from bough.search.questions import asked, story
+from bough.search.questions import asked, prompt_fields
 from bough.search.tree import SearchTree
 
 FAILED = (
@@ -23,7 +23,7 @@ ANSWERED = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reflections(Asks):
+class Reflections(QuerySettings):
     """Reflections of the engine on failed paths (LATS, arXiv 2310.04406).
 
     Each path that ended with a value below `under` gets one reflection, which is requested when the next actions are
@@ -40,7 +40,7 @@ class Reflections(Asks):
     prompt: str = FAILED
 
     def __post_init__(self) -> None:
-        Asks.__post_init__(self)
+        QuerySettings.__post_init__(self)
         if self.keep < 1:
             raise ValueError(f"Reflections.keep: got {self.keep}; need at least 1")
         check_placeholders("Reflections.prompt", self.prompt)
@@ -59,7 +59,7 @@ class Reflections(Asks):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Critique(Asks):
+class Critique(QuerySettings):
     """A critique of the last action, from which the policy refines it (SPaR, arXiv 2412.11605).
 
     The hint is empty before the first action. Each node gets one question, whatever the number of actions sampled
@@ -72,7 +72,7 @@ class Critique(Asks):
     prompt: str = ANSWERED
 
     def __post_init__(self) -> None:
-        Asks.__post_init__(self)
+        QuerySettings.__post_init__(self)
         check_placeholders("Critique.prompt", self.prompt)
 
     @property
@@ -88,7 +88,7 @@ class Critique(Asks):
         return await once(tree, node, "critique", self.prompt, self)
 
 
-async def once(tree: SearchTree, node: SearchNode, name: str, prompt: str, piece: Asks) -> str:
+async def once(tree: SearchTree, node: SearchNode, name: str, prompt: str, piece: QuerySettings) -> str:
     """Send a question about a node once; its answer is stored in the notes under `name`, "" without one.
 
     Raises:
@@ -98,7 +98,7 @@ async def once(tree: SearchTree, node: SearchNode, name: str, prompt: str, piece
     assert isinstance(lock, asyncio.Lock)
     async with lock:
         if name not in node.notes:
-            text = prompt.format_map(story(tree, node))
+            text = prompt.format_map(prompt_fields(tree, node))
             answer = await asked(tree, node, piece.query(text, Text(), name))
             node.notes[name] = answer or ""
     return str(node.notes[name])

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bough.ask import Asks
+from bough.ask import QuerySettings
 from bough.ask.prompts import check_placeholders
 from bough.env import EnvFault
 from bough.explore.turn_texts import turn_texts
@@ -21,7 +21,7 @@ from bough.tree import instructions_in, plain_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SimulateAndRefine(Asks):
+class SimulateAndRefine(QuerySettings):
     """Proposes one action, refined after a simulation of it (StarWM, arXiv 2602.14857).
 
     The policy samples an action; the world model predicts the observation after it; the policy samples again with both
@@ -40,7 +40,7 @@ class SimulateAndRefine(Asks):
     max_tokens: int = 256
 
     def __post_init__(self) -> None:
-        Asks.__post_init__(self)
+        QuerySettings.__post_init__(self)
         if self.rounds < 1:
             raise ValueError(f"SimulateAndRefine.rounds: got {self.rounds}; need at least 1")
         check_placeholders("SimulateAndRefine.text", self.text, "action", "observation")

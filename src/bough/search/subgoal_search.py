@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from bough.ask import Asks
+from bough.ask import QuerySettings
 from bough.ask.prompts import Lines, Text, check_placeholders
 from bough.needs import FORKS, Need, roles
 from bough.rollout.cursor import Cursor
@@ -11,7 +11,7 @@ from bough.rollout.rollout import Rollout
 from bough.search.expand import Sample
 from bough.search.frontier import Best
 from bough.search.node import SearchNode
-from bough.search.questions import asked, story
+from bough.search.questions import asked, prompt_fields
 from bough.search.search import Search
 from bough.search.shared_states import record_status
 from bough.search.subgoal import REACHED, Subgoal, SubgoalHint, SubgoalValue, present_subgoal
@@ -49,7 +49,7 @@ def _subgoal_search() -> Search:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SubgoalSearch(Asks):
+class SubgoalSearch(QuerySettings):
     """A search for each subgoal of a plan, in order; needs forks.
 
     The role's model divides the task into subgoals. The search runs for the first one, the path to the state that
@@ -81,7 +81,7 @@ class SubgoalSearch(Asks):
     why: str = REFLECT
 
     def __post_init__(self) -> None:
-        Asks.__post_init__(self)
+        QuerySettings.__post_init__(self)
         if self.max_subgoals < 1 or self.revisions < 0 or self.attempts < 1:
             raise ValueError(
                 f"SubgoalSearch: got max_subgoals={self.max_subgoals}, revisions={self.revisions}, "
@@ -163,7 +163,7 @@ class SubgoalSearch(Asks):
         """Why the search of the present subgoal failed, by its best path; "" without an answer."""
         goal = present_subgoal(tree)
         node = best(node for node in tree.nodes[goal.first :] if isinstance(node.at, Cursor)) or tree.root
-        text = self.why.format_map(story(tree, node) | {"subgoal": goal.text})
+        text = self.why.format_map(prompt_fields(tree, node) | {"subgoal": goal.text})
         answer = await tree.within_budget(
             asked(tree, node, self.query(text, Text(), "why", goal.number, system=SYSTEM))
         )
@@ -187,7 +187,7 @@ class SubgoalSearch(Asks):
         """The subgoals that the planner lists; none without an answer."""
         number: int = tree.notes.get("plans", 0) + 1
         tree.notes["plans"] = number
-        text, read = prompt.format_map(story(tree, tree.root) | fields), Lines(max_items=self.max_subgoals)
+        text, read = prompt.format_map(prompt_fields(tree, tree.root) | fields), Lines(max_items=self.max_subgoals)
         query = self.query(text, read, "plan", number, system=SYSTEM)
         found = await tree.within_budget(asked(tree, tree.root, query))
         return found or ()

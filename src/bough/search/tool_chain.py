@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bough.ask import Asks
+from bough.ask import QuerySettings
 from bough.ask.prompts import Text, check_placeholders
 from bough.search.node import SearchNode, mean_vote
 from bough.search.plan_memory import PlanMemory, position, similarity
-from bough.search.questions import asked, story
+from bough.search.questions import asked, prompt_fields
 from bough.search.tree import SearchTree
 
 REST = (
@@ -19,7 +19,7 @@ NO_PLANS = PlanMemory()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlanCost(Asks):
+class PlanCost(QuerySettings):
     """ToolChain*'s cost of an action, and its rating by the cost that is left (arXiv 2310.13227).
 
         cost     (1 - similarity)^alpha * (1 - frequency)^(1 - alpha)
@@ -46,7 +46,7 @@ class PlanCost(Asks):
     prompt: str = REST
 
     def __post_init__(self) -> None:
-        Asks.__post_init__(self)
+        QuerySettings.__post_init__(self)
         if not 0 <= self.alpha <= 1 or not 0 <= self.beta <= 1:
             raise ValueError(f"PlanCost: got alpha={self.alpha}, beta={self.beta}; need numbers from 0 to 1")
         check_placeholders("PlanCost.prompt", self.prompt, "action")
@@ -74,7 +74,7 @@ class PlanCost(Asks):
         """The turns up to an action over those of the imagined plan, in [0, 1]; None without an answer."""
         if self.beta == 1:
             return 0.0
-        text = self.prompt.format_map(story(tree, node) | {"action": child.action})
+        text = self.prompt.format_map(prompt_fields(tree, node) | {"action": child.action})
         rest = await asked(tree, child, self.query(text, Text(), "rest", system=SYSTEM))
         if rest is None:
             return None

@@ -4,13 +4,13 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from bough.ask import Asks
+from bough.ask import QuerySettings
 from bough.ask.prompts import Choice, Lines, check_placeholders, numbered
 from bough.needs import FORKS, Need, roles
 from bough.rollout.cursor import Cursor
 from bough.rollout.rollout import Rollout
 from bough.search.node import SearchNode
-from bough.search.questions import asked, story
+from bough.search.questions import asked, prompt_fields
 from bough.search.tree import SearchTree
 from bough.tree import fault_in, text_in
 
@@ -69,7 +69,7 @@ def merged(plans: Sequence[Sequence[str]]) -> Step:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TreePlanner(Asks):
+class TreePlanner(QuerySettings):
     """Tree-Planner (arXiv 2310.08582): plans sampled once, merged to a trie, with decisions at its forks; needs forks.
 
     The engine samples `plans` whole plans, with one action per line. From the start the agent follows the plans. Only
@@ -106,7 +106,7 @@ class TreePlanner(Asks):
     decide: str = DECIDE
 
     def __post_init__(self) -> None:
-        Asks.__post_init__(self)
+        QuerySettings.__post_init__(self)
         if self.plans < 1 or self.votes < 1 or self.retries < 0:
             raise ValueError(
                 f"TreePlanner: got plans={self.plans}, votes={self.votes}, retries={self.retries}; need at least 1, 1 "
@@ -130,7 +130,8 @@ class TreePlanner(Asks):
             tree.store_results(anywhere=True)
 
     async def _plan(self, tree: SearchTree, number: int) -> list[str]:
-        text, own, turns = self.plan.format(**story(tree, tree.root)), tree.rollout.sampling, tree.rollout.limits.turns
+        text = self.plan.format(**prompt_fields(tree, tree.root))
+        own, turns = tree.rollout.sampling, tree.rollout.limits.turns
         query = self.query(text, Lines(max_items=turns), "plan", number, system=SYSTEM)
         found = await asked(tree, tree.root, replace(query, max_tokens=self.plan_tokens or own.max_tokens * turns))
         return list(found or ())
@@ -190,7 +191,7 @@ class TreePlanner(Asks):
             f"This was tried and failed: {action or END}. {failure}\n" for action, failure in step.failed.items()
         )
         shown = numbered(action or END for action in choices)
-        text = self.decide.format(**story(tree, node), failures=failures, choices=shown)
+        text = self.decide.format(**prompt_fields(tree, node), failures=failures, choices=shown)
 
         async def vote(number: int) -> tuple[int, ...] | None:
             names = ("decide", len(step.failed), number)

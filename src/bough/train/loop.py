@@ -90,7 +90,7 @@ class _Loop:
         self.checkpointed = {**runtime.memories, **stale}
         self.questions = RunQuestions(runtime, self.state, Answers(recorder.directory.answers))
         for each in runtime.learning:
-            each.hooks.attach_models(self.questions.asker(each))
+            each.hooks.attach_models(self.questions.query_client(each))
         self.first = self.settings.warmup_steps
         self.dropped: Mapping[str, int] = {}
         self.last = self.first + self.world.schedule.steps

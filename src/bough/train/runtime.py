@@ -240,7 +240,7 @@ class Runtime:
             ValueError: when none fits, or a conversation does not fit the run's parser.
         """
         conversations = self.opening.conversations.get(field, [])
-        found = message_trees(conversations, self.main.reader)
+        found = message_trees(conversations, self.main.policy_format)
         if found.too_long:
             self.notify(f"{field}: {found.too_long} of {len(conversations)} exceed the context and are left out")
         if conversations and not found.trees:

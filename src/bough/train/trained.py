@@ -242,10 +242,10 @@ class TrainedPolicy:
     def revise(self, rewarded: Sequence[Rewarded]) -> list[Tree]:
         """Returns the revised trees; empty without a `revise` rule."""
         rule = self.run.method.demonstrations.revise
-        return [] if rule is None else [each.tree for each in rule(rewarded, self.reader)]
+        return [] if rule is None else [each.tree for each in rule(rewarded, self.policy_format)]
 
     @property
-    def reader(self) -> PolicyFormat:
+    def policy_format(self) -> PolicyFormat:
         """The policy's formats."""
         world, room = self.run.world, self.policy.context_tokens
         return PolicyFormat(renderer=self.policy.renderer, context=world.context, parser=world.parser, max_tokens=room)

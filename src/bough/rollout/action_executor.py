@@ -13,7 +13,7 @@ from bough.tree import Source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Door:
+class ActionExecutor:
     """Executes the actions of a rollout.
 
     Attributes:

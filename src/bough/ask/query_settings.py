@@ -4,14 +4,14 @@ import math
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from bough.ask.prompts import Reader
+from bough.ask.prompts import AnswerParser
 from bough.ask.query import Query
 from bough.needs import POLICY, Need, roles
 
 Read = TypeVar("Read")
 
 
-class Samples(Protocol):
+class SamplingFields(Protocol):
     """The settings of a piece that samples answers."""
 
     @property
@@ -31,7 +31,7 @@ class Samples(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asks:
+class QuerySettings:
     """The settings of a piece with questions to the model of a role; a piece inherits them.
 
     Attributes:
@@ -54,7 +54,9 @@ class Asks:
         """A model for the role, if it is not the policy's."""
         return roles(self.role)
 
-    def query(self, prompt: str, read: Reader[Read], *name: int | str, system: str = "", n: int = 1) -> Query[Read]:
+    def query(
+        self, prompt: str, read: AnswerParser[Read], *name: int | str, system: str = "", n: int = 1
+    ) -> Query[Read]:
         """The question with this user message, and these settings; see `Query`."""
         return Query(
             prompt=prompt,
@@ -70,7 +72,7 @@ class Asks:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AsksVotes(Asks):
+class VoteSettings(QuerySettings):
     """The settings of a piece whose values are votes of a model, sampled in a conversation of their own.
 
     Attributes:
@@ -89,7 +91,7 @@ class AsksVotes(Asks):
         check_sampling(self, self.n)
 
 
-def check_sampling(piece: Samples, n: int = 1) -> None:
+def check_sampling(piece: SamplingFields, n: int = 1) -> None:
     """Check the settings of sampled answers, and the number of votes.
 
     Raises:
