@@ -71,8 +71,9 @@ class Refined:
             policy_format: The policy's formats.
         """
         made = [each for one in rewarded for each in self._of_tree(one.tree, policy_format)]
-        most = policy_format.max_tokens
-        return [path for path, longest in made if most is None or longest <= most]
+        return [
+            path for path, longest in made if policy_format.max_tokens is None or longest <= policy_format.max_tokens
+        ]
 
     def _of_tree(self, tree: Tree, policy_format: PolicyFormat) -> Iterator[tuple[RevisedPath, int]]:
         """The paths of a tree, each with its longest text, tokens."""

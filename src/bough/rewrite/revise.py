@@ -167,7 +167,7 @@ class Revise:
         found: list[_Path] = []
         for number, leaf in enumerate(view.leaf.tolist()):
             at = slice(*view.start[number : number + 2].tolist())
-            if at.start < at.stop and tree.truncated_by[leaf] != TruncatedBy.STUB:
+            if at.start < at.stop and tree.truncated_by[leaf] != TruncatedBy.NOT_EXECUTED:
                 places: list[int] = view.place[at].tolist()
                 places += [leaf] if leaf != view.node[at][-1] else []
                 seen = [(observation_in(tree.info[place]), tools_at(tree, place)) for place in places]
@@ -305,5 +305,8 @@ def _revised(tree: Tree, mistake: _Mistake, rule: Revise, policy_format: PolicyF
         path.end(good.seen[-1], Ternary(int(tree.success[good.leaf])).known, outcome)
     else:
         last.outcome = outcome
-    most = policy_format.max_tokens
-    return None if most is not None and path.longest > most else path.builder.done()
+    return (
+        None
+        if policy_format.max_tokens is not None and path.longest > policy_format.max_tokens
+        else path.builder.done()
+    )

@@ -130,8 +130,11 @@ class TreePlanner(QuerySettings):
             tree.store_results(anywhere=True)
 
     async def _plan(self, tree: SearchTree, number: int) -> list[str]:
-        text = self.plan.format(**prompt_fields(tree, tree.root))
-        own, turns = tree.rollout.sampling, tree.rollout.limits.turns
+        text, own, turns = (
+            self.plan.format(**prompt_fields(tree, tree.root)),
+            tree.rollout.sampling,
+            tree.rollout.limits.turns,
+        )
         query = self.query(text, Lines(max_items=turns), "plan", number, system=SYSTEM)
         found = await asked(tree, tree.root, replace(query, max_tokens=self.plan_tokens or own.max_tokens * turns))
         return list(found or ())

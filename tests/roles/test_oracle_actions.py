@@ -6,7 +6,7 @@ import pytest
 from tests.explore.stage import World
 
 from bough.env import Env, InProcessHost
-from bough.roles.teacher import way as way_of
+from bough.roles.oracle_actions import oracle_actions as way_of
 from bough.tree import Task
 from bough.worlds.frozenlake import FrozenLake
 
