@@ -29,7 +29,7 @@ class Need:
 
 
 class NeedsError(TypeError):
-    """A piece declares something else than a set of `Need`, or a need a field that no run has."""
+    """Raised when a piece declares anything but a set of `Need`, or a need names a field that no run has."""
 
 
 class Head(Need):

@@ -13,7 +13,7 @@ Read = TypeVar("Read")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """What one request to a model returned, before it is parsed.
+    """The result of one request to a model, before it is parsed.
 
     Attributes:
         verdict: `OK`, `LATE` or `REFUSED`.
@@ -68,7 +68,7 @@ class Answer(Generic[Read]):
 
 
 def answer_of(replies: Sequence[Reply], read: AnswerParser[Read]) -> Answer[Read]:
-    """The answer that some replies are, one a vote.
+    """The answer of a query, from the replies to its votes.
 
     Args:
         replies: One or more.

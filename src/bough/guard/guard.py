@@ -18,7 +18,7 @@ class Deny:
     """The action is not executed.
 
     Attributes:
-        reason: Why, in a sentence that the agent reads.
+        reason: A sentence; the next observation has it.
     """
 
     reason: str

@@ -36,7 +36,7 @@ class RunQuestions:
         return AppraiseStage(appraisers=world.appraisers, required=required, ask=self._client(agent, step, replay))
 
     def query_client(self, policy: TrainedPolicy) -> QueryClient:
-        """Asks for the hooks of a policy, whose role `policy` is that policy."""
+        """The client for questions of a policy's hooks; its role `policy` is that policy."""
 
         async def ask(query: Query[Read]) -> Answer[Read]:
             return await self._client(policy.agent(self._runtime.models), self._state.step)(query)
