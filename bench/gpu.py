@@ -330,7 +330,7 @@ def _memory_line(policy: Policy, given: Batch) -> str:
     meter = MemoryMeter(policy.device, forecast.always["weights"])
     learner.step(given, PpoClip(), Normalizer())
     learner.step(given, PpoClip(), Normalizer())
-    peak, foreseen = meter.peak(), forecast.bytes(learner.extent, 0)
+    peak, foreseen = meter.peak(), forecast.bytes(learner.chunk_shape, 0)
     found = f"{NONE} | {NONE}" if peak is None else f"{peak / GIB:.2f} | **{peak / foreseen:.2f}**"
     return f"{limit_gib:.2f} | {learner.settings.micro_tokens:,} | {foreseen / GIB:.2f} | {found}"
 

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bough.batch import pack, spared
+from bough.batch import pack, skipped_tokens
 from bough.credit import Grpo
 from bough.engine import Engine, Local, Request, Sampling
 from bough.learner import Learner, Optimizer
@@ -109,7 +109,7 @@ def limit_s(shape: Shape) -> float:
     attention = [((heads, *left), (heads, *right)) for left, right in (*(scores,) * 3, *(mixed,) * 4)]
     of_matrices, of_attention = shape.update_flops()
     # What follows attention in the last layer is left out for tokens that predict nothing, unless they are few.
-    silent, after = spared(shape.tokens(), shape.trained()), SIZES.products[3:]
+    silent, after = skipped_tokens(shape.tokens(), shape.trained()), SIZES.products[3:]
     of_matrices -= 6 * silent * sum(rows * columns for rows, columns in after)
     return of_matrices / rate(matrices) + of_attention / rate(attention)
 

@@ -5,6 +5,7 @@ import dataclasses
 import importlib
 import inspect
 import json
+import re
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
@@ -17,6 +18,18 @@ from bough.train import Run
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "bench" / "results"
 Row: TypeAlias = dict[str, Any]
+
+RENAMED = {
+    "Asks": "QuerySettings",
+    "AsksVotes": "VoteSettings",
+    "STUB": "NOT_EXECUTED",
+    "PayRange": "RewardRange",
+    "pays": "reward_ranges",
+    "reader": "policy_format",
+    "shields": "satisfies",
+    "story": "prompt_fields",
+}
+"""Names in the code of measured pieces that have changed since, with the present ones."""
 
 
 def read_rows(file: Path) -> list[Row]:
@@ -43,7 +56,7 @@ def changed(row: Row) -> bool:
     """Whether the code of a source changed after the row's commit.
 
     What computes nothing is no code: comments, docstrings, imports, types and checks of fields. A moved file is the
-    same file.
+    same file, and a name in `RENAMED` the same name.
     """
     known = subprocess.run(["git", "cat-file", "-e", row["commit"]], cwd=ROOT, check=False, capture_output=True)
     if known.returncode != 0:
@@ -71,7 +84,8 @@ def _moves(root: Path, commit: str) -> dict[str, str]:
 
 def _code(text: str) -> str:
     """A module without comments, docstrings, imports, types and the checks of frozen settings."""
-    return ast.dump(_CodeAlone().visit(ast.parse(text)))
+    present = re.sub(r"\b\w+\b", lambda word: RENAMED.get(word[0], word[0]), text)
+    return ast.dump(_CodeAlone().visit(ast.parse(present)))
 
 
 class _CodeAlone(ast.NodeTransformer):

@@ -27,7 +27,7 @@ from bough.needs import needs_of
 from bough.reward import Reward
 from bough.screen import Pointing
 from bough.screen.pointings import read_pointings
-from bough.tree import DTYPES, DeclaresPay, Kind, Outcome, Ternary, Tree, leaves
+from bough.tree import DTYPES, HasRewardRanges, Kind, Outcome, Ternary, Tree, leaves
 from credit import Shape, both, forest, keep_memory, timed
 from machine import machine
 from page import write
@@ -59,7 +59,7 @@ def rewards() -> dict[str, Reward]:
     found: dict[str, Reward] = {}
     for name in reward.__all__:
         piece: Any = getattr(reward, name)
-        if isclass(piece) and is_dataclass(piece) and isinstance(made := piece(), DeclaresPay):
+        if isclass(piece) and is_dataclass(piece) and isinstance(made := piece(), HasRewardRanges):
             found[name] = cast("Reward", made)
     return found
 

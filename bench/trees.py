@@ -12,7 +12,7 @@ saved is a count of multiplications and additions, forward and backward:
     path by path / tree,   each   tokens * 6 N - spared * 6 A + trained * 8 V W + 14 L W * pairs
 
 with N weights outside the embeddings, V words, width W, L layers, and pairs of a token and one that it sees; tokens
-that predict nothing are spared the last layer's A weights after attention, where they are a fifth or more (see
+that predict nothing are skipped_tokens the last layer's A weights after attention, where they are a fifth or more (see
 `Arithmetic`). `share` is the measured speed-up over that ratio: with everything in memory, in chunks as long as the
 longest path, and in shorter ones. `memory` is the most that tensors hold during an update in chunks as long as that
 path, besides weights and gradients, over the same for the path alone. Prints a Markdown table.
@@ -28,7 +28,7 @@ import numpy as np
 import torch
 from transformers import AutoModelForCausalLM, Qwen3Config
 
-from bough.batch import Batch, spared
+from bough.batch import Batch, skipped_tokens
 from bough.learner import Learner, Optimizer
 from bough.learner.memory_meter import allocations
 from bough.objective import Normalizer, PpoClip
@@ -156,7 +156,7 @@ def saving(policy: Policy, given: Batch) -> float:
     """The arithmetic of an update path by path over that of the tree."""
     count, trained = policy.arithmetic().operations, len(given.at)
     together, apart = (
-        count(tokens=len(each), trained=trained, pairs=each.pairs, spared=spared(len(each), trained))
+        count(tokens=len(each), trained=trained, pairs=each.pairs, skipped_tokens=skipped_tokens(len(each), trained))
         for each in (given.forest(), given.forest(merge=False))
     )
     return apart / together

@@ -2,10 +2,10 @@
 
 python scripts/mutants.py --list                 # the mutations and their results so far
 python scripts/mutants.py                        # all that are new, or whose file or tests have changed
-python scripts/mutants.py --room learner         # those of scripts/mutants/learner.toml
+python scripts/mutants.py --package learner      # those of scripts/mutants/learner.toml
 python scripts/mutants.py --only learner/weight_decay --again
 
-A mutation is a table of `scripts/mutants/ROOM.toml`:
+A mutation is a table of `scripts/mutants/PACKAGE.toml`:
 
     [[mutation]]
     name = "weight_decay"
@@ -15,8 +15,8 @@ A mutation is a table of `scripts/mutants/ROOM.toml`:
     tests = ["tests/learner/test_critic.py::test_weight_decay"]
 
 `file` is a path in `src/bough`, where `old` occurs once. Each mutation is one process of pytest, which stops at its
-first failure; all are forks of one that has imported PyTorch. Every result is written to `ROOM.jsonl` beside the list
-at once: a stopped command continues there.
+first failure; all are forks of one that has imported PyTorch. Every result is written to `PACKAGE.jsonl` beside the
+list at once: a stopped command continues there.
 """
 
 import argparse
@@ -57,7 +57,7 @@ class Mutation:
     """A change of the source that turns one mechanism off.
 
     Attributes:
-        room: The name of its list.
+        package: The name of its list.
         name: Its name in the list.
         file: The file, in `src/bough`.
         old: A text that occurs once in the file.
@@ -65,7 +65,7 @@ class Mutation:
         tests: Node ids of pytest, of which one at least must fail.
     """
 
-    room: str
+    package: str
     name: str
     file: str
     old: str
@@ -75,7 +75,7 @@ class Mutation:
     @property
     def key(self) -> str:
         """Its name among all mutations."""
-        return f"{self.room}/{self.name}"
+        return f"{self.package}/{self.name}"
 
     def mutated(self, root: Path) -> str:
         """The text of the file with the change.
@@ -128,7 +128,7 @@ def mutations(root: Path) -> list[Mutation]:
         Stale: when two have the same name.
     """
     found = [
-        Mutation(room=file.stem, **row | {"tests": tuple(row["tests"])})
+        Mutation(package=file.stem, **row | {"tests": tuple(row["tests"])})
         for file in sorted((root / LISTS).glob("*.toml"))
         for row in tomllib.loads(file.read_text())["mutation"]
     ]
@@ -205,10 +205,10 @@ def replace_source(file: Path, text: str) -> None:
 def measure(todo: Sequence[Mutation], copy: Copy) -> Iterator[tuple[Mutation, str, str]]:
     """Each mutation with its outcome, and the end of the output where no test failed as it should.
 
-    The tests of a room run without a mutation first.
+    The tests of a package run without a mutation first.
     """
-    for room in dict.fromkeys(each.room for each in todo):
-        some = [each for each in todo if each.room == room]
+    for package in dict.fromkeys(each.package for each in todo):
+        some = [each for each in todo if each.package == package]
         clean = copy.passes(list(dict.fromkeys(test for each in some for test in each.tests)))
         for each in some:
             if clean or copy.passes(each.tests):
@@ -218,7 +218,7 @@ def measure(todo: Sequence[Mutation], copy: Copy) -> Iterator[tuple[Mutation, st
 
 
 def read_results(file: Path) -> dict[str, Mapping[str, str]]:
-    """The results of a room, by mutation."""
+    """The results of a package, by mutation."""
     rows = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
     return {row["mutation"]: row for row in rows}
 
@@ -247,21 +247,23 @@ def run(todo: Sequence[Mutation], root: Path, timeout_s: float, preload: Sequenc
         copy, at = Copy(root, Path(folder), timeout_s, preload), commit(root)
         for each, outcome, output in measure(todo, copy):
             row = {"mutation": each.key, "outcome": outcome, "hash": each.hash(copy.root), "commit": at}
-            write_result(results_of(root, each.room), row)
+            write_result(results_of(root, each.package), row)
             print(f"{each.key}: {outcome}", flush=True)
             if outcome.startswith("error"):
                 print(output)
 
 
-def results_of(root: Path, room: str) -> Path:
-    """The file with the results of a room."""
-    return root / LISTS / f"{room}.jsonl"
+def results_of(root: Path, package: str) -> Path:
+    """The file with the results of a package."""
+    return root / LISTS / f"{package}.jsonl"
 
 
 def outcomes(some: Sequence[Mutation], root: Path) -> dict[str, str]:
     """The outcome of each mutation, "not run" without one for the present source and tests."""
     stored = {
-        key: row for room in {each.room for each in some} for key, row in read_results(results_of(root, room)).items()
+        key: row
+        for package in {each.package for each in some}
+        for key, row in read_results(results_of(root, package)).items()
     }
     rows = {each: stored.get(each.key, {"hash": ""}) for each in some}
     return {each.key: row["outcome"] if row["hash"] == each.hash(root) else "not run" for each, row in rows.items()}
@@ -270,18 +272,18 @@ def outcomes(some: Sequence[Mutation], root: Path) -> dict[str, str]:
 def main() -> int:
     """Run the command; returns 0 when every mutation asked for is noticed, 2 when one does not fit."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", nargs="+", default=(), metavar="ROOM/NAME", help="these mutations")
-    parser.add_argument("--room", nargs="+", default=(), help="the mutations of these lists")
+    parser.add_argument("--only", nargs="+", default=(), metavar="PACKAGE/NAME", help="these mutations")
+    parser.add_argument("--package", nargs="+", default=(), help="the mutations of these lists")
     parser.add_argument("--list", action="store_true", help="print the results, and run nothing")
     parser.add_argument("--again", action="store_true", help="run those with a result too")
     parser.add_argument("--timeout", type=float, default=TIMEOUT_S, metavar="S", help="seconds for one test")
     parser.add_argument("--preload", nargs="*", default=PRELOADED, help="modules that the tests share")
     parser.add_argument("--root", type=Path, default=ROOT, help="the repository")
     given = parser.parse_args()
-    found, asked = mutations(given.root), {*given.only, *given.room}
-    if unknown := asked - {name for each in found for name in (each.key, each.room)}:
+    found, asked = mutations(given.root), {*given.only, *given.package}
+    if unknown := asked - {name for each in found for name in (each.key, each.package)}:
         parser.error(f"got {', '.join(sorted(unknown))}; need names that --list prints")
-    some = [each for each in found if not asked or asked & {each.key, each.room}]
+    some = [each for each in found if not asked or asked & {each.key, each.package}]
     if stale := [problem for each in some if (problem := each.problem(given.root))]:
         print("\n".join(stale))
         return 2

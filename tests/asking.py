@@ -3,13 +3,13 @@
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from bough.ask import Answer, Asker, Query, Reply
+from bough.ask import Answer, Query, QueryClient, Reply
 from bough.ask.answer import answer_of
 from bough.tree import Verdict
 
 
-def asker(reply: Callable[[str], Awaitable[str | Verdict]]) -> Asker:
-    """An `Asker` whose model replies to a prompt with a text, or fails with a verdict."""
+def query_client(reply: Callable[[str], Awaitable[str | Verdict]]) -> QueryClient:
+    """An `QueryClient` whose model replies to a prompt with a text, or fails with a verdict."""
 
     async def ask(query: Query[Any]) -> Answer[Any]:
         said = [await reply(query.prompt) for _ in range(query.n)]

@@ -16,7 +16,7 @@ from bough.needs import (
     Need,
     Needs,
     NeedsError,
-    Shields,
+    Satisfies,
     annotation,
     conflicts_of,
     estimate,
@@ -36,7 +36,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wrapper:
-    shields: ClassVar[frozenset[Need]] = frozenset({ON_POLICY})
+    satisfies: ClassVar[frozenset[Need]] = frozenset({ON_POLICY})
     gives: ClassVar[frozenset[Need]] = frozenset({ORACLE})
     conflicts: ClassVar[frozenset[Need]] = frozenset({FORKS})
 
@@ -63,7 +63,7 @@ def test_the_walk_finds_pieces_at_any_depth_with_their_places() -> None:
     assert {each.place: each.needs for each in pieces(deep, "credit")}["credit.inner[2][0]"] == {CRITIC}
 
 
-def test_a_wrapper_shields_what_is_inside_it_only() -> None:
+def test_a_wrapper_satisfies_needs_of_the_pieces_inside_it_only() -> None:
     needy = Piece(needs=frozenset({ON_POLICY, CRITIC}))
     assert needs_of(Wrapper(inner=Piece(inner=needy))) == {CRITIC}
     assert needs_of((Wrapper(inner=needy), needy)) == {CRITIC, ON_POLICY}
@@ -73,7 +73,7 @@ def test_declarations() -> None:
     wrapper = Wrapper(inner=None)
     assert isinstance(wrapper, Gives)
     assert isinstance(wrapper, Conflicts)
-    assert isinstance(wrapper, Shields)
+    assert isinstance(wrapper, Satisfies)
     assert isinstance(Piece(), Needs)
     assert (gives_of(wrapper), conflicts_of(wrapper)) == ({ORACLE}, {FORKS})
     assert gives_of(Piece(inner=wrapper)) == conflicts_of(Piece()) == needs_of(wrapper) == frozenset()

@@ -29,7 +29,7 @@ class Need:
 
 
 class NeedsError(TypeError):
-    """A piece declares something else than a set of `Need`, or a need a field that no run has."""
+    """Raised when a piece declares anything but a set of `Need`, or a need names a field that no run has."""
 
 
 class Head(Need):
@@ -238,21 +238,21 @@ class Conflicts(Protocol):
 
 
 @runtime_checkable
-class Withholds(Protocol):
+class Removes(Protocol):
     """A piece with which the run lacks something that other pieces would give."""
 
     @property
-    def withholds(self) -> frozenset[Need]:
+    def removes(self) -> frozenset[Need]:
         """What the run lacks, each with the remedy and the field of this piece."""
         ...
 
 
 @runtime_checkable
-class Shields(Protocol):
+class Satisfies(Protocol):
     """A wrapper that meets needs of the pieces inside it."""
 
     @property
-    def shields(self) -> frozenset[Need]:
+    def satisfies(self) -> frozenset[Need]:
         """Needs of the pieces inside it that the rest of the run need not meet."""
         ...
 
@@ -264,17 +264,17 @@ class Piece:
     Attributes:
         place: Its field, such as "explorer.evaluate" or "rewards[1]".
         value: The piece.
-        shielded: The needs that a wrapper around it meets.
+        satisfied: The needs that a wrapper around it meets.
     """
 
     place: str
     value: object
-    shielded: frozenset[Need] = frozenset()
+    satisfied: frozenset[Need] = frozenset()
 
     @property
     def needs(self) -> frozenset[Need]:
         """What it needs of the run."""
-        return _declared(self.value, "needs") - self.shielded
+        return _declared(self.value, "needs") - self.satisfied
 
 
 PLAIN = (str, int, float, type, type(None))
@@ -302,10 +302,10 @@ def _pieces(piece: Piece) -> Iterator[Piece]:
     else:
         yield piece
         inner = [(f".{name}", getattr(value, name)) for name in _settable(type(value))]
-    shielded = piece.shielded | _declared(piece.value, "shields")
+    satisfied = piece.satisfied | _declared(piece.value, "satisfies")
     for name, each in inner:
         if not isinstance(each, PLAIN):
-            yield from _pieces(Piece(place=f"{piece.place}{name}", value=each, shielded=shielded))
+            yield from _pieces(Piece(place=f"{piece.place}{name}", value=each, satisfied=satisfied))
 
 
 @cache
@@ -341,13 +341,13 @@ def conflicts_of(value: object) -> frozenset[Need]:
     return _declared(value, "conflicts")
 
 
-def withheld_by(value: object) -> frozenset[Need]:
+def removed_by(value: object) -> frozenset[Need]:
     """What a run lacks because of a piece.
 
     Raises:
         NeedsError: when it declares something else than a set of `Need`.
     """
-    return _declared(value, "withholds")
+    return _declared(value, "removes")
 
 
 Kind = TypeVar("Kind", bound=Need)
@@ -359,7 +359,7 @@ def names_of(needs: Iterable[Need], kind: type[Kind]) -> list[str]:
 
 
 def _declared(piece: object, member: str) -> frozenset[Need]:
-    """What a piece declares in a member of `Needs`, `Gives`, `Conflicts` or `Shields`; nothing without the member."""
+    """What a piece declares in a member of `Needs`, `Gives`, `Conflicts` or `Satisfies`; nothing without the member."""
     # Before Python 3.12 isinstance hides an AttributeError of a property: a typo in it.
     if not _has(type(piece), member) and member not in getattr(piece, "__dict__", ()):
         return frozenset()

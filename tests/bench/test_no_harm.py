@@ -109,6 +109,7 @@ def test_the_sources_of_a_row_are_its_pieces_and_a_change_of_one_makes_it_old(
     assert result_rows._code(checked) == result_rows._code(bounded), "types and checks of fields are no code"
     assert result_rows._code(bounded) != result_rows._code(bounded.replace("= 1", "= 2"))
     assert result_rows._code(bounded) != result_rows._code(bounded.replace("@piece", "@cached"))
+    assert result_rows._code("a.pays") == result_rows._code("a.reward_ranges") != result_rows._code("a.pay")
     (tmp_path / "room").mkdir()
     result_rows.subprocess.run([*git, "mv", "piece.py", "room/part.py"], cwd=tmp_path, check=True)
     assert not result_rows.changed(row), "a moved file is the same file"

@@ -192,7 +192,9 @@ def test_a_new_piece_is_one_new_file(tmp_path: Path) -> None:
     small = ("threads=1", "steps=1", "batch_tasks=2", "explorer.n=4", "warmup.epochs=1", "evaluation.tasks.count=2")
     pieces = ("rewards=[EnvReward, PerNode]", "hooks=[Counter]", "appraisers=[Length]", "guard=RightAlone")
     run("train", "zigzag", "--on", "pond", "name=new", *small, *pieces)
-    row = next(row for row in read_metrics(RunDirectory(path=tmp_path / "runs" / "new").metrics) if row["phase"] == "rl")
+    row = next(
+        row for row in read_metrics(RunDirectory(path=tmp_path / "runs" / "new").metrics) if row["phase"] == "rl"
+    )
     assert row["reward/node"] > 0
     assert row["counter/trees"] == 2
     assert row["judge/mean_length"] > 1

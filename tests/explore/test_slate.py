@@ -121,7 +121,7 @@ def test_better_ones_are_taken_more_often_and_the_chance_is_written_down() -> No
 def test_success_is_that_of_the_path_that_was_done() -> None:
     tree = grown(Slate(quality=Letter()), scripted(lambda _: "a"))
     assert summarize([rewarded(tree)], unstarted=0, dropped={})["train/success"] == 1.0
-    stubs = [leaf for leaf in leaves(tree) if tree.truncated_by[leaf] == TruncatedBy.STUB]
+    stubs = [leaf for leaf in leaves(tree) if tree.truncated_by[leaf] == TruncatedBy.NOT_EXECUTED]
     assert len(stubs) == 4 * 4
     assert set(tree.outcome[stubs].tolist()) == {Outcome.TRUNCATED}
 
@@ -165,7 +165,7 @@ def test_faults_are_tried_again() -> None:
         explorer = Slate(quality=FormatScore(), candidates=2, retries=60)
         tree = grown(explorer, Scripted(script=reply), seed=seed)  # type: ignore[arg-type]
         assert (tree.outcome == Outcome.FAILED).any()
-        ends = [leaf for leaf in counted(tree) if tree.truncated_by[leaf] != TruncatedBy.STUB]
+        ends = [leaf for leaf in counted(tree) if tree.truncated_by[leaf] != TruncatedBy.NOT_EXECUTED]
         assert tree.outcome[ends].tolist() == [Outcome.TERMINATED]
     nothing = grown(
         Slate(quality=FormatScore(), candidates=2, retries=1), Scripted(script=lambda _: InjectedFault.FAULT)

@@ -53,7 +53,7 @@ def test_so_many_subgoals_and_tries_in_each_state_of_one_path(width: int, tries:
     assert len(acts(tree, "planner")) == n * width * 2, "two subgoals on the way: width * S, not width ** S"
     assert len(acts(tree, "executor")) == n * width * tries * 2 * 2
     ends = tree.truncated_by[leaves(tree)]
-    assert (ends == TruncatedBy.STUB).sum() == n * (width * tries - 1)
+    assert (ends == TruncatedBy.NOT_EXECUTED).sum() == n * (width * tries - 1)
     assert (ends == TruncatedBy.NOTHING).sum() == n * width * tries
 
 
@@ -69,7 +69,7 @@ def test_the_path_goes_on_from_a_branch_drawn_at_random() -> None:
 
 def test_every_branch_goes_on_if_it_is_to() -> None:
     tree = tree_of(Subgoals(width=2, tries=2, to_end=True))
-    assert not (tree.truncated_by == TruncatedBy.STUB).any()
+    assert not (tree.truncated_by == TruncatedBy.NOT_EXECUTED).any()
     assert len(leaves(tree)) == 3 + 4
 
 

@@ -7,7 +7,7 @@ import pytest
 from tests.explore.stage import Letters, grow, runner, scripted
 from tests.search.talk import answer, talk
 
-from bough.ask import Asker
+from bough.ask import QueryClient
 from bough.engine import InjectedFault, Sampling, Scripted
 from bough.env import EnvFault, Host, State
 from bough.explore import Chains
@@ -30,7 +30,7 @@ def test_a_dream_is_asked_what_the_agent_reads() -> None:
     engine = talk(lambda *_: "", lambda _: next(said))
     dream = WorldModel(ask=aside(engine))
     assert isinstance(dream, Host)
-    assert isinstance(aside(engine), Asker)
+    assert isinstance(aside(engine), QueryClient)
 
     async def main() -> None:
         start = await dream.start(Task(id="t", data={"goal": "find {gold}"}))

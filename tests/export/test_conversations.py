@@ -161,8 +161,8 @@ def says(text: str, **fields: object) -> dict[str, object]:
 
 def read(rows: Sequence[object], path: Path, room: int | None = None) -> list[Tree]:
     renderer = Tiny(layers=1, width=32, heads=2, vocab_tokens=300).build(["add 2 3 5"]).renderer
-    reader = PolicyFormat(renderer=renderer, context=Full(), parser=ToolCalls(), max_tokens=room)
-    return list(message_trees(read_conversations(write(path, rows)), reader).trees)
+    policy_format = PolicyFormat(renderer=renderer, context=Full(), parser=ToolCalls(), max_tokens=room)
+    return list(message_trees(read_conversations(write(path, rows)), policy_format).trees)
 
 
 def test_rows_of_one_task_share_prefixes_and_branch(tmp_path: Path) -> None:

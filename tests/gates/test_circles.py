@@ -1,4 +1,4 @@
-"""Files inside a room form no circle of imports."""
+"""Files inside a package form no circle of imports."""
 
 import ast
 from graphlib import CycleError, TopologicalSorter
@@ -54,28 +54,28 @@ MODULES = _modules()
 ROOMS = sorted({name.split(".")[1] for name in MODULES if name.count(".") > 1})
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_files_of_a_room_form_no_circle(room: str) -> None:
-    own = {name for name in MODULES if name.split(".")[1:2] == [room]}
+@pytest.mark.parametrize("package", ROOMS)
+def test_files_of_a_package_form_no_circle(package: str) -> None:
+    own = {name for name in MODULES if name.split(".")[1:2] == [package]}
     graph = {name: (_imports(MODULES[name], MODULES) & own) - {name} for name in own}
     for settings, running in SETTINGS_BUILD_RUNNING_OBJECTS:
         graph.get(settings, set()).discard(running)
     assert _circle(graph) == []
 
 
-@pytest.mark.parametrize("room", ["env", "worlds"])
-def test_folders_of_a_room_form_no_circle(room: str) -> None:
-    """The files at the top of a room count as one folder."""
+@pytest.mark.parametrize("package", ["env", "worlds"])
+def test_folders_of_a_package_form_no_circle(package: str) -> None:
+    """The files at the top of a package count as one folder."""
     graph: dict[str, set[str]] = {}
-    for name in (name for name in MODULES if name.startswith(f"bough.{room}.")):
-        used = {_folder(each) for each in _imports(MODULES[name], MODULES) if each.startswith(f"bough.{room}.")}
+    for name in (name for name in MODULES if name.startswith(f"bough.{package}.")):
+        used = {_folder(each) for each in _imports(MODULES[name], MODULES) if each.startswith(f"bough.{package}.")}
         graph.setdefault(_folder(name), set()).update(used - {_folder(name)})
     assert len(graph) > 5
     assert _circle(graph) == []
 
 
 def _folder(name: str) -> str:
-    """The folder of a module in its room; "" at the top."""
+    """The folder of a module in its package; "" at the top."""
     return name.split(".")[2] if name.count(".") > 2 or MODULES[name].name == "__init__.py" else ""
 
 

@@ -53,8 +53,8 @@ def project(tmp_path: Path) -> Path:
 )
 def test_a_stale_mutation_is_named(project: Path, changes: dict[str, str], problem: str) -> None:
     given = {"file": "add.py", "old": "a + b", "new": "a - b", "tests": ("tests/test_add.py::test_add[1]",)}
-    assert Mutation(room="add", name="sum", **given).problem(project) == ""
-    assert problem in Mutation(room="add", name="sum", **given | changes).problem(project)
+    assert Mutation(package="add", name="sum", **given).problem(project) == ""
+    assert problem in Mutation(package="add", name="sum", **given | changes).problem(project)
 
 
 def test_the_command_tells_what_is_noticed_from_what_survives(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,7 +74,7 @@ def test_the_command_tells_what_is_noticed_from_what_survives(project: Path, mon
         "add/clean: fails without it",
     ]
     (project / "tests/test_add.py").write_text(PROJECT["tests/test_add.py"].replace("twice(0) == 0", "twice(1) == 2"))
-    assert command("--room", "add", "--list")[1][:2] == ["add/sum: not run", "add/factor: not run"]
+    assert command("--package", "add", "--list")[1][:2] == ["add/sum: not run", "add/factor: not run"]
     assert command("--only", "add/factor") == (0, ["add/factor: noticed", "1 noticed"])
     assert command("--only", "add/factor") == (0, ["1 noticed"]), "the result is stored"
     assert (project / "src/bough/add.py").read_text() == PROJECT["src/bough/add.py"]

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from tests.asking import asker
+from tests.asking import query_client
 from tests.trees import ACTION, OBSERVATION, PROMPT, N, as_replayed, build, rewarded
 
-from bough.ask import Asker
+from bough.ask import QueryClient
 from bough.hooks import Oni
 from bough.hooks.caption_model import CaptionModel
 from bough.hooks.captions import read_label
@@ -18,7 +18,7 @@ from bough.tree import Outcome, Rewarded, Task, Verdict
 GOOD = ("key", "door")
 
 
-def labeller(pause_s: float = 0.0, asked: list[str] | None = None) -> Asker:
+def labeller(pause_s: float = 0.0, asked: list[str] | None = None) -> QueryClient:
     """A model that finds keys and doors good, after a pause; it compares by the number of good words."""
 
     async def text_of(prompt: str) -> str:
@@ -31,7 +31,7 @@ def labeller(pause_s: float = 0.0, asked: list[str] | None = None) -> Asker:
             return "0" if first == second else "1" if first > second else "2"
         return "1" if any(word in parts[2] for word in GOOD) else "The answer is 0."
 
-    return asker(text_of)
+    return query_client(text_of)
 
 
 def game(*paths: Sequence[str]) -> Rewarded:
@@ -49,7 +49,7 @@ def game(*paths: Sequence[str]) -> Rewarded:
     return rewarded(build(*nodes))
 
 
-def begun(ask: Asker, **settings: object) -> OniState:
+def begun(ask: QueryClient, **settings: object) -> OniState:
     state = Oni(**settings).build(vocab_tokens=0, device="cpu", seed=0)  # type: ignore[arg-type]
     state.attach_models(ask)
     return state
@@ -199,7 +199,7 @@ def test_an_answer_without_a_label_is_no_number(missing: Verdict) -> None:
         return missing if "late" in prompt else "perhaps"
 
     async def run() -> None:
-        state = begun(asker(silent))
+        state = begun(query_client(silent))
         for _ in range(3):
             assert await step(state, ["late", "vague"]) == [0, 0]
         assert state.held.labels == []

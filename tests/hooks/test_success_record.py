@@ -64,7 +64,7 @@ def test_a_length_is_paid_in_proportion_to_the_weight(form: Literal["cosine", "l
         whole, part = (LengthHistory(form=form, weight=weight).pay(tokens, success, 100) for weight in (1.0, 0.25))
         assert whole.any()
         assert part == pytest.approx(0.25 * whole)
-    assert LengthHistory(weight=0.25).pays["length_history"].low == -0.25
+    assert LengthHistory(weight=0.25).reward_ranges["length_history"].low == -0.25
 
 
 def test_the_worked_example_of_otc() -> None:

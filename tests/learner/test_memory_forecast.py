@@ -22,7 +22,7 @@ from bough.learner import Learner, Optimizer
 from bough.learner.memory_budget import MemoryBudget
 from bough.learner.memory_forecast import (
     MIN_TOKENS,
-    Extent,
+    ChunkShape,
     _held,
     _Probe,
     forecast_memory,
@@ -103,7 +103,7 @@ def update(gib: float, recompute: bool, written: int, cpu_workers: int) -> dict[
         learner.step(given, Together(), Normalizer())
     peak = gauge.peak()
     assert peak is not None
-    return {"tokens": most, "predicted": memory.bytes(learner.extent, 0), "most": memory.most(most), "peak": peak}
+    return {"tokens": most, "predicted": memory.bytes(learner.chunk_shape, 0), "most": memory.most(most), "peak": peak}
 
 
 def measure() -> None:
@@ -153,7 +153,7 @@ def test_masks_of_a_prefix_count(monkeypatch: pytest.MonkeyPatch) -> None:
     found = measure_chunk_memory(policy(layers=2, width=64))
     # Of a byte at least, by PyTorch in the heads' dtype besides.
     assert found.mask_bytes >= 1
-    near, far = (found.bytes(Extent(tokens=500, trained=1, past=past), entropy=False) for past in (0, 1000))
+    near, far = (found.bytes(ChunkShape(tokens=500, trained=1, past=past), entropy=False) for past in (0, 1000))
     assert far - near >= 500 * 1000 + 1000 * found.pair_bytes
 
 
@@ -162,7 +162,8 @@ def test_keys_and_values_of_other_stretches_cost_what_they_are() -> None:
     pair = 4 * 2 * 2 * 2 * 16  # float32, layers, keys and values, key heads, their width
     assert found.pair_bytes == pair
     base, past, kept = (
-        found.bytes(Extent(tokens=100, trained=1, **more), entropy=False) for more in ({}, {"past": 10}, {"kept": 10})
+        found.bytes(ChunkShape(tokens=100, trained=1, **more), entropy=False)
+        for more in ({}, {"past": 10}, {"kept": 10})
     )
     assert (past - base, kept - base) == (10 * 4 * pair, 10 * pair)
 
@@ -184,13 +185,13 @@ def test_a_budget_allows_the_longest_stretch_that_fits() -> None:
 def test_the_extent_of_a_forest() -> None:
     texts = [np.arange(6), np.asarray([0, 1, 2, 9, 8, 7, 6])]
     forest = PackedPrefixTree.pack(texts, np.asarray([0, 1, 1]), np.asarray([6, 6, 7]))
-    assert Extent.of(forest, 100) == Extent(tokens=10, trained=3, past=0, kept=0)
-    minibatches = Extent.of(forest, 6)
+    assert ChunkShape.of(forest, 100) == ChunkShape(tokens=10, trained=3, past=0, kept=0)
+    minibatches = ChunkShape.of(forest, 6)
     # Cut within the first branch, behind its first token.
     assert (minibatches.tokens, minibatches.trained, minibatches.past, minibatches.kept) == (6, 3, 4, 4)
     two = PackedPrefixTree.pack([*texts, *(each + 10 for each in texts)], np.arange(4), np.asarray([6, 7, 6, 7]))
-    assert Extent.of(two, 6) == Extent(tokens=6, trained=2, past=4, kept=4)
-    assert Extent(tokens=1, trained=9) | Extent(tokens=5, kept=2) == Extent(tokens=5, trained=9, kept=2)
+    assert ChunkShape.of(two, 6) == ChunkShape(tokens=6, trained=2, past=4, kept=4)
+    assert ChunkShape(tokens=1, trained=9) | ChunkShape(tokens=5, kept=2) == ChunkShape(tokens=5, trained=9, kept=2)
 
 
 @pytest.mark.parametrize("recompute", [False, True])

@@ -117,7 +117,7 @@ def test_actions_that_were_not_executed_are_no_data() -> None:
     ]
     cuts = [
         N(parent=0, kind=ACTION, tokens=(4,), outcome=Outcome.TRUNCATED, truncated_by=cut)
-        for cut in (TruncatedBy.STUB, TruncatedBy.EXPLORER)
+        for cut in (TruncatedBy.NOT_EXECUTED, TruncatedBy.EXPLORER)
     ]
     state = critic(steps=1)
     judged = learned(state, rewarded(build(*nodes, *cuts)))
@@ -246,7 +246,7 @@ def test_settings() -> None:
     cut = rewarded(
         build(
             N(parent=-1, kind=PROMPT),
-            N(parent=0, kind=ACTION, tokens=(4,), outcome=Outcome.TRUNCATED, truncated_by=TruncatedBy.STUB),
+            N(parent=0, kind=ACTION, tokens=(4,), outcome=Outcome.TRUNCATED, truncated_by=TruncatedBy.NOT_EXECUTED),
         )
     )
     with pytest.raises(ValueError, match="no turn that was executed"):

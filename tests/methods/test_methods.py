@@ -27,7 +27,7 @@ from bough.search import Search
 from bough.train import Run, Runtime, World
 from bough.train.check import check
 from bough.train.dry_pass import dry_pass
-from bough.train.texts import collect
+from bough.train.texts import tokenizer_corpus
 from bough.worlds.sokoban import Sokoban
 
 METHODS = list(names("methods"))
@@ -177,7 +177,7 @@ def test_answers_are_long_enough_to_branch_inside(method: str, world: str, tmp_p
     run = find_run(method, world)
     env, parser = run.world.env, run.world.parser
     shown = [
-        asyncio.run(collect(InProcessHost(env=env), task, parser, turns=run.world.limits.turns))
+        asyncio.run(tokenizer_corpus(InProcessHost(env=env), task, parser, turns=run.world.limits.turns))
         for task in env.tasks("train", 16, 0)
     ]
     renderer = run.world.policy.build([text for several in shown for text in several], tmp_path).renderer

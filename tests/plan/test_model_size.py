@@ -9,7 +9,7 @@ import torch
 import transformers
 
 from bough.config.config import ConfigError
-from bough.learner.memory_forecast import Extent, measure_chunk_memory
+from bough.learner.memory_forecast import ChunkShape, measure_chunk_memory
 from bough.plan import activation_bytes, engine_memory, learner_memory, model_size, read_model
 from bough.plan.model_size import FAMILIES
 from bough.policy import Tiny
@@ -79,7 +79,7 @@ def test_activations_are_near_the_measured_ones(tokens: int) -> None:
     """The engine of the memory budget measures allocations; the formula has to be within a third of them."""
     policy = Tiny(layers=3, width=128, heads=4, vocab_tokens=400, context_tokens=4096).build(["a b c"])
     size = model_size(policy_config(policy), name="tiny")
-    seen = measure_chunk_memory(policy).bytes(Extent(tokens=tokens, trained=tokens), entropy=True)
+    seen = measure_chunk_memory(policy).bytes(ChunkShape(tokens=tokens, trained=tokens), entropy=True)
     assert activation_bytes(size, tokens, recompute=False) == pytest.approx(seen, rel=0.33)
     assert activation_bytes(size, tokens, recompute=True) < activation_bytes(size, tokens, recompute=False) / 2
 

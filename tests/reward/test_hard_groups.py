@@ -9,14 +9,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.reward.test_pay_ranges import HOOKS, REWARDS, check
+from tests.reward.test_reward_ranges import HOOKS, REWARDS, check
 from tests.trees import ACTION, EDIT, OBSERVATION, PER_TOKEN, PROMPT, N, build, chains, dressed
 
 from bough.hooks import HookRecipe
 from bough.hooks.hook import PolicyAccess, PolicyReader
 from bough.needs import needs_of
 from bough.reward import compute_rewards
-from bough.tree import DTYPES, DeclaresPay, Floats, Ints, Outcome, Rewarded, Tree, counted, path
+from bough.tree import DTYPES, Floats, HasRewardRanges, Ints, Outcome, Rewarded, Tree, counted, path
 
 DONE, CUT = Outcome.TERMINATED, Outcome.TRUNCATED
 DATA: Mapping[str, object] = {"query": "up", "negative": "down", "salient": ["a"]}
@@ -94,7 +94,7 @@ def added(recipe: HookRecipe, given: Sequence[Rewarded], steps: int = 1) -> list
 TRAINS_A_COPY = {"ImplicitReward"}
 """Hooks that need a copy of a policy."""
 
-PAYING = {name: piece for name, piece in HOOKS.items() if isinstance(piece(), DeclaresPay)}
+PAYING = {name: piece for name, piece in HOOKS.items() if isinstance(piece(), HasRewardRanges)}
 
 
 @pytest.mark.parametrize("group", GROUPS)

@@ -22,7 +22,7 @@ from bough.reward import (
 )
 from bough.reward.stages import CalledTool, Solved, ValidActions, WellFormed
 from bough.screen import Pointing, pointing_in
-from bough.tree import Floats, Kind, Outcome, PayRange, StageError, Ternary, Tree, counted, path
+from bough.tree import Floats, Kind, Outcome, RewardRange, StageError, Ternary, Tree, counted, path
 from bough.tree.endings import path_reward_nodes
 
 TEXTS = ("go", "look", " answer 1", "answer 2 answer 3", "x answer 4 ")
@@ -248,8 +248,8 @@ class Misnamed:
     """Pays another channel than it declares."""
 
     @property
-    def pays(self) -> Mapping[str, PayRange]:
-        return {"turns": PayRange()}
+    def reward_ranges(self) -> Mapping[str, RewardRange]:
+        return {"turns": RewardRange()}
 
     def __call__(self, group: Sequence[Tree]) -> list[Mapping[str, Floats]]:
         return [{"truns": np.zeros(tree.nodes)} for tree in group]

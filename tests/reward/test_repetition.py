@@ -72,4 +72,4 @@ def test_hapo_pays_it_on_demand() -> None:
     assert not any(isinstance(each, Repetition) for each in find_run("hapo", "screens").world.rewards)
     with pytest.raises(ValueError, match=r"Repetition.n: got 0; need at least 1"):
         Repetition(n=0)
-    assert np.isclose(Repetition(penalty=0.25).pays["repetition"].low, -0.25)
+    assert np.isclose(Repetition(penalty=0.25).reward_ranges["repetition"].low, -0.25)

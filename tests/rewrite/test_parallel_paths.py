@@ -75,7 +75,7 @@ class Town:
         return tuple(words[len(state.value) :])  # type: ignore[arg-type]
 
 
-READER = PolicyFormat(renderer=Letters(), context=Full(), parser=Tagged())
+FORMAT = PolicyFormat(renderer=Letters(), context=Full(), parser=Tagged())
 
 
 def town() -> Rewarded:
@@ -90,7 +90,7 @@ def spoken(tree: Tree) -> list[str]:
 
 
 def test_a_turn_comes_after_the_turns_whose_results_it_uses() -> None:
-    (made,) = ParallelPaths()([town()], READER)
+    (made,) = ParallelPaths()([town()], FORMAT)
     assert spoken(made.tree) == [
         "1: list park\n2: weather park",
         "1: street ann\n2: street bob",
@@ -111,13 +111,13 @@ def test_a_turn_comes_after_the_turns_whose_results_it_uses() -> None:
 
 
 def test_limits_and_tools_that_are_alone() -> None:
-    (two,) = ParallelPaths(max_calls=1)([town()], READER)
+    (two,) = ParallelPaths(max_calls=1)([town()], FORMAT)
     assert spoken(two.tree) == ["list park", "weather park", "street ann", "street bob", "near elm oak"]
-    (alone,) = ParallelPaths(alone=("weather",))([town()], READER)
+    (alone,) = ParallelPaths(alone=("weather",))([town()], FORMAT)
     assert spoken(alone.tree)[:2] == ["list park", "weather park"]
-    assert not ParallelPaths()([town()], replace(READER, max_tokens=10))
+    assert not ParallelPaths()([town()], replace(FORMAT, max_tokens=10))
     with pytest.raises(ValueError, match=r"parser=Plain: got the action '1: list park'"):
-        ParallelPaths()([town()], replace(READER, parser=Plain()))
+        ParallelPaths()([town()], replace(FORMAT, parser=Plain()))
     with pytest.raises(ValueError, match=r"ParallelPaths.max_calls: got 0"):
         ParallelPaths(max_calls=0)
 
@@ -130,8 +130,8 @@ def test_calls_of_tools_are_joined_and_do_the_same_in_the_pantry() -> None:
     place = replace(place, agent=replace(place.agent, renderer=renderer, parser=ToolCalls()))
     tasks = [task for task in world.env.tasks("train", 40, 0) if len({*task.data["needed"]} - {*task.data["has"]}) == 3]
     (tree,) = asyncio.run(place.run(Demonstration(), tasks[:1], seed=0)).trees
-    reader = PolicyFormat(renderer=renderer, context=Full(), parser=ToolCalls())
-    (made,) = ParallelPaths()([Rewarded(tree=tree, channels={"won": np.nan_to_num(tree.env_reward)})], reader)
+    policy_format = PolicyFormat(renderer=renderer, context=Full(), parser=ToolCalls())
+    (made,) = ParallelPaths()([Rewarded(tree=tree, channels={"won": np.nan_to_num(tree.env_reward)})], policy_format)
     acts = [node for node in range(made.tree.nodes) if made.tree.kind[node] == Kind.ACTION]
     actions: list[Any] = [action_in(made.tree.info[node]) for node in acts]
     assert [len(action.calls) for action in actions] == [1, 3, 0]
@@ -149,7 +149,7 @@ def test_calls_of_tools_are_joined_and_do_the_same_in_the_pantry() -> None:
 
 def test_an_action_of_several_calls_stays_whole_and_the_answer_comes_last() -> None:
     assert action_text(Action(text="done")) == "done"
-    (made,) = ParallelPaths(min_characters=99)([town()], READER)
+    (made,) = ParallelPaths(min_characters=99)([town()], FORMAT)
     assert spoken(made.tree)[-1] == "near elm oak", "without any dependency"
     assert len(spoken(made.tree)) == 2
 

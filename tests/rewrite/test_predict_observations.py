@@ -23,7 +23,7 @@ from bough.store import read_metrics
 from bough.train import start
 from bough.tree import Kind, Rewarded, Source, Task, Tree
 
-READER = PolicyFormat(renderer=Letters(), context=Window(turns=1), parser=Plain())
+FORMAT = PolicyFormat(renderer=Letters(), context=Window(turns=1), parser=Plain())
 
 
 def played(n: int = 3) -> Rewarded:
@@ -42,7 +42,7 @@ def texts(tree: Tree) -> tuple[str, str]:
 
 
 def test_each_observation_is_the_answer_to_the_question_that_the_world_model_asks() -> None:
-    made = PredictObservations(per_tree=99)([played()], READER)
+    made = PredictObservations(per_tree=99)([played()], FORMAT)
     found = dict(texts(each.tree) for each in made)
     engine = Scripted(script=says(lambda _: "x"))
     served, sampling = RoleModel(engine=engine, renderer=Letters()), Sampling(max_tokens=9)
@@ -62,7 +62,7 @@ def test_each_observation_is_the_answer_to_the_question_that_the_world_model_ask
 
 
 def test_the_loss_is_on_the_observations_alone_and_there_are_not_too_many() -> None:
-    made = PredictObservations(per_tree=2)([played(), played(1)], READER)
+    made = PredictObservations(per_tree=2)([played(), played(1)], FORMAT)
     assert len(made) == 4
     batch = pack_demonstrations([each.tree for each in made])
     learned = sum(len(texts(each.tree)[1]) + 1 for each in made)

@@ -29,7 +29,7 @@ from bough.store import read_metrics
 from bough.train import Health, Warmup, start
 from bough.tree import Rewarded, Source, Tree
 
-READER = PolicyFormat(renderer=Letters(), context=Full(), parser=Plain())
+FORMAT = PolicyFormat(renderer=Letters(), context=Full(), parser=Plain())
 
 
 def talks(values: dict[str, float], *, first: str = "b") -> Scripted:
@@ -38,10 +38,12 @@ def talks(values: dict[str, float], *, first: str = "b") -> Scripted:
     return talk(lambda read, luck: luck.choice("abc") if "refine it" in read else first, say)
 
 
-def refined(engine: Scripted, rule: Refined | None = None, reader: PolicyFormat = READER) -> tuple[Tree, list[Tree]]:
+def refined(
+    engine: Scripted, rule: Refined | None = None, policy_format: PolicyFormat = FORMAT
+) -> tuple[Tree, list[Tree]]:
     tree = search(engine, spar(width=8, first=1), host=FAR)
     rewarded = Rewarded(tree=tree, channels={})
-    return tree, [each.tree for each in (rule or Refined())([rewarded], reader)]
+    return tree, [each.tree for each in (rule or Refined())([rewarded], policy_format)]
 
 
 def reads(tree: Tree) -> str:
@@ -68,7 +70,7 @@ def test_an_answer_of_two_refinements_is_compared_with_the_first() -> None:
     tree, made = refined(engine, Refined(judge=False))
     assert reads(made[0]) == "{go: }{.}|c"
     assert reads(made[1]).startswith("{go: }{.}b{b}a{ba\nrefine it}|c")
-    found = Refined(judge=False)([Rewarded(tree=tree, channels={})], READER)
+    found = Refined(judge=False)([Rewarded(tree=tree, channels={})], FORMAT)
     assert found[0].gap == pytest.approx(0.8 - 0.2), "of the answers' own values, not of the search's means"
 
 
@@ -77,9 +79,9 @@ def test_an_answer_is_accepted_by_its_own_value() -> None:
     engine = talks({"b": 0.2, "ba": 0.8, "baa": 0.2, "bab": 0.2, "bac": 0.2})
     tree = search(engine, replace(spar(width=8, first=1), stop_value=0.9), host=FAR)
     assert tree.value[tree.parent[tree.answer]] < 0.5
-    found = Refined(judge=False)([Rewarded(tree=tree, channels={})], READER)
+    found = Refined(judge=False)([Rewarded(tree=tree, channels={})], FORMAT)
     assert [reads(each.tree) for each in found] == ["{go: }{.}|a", "{go: }{.}b{b\nrefine it}|a"]
-    assert Refined(judge=False, accept=0.8)([Rewarded(tree=tree, channels={})], READER) == []
+    assert Refined(judge=False, accept=0.8)([Rewarded(tree=tree, channels={})], FORMAT) == []
 
 
 @pytest.mark.parametrize("values", [{"b": 1.0}, {"b": 0.4}])
@@ -102,7 +104,7 @@ def test_a_pair_arises_on_the_world_of_the_printed_command() -> None:
     place = runner(policy, InProcessHost(env=run.world.env), limits=run.world.limits, max_tokens=200)
     place = replace(place, agent=replace(place.agent, models={"judge": RoleModel(engine=judge, renderer=Letters())}))
     (tree,) = asyncio.run(place.run(run.method.explorer, [task], seed=0)).trees
-    found = Refined(refiner=False, judge=False)([Rewarded(tree=tree, channels={})], READER)
+    found = Refined(refiner=False, judge=False)([Rewarded(tree=tree, channels={})], FORMAT)
     assert [reads(each.tree).rpartition("|")[2] for each in found] == [right]
 
 
@@ -112,7 +114,7 @@ def test_a_tie_of_judgements_is_no_example() -> None:
 
 
 def test_what_exceeds_the_context_is_left_out() -> None:
-    _, made = refined(talks({"b": 0.4, "ba": 0.6}), reader=replace(READER, max_tokens=14))
+    _, made = refined(talks({"b": 0.4, "ba": 0.6}), policy_format=replace(FORMAT, max_tokens=14))
     assert [reads(each) for each in made] == ["{go: }{.}|a"]
 
 

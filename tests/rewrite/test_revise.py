@@ -25,7 +25,7 @@ from bough.store import read_metrics
 from bough.train import Demonstrations, start
 from bough.tree import Kind, Outcome, Rewarded, Source, Ternary, Tree, context, counted, path
 
-READER = PolicyFormat(renderer=Letters(), context=Full(), parser=Plain())
+FORMAT = PolicyFormat(renderer=Letters(), context=Full(), parser=Plain())
 THOUGHT = "no"
 
 
@@ -68,8 +68,8 @@ def _order(parent: Sequence[int]) -> list[int]:
     return order
 
 
-def revise(*trees: Rewarded, reader: PolicyFormat = READER, **fields: object) -> list[Tree]:
-    return [each.tree for each in Revise(thought=THOUGHT, **fields)(trees, reader)]  # type: ignore[arg-type]
+def revise(*trees: Rewarded, policy_format: PolicyFormat = FORMAT, **fields: object) -> list[Tree]:
+    return [each.tree for each in Revise(thought=THOUGHT, **fields)(trees, policy_format)]  # type: ignore[arg-type]
 
 
 def told(tree: Tree) -> str:
@@ -91,7 +91,7 @@ def test_the_worked_example() -> None:
     (tree,) = revise(grown({"ssbxbb": 0.0, "ssgg": 1.0}, values))
     assert told(tree) == "ssbx|no g g"
     assert seen(tree) == [".", "s", "ss", "ssb", "ssbx", "ss", "ssg", "ssgg"]
-    (path,) = Revise(thought=THOUGHT)([grown({"ssbxbb": 0.0, "ssgg": 1.0}, values)], READER)
+    (path,) = Revise(thought=THOUGHT)([grown({"ssbxbb": 0.0, "ssgg": 1.0}, values)], FORMAT)
     assert path.gap == 1.0
     assert tree.success[tree.success != Ternary.UNKNOWN].tolist() == [Ternary.YES]
     (as_released,) = revise(grown({"ssbxbb": 0.0, "ssgg": 1.0}, values), reply="ok.")
@@ -170,8 +170,8 @@ def test_what_is_read_is_what_would_have_been_read(window: Context, seed: int) -
     engine = Scripted(script=says(lambda chance: chance.choice("ab")))
     place = runner(engine, InProcessHost(env=World(length=3)), context=window)
     tree = grow(place, Chains(n=6), seed=seed).trees[0]
-    reader = PolicyFormat(renderer=Letters(), context=window, parser=Plain())
-    for made in revise(Rewarded(tree=tree, channels=Success()([tree])[0]), reader=reader):
+    policy_format = PolicyFormat(renderer=Letters(), context=window, parser=Plain())
+    for made in revise(Rewarded(tree=tree, channels=Success()([tree])[0]), policy_format=policy_format):
         first = int(np.flatnonzero(made.source == Source.TEACHER)[0])
         begun = [node for node in range(first) if made.kind[node] == Kind.ACTION]
         known = {
@@ -190,8 +190,8 @@ def test_what_is_longer_than_what_is_read_is_not_made() -> None:
     tree = grown({"b": 0.0, "g": 1.0})
     (made,) = revise(tree)
     size = len(made.token)
-    assert revise(tree, reader=replace(READER, max_tokens=size))
-    assert not revise(tree, reader=replace(READER, max_tokens=size - 1))
+    assert revise(tree, policy_format=replace(FORMAT, max_tokens=size))
+    assert not revise(tree, policy_format=replace(FORMAT, max_tokens=size - 1))
 
 
 def test_blame_must_do_with_rewards_and_say_something_of_turns() -> None:

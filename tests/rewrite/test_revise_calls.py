@@ -34,9 +34,9 @@ def test_a_wrong_call_is_context_and_the_right_answer_is_learned(name: str) -> N
     renderer = ChatRenderer(families.tokenizer(name), template={})
     tree = played(renderer)
     assert sorted(tree.success[counted(tree)].tolist()) == [0, 1]
-    reader = PolicyFormat(renderer=renderer, context=Full(), parser=ToolCalls())
+    policy_format = PolicyFormat(renderer=renderer, context=Full(), parser=ToolCalls())
     graded = Rewarded(tree=tree, channels=Success()([tree])[0])
-    ((made, gap),) = [(each.tree, each.gap) for each in REVISE([graded], reader)]
+    ((made, gap),) = [(each.tree, each.gap) for each in REVISE([graded], policy_format)]
     (leaf,) = counted(made)
     nodes = [*map(int, path(made, int(leaf)))]
     acts = [node for node in nodes if made.kind[node] == Kind.ACTION]

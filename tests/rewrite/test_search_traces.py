@@ -23,7 +23,7 @@ from bough.train.check import check
 from bough.tree import Kind, Rewarded, Source, Tree
 from bough.worlds.frozenlake.preset import frozenlake
 
-READER = PolicyFormat(renderer=Letters(), context=Full(), parser=Tagged())
+FORMAT = PolicyFormat(renderer=Letters(), context=Full(), parser=Tagged())
 
 
 def searched(*, length: int = 2) -> Rewarded:
@@ -48,7 +48,7 @@ def spoken(tree: Tree) -> list[str]:
 
 
 def test_failed_actions_come_before_those_of_the_path() -> None:
-    (made,) = SearchTraces()([searched()], READER)
+    (made,) = SearchTraces()([searched()], FORMAT)
     assert spoken(made.tree) == [
         "b: b\n b: bb\n back\n a: ba\n back\nback\na: a\n b: ab\n back\n a: solved\n<action>a</action>",
         "b: ab\nback\na: solved\n<action>a</action>",
@@ -61,17 +61,17 @@ def test_failed_actions_come_before_those_of_the_path() -> None:
 
 
 def test_long_traces_lose_their_first_lines_and_long_observations_their_ends() -> None:
-    (made,) = SearchTraces(max_lines=2, characters=1)([searched()], READER)
+    (made,) = SearchTraces(max_lines=2, characters=1)([searched()], FORMAT)
     assert spoken(made.tree)[0] == " back\n a: solved\n<action>a</action>"
-    assert not SearchTraces()([searched()], replace(READER, max_tokens=20)), "too long for the model"
+    assert not SearchTraces()([searched()], replace(FORMAT, max_tokens=20)), "too long for the model"
 
 
 def test_a_tree_without_success_gives_nothing_and_a_parser_must_find_the_action() -> None:
     lost = searched()
     tree = replace(lost.tree, success=np.zeros_like(lost.tree.success))
-    assert not SearchTraces()([replace(lost, tree=tree)], READER)
+    assert not SearchTraces()([replace(lost, tree=tree)], FORMAT)
     with pytest.raises(ValueError, match=r"parser=Plain: got the action 'b: b'"):
-        SearchTraces()([searched()], replace(READER, parser=Plain()))
+        SearchTraces()([searched()], replace(FORMAT, parser=Plain()))
     with pytest.raises(ValueError, match=r"SearchTraces: got characters=60, max_lines=0"):
         SearchTraces(max_lines=0)
 

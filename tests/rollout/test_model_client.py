@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from tests.explore.stage import STOP, Letters
 
-from bough.ask import Answer, Asks, AsksVotes, NumberParser, Query
+from bough.ask import Answer, NumberParser, Query, QuerySettings, VoteSettings
 from bough.ask.answer import mean_entry
-from bough.ask.query import Asker
+from bough.ask.query import QueryClient
 from bough.engine import InjectedFault, Request, Sampling, Scripted
 from bough.rollout import Deadlines, Limits, RoleModel
 from bough.rollout.budget import Budget, BudgetExceeded
@@ -45,7 +45,7 @@ def test_an_answer_has_a_value_only_with_the_verdict_ok(
     said: tuple[int, ...] | InjectedFault, verdict: Verdict, value: float | None, final: bool
 ) -> None:
     ask, _ = client(lambda _: said)
-    assert isinstance(ask, Asker)
+    assert isinstance(ask, QueryClient)
     answer = asyncio.run(ask(Query(prompt="how good?", read=NumberParser(), deadline_s=0.1)))
     assert (answer.verdict, answer.value, answer.final) == (verdict, value, final)
     assert len(answer.texts) == 1, "for people"
@@ -105,15 +105,15 @@ def test_a_question_is_paid_for_or_not_sent() -> None:
 
 def test_settings_stand_once() -> None:
     ask, engine = client(lambda _: letters("8"))
-    piece = AsksVotes(role="judge", max_tokens=5, temperature=0.5, n=2)
+    piece = VoteSettings(role="judge", max_tokens=5, temperature=0.5, n=2)
     asyncio.run(ask(piece.query("?", NumberParser(), n=piece.n)))
     assert {(each.sampling.max_tokens, each.sampling.temperature) for each in engine.requests} == {(5, 0.5)}
-    asyncio.run(ask(Asks().query("?", NumberParser())))
+    asyncio.run(ask(QuerySettings().query("?", NumberParser())))
     assert engine.requests[-1].sampling == ask.sampling
     assert [need.name for need in piece.needs] == ["judge"]  # type: ignore[attr-defined]
-    assert not Asks().needs
+    assert not QuerySettings().needs
     for field, value in (("max_tokens", 0), ("temperature", -1.0), ("temperature", float("nan")), ("deadline_s", 0.0)):
-        with pytest.raises(ValueError, match=rf"Asks\.{field}: got"):
-            Asks(**{field: value})  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match=r"AsksVotes\.n: got 0"):
-        AsksVotes(n=0)
+        with pytest.raises(ValueError, match=rf"QuerySettings\.{field}: got"):
+            QuerySettings(**{field: value})  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"VoteSettings\.n: got 0"):
+        VoteSettings(n=0)

@@ -18,7 +18,7 @@ from tests import seats, small
 from tests.env.nim import Nim
 
 from bough import evaluate, load, search
-from bough.ask import Asker, Query, Text
+from bough.ask import Query, QueryClient, Text
 from bough.config import override
 from bough.config.config import ConfigError, dump
 from bough.config.config import load as load_config
@@ -277,13 +277,13 @@ class CallsState:
     ready: bool = True
 
     def __init__(self) -> None:
-        self.ask: Asker | None = None
+        self.ask: QueryClient | None = None
         self.answered = False
 
     def note(self, call: str) -> None:
         Calls.noted.append((id(self), call))
 
-    def attach_models(self, ask: Asker) -> None:
+    def attach_models(self, ask: QueryClient) -> None:
         self.ask = ask
         self.note("attach_models")
 

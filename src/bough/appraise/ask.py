@@ -1,10 +1,10 @@
-"""What appraisers ask of the models of a run, besides questions: scores and continuations by the policy."""
+"""The models of a run, for appraisers: questions, and scores and continuations by the policy."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from bough.ask import Asker, Reply
+from bough.ask import QueryClient, Reply
 from bough.tree import Message, Tool
 
 
@@ -27,7 +27,7 @@ class Masked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scoring:
-    """A continuation whose log-probability is asked for.
+    """A continuation whose log-probability is computed.
 
     Attributes:
         tokens: The context, in the tokens of the policy.
@@ -68,8 +68,8 @@ class Continuation:
 
 
 @runtime_checkable
-class AskModels(Asker, Protocol):
-    """Asks models, with a cache: equal questions of a run are sent once, also after a resume."""
+class AskModels(QueryClient, Protocol):
+    """Sends queries to models, with a cache: equal queries of a run are sent once, also after a resume."""
 
     async def score(self, scoring: Scoring) -> Reply:
         """The log-probability of a continuation under the policy; `REFUSED` where it does not fit the context."""

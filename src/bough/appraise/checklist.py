@@ -9,9 +9,9 @@ from typing import Annotated, cast
 from bough.appraise.appraise import Columns
 from bough.appraise.ask import AskModels
 from bough.appraise.path_fields import acts, path_fields
-from bough.ask import Answer, AsksVotes
+from bough.ask import Answer, VoteSettings
 from bough.ask.each import each
-from bough.ask.prompts import Lines, Reader, check_placeholders, numbered
+from bough.ask.prompts import AnswerParser, Lines, check_placeholders, numbered
 from bough.needs import Need, appraised
 from bough.piece import AtLeast, piece
 from bough.tree import Entry, Tree, Verdict, path
@@ -41,7 +41,7 @@ class Satisfied:
 
 
 @piece
-class Checklist(AsksVotes):
+class Checklist(VoteSettings):
     """CM2's checklist (arXiv 2602.12268): the value of a turn is the weight of the items that it satisfies first.
 
     Items are the field `field` of the task's data, texts or mappings with "item" and "weight"; a task without it gets
@@ -76,7 +76,7 @@ class Checklist(AsksVotes):
     write: str = WRITE
     prompt: str = CHECK
     system: str = "You judge the work of an agent."
-    read: Reader[Mapping[int, str]] = Satisfied()
+    read: AnswerParser[Mapping[int, str]] = Satisfied()
 
     def __post_init__(self) -> None:
         check_placeholders("Checklist.write", self.write)

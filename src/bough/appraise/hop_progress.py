@@ -10,10 +10,10 @@ from bough.appraise.appraise import Columns
 from bough.appraise.ask import AskModels
 from bough.appraise.hops import VIEWS, HopParser, View, fuse, progress_in_view
 from bough.appraise.path_fields import acts, path_fields
-from bough.ask import AsksVotes
+from bough.ask import VoteSettings
 from bough.ask.answer import mean_entry
 from bough.ask.each import each
-from bough.ask.prompts import Reader, check_placeholders
+from bough.ask.prompts import AnswerParser, check_placeholders
 from bough.needs import Appraised, Need, appraised, names_of
 from bough.piece import AtLeast, piece
 from bough.tree import Entry, Kind, Tree, Verdict, turn_start
@@ -28,7 +28,7 @@ HOP = (
 
 
 @piece
-class HopProgress(AsksVotes):
+class HopProgress(VoteSettings):
     """Robo-Dopamine's progress (arXiv 2512.23703): a model compares two states and answers one signed percentage.
 
     The percentage h, the hop from a state with progress b to one with progress a, is relative to what was left where
@@ -75,7 +75,7 @@ class HopProgress(AsksVotes):
     goal: str = "goal"
     prompt: str = HOP
     system: str = "You judge the progress of an agent."
-    read: Reader[float] = HopParser()
+    read: AnswerParser[float] = HopParser()
     temperature: float = 0.1
 
     def __post_init__(self) -> None:

@@ -7,10 +7,10 @@ from typing import Literal
 from bough.appraise.appraise import Columns
 from bough.appraise.ask import AskModels
 from bough.appraise.path_fields import acts, path_fields
-from bough.ask import AsksVotes
+from bough.ask import VoteSettings
 from bough.ask.answer import mean_entry
 from bough.ask.each import each
-from bough.ask.prompts import LabelParser, NumberParser, Reader, check_placeholders
+from bough.ask.prompts import AnswerParser, LabelParser, NumberParser, check_placeholders
 from bough.needs import POLICY, Need, appraised
 from bough.piece import piece
 from bough.tree import Entry, Tree, counted
@@ -27,7 +27,7 @@ STEP = (
 
 
 @piece
-class RubricJudge(AsksVotes):
+class RubricJudge(VoteSettings):
     """A model rates each path, or each step, by a rubric; mean of the votes (LLM-as-a-judge, arXiv 2306.05685).
 
     The value of a path is at its leaf, that of a step at its action. A step that several paths share is rated once.
@@ -47,7 +47,7 @@ class RubricJudge(AsksVotes):
     prompt: str = PATH
     prompt_file: str | None = None
     system: str = SYSTEM
-    read: Reader[float] = NumberParser()
+    read: AnswerParser[float] = NumberParser()
 
     def __post_init__(self) -> None:
         check_placeholders("RubricJudge.prompt", self.prompt, *self._placeholders)

@@ -10,9 +10,9 @@ from typing import Literal, TypeAlias
 from bough.appraise.appraise import Columns
 from bough.appraise.ask import AskModels
 from bough.appraise.path_fields import path_fields, path_steps
-from bough.ask import Answer, AsksVotes
+from bough.ask import Answer, VoteSettings
 from bough.ask.each import each
-from bough.ask.prompts import Reader, check_placeholders, numbered
+from bough.ask.prompts import AnswerParser, check_placeholders, numbered
 from bough.integers import integers
 from bough.needs import Need, appraised
 from bough.piece import piece
@@ -40,7 +40,7 @@ Vote: TypeAlias = Literal["intersection", "majority", "union", "average"]
 
 
 @piece
-class PathCritique(AsksVotes):
+class PathCritique(VoteSettings):
     """CAPO's critique (arXiv 2508.02298): `n` times a model reads a whole path and lists its wrong steps.
 
     The value of a step, at its action, is 1 where it is wrong and 0 where it is not, by the votes of the critiques:
@@ -67,7 +67,7 @@ class PathCritique(AsksVotes):
     n: int = 4
     prompt: str = PATH
     system: str = "You judge the work of an agent."
-    read: Reader[AbstractSet[int]] = WrongSteps()
+    read: AnswerParser[AbstractSet[int]] = WrongSteps()
     max_tokens: int = 512
 
     def __post_init__(self) -> None:

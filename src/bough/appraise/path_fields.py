@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from bough.ask.prompts import story
+from bough.ask.prompts import prompt_fields
 from bough.tree import Kind, Tree, counted, ends_turn, instructions_in, path, paths_through, text_in
 
 
@@ -30,7 +30,7 @@ def path_fields(tree: Tree, node: int) -> dict[str, str]:
     if tree.kind[node] == Kind.ACTION:
         action = action or ""
     answer = action if action is not None else past[-1][1] if past else ""
-    fields = story(instructions_in(tree.info[0]), past, seen) | {"answer": answer}
+    fields = prompt_fields(instructions_in(tree.info[0]), past, seen) | {"answer": answer}
     return fields if action is None else fields | {"action": action}
 
 

@@ -7,7 +7,7 @@ from itertools import permutations
 from bough.appraise.appraise import Columns
 from bough.appraise.ask import AskModels
 from bough.appraise.two_paths import TWO, DifferentPaths, fields_of_two
-from bough.ask import Answer, AsksVotes
+from bough.ask import Answer, VoteSettings
 from bough.ask.each import each
 from bough.ask.prompts import Choice, check_placeholders
 from bough.needs import Need, appraised
@@ -16,7 +16,7 @@ from bough.tree import Entry, Tree, Verdict
 
 
 @piece
-class RoundRobin(AsksVotes):
+class RoundRobin(VoteSettings):
     """Every two different paths of a task are compared, in both orders; the value is the share of comparisons won.
 
     k different paths need n * k * (k - 1) questions, so a bias for the first or second position cancels. Paths with

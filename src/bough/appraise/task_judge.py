@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from bough.appraise.appraise import Columns
 from bough.appraise.ask import AskModels
 from bough.appraise.path_fields import path_fields
-from bough.ask import AsksVotes
+from bough.ask import VoteSettings
 from bough.ask.answer import mean_entry
-from bough.ask.prompts import LabelParser, Reader, check_placeholders
+from bough.ask.prompts import AnswerParser, LabelParser, check_placeholders
 from bough.needs import Need, appraised, roles, task_field
 from bough.piece import piece
 from bough.tree import Entry, Tree
@@ -20,7 +20,7 @@ TASK = (
 
 
 @piece
-class TaskJudge(AsksVotes):
+class TaskJudge(VoteSettings):
     """FunRL's first stage of filtering data (arXiv 2508.05118): a model judges each task and its reference answer.
 
     The value is the mean of the votes, 1 for yes and 0 for no, at the root of each tree; no question contains text of
@@ -44,7 +44,7 @@ class TaskJudge(AsksVotes):
     prompt: str = TASK
     fields: tuple[str, ...] = ()
     system: str = "You check the tasks of a data set."
-    read: Reader[float] = LabelParser(scores={"yes": 1.0, "no": 0.0})
+    read: AnswerParser[float] = LabelParser(scores={"yes": 1.0, "no": 0.0})
 
     def __post_init__(self) -> None:
         check_placeholders("TaskJudge.prompt", self.prompt, "data")

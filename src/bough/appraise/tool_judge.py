@@ -7,10 +7,10 @@ from typing import TypeAlias
 
 from bough.appraise.appraise import Columns
 from bough.appraise.ask import AskModels
-from bough.ask import AsksVotes
+from bough.ask import VoteSettings
 from bough.ask.answer import mean_entry
 from bough.ask.each import each
-from bough.ask.prompts import LabelParser, Reader, check_placeholders
+from bough.ask.prompts import AnswerParser, LabelParser, check_placeholders
 from bough.needs import Need, appraised
 from bough.piece import piece
 from bough.tree import (
@@ -41,7 +41,7 @@ Step: TypeAlias = tuple[int, int]
 
 
 @piece
-class ToolJudge(AsksVotes):
+class ToolJudge(VoteSettings):
     """CodeV's judge of tool use (arXiv 2511.19661): it reads the inputs and outputs of tools, and no other text.
 
     The value of a path, at its leaf, is the mean over its turns with calls of
@@ -69,13 +69,17 @@ class ToolJudge(AsksVotes):
     column: str = "tool_use"
     prompt: str = CALL
     system: str = "You judge calls of tools by what they show."
-    read: Reader[float] = field(default_factory=lambda: LabelParser(scores={"useful": 1, "useless": 0, "harmful": -1}))
+    read: AnswerParser[float] = field(
+        default_factory=lambda: LabelParser(scores={"useful": 1, "useless": 0, "harmful": -1})
+    )
     red_line: float = -1.0
     unneeded: str = ""
 
     def __post_init__(self) -> None:
-        # The placeholders of `STORY` hold the policy's text.
-        check_placeholders("ToolJudge.prompt", self.prompt, "question", "before", "calls", "result", story=False)
+        # The placeholders of `PROMPT_FIELDS` hold the policy's text.
+        check_placeholders(
+            "ToolJudge.prompt", self.prompt, "question", "before", "calls", "result", prompt_fields=False
+        )
         if not self.red_line < 0:
             raise ValueError(f"ToolJudge.red_line: got {self.red_line}; need a number below 0")
 

@@ -7,9 +7,9 @@ from bough.appraise.appraise import Columns
 from bough.appraise.ask import AskModels
 from bough.appraise.topologies import Match, Topology, quantiles, standings
 from bough.appraise.two_paths import DifferentPaths, fields_of_two
-from bough.ask import Answer, AsksVotes
+from bough.ask import Answer, VoteSettings
 from bough.ask.each import each
-from bough.ask.prompts import LabelParser, Reader, check_placeholders
+from bough.ask.prompts import AnswerParser, LabelParser, check_placeholders
 from bough.needs import Need, appraised
 from bough.piece import piece
 from bough.tree import Entry, Tree, Verdict
@@ -22,7 +22,7 @@ TWO = (
 
 
 @piece
-class Tournament(AsksVotes):
+class Tournament(VoteSettings):
     """ArenaRL's tournament (arXiv 2601.06487): comparisons rank the paths of a task; the value is the rank's quantile.
 
     Two paths are compared in both orders, `n` times each, so a bias for a position cancels: the margin is the mean of
@@ -60,7 +60,7 @@ class Tournament(AsksVotes):
     topology: Topology = "single_elimination"
     prompt: str = TWO
     system: str = "You compare the work of two agents."
-    read: Reader[float] = field(default_factory=lambda: LabelParser(scores={"1": 1.0, "2": 0.0, "tie": 0.5}))
+    read: AnswerParser[float] = field(default_factory=lambda: LabelParser(scores={"1": 1.0, "2": 0.0, "tie": 0.5}))
 
     def __post_init__(self) -> None:
         check_placeholders("Tournament.prompt", self.prompt, required=("first", "second"))

@@ -8,9 +8,9 @@ from typing import TypeAlias
 from bough.appraise.appraise import Columns
 from bough.appraise.ask import AskModels
 from bough.appraise.path_fields import path_fields, path_steps
-from bough.ask import Answer, AsksVotes, Query
+from bough.ask import Answer, Query, VoteSettings
 from bough.ask.each import each
-from bough.ask.prompts import Reader, check_placeholders, numbered
+from bough.ask.prompts import AnswerParser, check_placeholders, numbered
 from bough.needs import Need, appraised
 from bough.piece import piece
 from bough.tree import Entry, Tree, Verdict
@@ -39,7 +39,7 @@ class VerdictParser:
 
 
 @piece
-class Verifications(AsksVotes):
+class Verifications(VoteSettings):
     """SPARK's step-level consistency (arXiv 2512.03244): `n` verifications of each path, of which the majority decides.
 
     Two columns: `column`, 1 at the leaf of a path whose result is right, else 0; and `steps`, 1 at the action of a step
@@ -67,7 +67,7 @@ class Verifications(AsksVotes):
     n: int = 3
     prompt: str = PATH
     system: str = "You verify the work of an agent."
-    read: Reader[Verification] = VerdictParser()
+    read: AnswerParser[Verification] = VerdictParser()
     max_tokens: int = 512
 
     def __post_init__(self) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from bough.ask.prompts import Reader
+from bough.ask.prompts import AnswerParser
 from bough.tree import Entry, StageError, Verdict
 
 Read = TypeVar("Read")
@@ -13,7 +13,7 @@ Read = TypeVar("Read")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """What one request to a model returned, before it is parsed.
+    """The result of one request to a model, before it is parsed.
 
     Attributes:
         verdict: `OK`, `LATE` or `REFUSED`.
@@ -67,8 +67,8 @@ class Answer(Generic[Read]):
         return self.values[0] if self.values else None
 
 
-def answer_of(replies: Sequence[Reply], read: Reader[Read]) -> Answer[Read]:
-    """The answer that some replies are, one a vote.
+def answer_of(replies: Sequence[Reply], read: AnswerParser[Read]) -> Answer[Read]:
+    """The answer of a query, from the replies to its votes.
 
     Args:
         replies: One or more.

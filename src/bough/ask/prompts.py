@@ -9,14 +9,14 @@ from typing import Protocol, TypeVar, runtime_checkable
 from bough.integers import integers
 from bough.piece import piece
 
-STORY = frozenset({"instructions", "turns", "observation"})
+PROMPT_FIELDS = frozenset({"instructions", "turns", "observation"})
 """The placeholders that every prompt may use: the instructions, the turns so far, and the observation."""
 
 Read = TypeVar("Read", covariant=True)
 
 
 @runtime_checkable
-class Reader(Protocol[Read]):
+class AnswerParser(Protocol[Read]):
     """Parses an engine's answer."""
 
     def __call__(self, text: str) -> Read | None:
@@ -125,21 +125,21 @@ class Lines:
 
 
 def check_placeholders(
-    owner: str, prompt: str, *allowed: str, story: bool = True, required: Sequence[str] = ()
+    owner: str, prompt: str, *allowed: str, prompt_fields: bool = True, required: Sequence[str] = ()
 ) -> None:
-    """Check the placeholders of a prompt: `allowed` and `required`, and those of `STORY`; literal braces are doubled.
+    """Check the placeholders of a prompt: `allowed`, `required` and `PROMPT_FIELDS`; literal braces are doubled.
 
     Args:
         owner: The field, for messages.
         prompt: The prompt.
         allowed: Placeholders that it may have.
-        story: Whether it may have those of `STORY`, too.
+        prompt_fields: Whether it may have those of `PROMPT_FIELDS`, too.
         required: Placeholders that it must have.
 
     Raises:
         ValueError: when it has others, or lacks one.
     """
-    known = {*allowed, *required, *(STORY if story else ())}
+    known = {*allowed, *required, *(PROMPT_FIELDS if prompt_fields else ())}
     try:
         found = {name for _, name, _, _ in Formatter().parse(prompt) if name is not None}
     except ValueError as error:
@@ -150,8 +150,8 @@ def check_placeholders(
         raise ValueError(f"{owner}: got {prompt!r}; need the placeholder {{{lacking[0]}}} in it")
 
 
-def story(instructions: str, past: Sequence[tuple[str, str]], observation: str) -> dict[str, str]:
-    """The prompt fields by the names in `STORY`; `past` are pairs of observation and action."""
+def prompt_fields(instructions: str, past: Sequence[tuple[str, str]], observation: str) -> dict[str, str]:
+    """The prompt fields by the names in `PROMPT_FIELDS`; `past` are pairs of observation and action."""
     turns = "\n".join(f"{read}\n> {action}" for read, action in past)
     return {"instructions": instructions, "turns": turns, "observation": observation}
 

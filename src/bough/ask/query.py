@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar, runtime_checkable
 
 from bough.ask.answer import Answer
-from bough.ask.prompts import Reader
+from bough.ask.prompts import AnswerParser
 from bough.needs import POLICY
 
 Read = TypeVar("Read")
@@ -27,7 +27,7 @@ class Query(Generic[Read]):
     """
 
     prompt: str
-    read: Reader[Read]
+    read: AnswerParser[Read]
     system: str = ""
     role: str = POLICY
     n: int = 1
@@ -38,7 +38,7 @@ class Query(Generic[Read]):
 
 
 @runtime_checkable
-class Asker(Protocol):
+class QueryClient(Protocol):
     """Sends questions to the models of roles, within a budget and a deadline."""
 
     async def __call__(self, query: Query[Read]) -> Answer[Read]:

@@ -3,14 +3,14 @@
 from bough.batch.attention import Attend, needs_masks
 from bough.batch.batch import Batch, MiniBatch
 from bough.batch.chunk import Chunk
-from bough.batch.chunked_forward import FEW, ChunkedForward, ChunkOutput, spared
+from bough.batch.chunked_forward import MAX_TARGET_SHARE, ChunkedForward, ChunkOutput, skipped_tokens
 from bough.batch.logprob import chosen_logprobs, logits_at_once
 from bough.batch.pack import pack, pack_demonstrations
 from bough.batch.prefix_tree import PackedPrefixTree
 from bough.batch.shares import divide, shares
 
 __all__ = [
-    "FEW",
+    "MAX_TARGET_SHARE",
     "Attend",
     "Batch",
     "Chunk",
@@ -25,5 +25,5 @@ __all__ = [
     "pack",
     "pack_demonstrations",
     "shares",
-    "spared",
+    "skipped_tokens",
 ]

@@ -28,14 +28,14 @@ Forward: TypeAlias = Callable[[Tensor, Tensor, Attend, Tensor | None, Attend | N
 
 `attend_last` may replace `attend` in the last layer, and returns `rows` alone."""
 
-FEW = 0.8
+MAX_TARGET_SHARE = 0.8
 """The last layer runs for some tokens alone if these are at most this share of a chunk: it computes their queries, keys
 and values twice."""
 
 
-def spared(tokens: int, trained: int) -> int:
+def skipped_tokens(tokens: int, trained: int) -> int:
     """How many of a chunk's tokens skip the last layer, as no token is predicted after them."""
-    return tokens - max(trained, 1) if max(trained, 1) <= FEW * tokens else 0
+    return tokens - max(trained, 1) if max(trained, 1) <= MAX_TARGET_SHARE * tokens else 0
 
 
 GetPrefix: TypeAlias = Callable[[int, Tensor, Tensor], KVPrefix | None]
@@ -129,7 +129,7 @@ class ChunkedForward:
         mine = np.flatnonzero((at >= chunk.first) & (at < chunk.last))
         # Several tokens may be predicted after one.
         once, rows = np.unique(at[mine] - chunk.first, return_inverse=True)
-        few = spared(len(chunk), len(once)) > 0
+        few = skipped_tokens(len(chunk), len(once)) > 0
         # Layers need one token at least.
         wanted = torch.as_tensor(once if len(once) else [len(chunk) - 1], device=tokens.device) if few else None
         hidden = self._model(tokens, position, attend, wanted, None if predicts else only_store)

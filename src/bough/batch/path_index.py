@@ -119,7 +119,9 @@ def index_paths(credited: Sequence[Credited], view: PathView, origin: Ints) -> P
 def _ends(view: PathView) -> Ints:
     """[P] int64: 1 success, -1 an end without it, 0 where the explorer stopped; see `PathIndex.end`."""
     success = join(view.rewarded, "success")[view.leaf] == Ternary.YES
-    open_ends = np.isin(join(view.rewarded, "truncated_by")[view.leaf], (TruncatedBy.EXPLORER, TruncatedBy.STUB))
+    open_ends = np.isin(
+        join(view.rewarded, "truncated_by")[view.leaf], (TruncatedBy.EXPLORER, TruncatedBy.NOT_EXECUTED)
+    )
     return np.where(success, 1, np.where(open_ends, 0, -1)).astype(np.int64)
 
 

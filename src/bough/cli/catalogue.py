@@ -14,7 +14,7 @@ from itertools import chain
 from typing import Annotated, Any, TypeAlias, get_args, get_origin
 
 from bough.appraise import Appraiser
-from bough.ask.prompts import Reader
+from bough.ask.prompts import AnswerParser
 from bough.cli.exports import exports, usage
 from bough.cli.find import PACKAGE, find_run, find_world, modules, names
 from bough.config import ConfigError, unknown
@@ -67,7 +67,7 @@ PIECES: dict[str, Room] = {
     "prune": ("Parts of searches: pruning", SEARCH, Prune),
     "quality": ("Parts of explorers: quality of actions", ("bough.explore",), Quality),
     "blame": ("Parts of explorers: first wrong steps", ("bough.explore",), Blame),
-    "read": ("Parts of judges: answers of engines", ("bough.ask",), Reader),
+    "read": ("Parts of judges: answers of engines", ("bough.ask",), AnswerParser),
     "appraise": ("Appraisers", ("bough.appraise", "bough.critics"), Appraiser),
     "reward": ("Rewards", ("bough.reward",), Reward),
     "hooks": ("Hooks", ("bough.hooks", "bough.critics", "bough.roles"), HookRecipe),

@@ -166,7 +166,7 @@ class FrozenCriticState:
 
 def _executed(rewarded: Sequence[Rewarded]) -> list[Turn]:
     """The turns whose action was executed: not a candidate, or a path that the explorer gave up."""
-    unknown = (TruncatedBy.STUB, TruncatedBy.EXPLORER)
+    unknown = (TruncatedBy.NOT_EXECUTED, TruncatedBy.EXPLORER)
     return [turn for each in rewarded for node, turn in turns_of(each) if each.tree.truncated_by[node] not in unknown]
 
 

@@ -84,7 +84,7 @@ class Vllm:
             )
 
     @property
-    def withholds(self) -> frozenset[Need]:
+    def removes(self) -> frozenset[Need]:
         """Entropies, unless they are asked for."""
         if self.entropies:
             return frozenset()

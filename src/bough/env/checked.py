@@ -11,7 +11,7 @@ import numpy as np
 
 from bough.env.env import Env, EnvFault, Oracle, Split, State, Step, UserCodeError, seats_of
 from bough.tree import Action, AgentAction, Message, Outcome, Task, Tool, message_record
-from bough.tree.pay_range import MOST_REWARD
+from bough.tree.reward_range import MOST_REWARD
 from bough.usercode.guards import contained
 from bough.usercode.origin import describe, place, shorten
 

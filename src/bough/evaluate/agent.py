@@ -89,7 +89,7 @@ class EvaluationTarget:
                 await runtime.sync(moved=False)
                 policy = type(self.run.world.policy).__name__
                 name = policy if self.checkpoint is None else f"step {self.checkpoint.step}"
-                seat = runtime.main.trainee.seat
+                seat = runtime.main.role.seat
                 yield Evaluee(
                     name=name,
                     runner=runtime.rollouts,

@@ -11,7 +11,7 @@ from bough.store import RunDirectory, stored_trees
 from bough.train.run import Run
 from bough.train.start import load_run
 from bough.tree import Task
-from bough.tree.pay_range import MOST_REWARD
+from bough.tree.reward_range import MOST_REWARD
 
 LONGEST = 1000
 """Maximum number of actions of an episode where the run has no limit of turns."""

@@ -13,7 +13,7 @@ from bough.roles.seat_models import model_agent, seat_sources
 from bough.rollout import Agent, Deadlines, RoleModel, RolloutRunner
 from bough.rollout.seats import SeatAgent
 from bough.train import Run
-from bough.train.opening import TimedHost, draw_heldout
+from bough.train.first_draw import TimedHost, draw_heldout
 from bough.train.seats import first_seat, refuse_own_weights
 from bough.tree import Task
 

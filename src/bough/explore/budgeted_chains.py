@@ -49,7 +49,7 @@ class BudgetedChains:
             raise ValueError(
                 f"BudgetedChains.n: got {self.n}; need a multiple of {len(self.budgets)}, the number of budgets"
             )
-        check_placeholders("BudgetedChains.announce", self.announce, story=False, required=("budget",))
+        check_placeholders("BudgetedChains.announce", self.announce, prompt_fields=False, required=("budget",))
 
     @property
     def paths(self) -> int:

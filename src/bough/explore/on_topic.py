@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from bough.ask import Asks
+from bough.ask import QuerySettings
 from bough.ask.prompts import LabelParser, check_placeholders
 from bough.explore.quality import LlmJudge
 from bough.rollout.cursor import PendingAction
@@ -16,7 +16,7 @@ PROMPT = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OnTopic(Asks):
+class OnTopic(QuerySettings):
     """DialTree-RPO's filter of branches (arXiv 2510.02286): 0 for a malformed action, 1 off the topic, 2 on it.
 
     A model judges the topic of well-formed actions, with one question for each; an action without a readable answer
@@ -31,7 +31,7 @@ class OnTopic(Asks):
     prompt: str = PROMPT
 
     def __post_init__(self) -> None:
-        Asks.__post_init__(self)
+        QuerySettings.__post_init__(self)
         check_placeholders("OnTopic.prompt", self.prompt, "action")
 
     async def __call__(self, rollout: Rollout, draft: PendingAction) -> float | None:

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 from typing import ClassVar, Protocol, runtime_checkable
 
-from bough.ask import Asks
-from bough.ask.prompts import LabelParser, Reader, check_placeholders, story
+from bough.ask import QuerySettings
+from bough.ask.prompts import AnswerParser, LabelParser, check_placeholders, prompt_fields
 from bough.context import Parsed
 from bough.engine import EngineFault
 from bough.env import EnvFault
@@ -72,7 +72,7 @@ class OracleMatch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LlmJudge(Asks):
+class LlmJudge(QuerySettings):
     """The engine's score of an action; LLM-as-a-judge (arXiv 2306.05685).
 
     Each action has one question, which costs tokens and a call. An answer that cannot be read, is late or is
@@ -91,18 +91,20 @@ class LlmJudge(Asks):
         "It may do this next:\n{action}\n\nIs that good, unclear or bad?"
     )
     system: str = "You judge the next step of an agent."
-    read: Reader[float] = field(default_factory=lambda: LabelParser(scores={"good": 1.0, "unclear": 0.0, "bad": -1.0}))
+    read: AnswerParser[float] = field(
+        default_factory=lambda: LabelParser(scores={"good": 1.0, "unclear": 0.0, "bad": -1.0})
+    )
     without_thought: float = 0.0
 
     def __post_init__(self) -> None:
-        Asks.__post_init__(self)
+        QuerySettings.__post_init__(self)
         check_placeholders("LlmJudge.prompt", self.prompt, "action", "thought")
 
     async def __call__(self, rollout: Rollout, draft: PendingAction) -> float | None:
         """The score of the answer."""
         here = draft.cursor
         instructions = instructions_in(rollout.builder.nodes[0].info)
-        fields = story(instructions, turn_texts(here.past), plain_text(here.state.observation))
+        fields = prompt_fields(instructions, turn_texts(here.past), plain_text(here.state.observation))
         thought = _before_action(rollout.writer(here).agent.renderer.text(draft.tokens), draft.parsed)
         if not thought and "{thought}" in self.prompt:
             return self.without_thought

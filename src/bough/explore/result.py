@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from bough.explore.process import KEEP_BYTES
-from bough.tree.pay_range import MOST_REWARD
+from bough.tree.reward_range import MOST_REWARD
 
 OBJECT = re.compile(r"""^\{.*["'](?:reward|success)["']\s*:.*\}\Z""", re.DOTALL | re.MULTILINE)
 """An object at the end of a text that names a result."""

@@ -30,7 +30,7 @@ class Slate:
     Scores 2 1 0 0 -1:    A 1.403 0.526 -0.351 -0.351 -1.228    chances 0.679 0.194 0.055 0.055 0.016
 
     A path of T turns costs k * T actions, and T steps of the environment: no state is stepped twice. The other
-    candidates end where they were sampled, as paths of the tree without success, truncated by `STUB`; so
+    candidates end where they were sampled, as paths of the tree without success, truncated by `NOT_EXECUTED`; so
     `credit.Slate` trains all candidates, by their scores. A run's success is that of the executed path.
 
     The z-score separates scores that differ at all, so one good candidate among bad ones is nearly always drawn. The
@@ -114,4 +114,4 @@ class Slate:
 def _end(rollout: Rollout, drafts: Sequence[PendingAction]) -> None:
     """End the paths of scored candidates."""
     for draft in drafts:
-        rollout.stop(draft, TruncatedBy.STUB)
+        rollout.stop(draft, TruncatedBy.NOT_EXECUTED)

@@ -17,8 +17,8 @@ class Subgoals:
 
     In a state in which the seat `seat` acts, it writes `width` subgoals. The other seats act on each of them `tries`
     times, up to the next state of the seat. From one of the states reached, drawn at random, the path goes on; the
-    other branches end there, truncated by `STUB`, or with `to_end` each goes on as a path of its own. Two subgoals,
-    two tries, an executor of three turns:
+    other branches end there, truncated by `NOT_EXECUTED`, or with `to_end` each goes on as a path of its own. Two
+    subgoals, two tries, an executor of three turns:
 
         planner g1   executor a a a | a a a      planner g2   executor a a a | a a a      one of four goes on
 
@@ -64,7 +64,7 @@ class Subgoals:
                 await together(rollout, [rollout.roll_out(each) for each in rest], [*map(rollout.max_cost, rest)])
             else:
                 for each in rest:
-                    rollout.stop(each, TruncatedBy.STUB)
+                    rollout.stop(each, TruncatedBy.NOT_EXECUTED)
             first = 0
 
     async def _subgoal(self, rollout: Rollout, cursor: Cursor, branch: int) -> list[Cursor]:

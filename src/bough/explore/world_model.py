@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bough.ask import Asker, Asks, Text
+from bough.ask import QueryClient, QuerySettings, Text
 from bough.env import Branching, EnvFault, State, Step
 from bough.tree import AgentAction, Outcome, Task, Verdict, action_text, plain_text
 
@@ -57,7 +57,7 @@ class ImaginedEpisode:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WorldModel(Asks):
+class WorldModel(QuerySettings):
     """A world model that is an engine (WebDreamer, arXiv 2411.06559): it generates the observations.
 
     It is a host like any other, in which agents can be searched, trained and evaluated without the real environment.
@@ -72,7 +72,7 @@ class WorldModel(Asks):
         branching: States are values.
     """
 
-    ask: Asker
+    ask: QueryClient
     system: str = SYSTEM
     over: str = OVER
     solved: str = SOLVED

@@ -364,8 +364,8 @@ def _path(transcriber: Transcriber, tree: Tree, nodes: list[int], scores: list[f
 
 def _revisions(collector: _Collector, kept: Sequence[Credited], run: Run) -> None:
     transcriber = collector.transcriber
-    reader = PolicyFormat(renderer=transcriber.renderer, context=run.world.context, parser=run.world.parser)
-    for path in (run.method.demonstrations.revise or Revise())([each.rewarded for each in kept], reader):
+    policy_format = PolicyFormat(renderer=transcriber.renderer, context=run.world.context, parser=run.world.parser)
+    for path in (run.method.demonstrations.revise or Revise())([each.rewarded for each in kept], policy_format):
         collector.add(_revision, path)
 
 

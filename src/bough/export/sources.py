@@ -37,8 +37,8 @@ def logged_trees(run: Run, file: Path, renderer: ChatRenderer) -> list[Tree]:
     Raises:
         ValueError: when a line is no conversation, or does not fit the run's parser.
     """
-    reader = PolicyFormat(renderer=renderer, context=run.world.context, parser=run.world.parser)
-    return [*message_trees(read_conversations(file), reader).trees]
+    policy_format = PolicyFormat(renderer=renderer, context=run.world.context, parser=run.world.parser)
+    return [*message_trees(read_conversations(file), policy_format).trees]
 
 
 def read_message_log(target: Path, file: Path) -> list[Tree]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bough.hooks.hook import PolicyAccess
 from bough.piece import piece
-from bough.tree import Floats, Ints, Kind, PayRange, Rewarded, Tree, context, counted, path, turn_start
+from bough.tree import Floats, Ints, Kind, Rewarded, RewardRange, Tree, context, counted, path, turn_start
 from bough.tree.endings import path_reward_nodes
 
 
@@ -58,9 +58,9 @@ class AttentionReward:
             raise ValueError("AttentionReward.key: got ''; need the name of a list in the tasks' data")
 
     @property
-    def pays(self) -> Mapping[str, PayRange]:
+    def reward_ranges(self) -> Mapping[str, RewardRange]:
         """`weight` for a full overlap."""
-        return {"attention": PayRange.of(0, 1, weight=self.weight, per="path")}
+        return {"attention": RewardRange.of(0, 1, weight=self.weight, per="path")}
 
     @property
     def data_field(self) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bough.hooks.hook import PolicyAccess
-from bough.tree import Floats, Ints, PayRange, Rewarded, Ternary, Tree, context, counted, groups, text_in
+from bough.tree import Floats, Ints, Rewarded, RewardRange, Ternary, Tree, context, counted, groups, text_in
 from bough.tree.endings import last_action, path_reward_nodes
 
 GRAIN = 2.0**30
@@ -67,10 +67,10 @@ class Contrastive:
             raise ValueError("Contrastive.query: got ''; need the name of a text in the tasks' data")
 
     @property
-    def pays(self) -> Mapping[str, PayRange]:
+    def reward_ranges(self) -> Mapping[str, RewardRange]:
         """Sums of cosines, weighted, over the temperature; -1 for an action that is cut off."""
         most = (2 + self.cluster + self.cross) / self.temperature
-        return {"contrastive": PayRange(low=min(-1.0, -most), high=most, per="path")}
+        return {"contrastive": RewardRange(low=min(-1.0, -most), high=most, per="path")}
 
     def build(self, *, vocab_tokens: int, device: str, seed: int) -> "ContrastiveState":
         """Return a state; it keeps nothing across steps."""

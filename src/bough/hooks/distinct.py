@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from bough.needs import Estimate, gives_of, names_of
-from bough.tree import DeclaresPay
+from bough.tree import HasRewardRanges
 
 
 def refuse_repeats(pieces: Iterable[object]) -> None:
@@ -15,7 +15,7 @@ def refuse_repeats(pieces: Iterable[object]) -> None:
     first: dict[str, str] = {}
     for piece in pieces:
         own = type(piece).__name__
-        names = [f"the channel {name!r}" for name in piece.pays] if isinstance(piece, DeclaresPay) else []
+        names = [f"the channel {name!r}" for name in piece.reward_ranges] if isinstance(piece, HasRewardRanges) else []
         names += [f"the estimate {name!r}" for name in names_of(gives_of(piece), Estimate)]
         for name in names:
             if name in first:

@@ -14,8 +14,8 @@ from bough.tree import (
     Kind,
     Outcome,
     PathView,
-    PayRange,
     Rewarded,
+    RewardRange,
     join,
     json_column,
     path_view,
@@ -103,9 +103,9 @@ class ExploRs:
         return probability[action] * advantage * (taken - probability)
 
     @property
-    def pays(self) -> Mapping[str, PayRange]:
+    def reward_ranges(self) -> Mapping[str, RewardRange]:
         """From -`bound` to `bound` and the largest bonus; the bonus of an action may be at the next state's node."""
-        return {CHANNEL: PayRange(low=-self.bound, high=self.bound + (self.largest if self.scale else 0.0))}
+        return {CHANNEL: RewardRange(low=-self.bound, high=self.bound + (self.largest if self.scale else 0.0))}
 
     def build(self, *, vocab_tokens: int, device: str, seed: int) -> "ExploRsState":
         """Return the state without records."""

@@ -8,7 +8,7 @@ import numpy as np
 from bough.hooks.success_record import SuccessRecordState
 from bough.needs import CALLS, Need
 from bough.piece import Above, AtLeast, piece
-from bough.tree import Bools, Floats, PayRange, Tree, begins_turn
+from bough.tree import Bools, Floats, RewardRange, Tree, begins_turn
 from bough.tree.texts import calls_in
 
 
@@ -50,9 +50,9 @@ class FewestCalls:
         return frozenset[Need]() if self.actions else frozenset({CALLS})
 
     @property
-    def pays(self) -> Mapping[str, PayRange]:
+    def reward_ranges(self) -> Mapping[str, RewardRange]:
         """Minus `weight` at most."""
-        return {"fewest_calls": PayRange(low=-self.weight, high=0, per="path")}
+        return {"fewest_calls": RewardRange(low=-self.weight, high=0, per="path")}
 
     def build(self, *, vocab_tokens: int, device: str, seed: int) -> SuccessRecordState:
         """Return the state without records."""

@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar, cast, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from bough.ask import Asker
+from bough.ask import QueryClient
 from bough.hooks.distinct import refuse_repeats
 from bough.lazy import Tensor, torch
 from bough.tree import AgentAction, Floats, Rewarded, StageError, Task, derive, describe, is_column
@@ -182,7 +182,7 @@ class PolicyReader(Protocol):
 class ModelAsker(Protocol):
     """A hook that also asks the models of roles, in `rewrite`."""
 
-    def attach_models(self, ask: Asker) -> None:
+    def attach_models(self, ask: QueryClient) -> None:
         """Called once, before the first batch. Equal queries are sent once, also after a resume."""
         ...
 
@@ -244,7 +244,7 @@ class Hooks:
             if isinstance(each, PolicyReader):
                 each.attach(access)
 
-    def attach_models(self, ask: Asker) -> None:
+    def attach_models(self, ask: QueryClient) -> None:
         """Give the models to every `ModelAsker`."""
         for each in self._members.values():
             if isinstance(each, ModelAsker):

@@ -7,7 +7,7 @@ import numpy as np
 
 from bough.hooks.success_record import History, SuccessRecordState
 from bough.piece import Between, piece
-from bough.tree import Bools, Floats, PayRange, sampled_tokens
+from bough.tree import Bools, Floats, RewardRange, sampled_tokens
 
 
 @piece
@@ -48,9 +48,9 @@ class LengthHistory:
     history: History = "min"
 
     @property
-    def pays(self) -> Mapping[str, PayRange]:
+    def reward_ranges(self) -> Mapping[str, RewardRange]:
         """From minus `weight` to `weight`."""
-        return {"length_history": PayRange(low=-self.weight, high=self.weight, per="path")}
+        return {"length_history": RewardRange(low=-self.weight, high=self.weight, per="path")}
 
     def build(self, *, vocab_tokens: int, device: str, seed: int) -> SuccessRecordState:
         """Return the state without records."""

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from bough.ask import Asker, Asks
+from bough.ask import QueryClient, QuerySettings
 from bough.hooks.caption_model import CaptionModel, RunningScale
 from bough.hooks.captions import CaptionLabels, captions_of, occurrences, read_label
 from bough.hooks.hook import Teacher
@@ -17,8 +17,8 @@ from bough.needs import ON_POLICY, Need, roles
 from bough.piece import Above, AtLeast, piece
 from bough.tree import (
     Floats,
-    PayRange,
     Rewarded,
+    RewardRange,
     Task,
     Tree,
     counted,
@@ -41,7 +41,7 @@ COMPARE = (
 
 
 @piece
-class Oni(Asks):
+class Oni(QuerySettings):
     """ONI (arXiv 2410.23022): a model labels what the agent reads, while the run goes on, and labels become rewards.
 
     The caption of an observation is its text, or what `caption` finds in it. A new caption goes into a queue; before
@@ -124,11 +124,11 @@ class Oni(Asks):
         return default if self.threshold is None else self.threshold
 
     @property
-    def pays(self) -> Mapping[str, PayRange]:
+    def reward_ranges(self) -> Mapping[str, RewardRange]:
         """Between the labels 0 and 1, times `coef`; scores of "ranking" have no bound, and the least is `threshold`."""
         if self.variant == "ranking":
-            return {"oni": PayRange()}
-        return {"oni": PayRange.of(0, 1, weight=self.coef)}
+            return {"oni": RewardRange()}
+        return {"oni": RewardRange.of(0, 1, weight=self.coef)}
 
     def build(self, *, vocab_tokens: int, device: str, seed: int) -> "OniState":
         """Return a state without labels."""
@@ -144,14 +144,14 @@ class OniState:
     def __init__(self, settings: Oni) -> None:
         self.held = CaptionLabels()
         self._settings = settings
-        self._ask: Asker | None = None
+        self._ask: QueryClient | None = None
         self._task: asyncio.Task[list[int | None]] | None = None
         self._model = CaptionModel(settings.width, settings.learning_rate)
         self._scale = RunningScale()
         self._table: dict[str, int] = {}
         self._metrics: dict[str, float] = {}
 
-    def attach_models(self, ask: Asker) -> None:
+    def attach_models(self, ask: QueryClient) -> None:
         """See `ModelAsker`."""
         self._ask = ask
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from bough.hooks.path_votes import PathVotes, best_size, path_votes, winners
 from bough.needs import ENTROPIES, Need
 from bough.piece import AtLeast, Between, piece
-from bough.tree import PayRange, Rewarded
+from bough.tree import Rewarded, RewardRange
 
 
 @piece
@@ -72,9 +72,9 @@ class SubgroupVotes:
         return frozenset({ENTROPIES}) if self.confidence == "entropy" else frozenset()
 
     @property
-    def pays(self) -> Mapping[str, PayRange]:
+    def reward_ranges(self) -> Mapping[str, RewardRange]:
         """`weight` for agreement."""
-        return {"vote": PayRange.of(0, 1, weight=self.weight, per="path")}
+        return {"vote": RewardRange.of(0, 1, weight=self.weight, per="path")}
 
     def build(self, *, vocab_tokens: int, device: str, seed: int) -> "SubgroupVotesState":
         """Return the voter; it keeps nothing across steps."""

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.distributed.tensor import DTensor
 
-from bough.batch import Batch, ChunkedForward, ChunkOutput, PackedPrefixTree, spared
+from bough.batch import Batch, ChunkedForward, ChunkOutput, PackedPrefixTree, skipped_tokens
 from bough.critics.critic import Critic
 from bough.learner.backpropagate import add_metrics, backpropagate, sum_of_gaps
 from bough.learner.clipped_norm import clipped_part, norm_of_gradient
@@ -27,7 +27,7 @@ from bough.learner.loss_inputs import (
     loss_weights,
     with_outputs,
 )
-from bough.learner.memory_forecast import Extent
+from bough.learner.memory_forecast import ChunkShape
 from bough.learner.optimizer import Optimizer
 from bough.learner.packing_check import packing_agrees
 from bough.learner.rank_calls import CPU, RankCalls
@@ -62,7 +62,7 @@ class Learner:
         self.critic = critic
         self.merges = True
         """Whether rows with a common prefix are packed into one tree."""
-        self.extent = Extent()
+        self.chunk_shape = ChunkShape()
         """Maximum chunk sizes so far; measured only with a memory budget."""
         self._checked, self._ranks = False, ranks
         self._arithmetic = policy.arithmetic()
@@ -220,7 +220,7 @@ class Learner:
         )
         if self.settings.memory_gib is not None:
             for share in self.state.workers.shares(packed):
-                self.extent |= Extent.of(share, self.settings.micro_tokens)
+                self.chunk_shape |= ChunkShape.of(share, self.settings.micro_tokens)
         self.state.workers.take_loads()
         with self.state.workers.gathered():
             if PATHS in needs:
@@ -273,7 +273,7 @@ class Learner:
         """Arithmetic of separate paths divided by that of packed trees."""
         count, trained = self._arithmetic.operations, len(batch.at)
         paths, tree = (
-            count(tokens=tokens, trained=trained, pairs=pairs, spared=spared(tokens, trained))
+            count(tokens=tokens, trained=trained, pairs=pairs, skipped_tokens=skipped_tokens(tokens, trained))
             for tokens, pairs in ((packed.path_tokens, packed.path_pairs), (len(packed), packed.pairs))
         )
         return paths / max(1, tree)
@@ -327,7 +327,7 @@ class Learner:
 
         def work() -> dict[str, float]:
             there, nearby = batch.to(self.state.model.device), context.to(self.state.model.device)
-            extent, old = self.extent, self.logprobs(there) if OLD_LOGPROBS in needs_of(objective) else None
+            chunk_shape, old = self.chunk_shape, self.logprobs(there) if OLD_LOGPROBS in needs_of(objective) else None
             # The last step has left its gradients.
             self.state.optimizers.zero_grad()
             try:
@@ -336,7 +336,7 @@ class Learner:
                 return {**metrics, "optimizer/gradient_norm": norm}
             finally:
                 self.state.optimizers.zero_grad()
-                self.extent = extent
+                self.chunk_shape = chunk_shape
 
         return self._calls.together("rehearse", work, batch, objective, normalizer, context=context)
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from bough.engine import Caching, Engine
-from bough.learner.memory_forecast import Extent, forecast_memory, nbytes
+from bough.learner.memory_forecast import ChunkShape, forecast_memory, nbytes
 from bough.learner.memory_meter import MemoryMeter
 from bough.learner.optimizer import Optimizer
 from bough.policy.policy import Policy
@@ -67,10 +67,10 @@ class MemoryBudget:
         most_gib = self._memory.most(self.micro_tokens) / GIB
         self.line = f"memory: at most {most_gib:.2f} of {gib:g} GiB, with micro_tokens={self.micro_tokens}"
 
-    def note(self, extent: Extent) -> dict[str, float]:
+    def note(self, chunk_shape: ChunkShape) -> dict[str, float]:
         """Metrics: the forecast for such chunks and the engine's present cache, and the measured peak."""
         cached = self._engine.cached_tokens if isinstance(self._engine, Caching) else 0
-        foreseen = self._memory.bytes(extent, cached)
+        foreseen = self._memory.bytes(chunk_shape, cached)
         peak = self._gauge.peak()
         found = {} if peak is None else {"memory/peak_gib": peak / GIB}
         return {"memory/predicted_gib": foreseen / GIB, **found}

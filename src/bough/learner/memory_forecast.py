@@ -20,7 +20,15 @@ import torch
 from torch import Tensor
 from torch.profiler import record_function
 
-from bough.batch import FEW, Attend, ChunkedForward, PackedPrefixTree, chosen_logprobs, logits_at_once, needs_masks
+from bough.batch import (
+    MAX_TARGET_SHARE,
+    Attend,
+    ChunkedForward,
+    PackedPrefixTree,
+    chosen_logprobs,
+    logits_at_once,
+    needs_masks,
+)
 from bough.config.config import ConfigError
 from bough.learner.memory_meter import allocations
 from bough.policy.policy import Policy
@@ -42,7 +50,7 @@ LOGITS = "bough.logits"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Extent:
+class ChunkShape:
     """Chunk sizes of a packed prefix tree; each number is the maximum over all chunks.
 
     Attributes:
@@ -58,21 +66,21 @@ class Extent:
     kept: int = 0
 
     @staticmethod
-    def of(packed: PackedPrefixTree, max_tokens: int) -> "Extent":
-        """The extent for chunks of at most `max_tokens` tokens."""
+    def of(packed: PackedPrefixTree, max_tokens: int) -> "ChunkShape":
+        """The chunk_shape for chunks of at most `max_tokens` tokens."""
         groups = packed.chunk_groups(max_tokens)
         chunks = [each for some in groups for each in some]
         bounds = np.searchsorted(np.sort(packed.at), [each.first for each in chunks] + [len(packed)])
-        return Extent(
+        return ChunkShape(
             tokens=max((len(each) for each in chunks), default=0),
             trained=int(np.diff(bounds).max(initial=0)),
             past=max((len(each.past) for each in chunks), default=0),
             kept=max((len(packed.shared_tokens(some)) for some in groups), default=0),
         )
 
-    def __or__(self, other: "Extent") -> "Extent":
+    def __or__(self, other: "ChunkShape") -> "ChunkShape":
         """The maximum of each field."""
-        return Extent(
+        return ChunkShape(
             tokens=max(self.tokens, other.tokens),
             trained=max(self.trained, other.trained),
             past=max(self.past, other.past),
@@ -110,25 +118,25 @@ class ChunkMemory:
     learns_words: bool
     device: str
 
-    def bytes(self, extent: Extent, *, entropy: bool) -> int:
-        """Bytes for chunks of that extent."""
+    def bytes(self, chunk_shape: ChunkShape, *, entropy: bool) -> int:
+        """Bytes for chunks of that chunk_shape."""
         wide = max(4, self.number_bytes)
         at_once = wide * logits_at_once(
-            extent.trained, self.words[0], entropy=entropy, device=self.device, number_bytes=self.number_bytes
+            chunk_shape.trained, self.words[0], entropy=entropy, device=self.device, number_bytes=self.number_bytes
         )
         layer = wide * self.words[0] * self.words[1] if self.learns_words else 0
         # The gathered predicting states, and their gradients.
-        predicting = layer + at_once + self.hidden_bytes * extent.trained
+        predicting = layer + at_once + self.hidden_bytes * chunk_shape.trained
         # A chunk that runs the whole last layer has at most so many tokens.
-        tokens = min(extent.tokens, int(extent.trained / FEW))
-        held = self.whole.most(tokens, extent.trained, predicting)
-        if tokens < extent.tokens:
-            held = max(held, self.narrow.most(extent.tokens, extent.trained, predicting))
+        tokens = min(chunk_shape.tokens, int(chunk_shape.trained / MAX_TARGET_SHARE))
+        held = self.whole.most(tokens, chunk_shape.trained, predicting)
+        if tokens < chunk_shape.tokens:
+            held = max(held, self.narrow.most(chunk_shape.tokens, chunk_shape.trained, predicting))
         # An upper bound: with external attention kernels the path's keys and values are a leaf of the graph and are
         # joined to the chunk's own. Their gradient in the later chunk is float32.
-        path = self.pair_bytes * extent.past * (3 + wide // self.number_bytes)
-        masks = int(self.mask_bytes * extent.tokens * extent.past)
-        return int(held) + path + masks + self.pair_bytes * extent.kept
+        path = self.pair_bytes * chunk_shape.past * (3 + wide // self.number_bytes)
+        masks = int(self.mask_bytes * chunk_shape.tokens * chunk_shape.past)
+        return int(held) + path + masks + self.pair_bytes * chunk_shape.kept
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -252,14 +260,14 @@ def _update_of(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Memory:
+class MemoryForecast:
     """Memory of a run at the peak of an update.
 
     Attributes:
         always: Bytes by name of permanent allocations after the first update.
         cache_tokens: Maximum tokens whose keys and values the engine holds.
         path_tokens: Maximum tokens of a text.
-        appetite: Memory of a chunk.
+        chunk: Memory of a chunk.
         entropy: Whether the loss needs entropies.
         cpu_workers: Number of chunks computed at the same time.
     """
@@ -267,31 +275,31 @@ class Memory:
     always: Mapping[str, int]
     cache_tokens: int
     path_tokens: int
-    appetite: ChunkMemory
+    chunk: ChunkMemory
     entropy: bool
     cpu_workers: int
 
-    def bytes(self, extent: Extent, cache_tokens: int) -> int:
-        """Bytes with chunks of that extent and so many tokens in the engine's cache."""
-        chunks = self.cpu_workers * self.appetite.bytes(extent, entropy=self.entropy)
-        return sum(self.always.values()) + self.appetite.pair_bytes * cache_tokens + chunks
+    def bytes(self, chunk_shape: ChunkShape, cache_tokens: int) -> int:
+        """Bytes with chunks of that chunk_shape and so many tokens in the engine's cache."""
+        chunks = self.cpu_workers * self.chunk.bytes(chunk_shape, entropy=self.entropy)
+        return sum(self.always.values()) + self.chunk.pair_bytes * cache_tokens + chunks
 
     def most(self, tokens: int) -> int:
         """Maximum bytes with chunks of so many tokens.
 
         Assumes that all of them are trained, the engine's cache is full, and the path before them has maximum length.
         """
-        extent = Extent(tokens=tokens, trained=tokens, past=self.path_tokens, kept=self.path_tokens)
-        return self.bytes(extent, self.cache_tokens)
+        chunk_shape = ChunkShape(tokens=tokens, trained=tokens, past=self.path_tokens, kept=self.path_tokens)
+        return self.bytes(chunk_shape, self.cache_tokens)
 
     def fitted_cache(self, gib: float) -> int:
         """The engine's cache within a budget, tokens: half of what the smallest chunk leaves, and at least one text."""
         left = gib * GIB - replace(self, cache_tokens=0).most(MIN_TOKENS)
-        return min(self.cache_tokens, max(self.path_tokens, int(left / 2 / self.appetite.pair_bytes)))
+        return min(self.cache_tokens, max(self.path_tokens, int(left / 2 / self.chunk.pair_bytes)))
 
     def account(self) -> str:
         """Memory by purpose with the smallest chunks, GiB; keys and values of preceding text count to the chunks."""
-        parts = {**self.always, "the engine's cache": self.appetite.pair_bytes * self.cache_tokens}
+        parts = {**self.always, "the engine's cache": self.chunk.pair_bytes * self.cache_tokens}
         parts[f"chunks of {MIN_TOKENS} tokens after texts of {self.path_tokens}"] = self.most(MIN_TOKENS) - sum(
             parts.values()
         )
@@ -323,7 +331,7 @@ def forecast_memory(
     cache_tokens: int,
     entropy: bool,
     cpu_workers: int = 1,
-) -> Memory:
+) -> MemoryForecast:
     """Measure a policy.
 
     Args:
@@ -337,11 +345,11 @@ def forecast_memory(
     always = {"weights": nbytes(policy.weights().values()), **copies, "moments": 2 * learned}
     always["gradients"] = cpu_workers * learned
     always["the process"] = PROCESS_BYTES.get(policy.device.type, 0)
-    return Memory(
+    return MemoryForecast(
         always=always,
         cache_tokens=cache_tokens,
         path_tokens=policy.context_tokens,
-        appetite=measure_chunk_memory(policy),
+        chunk=measure_chunk_memory(policy),
         entropy=entropy,
         cpu_workers=cpu_workers,
     )

@@ -42,7 +42,7 @@ class Tis:
         cap: Largest weight, > 0; 2 is customary.
     """
 
-    shields: ClassVar[frozenset[Need]] = frozenset({ON_POLICY})
+    satisfies: ClassVar[frozenset[Need]] = frozenset({ON_POLICY})
 
     objective: Objective = PpoClip()
     cap: float = 2.0
@@ -87,7 +87,7 @@ class Mis:
         high: Largest weight, >= 1; 5 in the paper.
     """
 
-    shields: ClassVar[frozenset[Need]] = frozenset({ON_POLICY})
+    satisfies: ClassVar[frozenset[Need]] = frozenset({ON_POLICY})
 
     objective: Objective = PpoClip()
     low: float = 0.5
@@ -137,7 +137,7 @@ class Reject:
         veto: Smallest weight of a single token, in [0, 1); 1e-4 in CM2 and verl.
     """
 
-    shields: ClassVar[frozenset[Need]] = frozenset({ON_POLICY})
+    satisfies: ClassVar[frozenset[Need]] = frozenset({ON_POLICY})
 
     objective: Objective = PpoClip()
     over: Span = "sequence"

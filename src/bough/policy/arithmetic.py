@@ -32,14 +32,14 @@ class Arithmetic:
         """Ratio of the operations of a trained token to those of another token, without attention."""
         return (6 * self.weights + 8 * self.head) / (6 * (self.weights - self.after))
 
-    def operations(self, *, tokens: Number, trained: Number, pairs: Number, spared: int = 0) -> Number:
+    def operations(self, *, tokens: Number, trained: Number, pairs: Number, skipped_tokens: int = 0) -> Number:
         """The operations of an update; of several, for arrays.
 
         Args:
             tokens: Tokens of the forward pass.
             trained: Trained tokens.
             pairs: Pairs of a query and a visible key.
-            spared: Tokens that skip the work after the last layer's attention.
+            skipped_tokens: Tokens that skip the work after the last layer's attention.
         """
-        products = self.weights * tokens - self.after * spared
+        products = self.weights * tokens - self.after * skipped_tokens
         return 6 * products + 8 * self.head * trained + 14 * self.attention * pairs

@@ -8,7 +8,7 @@ import numpy as np
 from bough.piece import AtLeast, piece
 from bough.reward.pointing_rewards import pointing_rewards
 from bough.screen.pointings import Pointings
-from bough.tree import Floats, PayRange, Tree
+from bough.tree import Floats, RewardRange, Tree
 
 
 @piece
@@ -41,9 +41,9 @@ class BoxScore:
     as_released: bool = False
 
     @property
-    def pays(self) -> Mapping[str, PayRange]:
+    def reward_ranges(self) -> Mapping[str, RewardRange]:
         """A hit pays up to 1 and both terms; a miss nothing, as released the terms."""
-        return {"box": PayRange.of(0, 1 + self.overlap + self.size, weight=self.weight)}
+        return {"box": RewardRange.of(0, 1 + self.overlap + self.size, weight=self.weight)}
 
     def __call__(self, group: Sequence[Tree]) -> list[Mapping[str, Floats]]:
         """Pays at `ACTION` nodes."""

@@ -6,7 +6,7 @@ from typing import Annotated
 import numpy as np
 
 from bough.piece import Above, AtLeast, AtMost, piece
-from bough.tree import Floats, InfoNumber, PayRange, Ternary, Tree, counted, sampled_tokens, sum_to_root
+from bough.tree import Floats, InfoNumber, RewardRange, Ternary, Tree, counted, sampled_tokens, sum_to_root
 from bough.tree.endings import last_action, path_reward_nodes, solved
 
 BUDGET = InfoNumber("budget")
@@ -42,9 +42,9 @@ class BudgetReward:
     malformed: Annotated[float, AtMost(0, "0 or less")] = -1.0
 
     @property
-    def pays(self) -> Mapping[str, PayRange]:
+    def reward_ranges(self) -> Mapping[str, RewardRange]:
         """Up to `scale`; budgets, and so what far from them is paid, have no bound here."""
-        return {"budget": PayRange(high=self.scale, per="path")}
+        return {"budget": RewardRange(high=self.scale, per="path")}
 
     def __call__(self, group: Sequence[Tree]) -> list[Mapping[str, Floats]]:
         """Pays at the last action of each counted path, or at its leaf where other paths go through that action."""

@@ -9,7 +9,7 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from bough.tree import Floats, Ints, PayRange, Source, Tree, counted, ends_turn, last_where, sum_to_root, texts_at
+from bough.tree import Floats, Ints, RewardRange, Source, Tree, counted, ends_turn, last_where, sum_to_root, texts_at
 from bough.tree.endings import path_reward_nodes
 
 DIMENSIONS = 512
@@ -41,9 +41,9 @@ class Diversity:
             raise ValueError(f"Diversity.weight: got {self.weight}; need 0 or more")
 
     @property
-    def pays(self) -> Mapping[str, PayRange]:
+    def reward_ranges(self) -> Mapping[str, RewardRange]:
         """Up to `weight` times the environment's return of the path, which has no bound here."""
-        return {"diversity": PayRange(low=0, per="path")}
+        return {"diversity": RewardRange(low=0, per="path")}
 
     def __call__(self, group: Sequence[Tree]) -> list[Mapping[str, Floats]]:
         """Pays at the last action of each counted path, or at its leaf where other paths go through that action."""

@@ -11,7 +11,7 @@ from bough.tree import (
     Floats,
     Ints,
     Kind,
-    PayRange,
+    RewardRange,
     Tree,
     counted,
     sum_to_root,
@@ -63,9 +63,9 @@ class FormatConstraint:
             )
 
     @property
-    def pays(self) -> Mapping[str, PayRange]:
+    def reward_ranges(self) -> Mapping[str, RewardRange]:
         """0 or `weight`."""
-        return {"format_constraint": PayRange.of(0, 1, weight=self.weight, per="path")}
+        return {"format_constraint": RewardRange.of(0, 1, weight=self.weight, per="path")}
 
     def __call__(self, group: Sequence[Tree]) -> list[Mapping[str, Floats]]:
         """Pays at the leaves of counted paths."""

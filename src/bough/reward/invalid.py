@@ -6,7 +6,7 @@ from typing import Annotated
 import numpy as np
 
 from bough.piece import AtLeast, piece
-from bough.tree import Floats, Kind, PayRange, Ternary, Tree
+from bough.tree import Floats, Kind, RewardRange, Ternary, Tree
 
 
 @piece
@@ -20,9 +20,9 @@ class InvalidAction:
     penalty: Annotated[float, AtLeast(0, "0 or more, it is subtracted")] = 0.1
 
     @property
-    def pays(self) -> Mapping[str, PayRange]:
+    def reward_ranges(self) -> Mapping[str, RewardRange]:
         """Minus the penalty, or nothing."""
-        return {"invalid_action": PayRange(low=-self.penalty, high=0)}
+        return {"invalid_action": RewardRange(low=-self.penalty, high=0)}
 
     def __call__(self, group: Sequence[Tree]) -> list[Mapping[str, Floats]]:
         """Pays at `ACTION` nodes."""

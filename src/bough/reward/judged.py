@@ -6,7 +6,7 @@ import numpy as np
 
 from bough.needs import Need, appraised
 from bough.piece import piece
-from bough.tree import Floats, PayRange, Tree, Verdict, appraisal_of
+from bough.tree import Floats, RewardRange, Tree, Verdict, appraisal_of
 
 
 @piece
@@ -29,9 +29,9 @@ class Judged:
         return frozenset({appraised(self.column)})
 
     @property
-    def pays(self) -> Mapping[str, PayRange]:
+    def reward_ranges(self) -> Mapping[str, RewardRange]:
         """Any number: the appraiser's parser decides."""
-        return {self.column: PayRange()}
+        return {self.column: RewardRange()}
 
     def __call__(self, group: Sequence[Tree]) -> list[Mapping[str, Floats]]:
         """Pays at the nodes with a value.

@@ -6,7 +6,7 @@ from typing import Annotated
 import numpy as np
 
 from bough.piece import AtLeast, piece
-from bough.tree import Floats, PayRange, Tree, turns
+from bough.tree import Floats, RewardRange, Tree, turns
 from bough.tree.endings import success_reward_nodes
 
 
@@ -24,9 +24,9 @@ class Length:
     per_turn: Annotated[float, AtLeast(0, "0 or more, it is subtracted")] = 0.01
 
     @property
-    def pays(self) -> Mapping[str, PayRange]:
+    def reward_ranges(self) -> Mapping[str, RewardRange]:
         """At most nothing; the turns of a path have no bound here."""
-        return {"length": PayRange(high=0, per="path")}
+        return {"length": RewardRange(high=0, per="path")}
 
     def __call__(self, group: Sequence[Tree]) -> list[Mapping[str, Floats]]:
         """Pays at `success_reward_nodes`: the last action of each solved path, or its leaf."""

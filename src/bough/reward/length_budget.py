@@ -6,7 +6,7 @@ from typing import Annotated
 import numpy as np
 
 from bough.piece import Above, AtLeast, AtMost, piece
-from bough.tree import Bools, Floats, PayRange, Tree, counted, sampled_tokens, sum_to_root
+from bough.tree import Bools, Floats, RewardRange, Tree, counted, sampled_tokens, sum_to_root
 from bough.tree.endings import solved
 
 
@@ -45,10 +45,10 @@ class LengthBudget:
     min_reward: Annotated[float, Above(0)] = 0.1
 
     @property
-    def pays(self) -> Mapping[str, PayRange]:
+    def reward_ranges(self) -> Mapping[str, RewardRange]:
         """From a failure without tokens to a success without any."""
         low, high = -max(1.0, self.min_reward), max(self.base - self.factor, self.min_reward)
-        return {"length_budget": PayRange.of(low, high, weight=self.weight, per="path")}
+        return {"length_budget": RewardRange.of(low, high, weight=self.weight, per="path")}
 
     def __call__(self, group: Sequence[Tree]) -> list[Mapping[str, Floats]]:
         """Pays at the leaves of counted paths."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from bough.needs import Need, annotation
 from bough.piece import piece
-from bough.tree import Floats, Kind, PayRange, Tree, marks_at
+from bough.tree import Floats, Kind, RewardRange, Tree, marks_at
 
 
 @piece
@@ -29,9 +29,9 @@ class MarkReward:
         return frozenset({annotation(self.mark)})
 
     @property
-    def pays(self) -> Mapping[str, PayRange]:
+    def reward_ranges(self) -> Mapping[str, RewardRange]:
         """Any number: the parser decides."""
-        return {self.mark: PayRange()}
+        return {self.mark: RewardRange()}
 
     def __call__(self, group: Sequence[Tree]) -> list[Mapping[str, Floats]]:
         """Pays at `ACTION` nodes."""

@@ -12,7 +12,7 @@ from bough.tree import (
     Bools,
     Floats,
     Ints,
-    PayRange,
+    RewardRange,
     Ternary,
     Tree,
     counted,
@@ -64,9 +64,9 @@ class MetaReasoning:
         return frozenset({annotation(self.mark), *keys})
 
     @property
-    def pays(self) -> Mapping[str, PayRange]:
+    def reward_ranges(self) -> Mapping[str, RewardRange]:
         """0 to `weight`."""
-        return {"meta_reasoning": PayRange(low=0, high=self.weight)}
+        return {"meta_reasoning": RewardRange(low=0, high=self.weight)}
 
     def __call__(self, group: Sequence[Tree]) -> list[Mapping[str, Floats]]:
         """Pays at the last `ACTION` node of a turn; new states at the observation after it."""

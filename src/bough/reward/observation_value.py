@@ -7,7 +7,7 @@ import numpy as np
 from bough.needs import Need, appraised
 from bough.piece import piece
 from bough.reward.potential import state_potentials
-from bough.tree import Floats, Kind, PayRange, Tree
+from bough.tree import Floats, Kind, RewardRange, Tree
 
 
 @piece
@@ -32,9 +32,9 @@ class ObservationValue:
         return frozenset({appraised(self.column)})
 
     @property
-    def pays(self) -> Mapping[str, PayRange]:
+    def reward_ranges(self) -> Mapping[str, RewardRange]:
         """Any number: the appraiser decides."""
-        return {self.column: PayRange()}
+        return {self.column: RewardRange()}
 
     def __call__(self, group: Sequence[Tree]) -> list[Mapping[str, Floats]]:
         """Pays at the observations after turns.

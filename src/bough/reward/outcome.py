@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from bough.piece import piece
-from bough.tree import Floats, PayRange, Tree
+from bough.tree import Floats, RewardRange, Tree
 from bough.tree.endings import success_reward_nodes
 
 
@@ -20,9 +20,9 @@ class EnvReward:
     weight: float = 1.0
 
     @property
-    def pays(self) -> Mapping[str, PayRange]:
+    def reward_ranges(self) -> Mapping[str, RewardRange]:
         """Any number: the environment decides."""
-        return {"env": PayRange()}
+        return {"env": RewardRange()}
 
     def __call__(self, group: Sequence[Tree]) -> list[Mapping[str, Floats]]:
         """Pays each node's `env_reward`."""
@@ -43,9 +43,9 @@ class Success:
     weight: float = 1.0
 
     @property
-    def pays(self) -> Mapping[str, PayRange]:
+    def reward_ranges(self) -> Mapping[str, RewardRange]:
         """`weight` for a solved path."""
-        return {"success": PayRange.of(0, 1, weight=self.weight, per="path")}
+        return {"success": RewardRange.of(0, 1, weight=self.weight, per="path")}
 
     def __call__(self, group: Sequence[Tree]) -> list[Mapping[str, Floats]]:
         """Pays at `success_reward_nodes`: the last action of each solved path, or its leaf."""

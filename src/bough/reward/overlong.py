@@ -7,7 +7,7 @@ from typing import Annotated
 import numpy as np
 
 from bough.piece import AtLeast, piece
-from bough.tree import Floats, PayRange, Tree, counted, sampled_tokens, sum_to_root
+from bough.tree import Floats, RewardRange, Tree, counted, sampled_tokens, sum_to_root
 from bough.tree.endings import path_reward_nodes
 
 
@@ -43,9 +43,9 @@ class Overlong:
             )
 
     @property
-    def pays(self) -> Mapping[str, PayRange]:
+    def reward_ranges(self) -> Mapping[str, RewardRange]:
         """Down to minus `factor`; without a bound where it is not capped."""
-        return {"overlong": PayRange(low=-self.factor if self.capped else -math.inf, high=0, per="path")}
+        return {"overlong": RewardRange(low=-self.factor if self.capped else -math.inf, high=0, per="path")}
 
     def __call__(self, group: Sequence[Tree]) -> list[Mapping[str, Floats]]:
         """Pays at the last action of each counted path, or at its leaf where other paths go through that action."""

@@ -7,7 +7,7 @@ import numpy as np
 from bough.piece import piece
 from bough.reward.pointing_rewards import pointing_rewards
 from bough.screen.pointings import Pointings
-from bough.tree import Floats, PayRange, Tree
+from bough.tree import Floats, RewardRange, Tree
 
 
 @piece
@@ -38,9 +38,9 @@ class PointInBox:
     clicks_only: bool = False
 
     @property
-    def pays(self) -> Mapping[str, PayRange]:
+    def reward_ranges(self) -> Mapping[str, RewardRange]:
         """Up to `weight` for a target."""
-        return {"grounding": PayRange.of(0, 1, weight=self.weight)}
+        return {"grounding": RewardRange.of(0, 1, weight=self.weight)}
 
     def __call__(self, group: Sequence[Tree]) -> list[Mapping[str, Floats]]:
         """Pays at `ACTION` nodes."""

@@ -12,7 +12,7 @@ from bough.tree import (
     Floats,
     Kind,
     Outcome,
-    PayRange,
+    RewardRange,
     Tree,
     Verdict,
     appraisal_of,
@@ -54,9 +54,9 @@ class PotentialShaping:
         return frozenset({appraised(self.column)})
 
     @property
-    def pays(self) -> Mapping[str, PayRange]:
+    def reward_ranges(self) -> Mapping[str, RewardRange]:
         """Any number: the appraiser's potential decides."""
-        return {"shaping": PayRange()}
+        return {"shaping": RewardRange()}
 
     def __call__(self, group: Sequence[Tree]) -> list[Mapping[str, Floats]]:
         """Pays at the first node of each turn, and at observations.
@@ -102,9 +102,9 @@ class PotentialGain:
         return frozenset({appraised(self.column)})
 
     @property
-    def pays(self) -> Mapping[str, PayRange]:
+    def reward_ranges(self) -> Mapping[str, RewardRange]:
         """Any number: the appraiser's potential decides."""
-        return {"gain": PayRange()}
+        return {"gain": RewardRange()}
 
     def __call__(self, group: Sequence[Tree]) -> list[Mapping[str, Floats]]:
         """Pays at the observations after turns.

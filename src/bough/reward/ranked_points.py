@@ -8,7 +8,7 @@ import numpy as np
 from bough.piece import AtLeast, piece
 from bough.reward.pointing_rewards import pointing_rewards
 from bough.screen.pointings import Pointings
-from bough.tree import Bools, Floats, PayRange, Tree
+from bough.tree import Bools, Floats, RewardRange, Tree
 
 
 @piece
@@ -38,9 +38,9 @@ class RankedPoints:
     near_px: Annotated[float, AtLeast(0, "0 or more pixels")] = 0.0
 
     @property
-    def pays(self) -> Mapping[str, PayRange]:
+    def reward_ranges(self) -> Mapping[str, RewardRange]:
         """From -1, for no point, to 1 for one point on the target, and the format point; times `weight`."""
-        return {"points": PayRange.of(-1, 1 + self.format_point, weight=self.weight)}
+        return {"points": RewardRange.of(-1, 1 + self.format_point, weight=self.weight)}
 
     def __call__(self, group: Sequence[Tree]) -> list[Mapping[str, Floats]]:
         """Pays at `ACTION` nodes."""

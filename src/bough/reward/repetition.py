@@ -9,7 +9,7 @@ from bough.piece import AtLeast, piece
 from bough.tree import (
     Floats,
     Ints,
-    PayRange,
+    RewardRange,
     Tree,
     begins_turn,
     counted,
@@ -46,9 +46,9 @@ class Repetition:
     penalty: Annotated[float, AtLeast(0, "0 or more, it is subtracted")] = 0.5
 
     @property
-    def pays(self) -> Mapping[str, PayRange]:
+    def reward_ranges(self) -> Mapping[str, RewardRange]:
         """Down to minus `penalty`."""
-        return {"repetition": PayRange(low=-self.penalty, high=0, per="path")}
+        return {"repetition": RewardRange(low=-self.penalty, high=0, per="path")}
 
     def __call__(self, group: Sequence[Tree]) -> list[Mapping[str, Floats]]:
         """Pays at the last action of each counted path, or at its leaf where other paths go through that action."""

@@ -5,7 +5,7 @@ from typing import Protocol, cast, runtime_checkable
 
 import numpy as np
 
-from bough.tree import DeclaresPay, Floats, Rewarded, StageError, Tree, describe, groups, is_column
+from bough.tree import Floats, HasRewardRanges, Rewarded, StageError, Tree, describe, groups, is_column
 from bough.usercode.guards import contained
 
 
@@ -59,7 +59,7 @@ def _checked(reward: Reward, group: Sequence[Tree], returned: object) -> list[Ma
     if not isinstance(returned, Sequence) or isinstance(returned, str):
         raise StageError(f"{piece}: got {describe(returned)}; need a list with {need}")
     paid = list(cast("Sequence[object]", returned))
-    declared = reward.pays if isinstance(reward, DeclaresPay) else None
+    declared = reward.reward_ranges if isinstance(reward, HasRewardRanges) else None
     if len(paid) != len(group):
         raise StageError(f"{piece}: got channels of {len(paid)} trees for {len(group)}; need {need}")
     for tree, channels in zip(group, paid, strict=True):
@@ -70,7 +70,9 @@ def _checked(reward: Reward, group: Sequence[Tree], returned: object) -> list[Ma
             if not isinstance(name, str):
                 raise StageError(f"{place}: got a name of type {type(name).__name__}; need a string")
             if declared is not None and name not in declared:
-                raise StageError(f"{place}: got a channel that `pays` does not declare; need one of {sorted(declared)}")
+                raise StageError(
+                    f"{place}: got a channel that `reward_ranges` does not declare; need one of {sorted(declared)}"
+                )
             if not is_column(column, tree.nodes):
                 raise StageError(f"{place}: got {describe(column)}; need an array of {tree.nodes} numbers, one a node")
             if not np.all(np.isfinite(column)):

@@ -6,7 +6,7 @@ import numpy as np
 
 from bough.piece import piece
 from bough.reward.stages import Finished, Solved, Stage, ValidActions, WellFormed
-from bough.tree import Floats, PayRange, Tree, counted
+from bough.tree import Floats, RewardRange, Tree, counted
 from bough.tree.endings import path_reward_nodes
 
 
@@ -49,9 +49,9 @@ class StagedReward:
             raise ValueError(f"StagedReward.shares: got {self.shares}; need numbers above 0")
 
     @property
-    def pays(self) -> Mapping[str, PayRange]:
+    def reward_ranges(self) -> Mapping[str, RewardRange]:
         """0 to the sum of the shares."""
-        return {"staged": PayRange(low=0, high=sum(self.shares), per="path")}
+        return {"staged": RewardRange(low=0, high=sum(self.shares), per="path")}
 
     def __call__(self, group: Sequence[Tree]) -> list[Mapping[str, Floats]]:
         """Pays at the last action of each counted path, or at its leaf where other paths go through that action."""

@@ -36,7 +36,7 @@ class MessageTrees:
     too_long: int
 
 
-def message_trees(conversations: Sequence[Conversation], reader: PolicyFormat) -> MessageTrees:
+def message_trees(conversations: Sequence[Conversation], policy_format: PolicyFormat) -> MessageTrees:
     """The trees of conversations.
 
     Rows of one task share equal beginnings and branch where they differ; each has a last action and an end of its own.
@@ -45,7 +45,7 @@ def message_trees(conversations: Sequence[Conversation], reader: PolicyFormat) -
 
     Args:
         conversations: The rows.
-        reader: The policy's formats, and the model's context.
+        policy_format: The policy's formats, and the model's context.
 
     Raises:
         ValueError: when a conversation has calls and the parser takes none, or two messages of assistants in a row.
@@ -53,8 +53,8 @@ def message_trees(conversations: Sequence[Conversation], reader: PolicyFormat) -
     grown: dict[tuple[str, tuple[int, ...]], _Trie] = {}
     too_long = 0
     for each in conversations:
-        path = _path(each, reader)
-        if reader.max_tokens is not None and path.longest > reader.max_tokens:
+        path = _path(each, policy_format)
+        if policy_format.max_tokens is not None and path.longest > policy_format.max_tokens:
             too_long += 1
             continue
         nodes = path.builder.nodes
@@ -63,14 +63,14 @@ def message_trees(conversations: Sequence[Conversation], reader: PolicyFormat) -
     return MessageTrees(trees=tuple(trie.builder.done() for trie in grown.values()), too_long=too_long)
 
 
-def _path(conversation: Conversation, reader: PolicyFormat) -> PathBuilder:
+def _path(conversation: Conversation, policy_format: PolicyFormat) -> PathBuilder:
     """One conversation as a tree of one path."""
     messages, tools = conversation.messages, conversation.tools
     begin = 1 if messages[0].role == "system" and messages[1].role != "assistant" else 0
     first = next(place for place, each in enumerate(messages) if each.role == "assistant")
     task = Task(id=conversation.task or f"log-{_digest(messages[:first], conversation)}")
     system = messages[0].content if begin else ""
-    path = PathBuilder(task, system, (_observation(messages[begin:first]), tools), reader)
+    path = PathBuilder(task, system, (_observation(messages[begin:first]), tools), policy_format)
     seen: list[Message] = [*messages[begin:first]]
     node = None
     for message, learned in zip(messages[first:], conversation.learned[first:], strict=True):
@@ -79,14 +79,14 @@ def _path(conversation: Conversation, reader: PolicyFormat) -> PathBuilder:
             continue
         if not seen:
             raise ValueError(f"task {task.id}: got two messages of the assistant in a row; need one between them")
-        if message.tool_calls and not isinstance(reader.parser, CallParser):
+        if message.tool_calls and not isinstance(policy_format.parser, CallParser):
             raise ValueError(
-                f"task {task.id}: got calls of tools and parser={type(reader.parser).__name__}, which takes none; "
-                "need parser=ToolCalls()"
+                f"task {task.id}: got calls of tools and parser={type(policy_format.parser).__name__}, which takes "
+                "none; need parser=ToolCalls()"
             )
         action = Action(text=message.content, calls=message.tool_calls) if message.tool_calls else message.content
         source = Source.TEACHER if learned else Source.FORCED
-        node = path.turn((_observation(seen), tools), reader.renderer.write(action), source)
+        node = path.turn((_observation(seen), tools), policy_format.renderer.write(action), source)
         seen = []
     assert node is not None
     reward = conversation.reward

@@ -71,7 +71,7 @@ class ParallelPaths:
         """The numbers of calls."""
         return ("\n".join(f"{number}: " for number in range(1, self.max_calls + 1)),)
 
-    def __call__(self, rewarded: Sequence[Rewarded], reader: PolicyFormat) -> list[RevisedPath]:
+    def __call__(self, rewarded: Sequence[Rewarded], policy_format: PolicyFormat) -> list[RevisedPath]:
         """Make a demonstration of each tree with a success, if the parser reads each of its actions back.
 
         Raises:
@@ -82,17 +82,17 @@ class ParallelPaths:
             leaf = best_success(each)
             turns = [] if leaf is None else recorded_turns(each.tree, leaf)
             turns = [turn for turn in turns if turn.valid or turn is turns[-1]]
-            if leaf is None or not turns or not read_back(reader, turns):
+            if leaf is None or not turns or not read_back(policy_format, turns):
                 continue
             levels = self.levels(each.tree, turns)
             seen: Seen = observation_in(each.tree.info[0]), tools_at(each.tree, 0)
             spoken: list[tuple[Seen, tuple[int, ...]]] = []
             for level in levels:
                 some = [turns[at] for at in level]
-                spoken.append((seen, self._written(some, reader)))
-                seen = _results(each.tree, some, calls=isinstance(reader.parser, CallParser))
+                spoken.append((seen, self._written(some, policy_format)))
+                seen = _results(each.tree, some, calls=isinstance(policy_format.parser, CallParser))
             last = seen if turns[-1].after is not None else None
-            found = rewritten_path(each, leaf, spoken, last, reader)
+            found = rewritten_path(each, leaf, spoken, last, policy_format)
             made += [] if found is None else [found]
         return made
 
@@ -122,16 +122,16 @@ class ParallelPaths:
             return any(isinstance(call, ToolCall) and call.name in self.alone for call in turn.action.calls)
         return turn.text.split(maxsplit=1)[:1] != [] and turn.text.split(maxsplit=1)[0] in self.alone
 
-    def _written(self, turns: Sequence[RecordedTurn], reader: PolicyFormat) -> tuple[int, ...]:
+    def _written(self, turns: Sequence[RecordedTurn], policy_format: PolicyFormat) -> tuple[int, ...]:
         """The tokens of the action of a level."""
         if len(turns) == 1:
-            return written_action(reader, turns[0].action)
-        if isinstance(reader.parser, CallParser):
+            return written_action(policy_format, turns[0].action)
+        if isinstance(policy_format.parser, CallParser):
             calls = tuple(call for turn in turns if isinstance(turn.action, Action) for call in turn.action.calls)
             text = "\n".join(turn.text for turn in turns if turn.text)
-            return written_action(reader, Action(text=text, calls=calls))
+            return written_action(policy_format, Action(text=text, calls=calls))
         lines = (f"{number}: {turn.text}" for number, turn in enumerate(turns, start=1))
-        return written_action(reader, "\n".join(lines))
+        return written_action(policy_format, "\n".join(lines))
 
 
 def _results(tree: Tree, turns: Sequence[RecordedTurn], *, calls: bool) -> Seen:

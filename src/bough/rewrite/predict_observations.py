@@ -39,17 +39,17 @@ class PredictObservations:
         """The system prompt, a question without turns, and the marks of an end."""
         return system_text(), world_question("", ()), observed_text("", over=True, solved=False)
 
-    def __call__(self, rewarded: Sequence[Rewarded], reader: PolicyFormat) -> list[RevisedPath]:
+    def __call__(self, rewarded: Sequence[Rewarded], policy_format: PolicyFormat) -> list[RevisedPath]:
         """The demonstrations, each a separate tree; longer ones than the maximum are left out.
 
         Args:
             rewarded: Trees.
-            reader: The policy's formats.
+            policy_format: The policy's formats.
         """
-        reader = replace(reader, context=Full())
-        return [made for each in rewarded for made in self._of_tree(each.tree, reader)]
+        policy_format = replace(policy_format, context=Full())
+        return [made for each in rewarded for made in self._of_tree(each.tree, policy_format)]
 
-    def _of_tree(self, tree: Tree, reader: PolicyFormat) -> list[RevisedPath]:
+    def _of_tree(self, tree: Tree, policy_format: PolicyFormat) -> list[RevisedPath]:
         """The demonstrations of a tree."""
         found: dict[str, str] = {}
         for leaf in counted(tree).tolist():
@@ -59,10 +59,10 @@ class PredictObservations:
         )
         made: list[RevisedPath] = []
         for question in chosen[: self.per_tree]:
-            one = PathBuilder(tree.task, system_text(), (question, ()), reader)
-            last = one.turn((question, ()), reader.renderer.write(found[question]), Source.TEACHER)
+            one = PathBuilder(tree.task, system_text(), (question, ()), policy_format)
+            last = one.turn((question, ()), policy_format.renderer.write(found[question]), Source.TEACHER)
             last.outcome = Outcome.TERMINATED
-            if reader.max_tokens is None or one.longest <= reader.max_tokens:
+            if policy_format.max_tokens is None or one.longest <= policy_format.max_tokens:
                 made.append(RevisedPath(tree=one.builder.done(), gap=0.0))
         return made
 

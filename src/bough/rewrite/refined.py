@@ -63,17 +63,19 @@ class Refined:
         """None: the model itself wrote everything that it learns."""
         return ()
 
-    def __call__(self, rewarded: Sequence[Rewarded], reader: PolicyFormat) -> list[RevisedPath]:
+    def __call__(self, rewarded: Sequence[Rewarded], policy_format: PolicyFormat) -> list[RevisedPath]:
         """Make the paths, each a separate tree; paths that exceed the context of the model are left out.
 
         Args:
             rewarded: Trees of searches.
-            reader: The policy's formats.
+            policy_format: The policy's formats.
         """
-        made = [each for one in rewarded for each in self._of_tree(one.tree, reader)]
-        return [path for path, longest in made if reader.max_tokens is None or longest <= reader.max_tokens]
+        made = [each for one in rewarded for each in self._of_tree(one.tree, policy_format)]
+        return [
+            path for path, longest in made if policy_format.max_tokens is None or longest <= policy_format.max_tokens
+        ]
 
-    def _of_tree(self, tree: Tree, reader: PolicyFormat) -> Iterator[tuple[RevisedPath, int]]:
+    def _of_tree(self, tree: Tree, policy_format: PolicyFormat) -> Iterator[tuple[RevisedPath, int]]:
         """The paths of a tree, each with its longest text, tokens."""
         (answers,) = np.nonzero(tree.answer)
         acts = [
@@ -82,21 +84,21 @@ class Refined:
         scores = [score_in(tree.info[act]) for act in acts]
         if len(acts) > 1 and scores[-1] > self.accept:
             gap = scores[-1] - scores[0]
-            yield _finished(_on_path(tree, acts[-1:], "", reader, tree.task), gap)
+            yield _finished(_on_path(tree, acts[-1:], "", policy_format, tree.task), gap)
             hint = hint_in(tree.info[acts[-1]])
             if self.refiner and hint:
-                yield _finished(_on_path(tree, acts, hint, reader, _other(tree.task, "refiner")), gap)
+                yield _finished(_on_path(tree, acts, hint, policy_format, _other(tree.task, "refiner")), gap)
         for accepted in (True, False) if self.judge else ():
             found = (_of_majority(answered_questions_in(info, "judge"), accepted) for info in tree.info)
             question = next((each for each in found if each is not None), None)
             if question is not None:
-                yield _finished(_judged(tree, question, reader, f"judge {accepted}"), 0.0)
+                yield _finished(_judged(tree, question, policy_format, f"judge {accepted}"), 0.0)
 
 
-def _on_path(tree: Tree, acts: Sequence[int], hint: str, reader: PolicyFormat, task: Task) -> PathBuilder:
+def _on_path(tree: Tree, acts: Sequence[int], hint: str, policy_format: PolicyFormat, task: Task) -> PathBuilder:
     """Some actions of a path after the first prompt; the last is learned, with a hint below what it answers."""
     root: Ints = tree.tokens_of(0)
-    made = PathBuilder(task, instructions_in(tree.info[0]), _seen(tree, 0), reader, root.tolist())
+    made = PathBuilder(task, instructions_in(tree.info[0]), _seen(tree, 0), policy_format, root.tolist())
     for act in acts:
         seen = _seen(tree, int(tree.parent[act]))
         if act != acts[-1]:
@@ -106,11 +108,11 @@ def _on_path(tree: Tree, acts: Sequence[int], hint: str, reader: PolicyFormat, t
     return made
 
 
-def _judged(tree: Tree, question: AnsweredQuestion, reader: PolicyFormat, name: str) -> PathBuilder:
+def _judged(tree: Tree, question: AnsweredQuestion, policy_format: PolicyFormat, name: str) -> PathBuilder:
     """A question, and a judgement, which is learned."""
-    prompt = reader.renderer.render(conversation(question.system, (), question.text))
-    made = PathBuilder(_other(tree.task, name), question.system, (question.text, ()), reader, prompt)
-    made.turn((question.text, ()), reader.renderer.write(question.answer), Source.TEACHER)
+    prompt = policy_format.renderer.render(conversation(question.system, (), question.text))
+    made = PathBuilder(_other(tree.task, name), question.system, (question.text, ()), policy_format, prompt)
+    made.turn((question.text, ()), policy_format.renderer.write(question.answer), Source.TEACHER)
     return made
 
 

@@ -114,14 +114,14 @@ class Revise:
         """The thought."""
         return (self.thought,)
 
-    def __call__(self, rewarded: Sequence[Rewarded], reader: PolicyFormat) -> list[RevisedPath]:
+    def __call__(self, rewarded: Sequence[Rewarded], policy_format: PolicyFormat) -> list[RevisedPath]:
         """Make all revised paths, each a separate tree.
 
         Trained tokens are marked `TEACHER`, earlier ones `FORCED`, so losses treat the path as a demonstration.
 
         Args:
             rewarded: Trees.
-            reader: The policy's formats; paths beyond its maximum length are not made.
+            policy_format: The policy's formats; paths beyond its maximum length are not made.
 
         Raises:
             ValueError: when the `blame` rule does not credit whole turns.
@@ -129,7 +129,7 @@ class Revise:
         made: dict[bytes, RevisedPath] = {}
         for each in compute_credit(self.blame, rewarded):
             for mistake in self._mistakes(each):
-                tree = _revised(each.tree, mistake, self, reader)
+                tree = _revised(each.tree, mistake, self, policy_format)
                 if tree is not None:
                     gap = mistake.good.value - mistake.bad.value
                     made.setdefault(tree.token.tobytes(), RevisedPath(tree=tree, gap=gap))
@@ -167,7 +167,7 @@ class Revise:
         found: list[_Path] = []
         for number, leaf in enumerate(view.leaf.tolist()):
             at = slice(*view.start[number : number + 2].tolist())
-            if at.start < at.stop and tree.truncated_by[leaf] != TruncatedBy.STUB:
+            if at.start < at.stop and tree.truncated_by[leaf] != TruncatedBy.NOT_EXECUTED:
                 places: list[int] = view.place[at].tolist()
                 places += [leaf] if leaf != view.node[at][-1] else []
                 seen = [(observation_in(tree.info[place]), tools_at(tree, place)) for place in places]
@@ -233,7 +233,7 @@ class PathBuilder:
     """Builds a tree of one path."""
 
     def __init__(
-        self, task: Task, system: str, first: Seen, reader: PolicyFormat, prompt: Sequence[int] | None = None
+        self, task: Task, system: str, first: Seen, policy_format: PolicyFormat, prompt: Sequence[int] | None = None
     ) -> None:
         """Start at the root.
 
@@ -241,11 +241,11 @@ class PathBuilder:
             task: The task.
             system: The instructions.
             first: The first observation, and the tools with it.
-            reader: The policy's formats.
+            policy_format: The policy's formats.
             prompt: The tokens of the root; None for the rendering of the context.
         """
         self.builder = TreeBuilder(task)
-        self._writer = PathWriter(builder=self.builder, format=reader, system=system)
+        self._writer = PathWriter(builder=self.builder, format=policy_format, system=system)
         self._past: list[Turn] = []
         state = _state(first)
         if prompt is None:
@@ -287,14 +287,14 @@ def _state(seen: Seen) -> State:
     return State(observation=observation, key="", value=None, tools=tools)
 
 
-def _revised(tree: Tree, mistake: _Mistake, rule: Revise, reader: PolicyFormat) -> Tree | None:
+def _revised(tree: Tree, mistake: _Mistake, rule: Revise, policy_format: PolicyFormat) -> Tree | None:
     """The path with the mistake and its correction; None when it exceeds the maximum length."""
     bad, good = mistake.bad, mistake.good
     first = observation_in(tree.info[0]), tools_at(tree, 0)
-    path = PathBuilder(tree.task, instructions_in(tree.info[0]), first, reader, tree.tokens_of(0).tolist())
+    path = PathBuilder(tree.task, instructions_in(tree.info[0]), first, policy_format, tree.tokens_of(0).tolist())
     for turn in range(mistake.wrong + 1):
         path.turn(bad.seen[turn], bad.turns[turn], Source.FORCED)
-    last = path.turn(bad.seen[mistake.wrong + 1], reader.renderer.write(rule.thought), Source.TEACHER)
+    last = path.turn(bad.seen[mistake.wrong + 1], policy_format.renderer.write(rule.thought), Source.TEACHER)
     for turn in range(mistake.since, len(good.turns)):
         seen = good.seen[turn]
         if turn == mistake.since and rule.reply is not None:
@@ -305,4 +305,8 @@ def _revised(tree: Tree, mistake: _Mistake, rule: Revise, reader: PolicyFormat) 
         path.end(good.seen[-1], Ternary(int(tree.success[good.leaf])).known, outcome)
     else:
         last.outcome = outcome
-    return None if reader.max_tokens is not None and path.longest > reader.max_tokens else path.builder.done()
+    return (
+        None
+        if policy_format.max_tokens is not None and path.longest > policy_format.max_tokens
+        else path.builder.done()
+    )

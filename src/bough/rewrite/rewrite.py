@@ -40,12 +40,12 @@ class PathRewriter(Protocol):
         """Texts of its own that the demonstrations contain, for the vocabulary of a new policy."""
         ...
 
-    def __call__(self, rewarded: Sequence[Rewarded], reader: PolicyFormat) -> list[RevisedPath]:
+    def __call__(self, rewarded: Sequence[Rewarded], policy_format: PolicyFormat) -> list[RevisedPath]:
         """Make the demonstrations, each a tree of one path whose trained actions have the source `TEACHER`.
 
         Args:
             rewarded: The trees.
-            reader: The policy's formats; paths beyond its maximum length are not made.
+            policy_format: The policy's formats; paths beyond its maximum length are not made.
         """
         ...
 
@@ -113,32 +113,32 @@ def best_success(rewarded: Rewarded) -> int | None:
     return min(found)[-1] if found else None
 
 
-def written_action(reader: PolicyFormat, action: AgentAction, before: str = "") -> tuple[int, ...]:
+def written_action(policy_format: PolicyFormat, action: AgentAction, before: str = "") -> tuple[int, ...]:
     """The tokens of an action in the parser's form, after other text.
 
     Raises:
         ValueError: when the parser finds another action in it.
     """
-    if isinstance(action, Action) and isinstance(reader.parser, CallParser):
-        tokens = reader.renderer.write(Action(text=f"{before}{action.text}", calls=action.calls))
+    if isinstance(action, Action) and isinstance(policy_format.parser, CallParser):
+        tokens = policy_format.renderer.write(Action(text=f"{before}{action.text}", calls=action.calls))
         return tuple(tokens)
     text = action.text if isinstance(action, Action) else action
-    formed = reader.parser.write(text, (), (text,)) if isinstance(reader.parser, PromptedParser) else text
-    tokens = tuple(reader.renderer.write(f"{before}{formed}"))
-    found = parse_tokens(reader.parser, reader.renderer, tokens).text
-    if not isinstance(reader.parser, CallParser) and found != text:
+    formed = policy_format.parser.write(text, (), (text,)) if isinstance(policy_format.parser, PromptedParser) else text
+    tokens = tuple(policy_format.renderer.write(f"{before}{formed}"))
+    found = parse_tokens(policy_format.parser, policy_format.renderer, tokens).text
+    if not isinstance(policy_format.parser, CallParser) and found != text:
         raise ValueError(
-            f"parser={type(reader.parser).__name__}: got the action {found!r} from a text with {text!r} at its end; "
-            "need a parser that finds an action after other text and over several lines, such as Tagged()"
+            f"parser={type(policy_format.parser).__name__}: got the action {found!r} from a text with {text!r} at its "
+            "end; need a parser that finds an action after other text and over several lines, such as Tagged()"
         )
     return tokens
 
 
-def read_back(reader: PolicyFormat, turns: Sequence[RecordedTurn]) -> bool:
+def read_back(policy_format: PolicyFormat, turns: Sequence[RecordedTurn]) -> bool:
     """Whether the parser finds each action in its own text; not in a malformed one that holds a part in its form."""
     try:
         for turn in turns:
-            written_action(reader, turn.action)
+            written_action(policy_format, turn.action)
     except ValueError:
         return False
     return True
@@ -149,7 +149,7 @@ def rewritten_path(
     leaf: int,
     turns: Sequence[tuple[Seen, tuple[int, ...]]],
     last: Seen | None,
-    reader: PolicyFormat,
+    policy_format: PolicyFormat,
 ) -> RevisedPath | None:
     """A path of other turns than those to a leaf; None when it exceeds the maximum length.
 
@@ -158,11 +158,11 @@ def rewritten_path(
         leaf: The end of the path that is rewritten.
         turns: The observation before each action, and the tokens of the action.
         last: The final observation; None without one.
-        reader: The policy's formats.
+        policy_format: The policy's formats.
     """
     tree = rewarded.tree
     prompt = tree.tokens_of(0).tolist()
-    path_builder = PathBuilder(tree.task, instructions_in(tree.info[0]), turns[0][0], reader, prompt)
+    path_builder = PathBuilder(tree.task, instructions_in(tree.info[0]), turns[0][0], policy_format, prompt)
     node = None
     for seen, tokens in turns:
         node = path_builder.turn(seen, tokens, Source.TEACHER)
@@ -172,7 +172,7 @@ def rewritten_path(
         node.outcome = outcome
     else:
         path_builder.end(last, Ternary(int(tree.success[leaf])).known, outcome)
-    if reader.max_tokens is not None and path_builder.longest > reader.max_tokens:
+    if policy_format.max_tokens is not None and path_builder.longest > policy_format.max_tokens:
         return None
     paid = rewarded.returns()[int(np.flatnonzero(counted(tree) == leaf)[0])]
     return RevisedPath(tree=path_builder.builder.done(), gap=float(paid))

@@ -79,7 +79,7 @@ class SearchTraces:
         """The words of its own."""
         return (f" a: {self.solved}\n {self.back}\n",)
 
-    def __call__(self, rewarded: Sequence[Rewarded], reader: PolicyFormat) -> list[RevisedPath]:
+    def __call__(self, rewarded: Sequence[Rewarded], policy_format: PolicyFormat) -> list[RevisedPath]:
         """Make a demonstration of each tree with a success, if the parser reads each of its actions back.
 
         Raises:
@@ -89,18 +89,19 @@ class SearchTraces:
         for each in rewarded:
             leaf = best_success(each)
             turns = [] if leaf is None else recorded_turns(each.tree, leaf)
-            if leaf is None or not turns or not read_back(reader, turns):
+            if leaf is None or not turns or not read_back(policy_format, turns):
                 continue
             good = set(path(each.tree, leaf).tolist())
             below = _executed(each.tree)
             texts = [self.trace(each.tree, below, turn.place, good) for turn in turns]
             spoken = [
-                (turn.seen, written_action(reader, turn.action, text)) for turn, text in zip(turns, texts, strict=True)
+                (turn.seen, written_action(policy_format, turn.action, text))
+                for turn, text in zip(turns, texts, strict=True)
             ]
             last: Seen | None = None
             if turns[-1].after is not None:
                 last = observation_in(each.tree.info[leaf]), tools_at(each.tree, leaf)
-            found = rewritten_path(each, leaf, spoken, last, reader)
+            found = rewritten_path(each, leaf, spoken, last, policy_format)
             made += [] if found is None else [found]
         return made
 

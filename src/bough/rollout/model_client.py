@@ -39,7 +39,7 @@ class AnswerStore(Protocol):
 
 @dataclass(slots=True, kw_only=True)
 class ModelClient:
-    """The `Asker` of a run, for appraisers, hooks, explorers, searches and imagined environments.
+    """The `QueryClient` of a run or of a rollout, for appraisers, hooks, explorers, searches and imagined environments.
 
     A model that fails gives the verdict `REFUSED`, one that is too slow `LATE`; neither stops the run.
 

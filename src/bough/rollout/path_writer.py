@@ -1,4 +1,4 @@
-"""The one writer of paths: rollouts, agent programs, added messages and rewritten paths add their nodes by it."""
+"""Adds the nodes of paths to a tree, for rollouts, agent programs, added messages and rewritten paths."""
 
 from bisect import bisect_left
 from collections.abc import Sequence

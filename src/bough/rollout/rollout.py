@@ -9,13 +9,13 @@ from bough.context import Turn
 from bough.engine import Sampling
 from bough.env import EnvFault, Host
 from bough.needs import POLICY
+from bough.rollout.action_executor import ActionExecutor
 from bough.rollout.agent import Agent, Limits
 from bough.rollout.automatic import AutomaticSeats
 from bough.rollout.budget import Budget, BudgetExceeded, Usage
 from bough.rollout.builder import TreeBuilder
 from bough.rollout.cursor import Cursor, PendingAction
 from bough.rollout.deadlines import Deadlines
-from bough.rollout.door import Door
 from bough.rollout.max_cost import make_max_cost
 from bough.rollout.model_client import ModelClient
 from bough.rollout.observer import Observer
@@ -65,7 +65,7 @@ class Rollout:
         self.answered: dict[int, int] = {}
         self._host, self._seed, self._stopped = host, seed, dict[int, TruncatedBy]()
         self._states = States(host=host, task=builder.task, call=self._from_env)
-        self._door = Door(builder=builder, host=host, states=self._states, call=self._from_env)
+        self._executor = ActionExecutor(builder=builder, host=host, states=self._states, call=self._from_env)
         self._seats = seats or {"": SeatAgent(instructions=instructions, agent=agent)}
         self._writers = make_writers(
             self._seats, builder=builder, agent=agent, limits=limits, seed=seed, deadlines=deadlines
@@ -260,7 +260,7 @@ class Rollout:
         return after if self._alone else await self._others(after, draft.node)
 
     async def ask(self, query: Query[Answered]) -> Answer[Answered]:
-        """Ask the model of a role outside of the tree, as an `Asker`; a late answer or an engine fault is a verdict.
+        """Ask the model of a role outside of the tree, as a `QueryClient`; a late answer or a fault is a verdict.
 
         Raises:
             BudgetExceeded: when it does not fit a budget of the tree.
@@ -366,7 +366,7 @@ class Rollout:
             self.writer(draft).record_draft(draft)
         cost.turns = 1
         try:
-            step, replayed = await self._door.step(self.writer(draft), draft)
+            step, replayed = await self._executor.step(self.writer(draft), draft)
         except EnvFault as fault:
             node.outcome, node.info["fault"] = Outcome.FAILED, str(fault)
             return Outcome.FAILED

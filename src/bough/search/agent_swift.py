@@ -36,7 +36,7 @@ class EachKind:
     def __post_init__(self) -> None:
         if not self.kinds:
             raise ValueError("EachKind.kinds: got none; need at least one")
-        check_placeholders("EachKind.text", self.text, story=False, required=("kind",))
+        check_placeholders("EachKind.text", self.text, prompt_fields=False, required=("kind",))
 
     async def __call__(self, tree: SearchTree, node: SearchNode, times: int) -> Sequence[Proposal]:
         """Sample actions at a node, kind by kind."""

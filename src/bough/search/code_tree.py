@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bough.ask import Asks
-from bough.ask.prompts import LabelParser, NumberParser, Reader, check_placeholders
+from bough.ask import QuerySettings
+from bough.ask.prompts import AnswerParser, LabelParser, NumberParser, check_placeholders
 from bough.piece import piece
 from bough.search.combine import EnvReturn
 from bough.search.node import SearchNode, mean_vote
 from bough.search.pieces import Evaluate
-from bough.search.questions import asked, story
+from bough.search.questions import asked, prompt_fields
 from bough.search.step_info import InfoValue
 from bough.search.tree import SearchTree
 
@@ -54,7 +54,7 @@ class _Review:
         read: Parses the verdict or the rating.
     """
 
-    read: Reader[float]
+    read: AnswerParser[float]
 
     def __call__(self, text: str) -> tuple[float, str] | None:
         found = self.read(text)
@@ -62,7 +62,7 @@ class _Review:
 
 
 @piece
-class ProgramCritic(Asks):
+class ProgramCritic(QuerySettings):
     """The value of a program from its tests and from a critic that rates, accepts or rejects it (CodeTree).
 
         share + rating / 3      fails a visible test; the critic's rating is in [0, 1], and 0 at the end of a path
@@ -108,10 +108,10 @@ class ProgramCritic(Asks):
         return ACCEPTED if accepted else 1 + RATED
 
     async def _ask(
-        self, tree: SearchTree, node: SearchNode, name: str, prompt: str, read: Reader[float]
+        self, tree: SearchTree, node: SearchNode, name: str, prompt: str, read: AnswerParser[float]
     ) -> float | None:
         """The parsed answer, whose text is stored for the prompt of repairs; None without one."""
-        text = prompt.format_map(story(tree, node))
+        text = prompt.format_map(prompt_fields(tree, node))
         answer = await asked(tree, node, self.query(text, _Review(read=read), name))
         found, node.notes["review"] = answer or (None, "")
         return found

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bough.ask import Asks
+from bough.ask import QuerySettings
 from bough.ask.prompts import Choice, check_placeholders, numbered
 from bough.piece import piece
 from bough.rollout.cursor import PendingAction
 from bough.search.node import SearchNode
 from bough.search.pieces import Hint
-from bough.search.questions import asked, story
+from bough.search.questions import asked, prompt_fields
 from bough.search.tree import SearchTree
 
 
@@ -71,11 +71,11 @@ class Siblings:
                 await tree.execute_action(draft)
             answer = tree.observation(draft)
             lines.append(f"- {action}" + ("" if answer is None else f" -> {answer}"))
-        return self.text.format_map(story(tree, node) | {"actions": "\n".join(lines)})
+        return self.text.format_map(prompt_fields(tree, node) | {"actions": "\n".join(lines)})
 
 
 @piece
-class KindHint(Asks):
+class KindHint(QuerySettings):
     """The kind of the next step, which the engine selects first: one request for each node.
 
     Without an answer the hint is empty. CR-Planner (arXiv 2410.01428) has a trained critic in place of the engine:
@@ -107,7 +107,7 @@ class KindHint(Asks):
 
     async def __call__(self, tree: SearchTree, node: SearchNode, earlier: Sequence[PendingAction]) -> str:
         """The hint."""
-        fields = story(tree, node)
+        fields = prompt_fields(tree, node)
         text, read = self.prompt.format_map(fields | {"kinds": numbered(self.kinds)}), Choice(count=len(self.kinds))
         chosen = await asked(tree, node, self.query(text, read, "kind", len(earlier)))
         return "" if chosen is None else self.text.format_map(fields | {"kind": self.kinds[chosen[0]]})

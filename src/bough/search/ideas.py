@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import Annotated
 
-from bough.ask import Asks
+from bough.ask import QuerySettings
 from bough.ask.prompts import Lines, check_placeholders
 from bough.piece import AtLeast, piece
 from bough.search.node import SearchNode
 from bough.search.pieces import Proposal
-from bough.search.questions import asked, story
+from bough.search.questions import asked, prompt_fields
 from bough.search.tree import SearchTree
 
 STRATEGIES = (
@@ -23,7 +23,7 @@ REPAIRS = (
 
 
 @piece
-class Ideas(Asks):
+class Ideas(QuerySettings):
     """One action for each idea of a thinker (CodeTree, arXiv 2411.04329).
 
     The role's model lists ideas in one answer: strategies at the root, and ways to improve the last action below it.
@@ -53,7 +53,7 @@ class Ideas(Asks):
         by_action: dict[int, str] = tree.notes.setdefault("Ideas", {})
         first = node.path()[1:2]
         strategy = "".join(by_action.get(each.draft.node, "") for each in first if each.draft is not None)
-        fields = story(tree, node) | {"strategy": strategy, "review": str(node.notes.get("review", ""))}
+        fields = prompt_fields(tree, node) | {"strategy": strategy, "review": str(node.notes.get("review", ""))}
         ideas = await tree.within_budget(self._list(tree, node, fields, self.width * times))
         if ideas is None:
             return []

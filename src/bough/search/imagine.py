@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from bough.ask import Asks
-from bough.ask.prompts import LabelParser, Reader, Text, check_placeholders
+from bough.ask import QuerySettings
+from bough.ask.prompts import AnswerParser, LabelParser, Text, check_placeholders
 from bough.env import EnvFault, State, Step
 from bough.explore.turn_texts import turn_texts
 from bough.explore.world_model import ImaginedEpisode, WorldModel
@@ -31,7 +31,7 @@ NEXT = (
 
 
 @piece
-class Imagine(Asks):
+class Imagine(QuerySettings):
     """Rates actions by rollouts that the engine imagines (WebDreamer, arXiv 2411.06559).
 
     Each action has `n` simulations. In each the engine generates the next observation for `depth` turns, with an action
@@ -57,7 +57,7 @@ class Imagine(Asks):
     answers: Annotated[int, AtLeast(1)] = 1
     prompt: str = PLACE
     next: str = NEXT
-    read: Reader[float] = LabelParser()
+    read: AnswerParser[float] = LabelParser()
     world_role: str = POLICY
 
     def __post_init__(self) -> None:

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from bough.ask import Asks
+from bough.ask import QuerySettings
 from bough.ask.prompts import Text, check_placeholders
 from bough.piece import piece
 from bough.rollout.cursor import PendingAction
 from bough.search.node import SearchNode
-from bough.search.questions import asked, story
+from bough.search.questions import asked, prompt_fields
 from bough.search.tree import SearchTree
 
 ANALYSE = (
@@ -20,7 +20,7 @@ NOTHING = "(nothing yet)"
 
 
 @piece
-class Introspect(Asks):
+class Introspect(QuerySettings):
     """I-MCTS's introspective expansion (arXiv 2502.14693): an analysis of earlier results, before an action is sampled.
 
     The engine reads the parent's action with its result, and the siblings sampled so far with theirs: each is executed
@@ -61,7 +61,7 @@ class Introspect(Asks):
             await tree.execute_action(draft)
             tried.setdefault(draft.parsed.text, tree.observation(draft) or "(it failed)")
         siblings = "\n".join(f"- {action} -> {result}" for action, result in tried.items())
-        fields = story(tree, node) | {"actions": siblings or NOTHING}
+        fields = prompt_fields(tree, node) | {"actions": siblings or NOTHING}
         text = self.prompt.format_map(fields)
         query = self.query(text, Text(), "introspect", len(earlier), system=self.system)
         analysis = await asked(tree, node, query)

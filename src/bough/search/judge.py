@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from bough.ask import Asks
-from bough.ask.prompts import LabelParser, Reader, check_placeholders
+from bough.ask import QuerySettings
+from bough.ask.prompts import AnswerParser, LabelParser, check_placeholders
 from bough.needs import POLICY, Need, roles
 from bough.piece import AtLeast, piece
 from bough.search.node import SearchNode, mean_vote
-from bough.search.questions import asked, story
+from bough.search.questions import asked, prompt_fields
 from bough.search.tree import SearchTree
 
 SYSTEM = "You judge how an agent gets on with its task."
@@ -25,7 +25,7 @@ ACTION = (
 
 
 @piece
-class Judge(Asks):
+class Judge(QuerySettings):
     """The engine's value of a state, mean of n answers (Tree Search for LM Agents, arXiv 2407.01476).
 
     The acting engine answers, in a conversation of its own; each answer is one call, and n of them are sampled
@@ -47,7 +47,7 @@ class Judge(Asks):
     n: Annotated[int, AtLeast(1)] = 1
     prompt: str = PLACE
     system: str = SYSTEM
-    read: Reader[float] = LabelParser()
+    read: AnswerParser[float] = LabelParser()
     keep: bool = False
 
     def __post_init__(self) -> None:
@@ -59,12 +59,12 @@ class Judge(Asks):
         Raises:
             BudgetExceeded: when the answers do not all fit a budget.
         """
-        text = self.prompt.format_map(story(tree, node))
+        text = self.prompt.format_map(prompt_fields(tree, node))
         return await _mean(self, "judge", tree, node, text)
 
 
 @piece
-class JudgeAction(Asks):
+class JudgeAction(QuerySettings):
     """The engine's rating of actions before they are executed: as `Judge`, with the placeholder {action}.
 
     Attributes:
@@ -77,7 +77,7 @@ class JudgeAction(Asks):
     n: Annotated[int, AtLeast(1)] = 1
     prompt: str = ACTION
     system: str = SYSTEM
-    read: Reader[float] = LabelParser()
+    read: AnswerParser[float] = LabelParser()
 
     def __post_init__(self) -> None:
         check_placeholders("JudgeAction.prompt", self.prompt, "action")
@@ -88,7 +88,7 @@ class JudgeAction(Asks):
         Raises:
             BudgetExceeded: when the answers do not all fit a budget.
         """
-        fields = story(tree, node)
+        fields = prompt_fields(tree, node)
         texts = [self.prompt.format_map(fields | {"action": child.action}) for child in children]
         return await tree.together(
             _mean(self, "judge action", tree, child, text) for child, text in zip(children, texts, strict=True)
@@ -135,7 +135,7 @@ class Confidence:
             BudgetExceeded: when it does not fit a budget.
             EngineFault: when the engine broke.
         """
-        text = self.prompt.format_map(story(tree, node))
+        text = self.prompt.format_map(prompt_fields(tree, node))
         scores = await tree.together(
             tree.rollout.score(
                 (self.system, text, answer),

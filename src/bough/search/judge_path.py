@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from bough.appraise import Verifications
-from bough.ask.prompts import story
+from bough.ask.prompts import prompt_fields
 from bough.needs import Need, needs_of
 from bough.search.node import SearchNode, mean_vote
 from bough.search.questions import asked, turns_to
@@ -43,7 +43,7 @@ class JudgePath:
         asks = self.verifications
         past, observation = turns_to(tree, node)
         steps = [action for _, action in past]
-        fields = story(instructions_in(tree.rollout.builder.nodes[0].info), past, observation)
+        fields = prompt_fields(instructions_in(tree.rollout.builder.nodes[0].info), past, observation)
         question = asks.text(fields | {"answer": steps[-1] if steps else ""}, steps)
 
         def value(text: str) -> float | None:

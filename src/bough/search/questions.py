@@ -14,14 +14,14 @@ from bough.tree import Verdict, instructions_in, plain_text, text_in
 Read = TypeVar("Read")
 
 
-def story(tree: SearchTree, node: SearchNode) -> dict[str, str]:
+def prompt_fields(tree: SearchTree, node: SearchNode) -> dict[str, str]:
     """The prompt fields of a node's state, or of the state before its action if it is not executed."""
     past, observation = turns_to(tree, node)
-    return prompts.story(instructions_in(tree.rollout.builder.nodes[0].info), past, observation)
+    return prompts.prompt_fields(instructions_in(tree.rollout.builder.nodes[0].info), past, observation)
 
 
 def turns_to(tree: SearchTree, node: SearchNode) -> tuple[list[tuple[str, str]], str]:
-    """The pairs of observation and action, and the observation after them, of the state that `story` describes."""
+    """The pairs of observation and action, and the observation after them, of the state in `prompt_fields`."""
     nodes, draft = tree.rollout.builder.nodes, node.draft
     if node.ended and draft is not None:
         past = turn_texts(draft.cursor.past)

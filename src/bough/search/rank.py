@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from itertools import permutations
 
-from bough.ask import Asks
+from bough.ask import QuerySettings
 from bough.ask.prompts import Choice, check_placeholders, numbered
 from bough.piece import piece
 from bough.search.judge import SYSTEM
 from bough.search.node import SearchNode, mean_vote
-from bough.search.questions import asked, story
+from bough.search.questions import asked, prompt_fields
 from bough.search.tree import SearchTree
 
 ALL = (
@@ -22,7 +22,7 @@ TWO = (
 
 
 @piece
-class Ranked(Asks):
+class Ranked(QuerySettings):
     """Experimental: the self-critic of Agent Q (arXiv 2408.07199): one question ranks all actions.
 
     The best of k is rated 1, the worst 0, the others evenly in between; a single action is rated 1 without a request.
@@ -49,7 +49,7 @@ class Ranked(Asks):
         count = len(children)
         if count < 2:
             return [1.0] * count
-        text = self.prompt.format_map(story(tree, node) | {"actions": numbered_actions(children)})
+        text = self.prompt.format_map(prompt_fields(tree, node) | {"actions": numbered_actions(children)})
         read, first = Choice(count=count, all=True), children[0].number
         order = await asked(tree, node, self.query(text, read, "rank", first, system=self.system))
         if order is None:
@@ -58,7 +58,7 @@ class Ranked(Asks):
 
 
 @piece
-class Pairwise(Asks):
+class Pairwise(QuerySettings):
     """DFSDT's filter (ToolLLM, arXiv 2307.16789): compares each pair of actions, in both orders.
 
     The rating of an action is the share of its comparisons that it won. k actions need k * (k - 1) questions, so a bias
@@ -84,7 +84,7 @@ class Pairwise(Asks):
         """
         if len(children) < 2:
             return [1.0] * len(children)
-        fields = story(tree, node)
+        fields = prompt_fields(tree, node)
 
         async def better(one: SearchNode, two: SearchNode) -> SearchNode | None:
             text = self.prompt.format_map(fields | {"actions": numbered_actions((one, two))})

@@ -5,12 +5,12 @@ import math
 from collections.abc import Sequence
 from typing import Annotated
 
-from bough.ask import Asks
+from bough.ask import QuerySettings
 from bough.ask.prompts import Text, check_placeholders
 from bough.piece import AtLeast, piece
 from bough.rollout.cursor import Cursor, PendingAction
 from bough.search.node import SearchNode
-from bough.search.questions import asked, story
+from bough.search.questions import asked, prompt_fields
 from bough.search.tree import SearchTree
 
 FAILED = (
@@ -24,7 +24,7 @@ ANSWERED = (
 
 
 @piece
-class Reflections(Asks):
+class Reflections(QuerySettings):
     """Reflections of the engine on failed paths (LATS, arXiv 2310.04406).
 
     Each path that ended with a value below `under` gets one reflection, which is requested when the next actions are
@@ -57,7 +57,7 @@ class Reflections(Asks):
 
 
 @piece
-class Critique(Asks):
+class Critique(QuerySettings):
     """A critique of the last action, from which the policy refines it (SPaR, arXiv 2412.11605).
 
     The hint is empty before the first action. Each node gets one question, whatever the number of actions sampled
@@ -85,7 +85,7 @@ class Critique(Asks):
         return await once(tree, node, "critique", self.prompt, self)
 
 
-async def once(tree: SearchTree, node: SearchNode, name: str, prompt: str, piece: Asks) -> str:
+async def once(tree: SearchTree, node: SearchNode, name: str, prompt: str, piece: QuerySettings) -> str:
     """Send a question about a node once; its answer is stored in the notes under `name`, "" without one.
 
     Raises:
@@ -95,7 +95,7 @@ async def once(tree: SearchTree, node: SearchNode, name: str, prompt: str, piece
     assert isinstance(lock, asyncio.Lock)
     async with lock:
         if name not in node.notes:
-            text = prompt.format_map(story(tree, node))
+            text = prompt.format_map(prompt_fields(tree, node))
             answer = await asked(tree, node, piece.query(text, Text(), name))
             node.notes[name] = answer or ""
     return str(node.notes[name])

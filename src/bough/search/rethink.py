@@ -2,20 +2,20 @@
 
 from collections.abc import Sequence
 
-from bough.ask import Asks
+from bough.ask import QuerySettings
 from bough.ask.prompts import check_placeholders
 from bough.piece import piece
 from bough.search.combine import ExecuteAndEvaluate
 from bough.search.evaluate import ConstantValue
 from bough.search.node import SearchNode
 from bough.search.pieces import Evaluate
-from bough.search.questions import story
+from bough.search.questions import prompt_fields
 from bough.search.reflect import ANSWERED, once
 from bough.search.tree import SearchTree
 
 
 @piece
-class Rethink(Asks):
+class Rethink(QuerySettings):
     """Replaces each failed action once, sampled with its observation and a critique (RethinkMCTS, arXiv 2409.09584).
 
     Needs forks. It rates actions by executing them, as `ExecuteAndEvaluate`. For an action that ends its path below
@@ -60,4 +60,4 @@ class Rethink(Asks):
 
     async def _hint(self, tree: SearchTree, child: SearchNode) -> str:
         critique = await once(tree, child, "critique", self.prompt, self)
-        return self.text.format_map(story(tree, child) | {"action": child.action, "critique": critique})
+        return self.text.format_map(prompt_fields(tree, child) | {"action": child.action, "critique": critique})

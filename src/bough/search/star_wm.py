@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from bough.ask import Asks
+from bough.ask import QuerySettings
 from bough.ask.prompts import check_placeholders
 from bough.env import EnvFault
 from bough.explore.turn_texts import turn_texts
@@ -23,7 +23,7 @@ from bough.tree import instructions_in, plain_text
 
 
 @piece
-class SimulateAndRefine(Asks):
+class SimulateAndRefine(QuerySettings):
     """Proposes one action, refined after a simulation of it (StarWM, arXiv 2602.14857).
 
     The policy samples an action; the world model predicts the observation after it; the policy samples again with both

@@ -4,14 +4,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from bough.ask import Asks
+from bough.ask import QuerySettings
 from bough.ask.prompts import LabelParser, check_placeholders
 from bough.piece import piece
 from bough.rollout.cursor import PendingAction
 from bough.search.evaluate import ConstantValue
 from bough.search.node import SearchNode, mean_vote
 from bough.search.pieces import Evaluate
-from bough.search.questions import asked, story
+from bough.search.questions import asked, prompt_fields
 from bough.search.tree import SearchTree
 
 REACHED = 2.0
@@ -71,11 +71,11 @@ class SubgoalHint:
         if not goal.text:
             return ""
         own = {"subgoal": goal.text, "done": "\n".join(goal.done), "advice": goal.advice}
-        return self.text.format_map(story(tree, node) | own).strip()
+        return self.text.format_map(prompt_fields(tree, node) | own).strip()
 
 
 @piece
-class SubgoalValue(Asks):
+class SubgoalValue(QuerySettings):
     """2 in a state that reaches the present subgoal, else another value, up to 1.
 
     The role's model answers whether the state reaches it; without an answer the node is unjudged (`Search`). Without a
@@ -101,7 +101,7 @@ class SubgoalValue(Asks):
         """
         goal = present_subgoal(tree)
         if goal.text and node is not tree.root:
-            text = self.prompt.format_map(story(tree, node) | {"subgoal": goal.text})
+            text = self.prompt.format_map(prompt_fields(tree, node) | {"subgoal": goal.text})
             read = LabelParser(scores={"yes": 1.0, "no": 0.0})
             reached = await asked(tree, node, self.query(text, read, "reached", goal.number))
             if reached is None:

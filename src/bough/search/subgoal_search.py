@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import field
 from typing import Annotated
 
-from bough.ask import Asks
+from bough.ask import QuerySettings
 from bough.ask.prompts import Lines, Text, check_placeholders
 from bough.needs import FORKS, Need, roles
 from bough.piece import AtLeast, piece
@@ -13,7 +13,7 @@ from bough.rollout.rollout import Rollout
 from bough.search.expand import Sample
 from bough.search.frontier import Best
 from bough.search.node import SearchNode
-from bough.search.questions import asked, story
+from bough.search.questions import asked, prompt_fields
 from bough.search.search import Search
 from bough.search.shared_states import record_status
 from bough.search.subgoal import REACHED, Subgoal, SubgoalHint, SubgoalValue, present_subgoal
@@ -51,7 +51,7 @@ def _subgoal_search() -> Search:
 
 
 @piece
-class SubgoalSearch(Asks):
+class SubgoalSearch(QuerySettings):
     """A search for each subgoal of a plan, in order; needs forks.
 
     The role's model divides the task into subgoals. The search runs for the first one, the path to the state that
@@ -158,7 +158,7 @@ class SubgoalSearch(Asks):
         """Why the search of the present subgoal failed, by its best path; "" without an answer."""
         goal = present_subgoal(tree)
         node = best(node for node in tree.nodes[goal.first :] if isinstance(node.at, Cursor)) or tree.root
-        text = self.why.format_map(story(tree, node) | {"subgoal": goal.text})
+        text = self.why.format_map(prompt_fields(tree, node) | {"subgoal": goal.text})
         answer = await tree.within_budget(
             asked(tree, node, self.query(text, Text(), "why", goal.number, system=SYSTEM))
         )
@@ -182,7 +182,7 @@ class SubgoalSearch(Asks):
         """The subgoals that the planner lists; none without an answer."""
         number: int = tree.notes.get("plans", 0) + 1
         tree.notes["plans"] = number
-        text, read = prompt.format_map(story(tree, tree.root) | fields), Lines(max_items=self.max_subgoals)
+        text, read = prompt.format_map(prompt_fields(tree, tree.root) | fields), Lines(max_items=self.max_subgoals)
         query = self.query(text, read, "plan", number, system=SYSTEM)
         found = await tree.within_budget(asked(tree, tree.root, query))
         return found or ()

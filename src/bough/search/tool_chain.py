@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import Annotated
 
-from bough.ask import Asks
+from bough.ask import QuerySettings
 from bough.ask.prompts import Text, check_placeholders
 from bough.piece import Between, piece
 from bough.search.node import SearchNode, mean_vote
 from bough.search.plan_memory import PlanMemory, position, similarity
-from bough.search.questions import asked, story
+from bough.search.questions import asked, prompt_fields
 from bough.search.tree import SearchTree
 
 REST = (
@@ -20,7 +20,7 @@ NO_PLANS = PlanMemory()
 
 
 @piece
-class PlanCost(Asks):
+class PlanCost(QuerySettings):
     """ToolChain*'s cost of an action, and its rating by the cost that is left (arXiv 2310.13227).
 
         cost     (1 - similarity)^alpha * (1 - frequency)^(1 - alpha)
@@ -72,7 +72,7 @@ class PlanCost(Asks):
         """The turns up to an action over those of the imagined plan, in [0, 1]; None without an answer."""
         if self.beta == 1:
             return 0.0
-        text = self.prompt.format_map(story(tree, node) | {"action": child.action})
+        text = self.prompt.format_map(prompt_fields(tree, node) | {"action": child.action})
         rest = await asked(tree, child, self.query(text, Text(), "rest", system=SYSTEM))
         if rest is None:
             return None

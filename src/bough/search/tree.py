@@ -122,7 +122,7 @@ class SearchTree:
         completion.
         """
         if not isinstance(node.at, Cursor):
-            raise ValueError(f"SearchTree.write: got {node}; need an executed node that is not an end")
+            raise ValueError(f"SearchTree.sample: got {node}; need an executed node that is not an end")
         branch = self._branch(node)
         draft = await self.within_budget(self.rollout.sample(node.at, branch=branch, sampling=sampling, hint=hint))
         return draft if isinstance(draft, PendingAction) else None
@@ -130,7 +130,7 @@ class SearchTree:
     def force_action(self, node: SearchNode, action: str) -> PendingAction:
         """Add an action without sampling, which costs nothing."""
         if not isinstance(node.at, Cursor):
-            raise ValueError(f"SearchTree.put: got {node}; need an executed node that is not an end")
+            raise ValueError(f"SearchTree.force_action: got {node}; need an executed node that is not an end")
         return self.rollout.force_action(node.at, action, branch=self._branch(node))
 
     def begin_action(self, node: SearchNode, text: str) -> PendingAction:

@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated
 
-from bough.ask import Asks
+from bough.ask import QuerySettings
 from bough.ask.prompts import Choice, Lines, check_placeholders, numbered
 from bough.needs import FORKS, Need, roles
 from bough.piece import AtLeast, piece
 from bough.rollout.cursor import Cursor
 from bough.rollout.rollout import Rollout
 from bough.search.node import SearchNode
-from bough.search.questions import asked, story
+from bough.search.questions import asked, prompt_fields
 from bough.search.tree import SearchTree
 from bough.tree import fault_in, text_in
 
@@ -71,7 +71,7 @@ def merged(plans: Sequence[Sequence[str]]) -> Step:
 
 
 @piece
-class TreePlanner(Asks):
+class TreePlanner(QuerySettings):
     """Tree-Planner (arXiv 2310.08582): plans sampled once, merged to a trie, with decisions at its forks; needs forks.
 
     The engine samples `plans` whole plans, with one action per line. From the start the agent follows the plans. Only
@@ -126,7 +126,11 @@ class TreePlanner(Asks):
             tree.store_results(anywhere=True)
 
     async def _plan(self, tree: SearchTree, number: int) -> list[str]:
-        text, own, turns = self.plan.format(**story(tree, tree.root)), tree.rollout.sampling, tree.rollout.limits.turns
+        text, own, turns = (
+            self.plan.format(**prompt_fields(tree, tree.root)),
+            tree.rollout.sampling,
+            tree.rollout.limits.turns,
+        )
         query = self.query(text, Lines(max_items=turns), "plan", number, system=SYSTEM)
         found = await asked(tree, tree.root, replace(query, max_tokens=self.plan_tokens or own.max_tokens * turns))
         return list(found or ())
@@ -186,7 +190,7 @@ class TreePlanner(Asks):
             f"This was tried and failed: {action or END}. {failure}\n" for action, failure in step.failed.items()
         )
         shown = numbered(action or END for action in choices)
-        text = self.decide.format(**story(tree, node), failures=failures, choices=shown)
+        text = self.decide.format(**prompt_fields(tree, node), failures=failures, choices=shown)
 
         async def vote(number: int) -> tuple[int, ...] | None:
             names = ("decide", len(step.failed), number)

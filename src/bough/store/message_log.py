@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from bough.tree import Message, Tool, call_record, in_call_order, read_openai_message, read_tool
-from bough.tree.pay_range import MOST_REWARD
+from bough.tree.reward_range import MOST_REWARD
 from bough.usercode.json_file import parse_json, read_objects, shown
 from bough.usercode.origin import shorten
 

@@ -105,7 +105,7 @@ async def dry_pass(runtime: Runtime) -> None:
             # Every path failed; the first step raises the error.
             return
         for trained in runtime.trained:
-            views = trained.trainee.views(trees)
+            views = trained.role.views(trees)
             # A seat may not have acted in the few turns.
             if any(len(counted(tree)) for tree in views):
                 _try_out(trained, views)

@@ -90,7 +90,7 @@ class _Loop:
         self.checkpointed = {**runtime.memories, **stale}
         self.questions = RunQuestions(runtime, self.state, Answers(recorder.directory.answers))
         for each in runtime.learning:
-            each.hooks.attach_models(self.questions.asker(each))
+            each.hooks.attach_models(self.questions.query_client(each))
         self.first = self.settings.warmup_steps
         self.dropped: Mapping[str, int] = {}
         self.last = self.first + self.world.schedule.steps
@@ -157,7 +157,7 @@ class _Loop:
         parts = await self.gather(rollouts)
         for data in parts:
             data.metrics = summarize(data.episodes, unstarted=data.unstarted, dropped=data.trees.dropped)
-            if data.policy.trainee.seats:
+            if data.policy.role.seats:
                 data.metrics["paths/without_turn"] = float(data.without_turn)
             self.log(data)
         trees = [each.tree for data in parts for each in data.trees.rewarded]
@@ -189,7 +189,7 @@ class _Loop:
 
     def log(self, data: StepData) -> None:
         """Log the metrics of a policy."""
-        self.recorder.log({data.policy.trainee.metric(name): value for name, value in data.metrics.items()})
+        self.recorder.log({data.policy.role.metric(name): value for name, value in data.metrics.items()})
 
     async def gather(self, rollouts: Rollouts) -> list[StepData]:
         """Reward, estimate, credit, filter: rounds of sampling until the batches are full or the rounds are over."""
@@ -266,7 +266,7 @@ class _Loop:
         if not data.trees.kept:
             return None
         with watch("learn"):
-            shown = self.choose_demonstrations(data, data.policy.trainee.views(demonstrations))
+            shown = self.choose_demonstrations(data, data.policy.role.views(demonstrations))
             paths = PATHS in needs_of(data.policy.run.loss) | needs_of(data.policy.run.world.optimizer)
             batch = pack(data.trees.kept, paths=paths, experts=shown, counted_only=data.trees.counted_only)
         if not len(batch.at):
@@ -304,7 +304,7 @@ class _Loop:
         for data in updated:
             policy = data.policy
             if policy.budget is not None:
-                data.metrics |= policy.budget.note(policy.learner.extent)
+                data.metrics |= policy.budget.note(policy.learner.chunk_shape)
             if data.stale:
                 # The sampling weights are overwritten: this is drift, not the engine gap; the canary checks the engine.
                 data.metrics["policy/drift"] = data.metrics.pop("policy/gap")
@@ -345,7 +345,7 @@ class _Loop:
             scheduled_update=done * optimizer.epochs * optimizer.minibatches,
         )
         loss, normalizer = policy.run.loss, policy.run.method.normalizer
-        seed = policy.trainee.seed(self._seed(step))
+        seed = policy.role.seed(self._seed(step))
         return policy.learner.learn(data.packed, loss, normalizer, seed=seed, context=context)
 
     async def close_step(self) -> None:
@@ -367,7 +367,7 @@ class _Loop:
                 temperature=evaluation.temperature,
                 seed=derive(evaluation.seed, "heldout"),
                 rewards=self.world.rewards,
-                seat=runtime.main.trainee.seat,
+                seat=runtime.main.role.seat,
             )
         self.recorder.log_evaluation(self.state.step, result)
         runtime.notices.cuts(result.trees, runtime.engine.context_tokens)

@@ -32,7 +32,7 @@ def next_tasks(
 
 def _weights(pool: Sequence[Task], policies: Sequence[TrainedPolicy]) -> Floats | None:
     """[n]: the normalised product of the weights by the hooks of all policies; None without any."""
-    found = [each.hooks.weigh([each.trainee.task_name(task.id) for task in pool]) for each in policies]
+    found = [each.hooks.weigh([each.role.task_name(task.id) for task in pool]) for each in policies]
     known = [weights for weights in found if weights is not None]
     if len(known) < 2:
         return next(iter(known), None)

@@ -270,7 +270,7 @@ class RunRecorder:
             StoreError: when the disk is full; a policy is written with all its files or not at all.
         """
         for each in policies:
-            self._save_policy(each.policy, self.directory.final_of(each.trainee.name))
+            self._save_policy(each.policy, self.directory.final_of(each.role.name))
 
     def _save_policy(self, policy: "Policy", final: Path) -> None:
         temporary = final.with_name(f"{final.name}.tmp-{os.getpid()}")

@@ -20,7 +20,7 @@ from bough.needs import (
     gives_of,
     names_of,
     pieces,
-    withheld_by,
+    removed_by,
 )
 from bough.train.run import Run
 from bough.tree import Task
@@ -37,11 +37,11 @@ def resolve(run: Run) -> None:
     """
     try:
         every = [*run_pieces(run)]
-        given, withheld = _given(run), _withheld(every)
+        given, removed = _given(run), _removed(every)
         for piece in every:
             for need in _sorted(piece.needs):
-                if need in withheld:
-                    raise _unmet(run, piece, withheld[need])
+                if need in removed:
+                    raise _unmet(run, piece, removed[need])
                 if need not in given and need != STATE_KEYS and not isinstance(need, Channel | TaskField):
                     raise _unmet(run, piece, need)
             for need in _sorted(conflicts_of(piece.value)):
@@ -119,9 +119,9 @@ def _given(run: Run) -> frozenset[Need]:
     return found
 
 
-def _withheld(every: Iterable[Piece]) -> dict[Need, Need]:
+def _removed(every: Iterable[Piece]) -> dict[Need, Need]:
     """What a run with these pieces lacks because of one of them, with this piece's remedy."""
-    return {need: need for piece in every for need in withheld_by(piece.value)}
+    return {need: need for piece in every for need in removed_by(piece.value)}
 
 
 APART = ("env", "objective", "regularizers")

@@ -2,7 +2,7 @@
 
 from typing import TypeVar
 
-from bough.ask import Answer, Asker, Query
+from bough.ask import Answer, Query, QueryClient
 from bough.env.env import env_gives
 from bough.needs import CALLS_TAKEN
 from bough.rollout import Agent
@@ -35,8 +35,8 @@ class RunQuestions:
         required = required_columns(world.rewards, runtime.run.method)
         return AppraiseStage(appraisers=world.appraisers, required=required, ask=self._client(agent, step, replay))
 
-    def asker(self, policy: TrainedPolicy) -> Asker:
-        """Asks for the hooks of a policy, whose role `policy` is that policy."""
+    def query_client(self, policy: TrainedPolicy) -> QueryClient:
+        """The client for questions of a policy's hooks; its role `policy` is that policy."""
 
         async def ask(query: Query[Read]) -> Answer[Read]:
             return await self._client(policy.agent(self._runtime.models), self._state.step)(query)

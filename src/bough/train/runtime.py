@@ -20,9 +20,9 @@ from bough.learner.ranks import SINGLE_RANK, Ranks
 from bough.policy.policy import Policy
 from bough.rewrite.message_trees import message_trees
 from bough.roles.models import EarlierVersion, role_model
+from bough.roles.oracle_actions import oracle_actions
 from bough.roles.seat_models import model_agent, seat_sources
 from bough.roles.seat_policy import OwnPolicy
-from bough.roles.teacher import way
 from bough.rollout import Agent, Deadlines, RoleModel, RolloutRunner, SeatAgent
 from bough.store import Checkpoint
 from bough.train.check import refuse_overlap
@@ -30,16 +30,16 @@ from bough.train.checked_engine import CheckedEngine
 from bough.train.checkpointable import Checkpointable
 from bough.train.earlier import EarlierWeights
 from bough.train.event_loop import run_coroutine
+from bough.train.first_draw import TimedHost, begun_lines, draw_tasks, first_tasks, open_run
 from bough.train.health import check_paths, count_solved, unsolved_reason
 from bough.train.judge_versions import judge_versions
 from bough.train.next_tasks import next_tasks
 from bough.train.notices import Notices
-from bough.train.opening import TimedHost, begun_lines, draw_tasks, first_tasks, open_run
 from bough.train.processes import leading_rank, make_host
 from bough.train.resolve import check_task_fields
 from bough.train.run import Run
 from bough.train.seats import policy_seats, seat_run
-from bough.train.trained import TrainedPolicy, Trainee
+from bough.train.trained import PolicyRole, TrainedPolicy
 from bough.train.unused import missing_fields
 from bough.tree import AgentAction, Task, Tree, derive
 from bough.units import number_of
@@ -95,13 +95,13 @@ class Runtime:
         if run.world.optimizer.memory_gib is not None:
             return_freed()
         heldout = not trains or run.world.evaluation.every > 0
-        self.opening = run_coroutine(open_run(run, self.timed, heldout=heldout))
-        self.train_tasks, self.heldout_tasks = self.opening.train_tasks, self.opening.heldout_tasks
+        self.first_draw = run_coroutine(open_run(run, self.timed, heldout=heldout))
+        self.train_tasks, self.heldout_tasks = self.first_draw.train_tasks, self.first_draw.heldout_tasks
         if trains:
             refuse_overlap(self.train_tasks, self.heldout_tasks)
             check_task_fields(run, self.train_tasks)
         missing = missing_fields(run, self.train_tasks) if trains else ()
-        for line in (*begun_lines(run, self.opening), self.opening.line, *missing):
+        for line in (*begun_lines(run, self.first_draw), self.first_draw.line, *missing):
             if line:
                 self.notify(line)
         if trains and run.world.execution.ranks > 1:
@@ -115,7 +115,7 @@ class Runtime:
 
     def _checked(self, engine: GatedEngine, name: str) -> CheckedEngine:
         """An engine of the policy's model, whose loads are checked."""
-        return self.main.checked_engine(engine, self.opening, name)
+        return self.main.checked_engine(engine, self.first_draw, name)
 
     def _earlier(self) -> dict[str, EarlierWeights]:
         """The earlier versions of the policy among the models, by the name of their state in a checkpoint."""
@@ -142,13 +142,13 @@ class Runtime:
     def _trained(self, assets: Path) -> tuple[TrainedPolicy, ...]:
         """The trained policies; the first is the run's `policy`, the others have seats of their own."""
         run = self.run.replace(threads=torch.get_num_threads())
-        trainees = [(Trainee(run=run, seats=policy_seats(run)), assets)]
+        policy_roles = [(PolicyRole(run=run, seats=policy_seats(run)), assets)]
         for name, each in run.policies.items():
             if isinstance(each, OwnPolicy):
-                trainee = Trainee(run=seat_run(run, name), name=name, seats=(name,), frozen=each.frozen)
-                trainees.append((trainee, assets / name))
+                role = PolicyRole(run=seat_run(run, name), name=name, seats=(name,), frozen=each.frozen)
+                policy_roles.append((role, assets / name))
         return tuple(
-            TrainedPolicy(trainee, self.opening, folder, self.deadlines, self.ranks) for trainee, folder in trainees
+            TrainedPolicy(role, self.first_draw, folder, self.deadlines, self.ranks) for role, folder in policy_roles
         )
 
     @property
@@ -159,7 +159,7 @@ class Runtime:
     @property
     def learning(self) -> Sequence[TrainedPolicy]:
         """The policies whose hooks are called: all but frozen ones."""
-        return [each for each in self.trained if not each.trainee.frozen]
+        return [each for each in self.trained if not each.role.frozen]
 
     @property
     def policy(self) -> Policy:
@@ -194,7 +194,7 @@ class Runtime:
             limits=run.world.limits,
             deadlines=self.deadlines,
             seats=seats,
-            seat=self.main.trainee.seat,
+            seat=self.main.role.seat,
             max_concurrent=run.world.schedule.batch_tasks,
         )
 
@@ -206,7 +206,7 @@ class Runtime:
         if isinstance(policy, Script):
             return policy
         if isinstance(policy, OwnPolicy):
-            return next(each.agent(self.models) for each in self.trained if each.trainee.name == seat)
+            return next(each.agent(self.models) for each in self.trained if each.role.name == seat)
         return model_agent(main, policy, self.seat_models[seat])
 
     def _explored(self, seat: str, *, demonstrates: bool) -> bool:
@@ -239,8 +239,8 @@ class Runtime:
         Raises:
             ValueError: when none fits, or a conversation does not fit the run's parser.
         """
-        conversations = self.opening.conversations.get(field, [])
-        found = message_trees(conversations, self.main.reader)
+        conversations = self.first_draw.conversations.get(field, [])
+        found = message_trees(conversations, self.main.policy_format)
         if found.too_long:
             self.notify(f"{field}: {found.too_long} of {len(conversations)} exceed the context and are left out")
         if conversations and not found.trees:
@@ -307,14 +307,14 @@ class Runtime:
         count = self.run.world.schedule.batch_tasks
         tasks = next_tasks(self.train_tasks, self.learning, first, count, self.run.seed)
         for each in self.learning:
-            seed = each.trainee.seed(derive(self.run.seed, "begin", first))
+            seed = each.role.seed(derive(self.run.seed, "begin", first))
             tasks = await each.hooks.rewrite(tasks, self._teach, seed)
         return tasks
 
     async def _teach(self, task: Task) -> tuple[AgentAction, ...]:
         """The oracle's actions for a task; () when it has none, or the environment fails in all retries."""
         try:
-            return await self.timed.retried(lambda: way(self.timed, task))
+            return await self.timed.retried(lambda: oracle_actions(self.timed, task))
         except EnvFault as fault:
             self.notify(f"task {task.id}: got no demonstration, the environment failed: {fault}")
             return ()
@@ -370,7 +370,7 @@ class Runtime:
     @property
     def _engines(self) -> dict[str, Engine]:
         """All engines, by what they belong to."""
-        engines = {f"engine of {each.trainee.name or 'policy'}": each.engine for each in self.trained}
+        engines = {f"engine of {each.role.name or 'policy'}": each.engine for each in self.trained}
         engines |= {f"engine of the role {role}": model.engine for role, model in self.models.items()}
         return engines | {f"engine of the seat {seat}": model.engine for seat, model in self.seat_models.items()}
 

@@ -66,14 +66,14 @@ class StepData:
     def views(self, rollouts: Rollouts) -> list[Tree]:
         """Views of the trees of a round for this policy, empty where its seats did not act; adds to the counts."""
         self.unstarted += len(rollouts.unstarted)
-        trees = self.policy.trainee.views(rollouts.trees)
-        if seats := len(self.policy.trainee.seats):
+        trees = self.policy.role.views(rollouts.trees)
+        if seats := len(self.policy.role.seats):
             self.without_turn += seats * _count_paths(rollouts.trees) - _count_paths(trees)
         return trees
 
     def most(self, batch_tasks: int) -> int:
         """The number of groups of a batch: one a task and seat."""
-        return batch_tasks * max(1, len(self.policy.trainee.seats))
+        return batch_tasks * max(1, len(self.policy.role.seats))
 
     @property
     def newest(self) -> int:

@@ -144,7 +144,7 @@ def _solved(tree: Tree) -> list[bool]:
     """For each counted path that the policy sampled alone and to its end, whether it solved its task."""
     taught = sum_to_root(tree, ((tree.source == Source.TEACHER) & (tree.kind == Kind.ACTION)).astype(np.float64))
     ends = counted(tree)
-    ends = ends[(taught[ends] == 0) & (tree.truncated_by[ends] != TruncatedBy.STUB)]
+    ends = ends[(taught[ends] == 0) & (tree.truncated_by[ends] != TruncatedBy.NOT_EXECUTED)]
     return (tree.success[ends] == Ternary.YES).tolist()
 
 

@@ -12,7 +12,7 @@ MOST_CHARACTERS = 100_000
 """Characters of a text that are collected."""
 
 
-async def collect(host: Host, task: Task, parser: Parser, *, turns: int) -> list[str]:
+async def tokenizer_corpus(host: Host, task: Task, parser: Parser, *, turns: int) -> list[str]:
     """Texts of a short episode: the oracle's if there is one, else that of the first admissible actions.
 
     Actions are included in plain form, and in the form of the parser if it has one. Tools and calls are included in the

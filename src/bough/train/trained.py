@@ -44,7 +44,7 @@ from bough.store.atomic import explain_full_disk
 from bough.train.canary import Canary
 from bough.train.checked_engine import CheckedEngine
 from bough.train.checkpointable import Checkpointable
-from bough.train.opening import Opening
+from bough.train.first_draw import FirstDraw
 from bough.train.run import Run
 from bough.tree import Floats, Rewarded, Tree, derive, seat_view, view_task_id
 
@@ -53,7 +53,7 @@ CANARY_TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-4}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trainee:
+class PolicyRole:
     """Which policy is trained.
 
     Attributes:
@@ -101,20 +101,20 @@ class TrainedPolicy:
     """A policy in training. It depends on the run and its environment alone, so a resumed run has the same."""
 
     def __init__(
-        self, trainee: Trainee, opening: Opening, assets: Path, deadlines: Deadlines, ranks: Ranks = SINGLE_RANK
+        self, role: PolicyRole, first_draw: FirstDraw, assets: Path, deadlines: Deadlines, ranks: Ranks = SINGLE_RANK
     ) -> None:
         """Build.
 
         Args:
-            trainee: Which policy.
-            opening: Texts for its tokenizer, and a first state.
+            role: Which policy.
+            first_draw: Texts for its tokenizer, and a first state.
             assets: The folder for the policy's files.
             deadlines: The run's register of pending awaits.
             ranks: The processes that compute gradients.
         """
-        self.trainee, self.deadlines, self.ranks, run = trainee, deadlines, ranks, trainee.run
+        self.role, self.deadlines, self.ranks, run = role, deadlines, ranks, role.run
         with explain_full_disk(assets, None):
-            self.policy: Policy = run.world.policy.build(opening.texts, assets)
+            self.policy: Policy = run.world.policy.build(first_draw.texts, assets)
         run = self._share_threads(run)
         self.engine: Engine = run.world.execution.engine.build(self.policy)
         self.gated = GatedEngine(self.engine)
@@ -134,14 +134,14 @@ class TrainedPolicy:
             total_updates=run.world.schedule.steps * run.world.optimizer.epochs * run.world.optimizer.minibatches,
             temperature=run.world.sampling.temperature,
             critic=self.critic,
-            seed=derive(trainee.seed(run.seed), "optimizer") % 2**31,
+            seed=derive(role.seed(run.seed), "optimizer") % 2**31,
             ranks=ranks,
         )
         self.hooks = Hooks(
             run.method.hooks,
             vocab_tokens=self.policy.vocab_tokens,
             device=str(self.policy.device),
-            seed=trainee.seed(run.seed),
+            seed=role.seed(run.seed),
         )
         self.reference = Reference(self.policy, wanted=reference, ranks=ranks)
         access = PolicyAccess(
@@ -156,7 +156,7 @@ class TrainedPolicy:
             steps=run.world.schedule.steps,
         )
         self.hooks.attach(access)
-        self.checked = self.checked_engine(self.gated, opening)
+        self.checked = self.checked_engine(self.gated, first_draw)
         self.entropies: list[tuple[float, int]] = []
         """By turn, over the steps of reinforcement so far: the sum of the tokens' entropies, nats, and their number."""
 
@@ -174,13 +174,13 @@ class TrainedPolicy:
     def _with_optimizer(self, **changes: int) -> Run:
         """Change the optimizer of this policy's run; returns the run."""
         optimizer = replace(self.run.world.optimizer, **changes)
-        self.trainee = replace(self.trainee, run=self.run.replace(optimizer=optimizer))
+        self.role = replace(self.role, run=self.run.replace(optimizer=optimizer))
         return self.run
 
     @property
     def run(self) -> Run:
         """The run, with the settings of this policy."""
-        return self.trainee.run
+        return self.role.run
 
     def agent(self, models: Mapping[str, RoleModel]) -> Agent:
         """The policy as an agent.
@@ -199,19 +199,19 @@ class TrainedPolicy:
             critic=self.valuer,
             embed=Embeddings(self.policy, micro_tokens=world.optimizer.micro_tokens),
             models=models,
-            name=self.trainee.key(POLICY),
+            name=self.role.key(POLICY),
         )
 
     @property
     def memories(self) -> Mapping[str, Checkpointable]:
         """The state beside policy and optimizer, by its name in a checkpoint."""
         found = self.hooks.memories | ({} if self.critic is None else {"critic": self.critic})
-        return {self.trainee.key(name): memory for name, memory in found.items()}
+        return {self.role.key(name): memory for name, memory in found.items()}
 
     @property
     def tensors(self) -> dict[str, Mapping[str, torch.Tensor]]:
         """The tensors of a checkpoint, by group."""
-        key = self.trainee.key
+        key = self.role.key
         return {
             key("policy"): self.policy.state(),
             key("optimizer"): self.learner.state.moments(),
@@ -221,12 +221,12 @@ class TrainedPolicy:
     @property
     def numbers(self) -> dict[str, object]:
         """The numbers of a checkpoint."""
-        key = self.trainee.key
+        key = self.role.key
         return {key("updates"): self.learner.updates, key("entropies"): self.entropies}
 
     def restore(self, checkpoint: Checkpoint, numbers: Mapping[str, object]) -> None:
         """Restore the weights, optimizer, reference and numbers of a checkpoint; its memories are restored apart."""
-        key = self.trainee.key
+        key = self.role.key
         self.reference.restore(checkpoint.tensors(key("reference")))
         self.policy.load_state(checkpoint.tensors(key("policy")))
         self.learner.state.load_moments(checkpoint.tensors(key("optimizer")), updates=int(str(numbers[key("updates")])))
@@ -235,17 +235,17 @@ class TrainedPolicy:
 
     def load(self, checkpoint: Checkpoint) -> None:
         """Load the weights of policy and critic."""
-        self.policy.load_state(checkpoint.tensors(self.trainee.key("policy")))
+        self.policy.load_state(checkpoint.tensors(self.role.key("policy")))
         if self.critic is not None:
-            self.critic.load_state(checkpoint.tensors(self.trainee.key("critic")))
+            self.critic.load_state(checkpoint.tensors(self.role.key("critic")))
 
     def revise(self, rewarded: Sequence[Rewarded]) -> list[Tree]:
         """Returns the revised trees; empty without a `revise` rule."""
         rule = self.run.method.demonstrations.revise
-        return [] if rule is None else [each.tree for each in rule(rewarded, self.reader)]
+        return [] if rule is None else [each.tree for each in rule(rewarded, self.policy_format)]
 
     @property
-    def reader(self) -> PolicyFormat:
+    def policy_format(self) -> PolicyFormat:
         """The policy's formats."""
         world, room = self.run.world, self.policy.context_tokens
         return PolicyFormat(renderer=self.policy.renderer, context=world.context, parser=world.parser, max_tokens=room)
@@ -255,7 +255,7 @@ class TrainedPolicy:
 
         Hooks run first, since a hook may put other paths into the batch.
         """
-        rewarded = self.hooks.transform(rewarded, self.trainee.seed(seed))
+        rewarded = self.hooks.transform(rewarded, self.role.seed(seed))
         needs = needs_of(self.run.method.credit)
         values, reference, greedy = bool(names_of(needs, Head)), REFERENCE in needs, GREEDY in needs
         if not (values or reference or greedy):
@@ -275,15 +275,15 @@ class TrainedPolicy:
         """Give the engine the policy's weights and check that they arrived; returns the canary's gap, nats."""
         return await self.checked.load(self.policy, self.learner.updates, moved=moved)
 
-    def checked_engine(self, engine: GatedEngine, opening: Opening, name: str = "the engine") -> CheckedEngine:
+    def checked_engine(self, engine: GatedEngine, first_draw: FirstDraw, name: str = "the engine") -> CheckedEngine:
         """An engine of this policy's model, with its canary: a real first prompt and a few of its tokens after it.
 
         Args:
             engine: The engine.
-            opening: The first task.
+            first_draw: The first task.
             name: The engine, for messages.
         """
-        world, renderer, first = self.run.world, self.policy.renderer, opening.first
+        world, renderer, first = self.run.world, self.policy.renderer, first_draw.first
         prompt = renderer.render(conversation(world.env.instructions, (), first.observation), first.tools)
         room = min(self.policy.context_tokens, engine.context_tokens)
         # Adapters have a precision of their own.

@@ -10,7 +10,7 @@ from bough.batch import pack_demonstrations
 from bough.batch.packed_tree import trained_nodes
 from bough.learner.learner import Diverged, Learner
 from bough.objective import Imitation, Normalizer
-from bough.train.opening import first_tasks
+from bough.train.first_draw import first_tasks
 from bough.train.recorder import RunRecorder
 from bough.train.runtime import Runtime
 from bough.train.settings import Warmup
@@ -99,12 +99,12 @@ class _Imitation:
         Raises:
             ValueError: when its seats act in none of them.
         """
-        self.trainee, self.field, self.learning_rate = trained.trainee, field, settings.learning_rate
-        views = self.trainee.views(trees)
+        self.role, self.field, self.learning_rate = trained.role, field, settings.learning_rate
+        views = self.role.views(trees)
         if not views:
             raise ValueError(
                 f"{field}: got {len(trees)} demonstrations in which the seats "
-                f"{list(self.trainee.seats)} do not act; need an oracle whose plans have actions of every seat"
+                f"{list(self.role.seats)} do not act; need an oracle whose plans have actions of every seat"
             )
         self.epochs = settings.epochs
         self.parts = [pack_demonstrations(each).to(trained.policy.device) for each in by_difficulty(views, settings)]
@@ -134,13 +134,13 @@ class _Imitation:
         """
         part = self.parts[(number - 1) * len(self.parts) // self.epochs]
         try:
-            metrics = self.learner.learn(part, Imitation(), Normalizer(), seed=self.trainee.seed(seed))
+            metrics = self.learner.learn(part, Imitation(), Normalizer(), seed=self.role.seed(seed))
         except Diverged as error:
             raise Diverged(
                 f"{self.field}: the imitation of demonstrations with learning_rate={self.learning_rate:g}: {error}"
             ) from error
         metrics.pop("policy/gap")
-        return {self.trainee.metric(name): value for name, value in metrics.items()}
+        return {self.role.metric(name): value for name, value in metrics.items()}
 
 
 def by_difficulty(trees: Sequence[Tree], settings: Warmup) -> list[list[Tree]]:

@@ -32,7 +32,6 @@ from bough.tree.message import (
 from bough.tree.node_values import NodeValues
 from bough.tree.path_score import PathScore, path_score
 from bough.tree.path_view import PathTokens, PathView, annotation_spans, annotations, join, path_view
-from bough.tree.pay_range import DeclaresPay, PayRange
 from bough.tree.prune import keep_paths
 from bough.tree.records import (
     action_record,
@@ -47,6 +46,7 @@ from bough.tree.records import (
     read_tool,
     tool_record,
 )
+from bough.tree.reward_range import HasRewardRanges, RewardRange
 from bough.tree.seat import Seat
 from bough.tree.seat_view import seat_nodes, seat_of_task_id, seat_view, view_task_id
 from bough.tree.seeds import derive
@@ -121,7 +121,7 @@ __all__ = [
     "BadCall",
     "Bools",
     "Credited",
-    "DeclaresPay",
+    "HasRewardRanges",
     "Entry",
     "Floats",
     "Info",
@@ -138,7 +138,7 @@ __all__ = [
     "PathScore",
     "PathTokens",
     "PathView",
-    "PayRange",
+    "RewardRange",
     "Rewarded",
     "Role",
     "RolloutCounts",

@@ -69,7 +69,7 @@ class TruncatedBy(IntEnum):
     """The policy repeated itself."""
     NO_PLAN = 10
     """The oracle has no plan for the state."""
-    STUB = 11
+    NOT_EXECUTED = 11
     """The last action was scored, not executed. It enters the loss, not the success statistics."""
 
 

@@ -1,4 +1,4 @@
-"""The oracle's way through a task."""
+"""The actions by which the oracle solves a task."""
 
 import asyncio
 
@@ -6,12 +6,12 @@ import pytest
 from tests.explore.stage import World
 
 from bough.env import Env, InProcessHost
-from bough.roles.teacher import way as way_of
+from bough.roles.oracle_actions import oracle_actions as way_of
 from bough.tree import Task
 from bough.worlds.frozenlake import FrozenLake
 
 
-def way(env: Env, task: Task) -> tuple[str, ...]:
+def solved(env: Env, task: Task) -> tuple[str, ...]:
     return asyncio.run(way_of(InProcessHost(env=env), task))
 
 
@@ -19,14 +19,14 @@ LAKE = Task(id="lake", data={"rows": ["SF", "HG"]})
 
 
 def test_from_the_beginning_and_from_elsewhere() -> None:
-    assert way(FrozenLake(size=2), LAKE) == ("right", "down")
-    assert way(FrozenLake(size=2), LAKE.after(["right"])) == ("down",)
-    assert way(World(length=3), Task(id="t").after(["a"])) == ("a", "a")
+    assert solved(FrozenLake(size=2), LAKE) == ("right", "down")
+    assert solved(FrozenLake(size=2), LAKE.after(["right"])) == ("down",)
+    assert solved(World(length=3), Task(id="t").after(["a"])) == ("a", "a")
 
 
 def test_there_may_be_none() -> None:
-    assert way(World(length=3), Task(id="t").after(["b"])) == ()
-    assert way(FrozenLake(size=2, max_steps=2), LAKE.after(["up"])) == (), "too late"
+    assert solved(World(length=3), Task(id="t").after(["b"])) == ()
+    assert solved(FrozenLake(size=2, max_steps=2), LAKE.after(["up"])) == (), "too late"
 
 
 @pytest.mark.parametrize("slip", [0.0, 0.3])
@@ -35,7 +35,7 @@ def test_it_is_asked_before_every_turn(slip: float) -> None:
     env = FrozenLake(size=4, slip=slip)
     found = 0
     for task in env.tasks("train", 10, 0):
-        actions = way(env, task)
+        actions = solved(env, task)
         state = env.start(task)
         for number, action in enumerate(actions, start=1):
             step = env.step(state, action)
@@ -48,4 +48,4 @@ def test_it_is_asked_before_every_turn(slip: float) -> None:
 def test_an_environment_without_an_oracle() -> None:
     from tests.explore.test_guided import Silent
 
-    assert way(Silent(), Task(id="t")) == ()
+    assert solved(Silent(), Task(id="t")) == ()

@@ -2,7 +2,7 @@
 
 from typing import Annotated, TypeVar
 
-from bough.ask.prompts import Reader
+from bough.ask.prompts import AnswerParser
 from bough.ask.query import Query
 from bough.needs import POLICY, Need, roles
 from bough.piece import Above, AtLeast, piece
@@ -11,7 +11,7 @@ Read = TypeVar("Read")
 
 
 @piece
-class Asks:
+class QuerySettings:
     """The settings of a piece with questions to the model of a role; a piece inherits them.
 
     Attributes:
@@ -31,7 +31,9 @@ class Asks:
         """A model for the role, if it is not the policy's."""
         return roles(self.role)
 
-    def query(self, prompt: str, read: Reader[Read], *name: int | str, system: str = "", n: int = 1) -> Query[Read]:
+    def query(
+        self, prompt: str, read: AnswerParser[Read], *name: int | str, system: str = "", n: int = 1
+    ) -> Query[Read]:
         """The question with this user message, and these settings; see `Query`."""
         return Query(
             prompt=prompt,
@@ -47,7 +49,7 @@ class Asks:
 
 
 @piece
-class AsksVotes(Asks):
+class VoteSettings(QuerySettings):
     """The settings of a piece whose values are votes of a model, sampled in a conversation of their own.
 
     Attributes:

@@ -1,4 +1,4 @@
-"""The one way from the parser to the environment: the guard decides, then the environment steps."""
+"""Executes the actions of a rollout: the guard decides, then the environment steps."""
 
 from dataclasses import dataclass, replace
 
@@ -13,7 +13,7 @@ from bough.tree import Source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Door:
+class ActionExecutor:
     """Executes the actions of a rollout.
 
     Attributes:

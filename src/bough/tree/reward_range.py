@@ -10,7 +10,7 @@ MOST_REWARD = 1e15
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PayRange:
+class RewardRange:
     """The least and the most that a channel pays, its weight included.
 
     Attributes:
@@ -26,13 +26,13 @@ class PayRange:
 
     def __post_init__(self) -> None:
         if not self.low <= self.high:
-            raise ValueError(f"PayRange: got low={self.low}, high={self.high}; need low <= high")
+            raise ValueError(f"RewardRange: got low={self.low}, high={self.high}; need low <= high")
 
     @staticmethod
-    def of(low: float, high: float, *, weight: float = 1.0, per: Literal["path", "turn"] = "turn") -> "PayRange":
+    def of(low: float, high: float, *, weight: float = 1.0, per: Literal["path", "turn"] = "turn") -> "RewardRange":
         """The range of numbers from `low` to `high`, times a weight of any sign."""
         ends = (low * weight, high * weight) if weight else (0.0, 0.0)
-        return PayRange(low=min(ends), high=max(ends), per=per)
+        return RewardRange(low=min(ends), high=max(ends), per=per)
 
     def __str__(self) -> str:
         if not (math.isfinite(self.low) or math.isfinite(self.high)):
@@ -41,10 +41,10 @@ class PayRange:
 
 
 @runtime_checkable
-class DeclaresPay(Protocol):
+class HasRewardRanges(Protocol):
     """A reward or a hook that declares the range of each of its channels."""
 
     @property
-    def pays(self) -> Mapping[str, PayRange]:
+    def reward_ranges(self) -> Mapping[str, RewardRange]:
         """By channel, what it can pay."""
         ...

@@ -1,10 +1,10 @@
-"""The oracle's solution of a task, from its initial state to its end."""
+"""The actions by which the oracle solves a task."""
 
 from bough.env import Host
 from bough.tree import AgentAction, Outcome, Task
 
 
-async def way(host: Host, task: Task) -> tuple[AgentAction, ...]:
+async def oracle_actions(host: Host, task: Task) -> tuple[AgentAction, ...]:
     """The actions by which the oracle solves a task; () without an oracle, or without a solution.
 
     The oracle plans before every turn, so that its action may depend on the latest observation.

@@ -19,7 +19,7 @@ from bough.hooks import HookRecipe
 from bough.hooks.hook import PolicyAccess, PolicyReader
 from bough.needs import needs_of
 from bough.screen import pointing_in
-from bough.tree import DeclaresPay, Floats, PayRange, Rewarded, Tree, path_view
+from bough.tree import Floats, HasRewardRanges, Rewarded, RewardRange, Tree, path_view
 from bough.worlds.frozenlake import FrozenLake
 from bough.worlds.screens import Screens
 
@@ -69,11 +69,11 @@ def ready(needs: object) -> list[Rewarded]:
     return [dressed(tree, rng, needs_of(needs)) for tree in grown()]
 
 
-def check(channels: dict[str, Floats], tree: Tree, pays: object) -> None:
+def check(channels: dict[str, Floats], tree: Tree, piece: object) -> None:
     """Every path or turn is paid within the declared range."""
-    assert isinstance(pays, DeclaresPay), f"{type(pays).__name__}: declare in `pays` what each channel can pay"
+    assert isinstance(piece, HasRewardRanges), f"{type(piece).__name__}: declare `reward_ranges` of its channels"
     for name, column in channels.items():
-        declared = pays.pays[name]
+        declared = piece.reward_ranges[name]
         view = path_view([Rewarded(tree=tree, channels={name: column})])
         paid = view.returns if declared.per == "path" else view.reward
         assert ((paid >= declared.low - 1e-9) & (paid <= declared.high + 1e-9)).all(), (name, str(declared), paid)
@@ -85,8 +85,8 @@ def test_a_reward_pays_what_it_declares(name: str) -> None:
     trees = [each.tree for each in ready(piece)]
     for tree, channels in zip(trees, piece(trees), strict=True):
         check(dict(channels), tree, piece)
-        assert isinstance(piece, DeclaresPay)
-        assert set(channels) == set(piece.pays)
+        assert isinstance(piece, HasRewardRanges)
+        assert set(channels) == set(piece.reward_ranges)
 
 
 @pytest.mark.parametrize("name", HOOKS)
@@ -94,7 +94,7 @@ def test_a_hook_pays_what_it_declares(name: str) -> None:
     recipe: HookRecipe = HOOKS[name]()
     given = ready(recipe)
     state = recipe.build(vocab_tokens=300, device="cpu", seed=0)
-    if isinstance(state, PolicyReader) and not isinstance(recipe, DeclaresPay):
+    if isinstance(state, PolicyReader) and not isinstance(recipe, HasRewardRanges):
         return
     if isinstance(state, PolicyReader):
         state.attach(
@@ -114,11 +114,11 @@ def test_a_hook_pays_what_it_declares(name: str) -> None:
 
 def test_ranges_have_some_use() -> None:
     """Not every piece may say "any number": the bounded ones are as narrow as what is paid."""
-    assert PayRange.of(0, 2, weight=-0.5) == PayRange(low=-1, high=0)
-    assert PayRange.of(-np.inf, 1, weight=0) == PayRange(low=0, high=0)
+    assert RewardRange.of(0, 2, weight=-0.5) == RewardRange(low=-1, high=0)
+    assert RewardRange.of(-np.inf, 1, weight=0) == RewardRange(low=0, high=0)
     screens = [info for tree in grown() for info in tree.info if pointing_in(info) is not None]
     assert any(pointing_in(info).points for info in screens), "a click of the random policy has a point"  # type: ignore[union-attr]
-    bounded = [name for name, piece in REWARDS.items() if "any number" not in map(str, piece().pays.values())]
+    bounded = [name for name, piece in REWARDS.items() if "any number" not in map(str, piece().reward_ranges.values())]
     assert {"BoxScore", "Format", "InvalidAction", "PointInBox", "RankedPoints", "Success"} <= set(bounded)
-    with pytest.raises(ValueError, match=r"PayRange: got low=1, high=0; need low <= high"):
-        PayRange(low=1, high=0)
+    with pytest.raises(ValueError, match=r"RewardRange: got low=1, high=0; need low <= high"):
+        RewardRange(low=1, high=0)

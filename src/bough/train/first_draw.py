@@ -9,12 +9,12 @@ from typing import TypeVar
 from bough.config.config import ConfigError
 from bough.context import full_instructions
 from bough.env import Branching, EnvFault, EnvHost, Split, State, Step, UserCodeError, seats_of
-from bough.roles.teacher import way
+from bough.roles.oracle_actions import oracle_actions
 from bough.rollout import Deadlines
 from bough.store import Conversation, read_conversations, read_tasks
 from bough.train.resolve import check_state
 from bough.train.run import Run, Tasks
-from bough.train.texts import collect
+from bough.train.texts import tokenizer_corpus
 from bough.tree import AgentAction, Task, derive
 
 Result = TypeVar("Result")
@@ -88,7 +88,7 @@ class TimedHost:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Opening:
+class FirstDraw:
     """The data that a run draws from its environment before the policy is built.
 
     Attributes:
@@ -120,7 +120,7 @@ class Opening:
         return f"{self.faults} faults of the environment before the first step{left}. The last fault: {self.last_fault}"
 
 
-async def open_run(run: Run, host: TimedHost, *, heldout: bool = True) -> Opening:
+async def open_run(run: Run, host: TimedHost, *, heldout: bool = True) -> FirstDraw:
     """Draw the tasks, start one, and collect texts.
 
     A fault is retried; a task that fails in all retries adds no texts.
@@ -143,7 +143,7 @@ async def open_run(run: Run, host: TimedHost, *, heldout: bool = True) -> Openin
     texts, left_out = await _texts(run, train_tasks[:TEXT_TASKS], host)
     texts += [each.content for rows in conversations.values() for row in rows for each in row.messages]
     texts += run.method.demonstrations.revise.texts if run.method.demonstrations.revise else ()
-    return Opening(
+    return FirstDraw(
         train_tasks=train_tasks,
         heldout_tasks=heldout_tasks,
         first=first,
@@ -179,12 +179,12 @@ def _conversations(run: Run) -> dict[str, list[Conversation]]:
     return found
 
 
-def begun_lines(run: Run, opening: Opening) -> list[str]:
+def begun_lines(run: Run, first_draw: FirstDraw) -> list[str]:
     """A line about each source whose tasks the oracle begins: their number."""
     world = run.world
     drawn = (
-        ("tasks", world.tasks, opening.train_tasks),
-        ("evaluation.tasks", world.evaluation.tasks, opening.heldout_tasks),
+        ("tasks", world.tasks, first_draw.train_tasks),
+        ("evaluation.tasks", world.evaluation.tasks, first_draw.heldout_tasks),
     )
     return [
         f"the oracle begins {sum(bool(task.start) for task in tasks)} of {len(tasks)} tasks "
@@ -232,7 +232,7 @@ async def draw_tasks(run: Run, tasks: Tasks, host: TimedHost, field: str, *, see
 
     async def begun(task: Task) -> Task:
         async with places:
-            return task.after((await host.retried(lambda: way(host, task)))[:-left])
+            return task.after((await host.retried(lambda: oracle_actions(host, task)))[:-left])
 
     return list(await asyncio.gather(*map(begun, found)))
 
@@ -276,7 +276,9 @@ async def _texts(run: Run, tasks: Sequence[Task], host: TimedHost) -> tuple[list
     async def one(task: Task) -> list[str] | None:
         async with places:
             try:
-                return await host.retried(lambda: collect(host, task, run.world.parser, turns=run.world.limits.turns))
+                return await host.retried(
+                    lambda: tokenizer_corpus(host, task, run.world.parser, turns=run.world.limits.turns)
+                )
             except EnvFault:
                 return None
 

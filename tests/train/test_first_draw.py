@@ -13,7 +13,7 @@ from bough.env import EnvFault, EnvHost, InProcessHost, State, Step, Workers
 from bough.rollout import Deadlines
 from bough.store import read_metrics, write_tasks
 from bough.train import Evaluation, Run, Tasks, Warmup, start
-from bough.train.opening import Opening, TimedHost, open_run
+from bough.train.first_draw import FirstDraw, TimedHost, open_run
 from bough.tree import Task
 from bough.usercode import load_module
 from bough.worlds.frozenlake import FrozenLake
@@ -41,8 +41,8 @@ class Shaky(FrozenLake):
             raise OSError(f"{name} broke")
 
 
-def opened(run: Run, host: EnvHost | None = None) -> Opening:
-    async def main() -> Opening:
+def opened(run: Run, host: EnvHost | None = None) -> FirstDraw:
+    async def main() -> FirstDraw:
         timed = TimedHost(host=host or InProcessHost(env=run.world.env), deadlines=Deadlines(), deadline_s=60)
         try:
             return await open_run(run, timed)
@@ -73,11 +73,11 @@ def test_a_rare_fault_changes_nothing_and_is_counted() -> None:
 def test_what_hangs_or_fails_for_good_is_left_out(tmp_path: Path) -> None:
     lines: list[str] = []
     run = staged(tmp_path, "never", "stuck", "fine").replace(batch_tasks=3, workers=2)
-    opening = opened(run, Workers(env=run.world.env, count=2, deadline_s=1.5, notify=lines.append))
-    assert opening.first == replace(opening.first, observation=".")
-    assert opening.texts == opened(staged(tmp_path, "fine")).texts
-    assert opening.left_out == 2
-    assert opening.faults == 2 * 2 * 3, "each of two is tried three times, for the first state and for its texts"
+    first_draw = opened(run, Workers(env=run.world.env, count=2, deadline_s=1.5, notify=lines.append))
+    assert first_draw.first == replace(first_draw.first, observation=".")
+    assert first_draw.texts == opened(staged(tmp_path, "fine")).texts
+    assert first_draw.left_out == 2
+    assert first_draw.faults == 2 * 2 * 3, "each of two is tried three times, for the first state and for its texts"
     assert len(lines) == 6
     assert set(lines) == {"World.start (task stuck): no answer within 1.5 s; its worker was replaced"}
 
