@@ -85,7 +85,7 @@ class _Api:
         prompts = _prompts([tokens], body, sampling, stops, messages, tools)
         if body.logprobs:
             check_logprobs(prompts, session.context_tokens)
-        choices = await _until_gone(request, _complete(session, prompts, messages, body, logprobs=bool(body.logprobs)))
+        choices = await _until_gone(request, _complete(session, prompts, messages, logprobs=bool(body.logprobs)))
         shown = await _each(
             answer.chat_choice,
             session,
@@ -117,7 +117,7 @@ class _Api:
         asked = _prompts(prompts, body, sampling, stops)
         if body.logprobs is not None:
             check_logprobs(asked, session.context_tokens)
-        choices = await _until_gone(request, _complete(session, asked, None, body, logprobs=body.logprobs is not None))
+        choices = await _until_gone(request, _complete(session, asked, None, logprobs=body.logprobs is not None))
         shown = await _each(
             answer.text_choice,
             session,
@@ -215,7 +215,6 @@ async def _complete(
     session: Session,
     prompts: Sequence[Prompt],
     messages: Sequence[Message] | None,
-    body: SamplingFields,
     *,
     logprobs: bool,
 ) -> list[Choice]:
