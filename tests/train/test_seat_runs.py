@@ -169,7 +169,8 @@ def test_a_run_that_is_killed_and_resumed_ends_as_if_it_had_not_been(name: str, 
     run = seats.own().replace(name=name, policies={"second": policies[name]})
     whole = start(run, tmp_path / "whole")
     code = (
-        "import os, signal; from pathlib import Path; from bough.train import *; from tests import seats\n"
+        "import os, signal; from pathlib import Path; from tests import seats\n"
+        "from bough.roles import *; from bough.train import *\n"
         "from bough.train.recorder import RunRecorder\n"
         "write_step = RunRecorder.write_step\n"
         "def killed(self, step, *given, **more):\n"
