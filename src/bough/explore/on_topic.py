@@ -1,11 +1,11 @@
 """Quality of actions by form and topic, as in DialTree-RPO."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from bough.ask import QuerySettings
 from bough.ask.prompts import LabelParser, check_placeholders
 from bough.explore.quality import LlmJudge
+from bough.piece import piece
 from bough.rollout.cursor import PendingAction
 from bough.rollout.rollout import Rollout
 
@@ -15,7 +15,7 @@ PROMPT = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class OnTopic(QuerySettings):
     """DialTree-RPO's filter of branches (arXiv 2510.02286): 0 for a malformed action, 1 off the topic, 2 on it.
 
@@ -31,7 +31,6 @@ class OnTopic(QuerySettings):
     prompt: str = PROMPT
 
     def __post_init__(self) -> None:
-        QuerySettings.__post_init__(self)
         check_placeholders("OnTopic.prompt", self.prompt, "action")
 
     async def __call__(self, rollout: Rollout, draft: PendingAction) -> float | None:

@@ -10,6 +10,7 @@ from bough.engine import EngineFault
 from bough.env import EnvFault
 from bough.explore.turn_texts import turn_texts
 from bough.needs import CRITIC, ON_POLICY, ORACLE, Need
+from bough.piece import piece
 from bough.rollout.budget import BudgetExceeded
 from bough.rollout.cursor import PendingAction
 from bough.rollout.rollout import Rollout
@@ -71,7 +72,7 @@ class OracleMatch:
         return float(draft.parsed.text.strip() == action_text(plan[0])) if plan else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class LlmJudge(QuerySettings):
     """The engine's score of an action; LLM-as-a-judge (arXiv 2306.05685).
 
@@ -97,7 +98,6 @@ class LlmJudge(QuerySettings):
     without_thought: float = 0.0
 
     def __post_init__(self) -> None:
-        QuerySettings.__post_init__(self)
         check_placeholders("LlmJudge.prompt", self.prompt, "action", "thought")
 
     async def __call__(self, rollout: Rollout, draft: PendingAction) -> float | None:
