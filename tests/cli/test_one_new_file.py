@@ -73,7 +73,7 @@ class Halved:
 from collections.abc import Mapping, Sequence
 
 from bough.piece import piece
-from bough.tree import Floats, Kind, PayRange, Tree
+from bough.tree import Floats, Kind, RewardRange, Tree
 
 
 @piece
@@ -81,8 +81,8 @@ class PerNode:
     """A number for each action."""
 
     @property
-    def pays(self) -> Mapping[str, PayRange]:
-        return {"node": PayRange(low=0, high=0.25)}
+    def reward_ranges(self) -> Mapping[str, RewardRange]:
+        return {"node": RewardRange(low=0, high=0.25)}
 
     def __call__(self, group: Sequence[Tree]) -> list[Mapping[str, Floats]]:
         return [{"node": 0.25 * (tree.kind == Kind.ACTION)} for tree in group]
