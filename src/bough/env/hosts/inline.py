@@ -3,21 +3,20 @@
 import asyncio
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Annotated, TypeVar
+from typing import TypeVar
 
 from bough.env.checked import ValidatedEnv
 from bough.env.env import MAX_CONCURRENT_CALLS, Branching, Closing, Env, Split, State, Step, waits_of
 from bough.env.hosts.busy_time import BusyTime
 from bough.launch import in_background
-from bough.piece import AtLeast, piece
 from bough.tree import AgentAction, Task
 
 Result = TypeVar("Result")
 
 
-@piece
+@dataclass(frozen=True, slots=True, kw_only=True)
 class InProcessHost:
     """Runs an environment in this process.
 
@@ -31,11 +30,16 @@ class InProcessHost:
     """
 
     env: Env
-    max_concurrent_calls: Annotated[int, AtLeast(1)] = MAX_CONCURRENT_CALLS
+    max_concurrent_calls: int = MAX_CONCURRENT_CALLS
     _busy: BusyTime = field(default_factory=BusyTime, init=False, repr=False, compare=False)
     _gates: dict[asyncio.AbstractEventLoop, asyncio.Semaphore] = field(
         default_factory=dict[asyncio.AbstractEventLoop, asyncio.Semaphore], init=False, repr=False, compare=False
     )
+
+    def __post_init__(self) -> None:
+        # No piece: it takes an environment with any fields.
+        if self.max_concurrent_calls < 1:
+            raise ValueError(f"InProcessHost.max_concurrent_calls: got {self.max_concurrent_calls}; need at least 1")
 
     @property
     def busy_s(self) -> float:
