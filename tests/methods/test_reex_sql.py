@@ -104,7 +104,7 @@ def test_an_answer_of_a_truncated_path_has_no_vote() -> None:
 
 
 def test_settings_are_checked() -> None:
-    with pytest.raises(ValueError, match="ForkAfterValid.start: got 0; need at least 1"):
+    with pytest.raises(ValueError, match=r"ForkAfterValid.start: got 0; need at least 1"):
         ForkAfterValid(start=0)
     assert Vote().by == ""
 
