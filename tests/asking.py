@@ -1,4 +1,4 @@
-"""Models that answer as a function says."""
+"""Models whose replies a function computes."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -9,12 +9,13 @@ from bough.tree import Verdict
 
 
 def query_client(reply: Callable[[str], Awaitable[str | Verdict]]) -> QueryClient:
-    """An `QueryClient` whose model replies to a prompt with a text, or fails with a verdict."""
+    """A `QueryClient` whose model replies to a prompt with a text, or fails with a verdict."""
 
     async def ask(query: Query[Any]) -> Answer[Any]:
-        said = [await reply(query.prompt) for _ in range(query.n)]
+        returned = [await reply(query.prompt) for _ in range(query.n)]
         replies = [
-            Reply(verdict=each) if isinstance(each, Verdict) else Reply(verdict=Verdict.OK, text=each) for each in said
+            Reply(verdict=each) if isinstance(each, Verdict) else Reply(verdict=Verdict.OK, text=each)
+            for each in returned
         ]
         return answer_of(replies, query.read)
 

@@ -79,9 +79,9 @@ class InPlace:
     def step(self, state: State, action: str) -> Step:
         assert isinstance(state.value, list)
         state.value.append(action)
-        said = "".join(state.value)
-        over = Outcome.TERMINATED if len(said) == 3 else Outcome.OPEN
-        return Step(state=replace(state, observation=said, key=said), outcome=over, success=said == "aaa")
+        text = "".join(state.value)
+        over = Outcome.TERMINATED if len(text) == 3 else Outcome.OPEN
+        return Step(state=replace(state, observation=text, key=text), outcome=over, success=text == "aaa")
 
 
 @pytest.mark.parametrize("denied", [1, 2])

@@ -375,9 +375,9 @@ class Rollout:
         replayed += step.replayed_steps
         cost.turns += replayed
         self.budget.replayed += replayed
-        seen, said = cursor.state, draft.parsed
+        here, found = cursor.state, draft.parsed
         turn = Turn(
-            observation=seen.observation, action=said.action, tokens=draft.tokens, marks=said.marks, tools=seen.tools
+            observation=here.observation, action=found.action, tokens=draft.tokens, marks=found.marks, tools=here.tools
         )
         after = Cursor(
             node=draft.node,
