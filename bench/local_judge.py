@@ -13,7 +13,7 @@ from bough.appraise import Verifications, appraise_trees
 from bough.context import Full, Plain, conversation
 from bough.engine import Local, Sampling
 from bough.engine.gated import GatedEngine
-from bough.hooks.hook import PolicyAccess
+from bough.hooks.hook import HookSetup, PolicyAccess
 from bough.learner.trained_copy import TrainedCopy
 from bough.policy.policy import Policy
 from bough.roles import TrainedJudge
@@ -41,8 +41,7 @@ class LocalJudge:
         """
         self.asks = asks
         settings = TrainedJudge(verifications=asks, learning_rate=learning_rate, updates=updates)
-        self.hook: TrainedJudgeState = settings.build(vocab_tokens=policy.vocab_tokens, device="cpu", seed=0)
-        self.hook.attach(_access(policy))
+        self.hook: TrainedJudgeState = settings.build(HookSetup(policy=_access(policy)))
         self._policy = policy
         self._engine = GatedEngine(Local(slots=64).build(policy))
         tokens = policy.renderer.render(conversation("", (), "a question"))
@@ -116,11 +115,4 @@ def _access(policy: Policy) -> PolicyAccess:
     def none(*_: object) -> list[object]:
         return []
 
-    return PolicyAccess(
-        reference_states=none,  # type: ignore[arg-type]
-        attention=none,  # type: ignore[arg-type]
-        text=policy.renderer.text,
-        stored_trees=none,  # type: ignore[arg-type]
-        copy=copy,
-        conversation=talk,
-    )
+    return PolicyAccess(text=policy.renderer.text, copy=copy, conversation=talk)

@@ -90,11 +90,9 @@ class PerNode:
     "hooks/counter.py": '''
 """Counts trees."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from numpy.typing import NDArray
-
+from bough.hooks import BatchHook, HookSetup
 from bough.piece import piece
 from bough.tree import Rewarded
 
@@ -103,26 +101,14 @@ from bough.tree import Rewarded
 class Counter:
     """Counts trees."""
 
-    def build(self, *, vocab_tokens: int, device: str, seed: int) -> "CounterState":
-        return CounterState()
+    def build(self, setup: HookSetup) -> "CounterState":
+        return CounterState(self, setup)
 
 
-class CounterState:
-    ready = True
-    count = 0
-
+class CounterState(BatchHook[Counter]):
     def transform(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
-        self.count += len(rewarded)
+        self.metrics["counter/trees"] = float(len(rewarded))
         return list(rewarded)
-
-    def observe(self, moved: Callable[[], float]) -> Mapping[str, float]:
-        return {"counter/trees": float(self.count)}
-
-    def state(self) -> Mapping[str, NDArray[Any]]:
-        return {}
-
-    def load_state(self, state: Mapping[str, NDArray[Any]]) -> None:
-        return
 ''',
     "appraise/length.py": '''
 """The number of nodes, as a judge would give it."""

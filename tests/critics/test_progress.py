@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,6 +13,7 @@ from tests.trees import ACTION, OBSERVATION, PROMPT, N, as_replayed, build, rewa
 from bough.cli.find import find_run
 from bough.critics import ProgressReward
 from bough.critics.progress_state import ProgressRewardState
+from bough.hooks.hook import HookSetup, PolicyAccess
 from bough.learner.trained_copy import TrainedCopy
 from bough.policy import Tiny
 from bough.store import read_metrics, stored_rewarded
@@ -47,14 +47,12 @@ def words(*paths: tuple[str, float], failed: str = "") -> Rewarded:
 def begun(*, micro_tokens: int = 64, **settings: object) -> ProgressRewardState:
     """An estimator whose copy is of a model with random weights."""
     recipe = ProgressReward(**{"grounding": 0.0, "warmup_steps": 1, **settings})  # type: ignore[arg-type]
-    state = recipe.build(vocab_tokens=300, device="cpu", seed=0)
     policy = Tiny(layers=1, width=32, heads=2, vocab_tokens=300).build(["text"])
 
     def copied(rate: float, norm: float) -> TrainedCopy:
         return TrainedCopy(policy, learning_rate=rate, clip_norm=norm, temperature=1.0, micro_tokens=micro_tokens)
 
-    state.attach(SimpleNamespace(copy=copied))
-    return state
+    return recipe.build(HookSetup(policy=PolicyAccess(copy=copied)))
 
 
 def taught(*batches: Sequence[Rewarded], **settings: object) -> ProgressRewardState:
@@ -63,7 +61,7 @@ def taught(*batches: Sequence[Rewarded], **settings: object) -> ProgressRewardSt
     for batch in batches:
         assert not state.ready
         state.transform(batch, 0)
-        state.observe(lambda: 0.0)
+        state.observe()
     assert state.ready
     return state
 
@@ -83,7 +81,7 @@ def test_the_sums_of_paths_are_learned_with_shared_turns_and_in_several_passes()
     state = taught([FORKED] * 8, steps=60, batch_paths=32, learning_rate=2e-3)
     a, a1, a2, b, b1, b2 = paid(state, FORKED)
     assert [a + a1, a + a2, b + b1, b + b2] == pytest.approx([1, 0, 0, 0], abs=0.05)
-    metrics = state.observe(lambda: 0.0)
+    metrics = state.observe()
     assert metrics["progress/error"] < 1e-3
     assert metrics["progress/fit"] < 1e-2
     assert metrics["progress/paths"] == 32
@@ -107,7 +105,7 @@ def test_the_last_turn_is_paid_and_refused_actions_are_fined() -> None:
     tree = words(("abc", 1.0), failed="b")
     assert paid(fined, tree) == pytest.approx(np.add(progress, [0, -0.5, 0]).tolist())
     assert paid(rewarded_, tree) == pytest.approx(np.add(progress, [0.5, 0, 0.5]).tolist())
-    assert fined.observe(lambda: 0.0)["progress/refused"] == pytest.approx(1 / 3)
+    assert fined.observe()["progress/refused"] == pytest.approx(1 / 3)
     unknown = replace(tree.tree, valid=np.full(tree.tree.nodes, Ternary.UNKNOWN, dtype=np.int8))
     for each in (fined, rewarded_):
         assert paid(each, rewarded(unknown)) == pytest.approx(progress), "unknown is neither"
@@ -124,7 +122,7 @@ def test_hidden_progress_is_found() -> None:
         found += paid(state, each)
         keys += (each.tree.token[each.tree.span[:-1][each.tree.kind == ACTION]] == ord("k")).tolist()
     assert np.corrcoef(found, keys)[0, 1] > 0.9
-    metrics = state.observe(lambda: 0.0)
+    metrics = state.observe()
     assert metrics["progress/error"] < metrics["progress/variance"] / 2, "on paths that taught nothing"
 
 
@@ -132,14 +130,14 @@ def test_which_paths_teach() -> None:
     one, replayed = words(("ax", 1.0)), as_replayed(words(("b", 0.0)))
     state = taught([one, replayed], [one], steps=1)
     paid(state, replayed)
-    assert state.observe(lambda: 0.0) == {
+    assert state.observe() == {
         "progress/fit": 1.0,
         "progress/paths": 2.0,
         "progress/refused": 0.0,
     }, "earlier steps are paid, and teach nothing"
     assert not state.data
     before = paid(state, FORKED)
-    state.observe(lambda: 0.0)
+    state.observe()
     assert paid(state, FORKED) == before, "it is trained once"
     with pytest.raises(ValueError, match=r"got no path with a turn in the warm-up; need more warmup_steps"):
         taught([replayed]).transform([one], 0)

@@ -26,6 +26,7 @@ from bough.critics.reward_model.labels import LabelledSteps, split_tasks, steps_
 from bough.critics.reward_model.network import new_network, rows_of
 from bough.critics.reward_model.settings import Labels
 from bough.critics.reward_model.train import train_on
+from bough.hooks.hook import HookSetup
 from bough.reward import Judged, PotentialShaping
 from bough.store import write_trees
 from bough.train import Warmup, start
@@ -290,26 +291,26 @@ def test_a_column_pays_steps_and_is_a_potential(tmp_path: Path) -> None:
 
 def test_a_hook_learns_once_and_resumes() -> None:
     recipe = FrozenRewardModel(model=replace(SMALL, labels="pairs"), warmup_steps=1)
-    state = recipe.build(vocab_tokens=64, device="cpu", seed=3)
+    state = recipe.build(HookSetup(vocab_tokens=64, seed=3))
     batch = [rewarded(tree) for tree in many(16)]
     first = state.transform(batch, 0)
     assert not state.ready
     assert not np.nansum(np.abs(first[0].estimates["step_score"]))
-    assert state.observe(lambda: 0.0) == {}
-    other = recipe.build(vocab_tokens=64, device="cpu", seed=3)
+    assert state.observe() == {}
+    other = recipe.build(HookSetup(vocab_tokens=64, seed=3))
     other.load_state(state.state())
     assert other.ready
     fresh = [rewarded(tree) for tree in many(4, seed=9)]
     scored = state.transform(fresh, 0)
     assert not state.trees
-    metrics = state.observe(lambda: 0.0)
+    metrics = state.observe()
     assert metrics["reward_model/pair_accuracy"] > 0.9
     for each, again in zip(scored, other.transform(fresh, 0), strict=True):
         score = each.estimates["step_score"]
         assert np.array_equal(score, again.estimates["step_score"], equal_nan=True)
         assert score[each.tree.span[3]] > score[each.tree.span[5]], "the good action over its sibling"
         assert math.isnan(score[0])
-    third = recipe.build(vocab_tokens=64, device="cpu", seed=3)
+    third = recipe.build(HookSetup(vocab_tokens=64, seed=3))
     third.load_state(state.state())
     assert np.array_equal(third.transform(fresh, 0)[0].estimates["step_score"], scored[0].estimates["step_score"], True)
     with pytest.raises(ValueError, match="need steps that collect trees, or the folder"):
@@ -319,15 +320,15 @@ def test_a_hook_learns_once_and_resumes() -> None:
 
 
 def test_a_hook_waits_for_trees_with_labels() -> None:
-    state = FrozenRewardModel(model=SMALL, warmup_steps=1).build(vocab_tokens=64, device="cpu", seed=3)
+    state = FrozenRewardModel(model=SMALL, warmup_steps=1).build(HookSetup(vocab_tokens=64, seed=3))
     lost = [rewarded(replace(tree, success=np.minimum(tree.success, 0).astype(np.int8))) for tree in many(4)]
     state.transform(lost, 0)
-    state.observe(lambda: 0.0)
+    state.observe()
     assert not np.nansum(np.abs(state.transform(lost, 0)[0].estimates["step_score"]))
-    assert state.observe(lambda: 0.0) == {"reward_model/waiting": 1.0}
+    assert state.observe() == {"reward_model/waiting": 1.0}
     state.transform([rewarded(tree) for tree in many(4, seed=2)], 0)
     state.transform(lost, 0)
-    assert "reward_model/calibration_error" in state.observe(lambda: 0.0)
+    assert "reward_model/calibration_error" in state.observe()
 
 
 def test_tasks_with_equal_texts_have_steps_of_their_own() -> None:

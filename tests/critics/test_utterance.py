@@ -12,6 +12,7 @@ from bough.credit import Archer
 from bough.critics import UtteranceCritic
 from bough.critics.double_critic import UtteranceCriticState
 from bough.critics.replay_buffer import ReplayBuffer, Turn, turns_of
+from bough.hooks.hook import HookSetup
 from bough.tree import Outcome, Rewarded, Source, path_view
 from trees import as_replayed
 
@@ -24,7 +25,7 @@ MOVES = 0.6
 
 
 def critic(**settings: object) -> UtteranceCriticState:
-    return replace(SMALL, **settings).build(vocab_tokens=32, device="cpu", seed=0)  # type: ignore[arg-type]
+    return replace(SMALL, **settings).build(HookSetup(vocab_tokens=32))  # type: ignore[arg-type]
 
 
 def walk(actions: Sequence[int], end: Outcome, rewards: Sequence[float] = ()) -> Rewarded:
@@ -163,7 +164,7 @@ def test_the_first_step_and_the_copy_that_follows() -> None:
     one = critic(steps=1)
     before = {name: weight.clone() for name, weight in one.target.named_parameters()}
     one.transform([walk([MOVE, STAY], Outcome.TRUNCATED, rewards=[3.0, 3.0])], seed=0)
-    metrics = one.observe(lambda: 0.0)
+    metrics = one.observe()
     assert metrics["utterance/q_loss"] == pytest.approx(18.0)
     assert metrics["utterance/v_loss"] == 0.0
     assert metrics["utterance/turns"] == 2.0
@@ -184,7 +185,7 @@ def test_the_target_of_the_last_turn(end: Outcome, discount: float, goal: float)
             if name.endswith("4.bias"):
                 weight.fill_(1.0)
     one.transform([walk([MOVE], end, rewards=[0.5])], seed=0)
-    metrics = one.observe(lambda: 0.0)
+    metrics = one.observe()
     assert metrics["utterance/q_loss"] == pytest.approx(2 * goal**2)
     assert metrics["utterance/v_loss"] == pytest.approx(2 * 1.0)
 
@@ -214,7 +215,7 @@ def test_actions_of_a_teacher_go_into_the_buffer_and_start_no_training_of_v() ->
         N(parent=3, kind=OBSERVATION, tokens=(), outcome=Outcome.TERMINATED),
     )
     one.transform([rewarded(taught)], seed=0)
-    metrics = one.observe(lambda: 0.0)
+    metrics = one.observe()
     assert metrics["utterance/turns"] == 2.0
     assert "utterance/v_loss" not in metrics, "the policy sampled none of them"
 
@@ -224,7 +225,7 @@ def test_the_policy_waits_for_the_critic() -> None:
     for ready in (False, False, True):
         one.transform([walk([STAY], Outcome.TRUNCATED)], seed=0)
         assert one.ready == ready
-        one.observe(lambda: 0.0)
+        one.observe()
 
 
 def test_a_batch_without_turns() -> None:
@@ -242,13 +243,13 @@ def test_what_was_kept_is_all_there_is() -> None:
     one, other = critic(warmup_steps=3), critic(warmup_steps=3)
     for step in range(2):
         one.transform(batches[step], seed=step)
-        one.observe(lambda: 0.0)
+        one.observe()
     other.load_state({name: value.copy() for name, value in one.state().items()})
     for step in (2, 3):
         mine, theirs = one.transform(batches[step], seed=step), other.transform(batches[step], seed=step)
         for a, b in zip(mine, theirs, strict=True):
             assert all(a.estimates[name].tobytes() == b.estimates[name].tobytes() for name in a.estimates)
-        assert one.observe(lambda: 0.0) == other.observe(lambda: 0.0)
+        assert one.observe() == other.observe()
         assert one.ready == other.ready
     states = one.state(), other.state()
     assert states[0].keys() == states[1].keys()

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,6 +12,7 @@ from bough.cli.find import find_run
 from bough.credit import dr_grpo
 from bough.hooks import Contrastive
 from bough.hooks.contrastive import ContrastiveState, TaskEmbeddings, cosines, find
+from bough.hooks.hook import HookSetup, PolicyAccess
 from bough.learner.embeddings import mean_states
 from bough.policy import Tiny
 from bough.tree import Floats, Outcome, Rewarded, Task, Ternary, Tree
@@ -31,9 +31,8 @@ def begun(**settings: float) -> ContrastiveState:
         assert all(begin < len(text) for text, begin in zip(texts, first, strict=True))
         return 3 * turned(*(10.0 * int(text[-1]) for text in texts))
 
-    state = replace(Contrastive(temperature=1.0), **settings).build(vocab_tokens=0, device="cpu", seed=0)
-    state.attach(SimpleNamespace(mean_states=states, tokens=lambda text: [ord(each) for each in text]))  # type: ignore[arg-type]
-    return state
+    policy = PolicyAccess(mean_states=states, tokens=lambda text: [ord(each) for each in text])
+    return replace(Contrastive(temperature=1.0), **settings).build(HookSetup(policy=policy))
 
 
 def written(*angles: int, task: str = "a", query: int | None = 0, negative: int | None = 9, cut: int = -1) -> Rewarded:
@@ -55,7 +54,7 @@ def advantages(found: Sequence[Rewarded]) -> list[list[float]]:
 
 
 def test_the_worked_example() -> None:
-    state = Contrastive(temperature=1.0).build(vocab_tokens=0, device="cpu", seed=0)
+    state = Contrastive(temperature=1.0).build(HookSetup())
     one = TaskEmbeddings(query=turned(0, 0), paths=turned(10, 40), negative=turned(90)[0])
     other = TaskEmbeddings(query=turned(180, 180), paths=turned(170, 120), negative=turned(90)[0])
     first, second = (state.reward(each) for each in cosines([one, other]))
@@ -70,7 +69,7 @@ def test_the_worked_example_on_trees() -> None:
         pytest.approx([1.258013, 1.03925], abs=2e-5),
         pytest.approx([1.266574, 0.781766], abs=2e-5),
     ]
-    metrics = state.observe(lambda: 0.0)
+    metrics = state.observe()
     assert metrics["contrastive/cluster"] == pytest.approx((0.866025 + 0.642788) / 2, abs=2e-5)
     assert metrics["contrastive/negative"] == pytest.approx(0, abs=1e-9)
 

@@ -14,6 +14,7 @@ from bough.env import InProcessHost
 from bough.explore import Chains
 from bough.hooks import ExIt
 from bough.hooks.exit import ExItState
+from bough.hooks.hook import HookSetup
 from bough.reward import Success
 from bough.tree import Rewarded, Task, counted
 from trees import as_replayed
@@ -30,7 +31,7 @@ def begin(kept: ExItState, tasks: list[Task], seed: int) -> list[Task]:
 
 
 def fresh(**settings: float) -> ExItState:
-    return ExIt(**settings).build(vocab_tokens=10, device="cpu", seed=0)  # type: ignore[arg-type]
+    return ExIt(**settings).build(HookSetup(vocab_tokens=10))  # type: ignore[arg-type]
 
 
 def played(*tasks: Task, letters: str = "aaaab", n: int = 8) -> list[Rewarded]:
@@ -156,8 +157,8 @@ def test_metrics() -> None:
     one.kept[task.id] = (task, 0.1)
     begin(one, [Task(id="x"), Task(id="y")], 0)
     one.transform([], 0)
-    assert one.observe(lambda: 0.0) == {"exit/used": 1.0, "exit/kept": 1.0, "exit/turns": 3.0}
-    assert one.observe(lambda: 0.0)["exit/used"] == 0.0
+    assert one.observe() == {"exit/used": 1.0, "exit/kept": 1.0, "exit/turns": 3.0}
+    assert one.observe()["exit/used"] == 0.0
 
 
 def test_histories_count_in_the_step_of_their_batch() -> None:
@@ -171,7 +172,7 @@ def test_histories_count_in_the_step_of_their_batch() -> None:
     for step in range(3):
         begin(one, plain, step + 1)
         one.transform([], 0)
-        used.append(one.observe(lambda: 0.0)["exit/used"])
+        used.append(one.observe()["exit/used"])
     assert used == [0.0, 2.0, 2.0], "the first batch was drawn without histories"
 
 

@@ -8,12 +8,13 @@ from tests.trees import chains, rewarded
 
 from bough.hooks import FailureSampling
 from bough.hooks.failure_sampling import FailureSamplingState
+from bough.hooks.hook import HookSetup
 from bough.tree import Rewarded, leaves
 from trees import as_replayed
 
 
 def fresh(floor: float = 0.05) -> FailureSamplingState:
-    return FailureSampling(floor=floor).build(vocab_tokens=10, device="cpu", seed=0)
+    return FailureSampling(floor=floor).build(HookSetup(vocab_tokens=10))
 
 
 def group(*success: bool, task: str) -> Rewarded:
@@ -27,7 +28,7 @@ def test_weights_follow_the_share_of_failures() -> None:
     one = fresh()
     one.transform([group(True, True, task="a"), group(False, False, task="b"), group(True, False, task="c")], 0)
     assert one.weigh(["a", "b", "c", "new"]) == pytest.approx([0.05, 1.0, 0.525, 1.0])
-    assert one.observe(lambda: 0.0) == pytest.approx({"failures/known": 3.0, "failures/rate": 0.5})
+    assert one.observe() == pytest.approx({"failures/known": 3.0, "failures/rate": 0.5})
 
 
 def test_the_last_visit_counts_and_replayed_paths_do_not() -> None:

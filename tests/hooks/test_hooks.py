@@ -34,13 +34,15 @@ from bough.hooks import (
     Tracker,
     WorstCases,
 )
-from bough.hooks.hook import BatchHook, HookRecipe, Hooks, HookState, TaskRewriter, TaskSampler, Teacher
+from bough.hooks.hook import BatchHook, HookRecipe, Hooks, HookSetup, HookState
+from bough.hooks.task_hooks import TaskHooks, TaskRewriter, TaskSampler, Teacher
 from bough.needs import Need, estimate
 from bough.objective import Imitation, Reinforce
 from bough.rollout import Deadlines
 from bough.store import RunDirectory, read_metrics, read_trees
 from bough.train import Checkpointing, Health, Run, Runtime, Tasks, Warmup, resume, start
 from bough.train.check import check
+from bough.train.trained import PolicyRole
 from bough.tree import Credited, Floats, Rewarded, Source, StageError, Task, Tree, leaves, path
 
 EPOCHS, STEPS = 16, 6
@@ -196,16 +198,14 @@ class Count:
     def gives(self) -> frozenset[Need]:
         return frozenset({estimate(self.name)})
 
-    def build(self, *, vocab_tokens: int, device: str, seed: int) -> "Counting":
-        del vocab_tokens, device, seed
-        return Counting(self.name)
+    def build(self, setup: HookSetup) -> "Counting":
+        return Counting(self, setup)
 
 
-class Counting:
-    ready = True
-
-    def __init__(self, name: str) -> None:
-        self.name, self.count, self.seeds = name, 0, list[int]()
+class Counting(BatchHook[Count]):
+    def __init__(self, settings: Count, setup: HookSetup) -> None:
+        super().__init__(settings, setup)
+        self.name, self.count, self.seeds = settings.name, 0, list[int]()
 
     def transform(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
         self.count += len(rewarded)
@@ -213,8 +213,8 @@ class Counting:
         more = [each.estimates | {self.name: np.full(len(each.tree.token), float(self.count))} for each in rewarded]
         return [replace(each, estimates=its) for each, its in zip(rewarded, more, strict=True)]
 
-    def observe(self, moved: Callable[[], float]) -> Mapping[str, float]:
-        return {f"{self.name}/moved": moved()}
+    def after_update(self, divergence: Callable[[], float]) -> None:
+        self.metrics[f"{self.name}/moved"] = divergence()
 
     def state(self) -> Mapping[str, NDArray[Any]]:
         return {"count": np.asarray([self.count])}
@@ -226,47 +226,42 @@ class Counting:
 def test_pieces_are_what_the_protocols_ask_for() -> None:
     for recipe in (Count(), CRITIC, Tracker(), SuccessReplay(), ExIt(), Snapshots(), PickPaths()):
         assert isinstance(recipe, HookRecipe)
-        adviser = recipe.build(vocab_tokens=10, device="cpu", seed=0)
-        assert isinstance(adviser, BatchHook)
+        adviser = recipe.build(HookSetup(vocab_tokens=10))
         assert isinstance(adviser, TaskSampler) == isinstance(recipe, Tracker)
         assert isinstance(adviser, TaskRewriter) == isinstance(recipe, ExIt | Snapshots)
 
 
 def test_advisers_are_asked_in_order_with_seeds_of_their_own() -> None:
-    several = Hooks((Count(name="a"), Count(name="b")), vocab_tokens=10, device="cpu", seed=0)
+    several = Hooks((Count(name="a"), Count(name="b")), HookSetup(vocab_tokens=10))
     advised = several.transform([rewarded(chains([1.0]))], seed=5)[0]
     assert list(advised.estimates) == ["a", "b"]
     assert several.observe(lambda: 0.5) == {"a/moved": 0.5, "b/moved": 0.5}
     assert list(several.memories) == ["adviser_0_Count", "adviser_1_Count"]
-    assert several.weigh(["x"]) is None
-    members = list(several._members.values())
+    assert TaskHooks([(OWNER, several)]).weigh([Task(id="x")]) is None
+    members = list(several.members.values())
     assert members[0].seeds != members[1].seeds  # type: ignore[attr-defined]
 
 
-class Wrong(Counting):
+class Wrong(Counting, TaskSampler, TaskRewriter):
     """An adviser whose answers do not fit."""
-
-    def __init__(self) -> None:
-        super().__init__("wrong")
-        self.weights = np.ones(1)
 
     def transform(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
         return [each.tree for each in super().transform(rewarded, seed)]  # type: ignore[misc]
 
     def weigh(self, tasks: Sequence[str]) -> Floats | None:
-        del tasks
-        return self.weights
+        return np.ones(len(tasks) - 1)
 
-    async def rewrite(self, tasks: Sequence[Task], teacher: Teacher, seed: int) -> list[Task]:
-        del teacher, seed
+    async def rewrite(self, tasks: Sequence[Task], _teacher: Teacher, _seed: int) -> list[Task]:
         return list(tasks[1:])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Misleading(Count):
-    def build(self, *, vocab_tokens: int, device: str, seed: int) -> Wrong:
-        del vocab_tokens, device, seed
-        return Wrong()
+    def build(self, setup: HookSetup) -> Wrong:
+        return Wrong(self, setup)
+
+
+OWNER = PolicyRole(run=small())
 
 
 async def no_teacher(task: Task) -> tuple[str, ...]:
@@ -275,26 +270,26 @@ async def no_teacher(task: Task) -> tuple[str, ...]:
 
 
 def test_answers_that_do_not_fit_name_the_adviser() -> None:
-    hooks = Hooks((Count(), Misleading(name="wrong")), vocab_tokens=10, device="cpu", seed=0)
+    hooks = Hooks((Count(), Misleading(name="wrong")), HookSetup(vocab_tokens=10))
+    tasks = [Task(id="a"), Task(id="b")]
     with pytest.raises(StageError, match=r"adviser_1_Misleading.transform: got Tree; need a list of Rewarded"):
         hooks.transform([rewarded(chains([1.0]))], seed=5)
     with pytest.raises(
         StageError, match=r"adviser_1_Misleading.weigh: got float64 of shape \(1,\); need 2 finite numbers"
     ):
-        hooks.weigh(["a", "b"])
-    tasks = [Task(id="a"), Task(id="b")]
+        TaskHooks([(OWNER, hooks)]).weigh(tasks)
     with pytest.raises(
         StageError, match=r"adviser_1_Misleading.rewrite: got 1 tasks for 2; need as many as were drawn"
     ):
-        asyncio.run(hooks.rewrite(tasks, no_teacher, seed=0))
+        asyncio.run(TaskHooks([(OWNER, hooks)]).rewrite(tasks, no_teacher, seed=0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Second:
     """A sampler of tasks that declares no estimate."""
 
-    def build(self, **given: Any) -> BatchHook:
-        return Tracker(choose=True).build(**given)
+    def build(self, setup: HookSetup) -> BatchHook[Any]:
+        return Tracker(choose=True).build(setup)
 
 
 @pytest.mark.parametrize(
@@ -312,19 +307,19 @@ class Second:
 )
 def test_two_hooks_do_not_write_the_same_column(pieces: Sequence[HookRecipe], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        Hooks(pieces, vocab_tokens=10, device="cpu", seed=0)
+        Hooks(pieces, HookSetup(vocab_tokens=10))
 
 
 def test_choosers_agree_by_their_product() -> None:
-    several = Hooks((Tracker(choose=True), Count(), Second()), vocab_tokens=10, device="cpu", seed=0)
+    several = Hooks((Tracker(choose=True), Count(), Second()), HookSetup(vocab_tokens=10))
     several.transform([rewarded(chains([1.0], task="known"))], seed=0)
-    weights = several.weigh(["known", "unknown"])
+    weights = TaskHooks([(OWNER, several)]).weigh([Task(id="known"), Task(id="unknown")])
     one = np.sqrt(0.75 * 0.25) + 0.05
     assert weights == pytest.approx(np.asarray([one**2, 0.55**2]) / (one**2 + 0.55**2))
 
 
 def test_a_notebook_does_not_change_when_its_adviser_goes_on() -> None:
-    one = CRITIC.build(vocab_tokens=10, device="cpu", seed=0)
+    one = CRITIC.build(HookSetup(vocab_tokens=10))
     kept = HookState(one).state()
     before = {name: value.clone() for name, value in kept.items()}
     one.transform([rewarded(chains([1.0, 0.0]))], seed=0)

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from tests.trees import ACTION, OBSERVATION, PROMPT, N, as_replayed, build, chai
 from bough.credit import IStar
 from bough.credit.istar import step_rewards
 from bough.hooks import ImplicitReward
+from bough.hooks.hook import HookSetup, PolicyAccess
 from bough.hooks.implicit_reward import ImplicitRewardState, pairs
 from bough.learner.trained_copy import TrainedCopy
 from bough.methods.istar import istar
@@ -71,9 +71,8 @@ def words(*paths: tuple[str, float], task: str = "task") -> Rewarded:
 
 
 def begun(rate: float = 1.0, **settings: object) -> ImplicitRewardState:
-    state = ImplicitReward(**settings).build(vocab_tokens=300, device="cpu", seed=0)  # type: ignore[arg-type]
-    state.attach(SimpleNamespace(copy=lambda *_: Table(rate)))  # type: ignore[arg-type]
-    return state
+    policy = PolicyAccess(copy=lambda *_: Table(rate))
+    return ImplicitReward(**settings).build(HookSetup(policy=policy))  # type: ignore[arg-type]
 
 
 def steps_of(found: Rewarded) -> list[list[float]]:
@@ -112,7 +111,7 @@ def test_one_pair_by_hand() -> None:
     state = begun(beta=0.5)
     (found,) = state.transform([words(("ab", 1.0), ("cd", 0.0))], 0)
     assert steps_of(found) == [pytest.approx([0.125, 0.125]), pytest.approx([-0.125, -0.125])]
-    assert state.observe(lambda: 0.0) == pytest.approx(
+    assert state.observe() == pytest.approx(
         {"implicit/pairs": 1, "implicit/loss": np.log(2), "implicit/accuracy": 0, "implicit/gradient_norm": 0}
     )
 
@@ -122,7 +121,7 @@ def test_a_pair_that_is_told_apart_teaches_less() -> None:
     state, margin = begun(beta=1.0), 0.0
     for _ in range(3):
         state.transform([words(("a", 1.0), ("b", 0.0))], 0)
-        metrics = state.observe(lambda: 0.0)
+        metrics = state.observe()
         assert metrics["implicit/loss"] == pytest.approx(np.log1p(np.exp(-margin)))
         assert metrics["implicit/accuracy"] == (margin > 0)
         margin += 2 / (1 + np.exp(margin))
@@ -165,11 +164,11 @@ def test_pairs_are_of_one_task_and_of_unequal_returns() -> None:
     one, other = words(("a", 1.0), ("b", 1.0)), words(("c", 0.0), ("d", 0.0), task="other")
     found = state.transform([one, other], 0)
     assert [steps_of(each) for each in found] == [[[0], [0]], [[0], [0]]]
-    assert state.observe(lambda: 0.0) == {"implicit/pairs": 0}
+    assert state.observe() == {"implicit/pairs": 0}
     state.transform([as_replayed(words(("a", 1.0), ("b", 0.0)))], 0)
-    assert state.observe(lambda: 0.0) == {"implicit/pairs": 0}, "earlier steps were sampled by other weights"
+    assert state.observe() == {"implicit/pairs": 0}, "earlier steps were sampled by other weights"
     state.transform([words(("a", 1.0), ("b", 1.0), ("c", 0.0), ("d", 0.0))], 0)
-    assert state.observe(lambda: 0.0)["implicit/pairs"] == 4, "every success with every failure"
+    assert state.observe()["implicit/pairs"] == 4, "every success with every failure"
 
 
 def test_when_the_model_learns_and_how_far_a_token_counts() -> None:

@@ -12,6 +12,7 @@ from bough.ask import QueryClient
 from bough.hooks import Oni
 from bough.hooks.caption_model import CaptionModel
 from bough.hooks.captions import read_label
+from bough.hooks.hook import HookSetup
 from bough.hooks.oni import OniState
 from bough.tree import Outcome, Rewarded, Task, Verdict
 
@@ -50,9 +51,7 @@ def game(*paths: Sequence[str]) -> Rewarded:
 
 
 def begun(ask: QueryClient, **settings: object) -> OniState:
-    state = Oni(**settings).build(vocab_tokens=0, device="cpu", seed=0)  # type: ignore[arg-type]
-    state.attach_models(ask)
-    return state
+    return Oni(**settings).build(HookSetup(ask=ask))  # type: ignore[arg-type]
 
 
 async def nobody(task: Task) -> tuple[()]:
@@ -64,7 +63,7 @@ async def step(state: OniState, *paths: Sequence[str]) -> list[float]:
     """One step of a run: what the observations are paid."""
     await state.rewrite([], nobody, state.held.clock)
     (found,) = state.transform([game(*paths)], 0)
-    state.observe(lambda: 0.0)
+    state.observe()
     return found.channels["oni"][found.tree.kind == OBSERVATION].tolist()
 
 
@@ -183,7 +182,7 @@ def test_the_queue_its_order_and_its_bounds() -> None:
         state = begun(labeller(asked=asked), batch=2, queue=3)
         await state.rewrite([], nobody, 0)
         state.transform([game(["one", "two", "three", "four"])], 0)
-        assert state.observe(lambda: 0.0)["oni/dropped"] == 1
+        assert state.observe()["oni/dropped"] == 1
         for _ in range(2):
             await step(state, ["one"])
         assert asked[:2] == ["three", "two"], "the newest first"

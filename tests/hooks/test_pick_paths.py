@@ -9,6 +9,7 @@ from tests.trees import chains, rewarded
 
 from bough.credit import Grpo
 from bough.hooks import PickPaths
+from bough.hooks.hook import HookSetup
 from trees import as_replayed
 
 TEN = [0.0] * 9 + [1.0]
@@ -50,7 +51,7 @@ def test_the_success_that_stays_is_any_of_them() -> None:
 
 
 def test_what_is_cut_out_is_in_no_baseline() -> None:
-    picker = PickPaths(keep=2).build(vocab_tokens=10, device="cpu", seed=0)
+    picker = PickPaths(keep=2).build(HookSetup(vocab_tokens=10))
     trees = [rewarded(chains(TEN)), rewarded(chains([1.0, 0.0])), as_replayed(rewarded(chains(TEN)))]
     cut, small, old = picker.transform(trees, 0)
     assert sorted(cut.returns().tolist()) == [0.0, 1.0]
@@ -58,8 +59,8 @@ def test_what_is_cut_out_is_in_no_baseline() -> None:
     assert old is trees[2]
     (credited,) = Grpo()([cut])
     assert credited.positive.max() == pytest.approx(0.7071, abs=2e-5)
-    assert picker.observe(lambda: 0.0) == {"pick/kept": 14.0}
-    assert picker.observe(lambda: 0.0) == {"pick/kept": 0.0}
+    assert picker.observe() == {"pick/kept": 14.0}
+    assert picker.observe() == {"pick/kept": 0.0}
     assert picker.state() == {}
 
 

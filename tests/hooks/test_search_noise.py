@@ -7,6 +7,7 @@ import pytest
 from tests.trees import PROMPT, N, build, rewarded
 
 from bough.hooks import SearchNoise
+from bough.hooks.hook import HookSetup
 from bough.hooks.search_noise import SearchNoiseState
 from bough.tree import Action, Task, ToolCall
 from bough.worlds.search import KnowledgeGraph, SearchQa
@@ -22,12 +23,12 @@ def noises(state: SearchNoiseState, steps: int) -> list[float]:
         (task,) = asyncio.run(state.rewrite([Task(id="a", data={"question": "Who?"})], nobody, 0))
         assert (task.id, task.data["question"]) == ("a", "Who?")
         found.append(task.data["noise"])  # type: ignore[arg-type]
-        assert state.observe(lambda: 0.0) == {"search/noise": found[-1]}
+        assert state.observe() == {"search/noise": found[-1]}
     return found
 
 
 def fresh(settings: SearchNoise) -> SearchNoiseState:
-    return settings.build(vocab_tokens=10, device="cpu", seed=0)
+    return settings.build(HookSetup(vocab_tokens=10))
 
 
 def test_the_example_in_words() -> None:
@@ -52,7 +53,7 @@ def test_the_metric_is_of_the_tasks_that_were_played() -> None:
     batches = [asyncio.run(state.rewrite([Task(id="a")], nobody, 0)) for _ in range(2)]
     for (task,) in batches:
         state.transform([rewarded(build(N(parent=-1, kind=PROMPT), task=task))], 0)
-        assert state.observe(lambda: 0.0) == {"search/noise": task.data["noise"]} == {"search/noise": 0.25}
+        assert state.observe() == {"search/noise": task.data["noise"]} == {"search/noise": 0.25}
 
 
 def test_a_resumed_hook_goes_on() -> None:

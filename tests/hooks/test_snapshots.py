@@ -11,6 +11,7 @@ from hypothesis import given, strategies
 from tests.small import run as small
 
 from bough.hooks import Snapshots
+from bough.hooks.hook import HookSetup
 from bough.hooks.snapshots import SnapshotsState, part
 from bough.methods.s3rl import s3rl
 from bough.rollout import Deadlines
@@ -31,7 +32,7 @@ def begin(taken: SnapshotsState, tasks: list[Task], seed: int) -> list[Task]:
 
 def fresh(**settings: float) -> SnapshotsState:
     recipe = Snapshots(**{"steps": 10, **settings})  # type: ignore[arg-type]
-    return recipe.build(vocab_tokens=10, device="cpu", seed=0)
+    return recipe.build(HookSetup(vocab_tokens=10))
 
 
 def test_the_example_in_words() -> None:
@@ -95,32 +96,32 @@ def test_it_is_for_the_first_steps() -> None:
         begin(one, TASKS, 1)
         for _ in range(2):
             one.transform([], 0)
-        assert one.observe(lambda: 0.0) == {"snapshots/used": 12.0, "snapshots/kept": 13.0}
+        assert one.observe() == {"snapshots/used": 12.0, "snapshots/kept": 13.0}
     assert begin(one, TASKS, 0) == TASKS
     one.transform([], 0)
-    assert one.observe(lambda: 0.0)["snapshots/used"] == 0.0
+    assert one.observe()["snapshots/used"] == 0.0
 
 
 @pytest.mark.parametrize(("steps", "used"), [(20, 2), (9, 0)])
 def test_without_a_number_it_is_for_a_tenth_of_the_run(tmp_path: Path, steps: int, used: int) -> None:
     """Of the run as it is, whatever the number of steps of the world that the method saw."""
     runtime = Runtime(s3rl(small().world, episodes=6).replace(steps=steps), tmp_path, Deadlines())
-    (one,) = runtime.main.hooks.members
+    (one,) = runtime.main.hooks.members.values()
     assert isinstance(one, SnapshotsState)
     for number in range(used + 1):
         assert (begin(one, TASKS, 0) != TASKS) == (number < used)
-        one.observe(lambda: 0.0)
+        one.observe()
 
 
 def test_it_remembers_bit_for_bit() -> None:
     one, again = fresh(steps=3, episodes=2), fresh(steps=3, episodes=2)
     begin(one, TASKS, 0)
-    one.observe(lambda: 0.0)
+    one.observe()
     again.load_state({name: np.array(value) for name, value in one.state().items()})
     assert again.ways == one.ways
     for step in range(3):
         assert begin(again, TASKS, step) == begin(one, TASKS, step)
-        assert again.observe(lambda: 0.0) == one.observe(lambda: 0.0)
+        assert again.observe() == one.observe()
 
 
 def test_a_teacher_that_knows_nothing_is_refused() -> None:

@@ -8,6 +8,7 @@ import pytest
 from tests.trees import ACTION, OBSERVATION, PROMPT, N, build
 
 from bough.hooks import SubgroupVotes
+from bough.hooks.hook import HookSetup
 from bough.hooks.path_votes import best_size, label, path_votes, winners
 from bough.tree import Outcome, Rewarded, Ternary
 
@@ -29,9 +30,9 @@ def answers(given: Sequence[str | None], probability: Sequence[float], task: str
 
 def paid(rewarded: Rewarded, settings: SubgroupVotes, seed: int = 0) -> list[float]:
     """The channel of each path, and no metric that is not finite."""
-    voter = settings.build(vocab_tokens=9, device="cpu", seed=0)
+    voter = settings.build(HookSetup(vocab_tokens=9))
     (found,) = voter.transform([rewarded], seed)
-    assert np.isfinite(list(voter.observe(lambda: 0.0).values())).all()
+    assert np.isfinite(list(voter.observe().values())).all()
     return found.channels["vote"][2::2].tolist()
 
 
@@ -92,11 +93,11 @@ def test_the_paid_labels_are_those_that_were_measured() -> None:
     """Not drawn again once the size is chosen: the metric equals the mean of the channel."""
     given = [answers([*"aabbcdde"], [0.5] * 8, task=name) for name in "pqr"]
     for seed in range(5):
-        voter = SubgroupVotes().build(vocab_tokens=9, device="cpu", seed=0)
+        voter = SubgroupVotes().build(HookSetup(vocab_tokens=9))
         found = voter.transform(given, seed)
         share = np.mean([each.channels["vote"][2::2].mean() for each in found])
-        assert voter.observe(lambda: 0.0)["vote/reward"] == pytest.approx(share)
-        again = SubgroupVotes().build(vocab_tokens=9, device="cpu", seed=0).transform(given, seed)
+        assert voter.observe()["vote/reward"] == pytest.approx(share)
+        again = SubgroupVotes().build(HookSetup(vocab_tokens=9)).transform(given, seed)
         assert all(np.array_equal(a.channels["vote"], b.channels["vote"]) for a, b in zip(found, again, strict=True))
 
 
@@ -106,9 +107,9 @@ def test_the_size_is_the_best_of_the_front_by_the_weight_of_the_reward() -> None
     for weight in (0.99, 0.01):
         found = list[dict[str, float]]()
         for seed in range(8):
-            voter = SubgroupVotes(share=0.1, reward_weight=weight).build(vocab_tokens=9, device="cpu", seed=0)
+            voter = SubgroupVotes(share=0.1, reward_weight=weight).build(HookSetup(vocab_tokens=9))
             voter.transform([given], seed)
-            found.append(dict(voter.observe(lambda: 0.0)))
+            found.append(dict(voter.observe()))
         chosen.append(found)
     pairs = list(zip(*chosen, strict=True))
     assert all(paying["vote/reward"] >= various["vote/reward"] for paying, various in pairs)
@@ -145,7 +146,7 @@ def test_mistakes_of_the_user() -> None:
     with pytest.raises(ValueError, match=r"SubgroupVotes.pattern: got '\('; need a regular expression"):
         SubgroupVotes(pattern="(")
     given = answers(["a"], [0.5])
-    voter = SubgroupVotes().build(vocab_tokens=9, device="cpu", seed=0)
+    voter = SubgroupVotes().build(HookSetup(vocab_tokens=9))
     with pytest.raises(ValueError, match=r"got a reward with the channel 'vote'"):
         voter.transform([replace(given, channels={"vote": np.zeros(3)})], 0)
 

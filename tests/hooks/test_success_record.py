@@ -8,6 +8,7 @@ from tests.trees import ACTION, OBSERVATION, PROMPT, N, as_replayed, build, chai
 
 from bough.hooks import FewestCalls, LengthHistory
 from bough.hooks.fewest_calls import taken_actions
+from bough.hooks.hook import HookSetup
 from bough.hooks.success_record import SuccessRecordState
 from bough.needs import CALLS, needs_of
 from bough.tree import Outcome, Rewarded
@@ -17,7 +18,7 @@ CALL: dict[str, object] = {"name": "search", "arguments": {}, "call_id": ""}
 
 
 def begun(recipe: LengthHistory | FewestCalls) -> SuccessRecordState:
-    return recipe.build(vocab_tokens=10, device="cpu", seed=0)
+    return recipe.build(HookSetup(vocab_tokens=10))
 
 
 def written(*paths: tuple[int, bool], task: str = "task") -> Rewarded:
@@ -105,7 +106,7 @@ def test_a_length_is_compared_with_successes_of_earlier_steps_alone() -> None:
     assert paid(state, "length_history", written((4, True))) == [pytest.approx(-0.7)]
     assert state.records == {"task": 2.0}, "a longer success leaves the record"
     assert paid(state, "length_history", written((4, True), task="other")) == [0], "each task has its own"
-    assert state.observe(lambda: 0.0) == {"length_history/tasks": 2.0, "length_history/record": 3.0}
+    assert state.observe() == {"length_history/tasks": 2.0, "length_history/record": 3.0}
 
 
 def test_replayed_paths_leave_no_record() -> None:

@@ -10,6 +10,7 @@ from tests.trees import ACTION, OBSERVATION, PROMPT, N, build, chains, random_tr
 from bough.batch import pack
 from bough.credit import Grpo
 from bough.hooks import SuccessReplay
+from bough.hooks.hook import HookSetup
 from bough.hooks.success_replay import SuccessReplayState
 from bough.learner import Learner, Optimizer
 from bough.objective import Normalizer, PpoClip
@@ -18,7 +19,7 @@ from bough.tree import Outcome, Rewarded, counted, leaves
 
 
 def replay(**settings: float) -> SuccessReplayState:
-    return SuccessReplay(**settings).build(vocab_tokens=10, device="cpu", seed=0)  # type: ignore[arg-type]
+    return SuccessReplay(**settings).build(HookSetup(vocab_tokens=10))  # type: ignore[arg-type]
 
 
 def paths(*returns: float, task: str = "task") -> Rewarded:
@@ -196,8 +197,8 @@ def test_what_it_reports() -> None:
     one = replay()
     one.transform([paths(1.0, 1.0), paths(1.0, task="other")], 0)
     one.transform([paths(0.0, 0.0)], 1)
-    assert one.observe(lambda: 0.0) == {"replay/used": 1.0, "replay/kept": 3.0, "replay/tasks": 2.0}
-    assert one.observe(lambda: 0.0)["replay/used"] == 0.0
+    assert one.observe() == {"replay/used": 1.0, "replay/kept": 3.0, "replay/tasks": 2.0}
+    assert one.observe()["replay/used"] == 0.0
 
 
 def test_bounds() -> None:

@@ -7,13 +7,14 @@ from hypothesis import strategies as st
 from tests.trees import chains, rewarded
 
 from bough.hooks import Tracker
+from bough.hooks.hook import HookSetup
 from bough.hooks.tracker import TrackerState
 from bough.tree import Rewarded
 from trees import as_replayed
 
 
 def tracker(**settings: float) -> TrackerState:
-    return Tracker(**settings).build(vocab_tokens=10, device="cpu", seed=0)  # type: ignore[arg-type]
+    return Tracker(**settings).build(HookSetup(vocab_tokens=10))  # type: ignore[arg-type]
 
 
 def paths(*returns: float, task: str = "task") -> Rewarded:
@@ -62,9 +63,9 @@ def test_the_example_of_the_docstring() -> None:
 def test_what_is_known_fades_by_all_that_the_policy_has_moved_since_the_visit() -> None:
     one = tracker()
     told(one, paths(1.0, task="old"))
-    one.observe(lambda: 0.003)
+    one.after_update(lambda: 0.003)
     told(one, paths(1.0, task="new"))
-    one.observe(lambda: 0.004)
+    one.after_update(lambda: 0.004)
     told(one, paths(1.0, task="old"), paths(1.0, task="new"))
     settings = Tracker()
     assert one.records["old"].alpha == pytest.approx(settings.kept(0.007) * 6 + 1)
@@ -92,7 +93,7 @@ def test_the_rate_stays_inside_and_the_weight_below_its_bound(visits: list[tuple
     one = tracker()
     for paid, moved in visits:
         told(one, paths(paid))
-        one.observe(lambda moved=moved: moved)  # type: ignore[misc]
+        one.after_update(lambda moved=moved: moved)  # type: ignore[misc]
         record = one.records["task"]
         assert 0 < record.rate < 1
         assert record.alpha + record.beta <= 1 / (1 - 0.96) + 1e-9
@@ -109,10 +110,12 @@ def test_what_was_kept_is_all_there_is() -> None:
     one, other = tracker(), tracker()
     for step in range(5):
         told(one, paths(1.0, 0.0, task=f"a{step % 3}"), paths(0.3, task="b"))
-        one.observe(lambda: 0.0123)
+        one.after_update(lambda: 0.0123)
     other.load_state(one.state())
     assert told(one, paths(1.0, task="a1")) == told(other, paths(1.0, task="a1"))
-    assert one.observe(lambda: 0.1) == other.observe(lambda: 0.1)
+    one.after_update(lambda: 0.1)
+    other.after_update(lambda: 0.1)
+    assert one.observe() == other.observe()
     for name, value in one.state().items():
         assert np.array_equal(value, other.state()[name]), name
 

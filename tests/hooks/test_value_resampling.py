@@ -9,12 +9,13 @@ from tests.trees import chains
 from bough.cli.find import find_run
 from bough.credit import DampedCopies, Grpo
 from bough.hooks import ValueResampling
+from bough.hooks.hook import HookSetup
 from bough.hooks.value_resampling import ValueResamplingState
 from bough.tree import Credited, Rewarded, Task
 
 
 def state(best: float = 1.0) -> ValueResamplingState:
-    return ValueResampling(best=best).build(vocab_tokens=9, device="cpu", seed=0)
+    return ValueResampling(best=best).build(HookSetup(vocab_tokens=9))
 
 
 def batch(**returns: list[float]) -> list[Rewarded]:
@@ -50,8 +51,8 @@ def test_a_batch_stays_full_and_copies_are_groups_of_their_own() -> None:
         source = found[0] if names[found.index(copied)].startswith("a") else found[3]
         assert np.array_equal(copied.tree.token, source.tree.token)
         assert np.array_equal(Grpo()([copied])[0].path_advantage, Grpo()([source])[0].path_advantage)
-    assert hook.observe(lambda: 0.0)["resampled/groups"] == 2
-    assert hook.observe(lambda: 0.0) == {"resampled/groups": 0.0, "resampled/most": 1.0}
+    assert hook.observe()["resampled/groups"] == 2
+    assert hook.observe() == {"resampled/groups": 0.0, "resampled/most": 1.0}
     again = state().transform(given, 3)
     assert [each.tree.task.id for each in again] == names, "by the seed alone"
 

@@ -9,6 +9,7 @@ import pytest
 from tests.trees import chains, rewarded
 
 from bough.hooks import WorstCases
+from bough.hooks.hook import HookSetup
 from bough.hooks.worst_cases import WorstCasesState
 from bough.tree import Rewarded, Task
 from bough.worlds.frozenlake import FrozenLake
@@ -19,7 +20,7 @@ SLIPS = (0.0, 0.2, 0.4)
 
 
 def built(**settings: object) -> WorstCasesState:
-    return WorstCases(**settings).build(vocab_tokens=0, device="cpu", seed=0)  # type: ignore[arg-type]
+    return WorstCases(**settings).build(HookSetup())  # type: ignore[arg-type]
 
 
 def rewritten(state: WorstCasesState, seed: int = 0) -> list[Task]:
@@ -36,7 +37,7 @@ def step(state: WorstCasesState, paid: Mapping[object, float]) -> tuple[list[obj
     """A step of a run: the slips of its tasks, and the metrics."""
     tasks = rewritten(state)
     state.transform(trees(tasks, paid), 0)
-    return [task.data["slip"] for task in tasks], state.observe(lambda: 0.0)
+    return [task.data["slip"] for task in tasks], state.observe()
 
 
 def test_the_worst_variant_joins_and_members_have_their_turns() -> None:
@@ -60,7 +61,7 @@ def test_tasks_can_be_the_variants() -> None:
     assert state.weigh(ids) is None
     assert rewritten(state) == TASKS
     state.transform(trees(TASKS, dict(zip(ids, (1.0, 0.5, 0.0, 0.5), strict=True)), key=""), 0)
-    state.observe(lambda: 0.0)
+    state.observe()
     weights = state.weigh(ids)
     assert weights is not None
     assert np.argmax(weights) == 2

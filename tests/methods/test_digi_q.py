@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,6 +15,7 @@ from bough.credit import BestCandidate
 from bough.critics import FrozenCritic
 from bough.critics.frozen_critic_state import FrozenCriticState
 from bough.critics.replay_buffer import turns_of
+from bough.hooks.hook import HookSetup, PolicyAccess
 from bough.learner.attention_maps import RecordingAttention
 from bough.learner.token_outputs import last_states
 from bough.learner.trained_copy import TrainedCopy
@@ -56,12 +56,13 @@ def features(texts: Sequence[NDArray[np.int32]]) -> torch.Tensor:
     return torch.nn.functional.one_hot(torch.tensor(places), 64).float()
 
 
-def critic(**settings: object) -> FrozenCriticState:
+FEATURES = PolicyAccess(reference_states=features, stored_trees=stored_rewarded)
+
+
+def critic(policy: PolicyAccess = FEATURES, **settings: object) -> FrozenCriticState:
     own = {"warmup_steps": 1, "steps": 600, "width": 32, "learning_rate": 0.01, "tuning_steps": 0, **settings}
     made = FrozenCritic(**own)  # type: ignore[arg-type]
-    state = made.build(vocab_tokens=8, device="cpu", seed=0)
-    state.attach(SimpleNamespace(reference_states=features, stored_trees=stored_rewarded))
-    return state
+    return made.build(HookSetup(policy=policy))
 
 
 def learned(state: FrozenCriticState, data: Rewarded = DATA, copies: int = 1) -> Rewarded:
@@ -69,7 +70,7 @@ def learned(state: FrozenCriticState, data: Rewarded = DATA, copies: int = 1) ->
     assert not state.ready
     blank, *_ = state.transform([data] * copies, 0)
     assert not np.nan_to_num(blank.estimates["q1"]).any()
-    state.observe(lambda: 0.0)
+    state.observe()
     (judged,) = state.transform([data], 1)
     return judged
 
@@ -121,7 +122,7 @@ def test_actions_that_were_not_executed_are_no_data() -> None:
     ]
     state = critic(steps=1)
     judged = learned(state, rewarded(build(*nodes, *cuts)))
-    assert state.observe(lambda: 0.0)["frozen/turns"] == 1
+    assert state.observe()["frozen/turns"] == 1
     assert np.isfinite(judged.estimates["q1"]).sum() == 3, "each candidate has a value"
 
 
@@ -132,7 +133,7 @@ def test_stored_trees_are_data(tmp_path: Path) -> None:
     empty = replace(DATA, channels={"env": np.zeros(DATA.tree.nodes)})
     (judged,) = state.transform([empty], 0)
     assert max(q_of(judged).values()) > 0.9, "the batch itself pays nothing"
-    assert state.observe(lambda: 0.0)["frozen/turns"] == 6
+    assert state.observe()["frozen/turns"] == 6
     (tmp_path / "empty").mkdir()
     with pytest.raises(StoreError, match="no files of trees"):
         stored_rewarded(tmp_path / "empty")
@@ -152,7 +153,7 @@ def test_a_restored_critic_is_the_same() -> None:
 
 
 def learned_again(state: FrozenCriticState) -> Rewarded:
-    state.observe(lambda: 0.0)
+    state.observe()
     return state.transform([DATA], 1)[0]
 
 
@@ -172,17 +173,14 @@ MOVES = rewarded(
 
 def on_policy(policy: Policy, **settings: object) -> FrozenCriticState:
     """A critic whose features are those of a real policy."""
-    state = critic(steps=60, tuning_steps=30, tuning_turns=8, tuning_rate=0.01, **settings)
-    state.attach(
-        SimpleNamespace(
-            reference_states=lambda texts: last_states(policy, texts, 64),
-            stored_trees=stored_rewarded,
-            copy=lambda rate, norm: TrainedCopy(
-                policy, learning_rate=rate, clip_norm=norm, temperature=1.0, micro_tokens=64
-            ),
-        )
+    access = PolicyAccess(
+        reference_states=lambda texts: last_states(policy, texts, 64),
+        stored_trees=stored_rewarded,
+        copy=lambda rate, norm: TrainedCopy(
+            policy, learning_rate=rate, clip_norm=norm, temperature=1.0, micro_tokens=64
+        ),
     )
-    return state
+    return critic(access, steps=60, tuning_steps=30, tuning_turns=8, tuning_rate=0.01, **settings)
 
 
 def test_a_copy_learns_whether_an_action_changes_the_state_before_the_critic_reads_it() -> None:
@@ -192,7 +190,7 @@ def test_a_copy_learns_whether_an_action_changes_the_state_before_the_critic_rea
     before = {name: weight.clone() for name, weight in policy.state().items()}
     one = on_policy(policy)
     judged = learned(one, MOVES)
-    metrics = one.observe(lambda: 0.0)
+    metrics = one.observe()
     assert metrics["frozen/change_loss"] < 0.3, "a coin has .69"
     assert metrics["frozen/q_spread"] > 0
     assert all(torch.equal(before[name], weight) for name, weight in policy.state().items())

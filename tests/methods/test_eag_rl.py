@@ -1,6 +1,6 @@
 """EAG-RL: attention maps of the policy, the overlap with an expert's features, and a search that an expert guides."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +13,7 @@ from tests.trees import ACTION, PROMPT, N, build, rewarded
 from bough.credit import Grpo
 from bough.hooks import AttentionReward
 from bough.hooks.attention_reward import AttentionRewardState, find_features, overlap
-from bough.hooks.hook import PolicyAccess
+from bough.hooks.hook import HookSetup, PolicyAccess
 from bough.learner.attention_maps import attention_maps
 from bough.methods.eag_rl import eag_rl
 from bough.methods.eag_search import eag_search
@@ -62,16 +62,12 @@ def reading(line: str) -> AttentionRewardState:
             maps.append(found)
         return maps
 
-    state = AttentionReward(key="salient", weight=0.5).build(vocab_tokens=0, device="cpu", seed=0)
-    state.attach(
-        PolicyAccess(
-            reference_states=lambda _: torch.zeros(0),
-            attention=attention,
-            text=lambda tokens: "".join(map(chr, tokens)),
-            stored_trees=lambda _: [],
-        )
-    )
-    return state
+    return attending(attention)
+
+
+def attending(attention: Callable[[Sequence[NDArray[np.int32]]], list[NDArray[np.float32]]]) -> AttentionRewardState:
+    access = PolicyAccess(attention=attention, text=lambda tokens: "".join(map(chr, tokens)))
+    return AttentionReward(key="salient", weight=0.5).build(HookSetup(policy=access))
 
 
 def two_paths(salient: object) -> Rewarded:
@@ -90,7 +86,7 @@ def test_a_path_is_paid_for_what_it_reads() -> None:
     state = reading("age 7")
     (paid,) = state.transform([two_paths(["pulse"])], 0)
     assert paid.returns().tolist() == [0, 0.5]
-    assert state.observe(lambda: 0.0) == {"attention/overlap": 0.5, "attention/salient": 1}
+    assert state.observe() == {"attention/overlap": 0.5, "attention/salient": 1}
     (credited,) = Grpo()([paid])
     assert credited.path_advantage[0] < 0 < credited.path_advantage[1]
     (flat,) = Grpo()([two_paths(["pulse"])])
@@ -114,8 +110,7 @@ def test_the_attention_of_an_action_is_that_of_all_its_pieces() -> None:
         return [found]
 
     for turn in (whole, parts):
-        state = reading("age 7")
-        state.attach(replace(state._access, attention=attention))  # type: ignore[type-var]
+        state = attending(attention)
         tree = build(N(parent=-1, kind=PROMPT, tokens=tuple(map(ord, prompt))), *turn)
         tree = replace(tree, task=Task(id="patient", data={"salient": ["mood"]}))
         (paid,) = state.transform([rewarded(tree)], 0)
@@ -127,21 +122,14 @@ def test_without_salient_features_nothing_is_paid(salient: object) -> None:
     state = reading("age 7")
     (paid,) = state.transform([two_paths(salient)], 0)
     assert paid.channels["attention"].tolist() == [0, 0, 0]
-    assert state.observe(lambda: 0.0)["attention/salient"] == 0
+    assert state.observe()["attention/salient"] == 0
 
 
 def test_on_a_real_environment() -> None:
     """Text-to-SQL: the line with the columns of the table is salient; an untrained policy has some overlap."""
     policy = Tiny(layers=1, width=16, heads=2, context_tokens=512).build([str(ENV.start(TASK).observation)])
-    state = AttentionReward(weight=1.0).build(vocab_tokens=0, device="cpu", seed=0)
-    state.attach(
-        PolicyAccess(
-            reference_states=lambda _: torch.zeros(0),
-            attention=lambda texts: attention_maps(policy, texts),
-            text=policy.renderer.text,
-            stored_trees=lambda _: [],
-        )
-    )
+    access = PolicyAccess(attention=lambda texts: attention_maps(policy, texts), text=policy.renderer.text)
+    state = AttentionReward(weight=1.0).build(HookSetup(policy=access))
     prompt = policy.renderer.write(str(ENV.start(TASK).observation))
     tree = build(
         N(parent=-1, kind=PROMPT, tokens=tuple(prompt)),
@@ -152,7 +140,7 @@ def test_on_a_real_environment() -> None:
         task = replace(TASK, data={**TASK.data, "salient": salient})
         (paid,) = state.transform([rewarded(replace(tree, task=task))], 0)
         assert least <= paid.channels["attention"].max() <= 1
-        assert state.observe(lambda: 0.0)["attention/salient"] == 1
+        assert state.observe()["attention/salient"] == 1
 
 
 def test_the_methods() -> None:

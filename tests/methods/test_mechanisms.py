@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import torch
 from tests.explore.stage import runner
 
 from bough.cli.find import find_run, find_world
@@ -17,7 +16,7 @@ from bough.engine.messages import Messages
 from bough.env import InProcessHost, call
 from bough.explore import Chains
 from bough.hooks import AttentionReward
-from bough.hooks.hook import PolicyAccess
+from bough.hooks.hook import HookSetup, PolicyAccess
 from bough.reward import reward_trees
 from bough.train import Run, World
 from bough.train.check import check
@@ -145,14 +144,9 @@ def test_eag_rl_pays_for_attention_to_the_evidence(salient: bool) -> None:
 
     (hook,) = run.method.hooks
     assert isinstance(hook, AttentionReward)
-    state = hook.build(vocab_tokens=0, device="cpu", seed=0)
-    state.attach(
-        PolicyAccess(
-            reference_states=lambda _: torch.zeros(0), attention=attention, text=text, stored_trees=lambda _: []
-        )
-    )
+    state = hook.build(HookSetup(policy=PolicyAccess(attention=attention, text=text)))
     (paid,) = state.transform([tree], 0)
-    assert state.observe(lambda: 0.0)["attention/salient"] == 1
+    assert state.observe()["attention/salient"] == 1
     assert paid.channels["attention"].sum() == (0.5 if salient else 0)
 
 

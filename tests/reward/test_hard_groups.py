@@ -13,7 +13,7 @@ from tests.reward.test_reward_ranges import HOOKS, REWARDS, check
 from tests.trees import ACTION, EDIT, OBSERVATION, PER_TOKEN, PROMPT, N, build, chains, dressed
 
 from bough.hooks import HookRecipe
-from bough.hooks.hook import PolicyAccess, PolicyReader
+from bough.hooks.hook import HookSetup, PolicyAccess
 from bough.needs import needs_of
 from bough.reward import compute_rewards
 from bough.tree import DTYPES, Floats, HasRewardRanges, Ints, Outcome, Rewarded, Tree, counted, path
@@ -70,23 +70,18 @@ def ready(trees: Sequence[Tree], piece: object) -> list[Rewarded]:
 
 def added(recipe: HookRecipe, given: Sequence[Rewarded], steps: int = 1) -> list[dict[str, Floats]]:
     """The channels of a hook, in the last of some equal steps."""
-    state = recipe.build(vocab_tokens=300, device="cpu", seed=0)
-    if isinstance(state, PolicyReader):
-        state.attach(
-            PolicyAccess(
-                reference_states=lambda _: None,  # type: ignore[arg-type,return-value]
-                attention=lambda texts: [np.ones((len(each), len(each)), dtype=np.float32) for each in texts],
-                text=lambda tokens: "".join(chr(97 + token % 26) for token in tokens),
-                stored_trees=lambda _: [],
-                mean_states=lambda texts, _: np.asarray([np.bincount(each, minlength=300)[:300] for each in texts]),
-                tokens=lambda text: [ord(each) % 13 for each in text],
-            )
-        )
+    access = PolicyAccess(
+        attention=lambda texts: [np.ones((len(each), len(each)), dtype=np.float32) for each in texts],
+        text=lambda tokens: "".join(chr(97 + token % 26) for token in tokens),
+        mean_states=lambda texts, _: np.asarray([np.bincount(each, minlength=300)[:300] for each in texts]),
+        tokens=lambda text: [ord(each) % 13 for each in text],
+    )
+    state = recipe.build(HookSetup(vocab_tokens=300, policy=access))
     found = list[dict[str, Floats]]()
     for step in range(steps):
         after = state.transform(given, 0)
         found = [{name: paid for name, paid in each.channels.items() if name != "env"} for each in after]
-        metrics = state.observe(lambda: 0.0)
+        metrics = state.observe()
         assert all(np.isfinite(value) for value in metrics.values()), (step, metrics)
     return found
 

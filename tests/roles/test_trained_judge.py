@@ -3,7 +3,6 @@
 import asyncio
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Literal
 
 import numpy as np
@@ -18,6 +17,7 @@ from bough.appraise import Verifications
 from bough.config import ConfigError
 from bough.context import conversation
 from bough.engine.gated import GatedEngine
+from bough.hooks.hook import HookSetup, PolicyAccess
 from bough.learner.trained_copy import TrainedCopy
 from bough.methods.spark import spark
 from bough.methods.step_orlm import step_orlm
@@ -58,9 +58,7 @@ def begun(policy: Policy, agreement: Literal["success", "majority"] = "success")
         return both if sum(map(len, both)) <= policy.context_tokens else None
 
     settings = TrainedJudge(verifications=ASKS, agreement=agreement, learning_rate=1e-2)
-    state = settings.build(vocab_tokens=300, device="cpu", seed=0)
-    state.attach(SimpleNamespace(copy=copy, conversation=talk))  # type: ignore[arg-type]
-    return state
+    return settings.build(HookSetup(policy=PolicyAccess(copy=copy, conversation=talk)))
 
 
 def tiny(context_tokens: int = 256) -> Policy:
@@ -83,7 +81,7 @@ def test_the_judge_imitates_the_verification_that_agrees_with_the_solver(tmp_pat
     before.transform([], 0)
     for _ in range(30):
         state.transform([found], 0)
-    assert state.observe(lambda: 0.0)["judge/answers"] == 60
+    assert state.observe()["judge/answers"] == 60
     assert logprob(state, found.tree, RIGHT) > np.log(0.5) > logprob(before, found.tree, RIGHT)
     gain = logprob(state, found.tree, RIGHT) - logprob(before, found.tree, RIGHT)
     assert logprob(state, found.tree, WRONG) - logprob(before, found.tree, WRONG) < gain / 2
@@ -129,14 +127,14 @@ def test_the_majority_chooses_answers_that_agree_in_all_verdicts(
 ) -> None:
     state = begun(tiny(), "majority")
     state.transform([verified(tmp_path, *answers, success=Ternary.NO)], 0)
-    assert state.observe(lambda: 0.0)["judge/chosen"] == chosen
+    assert state.observe()["judge/chosen"] == chosen
     assert state.updates == bool(chosen)
 
 
 def test_answers_beyond_the_context_are_left_out(tmp_path: Path) -> None:
     state = begun(tiny(context_tokens=8))
     state.transform([verified(tmp_path, RIGHT)], 0)
-    assert state.observe(lambda: 0.0) == {"judge/answers": 1, "judge/chosen": 0}
+    assert state.observe() == {"judge/answers": 1, "judge/chosen": 0}
 
 
 def short(run: Run) -> Run:

@@ -12,6 +12,7 @@ from tests.small import run
 from tests.trees import chains
 
 from bough.hooks import PickPaths, ValueResampling
+from bough.hooks.hook import HookSetup
 from bough.learner import Optimizer
 from bough.reward import EnvReward, compute_rewards
 from bough.store import read_metrics
@@ -57,13 +58,13 @@ def test_episodes_count_once_with_the_channels_of_hooks() -> None:
         paying("c", [True, True, True], [0, 0, 0]),
         paying("b", [False, False], [0, 0]),
     ]
-    copied = ValueResampling().build(vocab_tokens=9, device="cpu", seed=0).transform(batch, 1)
+    copied = ValueResampling().build(HookSetup(vocab_tokens=9)).transform(batch, 1)
     assert sum(each.tree.replayed for each in copied) == 4, "two tied groups are copies of b, whose trees are two"
     before = summarize(batch, unstarted=0, dropped={})
     assert summarize(real_episodes(batch, copied), unstarted=0, dropped={}) == before
     assert before["reward/env"] == before["train/success"] == pytest.approx(4 / 9)
 
-    picked = PickPaths(keep=1).build(vocab_tokens=9, device="cpu", seed=0).transform(batch, 1)
+    picked = PickPaths(keep=1).build(HookSetup(vocab_tokens=9)).transform(batch, 1)
     assert summarize(real_episodes(batch, picked), unstarted=0, dropped={}) == before
 
     paid = [replace(each, channels={**each.channels, "hook": 2.0 * each.tree.env_reward}) for each in reversed(batch)]

@@ -6,10 +6,10 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -18,13 +18,14 @@ from tests import seats, small
 from tests.env.nim import Nim
 
 from bough import evaluate, load, search
-from bough.ask import Query, QueryClient, Text
+from bough.ask import Query, Text
 from bough.config import override
 from bough.config.config import ConfigError, dump
 from bough.config.config import load as load_config
 from bough.env import RandomAction
 from bough.export import export
-from bough.hooks.hook import Teacher
+from bough.hooks.hook import BatchHook, HookSetup
+from bough.hooks.task_hooks import TaskRewriter, TaskSampler, Teacher
 from bough.roles import (
     CurrentPolicy,
     EarlierVersion,
@@ -269,30 +270,17 @@ class Calls:
 
     noted: ClassVar[list[tuple[int, str]]] = []
 
-    def build(self, *, vocab_tokens: int, device: str, seed: int) -> "CallsState":
-        del vocab_tokens, device, seed
-        return CallsState()
+    def build(self, setup: HookSetup) -> "CallsState":
+        return CallsState(self, setup)
 
 
-class CallsState:
-    ready: bool = True
-
-    def __init__(self) -> None:
-        self.ask: QueryClient | None = None
-        self.answered = False
-
+class CallsState(BatchHook[Calls], TaskSampler, TaskRewriter):
     def note(self, call: str) -> None:
         Calls.noted.append((id(self), call))
 
-    def attach_models(self, ask: QueryClient) -> None:
-        self.ask = ask
-        self.note("attach_models")
-
-    async def rewrite(self, tasks: Sequence[Task], teacher: Teacher, seed: int) -> list[Task]:
-        del teacher, seed
+    async def rewrite(self, tasks: Sequence[Task], _teacher: Teacher, _seed: int) -> list[Task]:
         self.note("rewrite")
-        assert self.ask is not None
-        answer = await self.ask(Query(prompt="?", read=Text(), max_tokens=2, temperature=1.0))
+        answer = await self.setup.ask(Query(prompt="?", read=Text(), max_tokens=2, temperature=1.0))
         self.note(f"answer {answer.texts[0]}")
         return list(tasks)
 
@@ -300,20 +288,9 @@ class CallsState:
         self.note(f"weigh {tasks[0].rpartition('@')[2]}")
         return np.full(len(tasks), 1 / len(tasks))
 
-    def transform(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
-        del seed
+    def transform(self, rewarded: Sequence[Rewarded], _seed: int) -> list[Rewarded]:
         self.note("transform")
         return list(rewarded)
-
-    def observe(self, moved: Callable[[], float]) -> Mapping[str, float]:
-        del moved
-        return {}
-
-    def state(self) -> Mapping[str, Any]:
-        return {}
-
-    def load_state(self, state: Mapping[str, Any]) -> None:
-        del state
 
 
 def test_hooks_of_a_second_policy_get_all_calls(tmp_path: Path) -> None:
@@ -324,6 +301,6 @@ def test_hooks_of_a_second_policy_get_all_calls(tmp_path: Path) -> None:
     for hook, call in Calls.noted:
         by_hook.setdefault(hook, []).append(call.partition(" ")[0])
     called = [sorted(set(each)) for each in by_hook.values() if "transform" in each]
-    assert called == [["answer", "attach_models", "rewrite", "transform", "weigh"]] * 2
+    assert called == [["answer", "rewrite", "transform", "weigh"]] * 2
     stored = [json.loads(line) for line in (tmp_path / "own" / "answers.jsonl").read_text().splitlines()]
     assert len(stored) == 2, "equal questions to two policies are two"

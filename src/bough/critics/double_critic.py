@@ -1,7 +1,7 @@
 """The state of an utterance-level critic: two Q heads, two V heads, and a target network."""
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,6 +15,7 @@ from bough.critics.module_state import entries_below, load_moments, load_weights
 from bough.critics.replay_buffer import ReplayBuffer, Turn, turns_of
 from bough.critics.small_transformer import small_transformer
 from bough.critics.utterance import UtteranceCritic
+from bough.hooks.hook import BatchHook, HookSetup
 from bough.policy.seeding import seeded
 from bough.tree import Floats, Rewarded, Source
 
@@ -77,27 +78,26 @@ def head_values(heads: nn.ModuleList, hidden: Tensor) -> Tensor:
     return torch.cat([head(hidden) for head in heads], dim=-1)
 
 
-class UtteranceCriticState:
+class UtteranceCriticState(BatchHook[UtteranceCritic]):
     """The critic, its target network, its optimizer, and its replay buffer."""
 
-    def __init__(self, settings: UtteranceCritic, *, vocab_tokens: int, device: str, seed: int) -> None:
+    def __init__(self, settings: UtteranceCritic, setup: HookSetup) -> None:
+        super().__init__(settings, setup)
         self.buffer = ReplayBuffer(settings.capacity_turns)
-        with seeded(seed):
-            self.twins = DoubleCritic(settings, vocab_tokens).to(device)
+        with seeded(setup.seed):
+            self.twins = DoubleCritic(settings, setup.vocab_tokens).to(setup.device)
         self.target = copy.deepcopy(self.twins).requires_grad_(False)
-        self._settings = settings
         self._adam = torch.optim.Adam(self.twins.parameters(), lr=settings.learning_rate)
         self._observed = 0
-        self._metrics: dict[str, float] = {}
 
     @property
     def ready(self) -> bool:
         """Whether the warm-up is over."""
-        return self._observed >= self._settings.warmup_steps
+        return self._observed >= self.settings.warmup_steps
 
     def transform(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
         """Train on the batch and the replay buffer, then add values to the turns of the batch."""
-        limit = self._settings.context_tokens
+        limit = self.settings.context_tokens
         turns = [[(node, turn.shortened(limit)) for node, turn in turns_of(each)] for each in rewarded]
         new = [turn for each, mine in zip(rewarded, turns, strict=True) if not each.tree.replayed for _, turn in mine]
         own = [
@@ -112,7 +112,7 @@ class UtteranceCriticState:
         outputs = self.judge([turn for mine in turns for _, turn in mine])
         if len(outputs):
             lesser = np.minimum(outputs[:, 0::2], outputs[:, 1::2]).mean(0).tolist()
-            self._metrics |= {"utterance/q": lesser[0], "utterance/v": lesser[1]}
+            self.metrics |= {"utterance/q": lesser[0], "utterance/v": lesser[1]}
         end = np.cumsum([0, *(len(mine) for mine in turns)]).tolist()
         return [
             with_values(each, [node for node, _ in mine], outputs[end[i] : end[i + 1]])
@@ -126,28 +126,26 @@ class UtteranceCriticState:
             new: Turns whose actions the current policy sampled.
             generator: Samples the turns.
         """
-        count, losses = self._settings.batch_turns, np.zeros(2)
-        for _ in range(self._settings.steps):
+        count, losses = self.settings.batch_turns, np.zeros(2)
+        for _ in range(self.settings.steps):
             old = self.buffer.draw(count, generator)
             fresh = [new[int(place)] for place in generator.integers(len(new), size=count)]
             losses += self._step(old, fresh)
-        q_loss, v_loss = (losses / self._settings.steps).tolist()
-        self._metrics |= {"utterance/q_loss": q_loss, "utterance/v_loss": v_loss}
+        q_loss, v_loss = (losses / self.settings.steps).tolist()
+        self.metrics |= {"utterance/q_loss": q_loss, "utterance/v_loss": v_loss}
 
     @torch.no_grad()
     def judge(self, turns: Sequence[Turn]) -> Floats:
         """[n, 4] float32: q1, q2, v1, v2 of n turns."""
-        count = self._settings.batch_turns
+        count = self.settings.batch_turns
         parts: list[TurnValues] = [self.twins(turns[i : i + count]) for i in range(0, len(turns), count)]
         columns = [torch.cat([outputs.q, outputs.v], dim=1).cpu().numpy() for outputs in parts]
         return np.concatenate([np.zeros((0, 4), dtype=np.float32), *columns])
 
-    def observe(self, moved: Callable[[], float]) -> Mapping[str, float]:
+    def observe(self) -> Mapping[str, float]:
         """Count a training step and return its metrics."""
-        del moved
         self._observed += 1
-        metrics, self._metrics = self._metrics, {}
-        return {**metrics, "utterance/turns": float(len(self.buffer))}
+        return {**super().observe(), "utterance/turns": float(len(self.buffer))}
 
     def state(self) -> Mapping[str, NDArray[Any]]:
         """Weights, Adam's moments, and the turns of the buffer."""
@@ -166,7 +164,7 @@ class UtteranceCriticState:
 
     def _step(self, old: Sequence[Turn], fresh: Sequence[Turn]) -> Floats:
         """One gradient step; returns the losses of Q and V."""
-        settings, n = self._settings, len(old)
+        settings, n = self.settings, len(old)
         device = next(self.twins.parameters()).device
         came_after = [replace(turn, text=turn.after, read=len(turn.after)) for turn in old]
         with torch.no_grad():

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
+from bough.hooks.hook import HookSetup
 from bough.needs import REFERENCE, Need, estimate
 from bough.piece import Above, AtLeast, Between, piece
 
@@ -70,11 +71,8 @@ class FrozenCritic:
         if not self.warmup_steps and not self.data:
             raise ValueError("FrozenCritic: got warmup_steps=0 and no data; need files of trees, or steps that collect")
 
-    def build(
-        self, *, vocab_tokens: int, device: str, seed: int
-    ) -> "bough.critics.frozen_critic_state.FrozenCriticState":
+    def build(self, setup: HookSetup) -> "bough.critics.frozen_critic_state.FrozenCriticState":
         """A critic without data."""
         from bough.critics.frozen_critic_state import FrozenCriticState
 
-        del vocab_tokens
-        return FrozenCriticState(self, device=device, seed=seed)
+        return FrozenCriticState(self, setup)

@@ -1,7 +1,7 @@
 """The state of an offline critic on frozen features: its data, then its networks."""
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from bough.critics.double_critic import head_values, mlp_head, with_values
 from bough.critics.frozen_critic import FrozenCritic
 from bough.critics.module_state import entries_below, load_weights, weights_of
 from bough.critics.replay_buffer import ReplayBuffer, Turn, turns_of
+from bough.hooks.hook import BatchHook, HookSetup
 from bough.policy.seeding import seeded
 from bough.tree import Floats, Rewarded, TruncatedBy
 
@@ -50,31 +51,24 @@ class Heads(nn.Module):
         self.v = nn.ModuleList(mlp_head(width, inputs) for _ in range(2))
 
 
-class FrozenCriticState:
+class FrozenCriticState(BatchHook[FrozenCritic]):
     """The data until the critic is trained, and the tuned copy and the heads from then on."""
 
-    def __init__(self, settings: FrozenCritic, *, device: str, seed: int) -> None:
+    def __init__(self, settings: FrozenCritic, setup: HookSetup) -> None:
+        super().__init__(settings, setup)
         self.heads: Heads | None = None
         self.data = ReplayBuffer()
         """The turns of the steps so far; empty once the critic is trained."""
-        self._settings, self._device, self._seed = settings, device, seed
-        self._access: Any = None
         self._tuned: Any = None
         self._observed = 0
-        self._metrics: dict[str, float] = {}
-
-    def attach(self, access: Any) -> None:
-        """See `PolicyReader`."""
-        self._access = access
 
     @property
     def ready(self) -> bool:
         """Whether the data are collected."""
-        return self._observed >= self._settings.warmup_steps
+        return self._observed >= self.settings.warmup_steps
 
-    def transform(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
+    def transform(self, rewarded: Sequence[Rewarded], _seed: int) -> list[Rewarded]:
         """Collect the batch, or train the critic once; then add values to the turns of the batch."""
-        del seed
         if not self.ready:
             self.data.add(_executed(rewarded))
         elif self.heads is None:
@@ -87,23 +81,23 @@ class FrozenCriticState:
         Raises:
             ValueError: when no turn was executed, or no turn has the keys of the states before and after it.
         """
-        for path in self._settings.data:
-            self.data.add(_executed(self._access.stored_trees(Path(path))))
+        for path in self.settings.data:
+            self.data.add(_executed(self.setup.policy.stored_trees(Path(path))))
         turns = self.data.turns
         if not turns:
             raise ValueError("FrozenCritic: got no turn that was executed; need more data or warmup_steps")
-        if self._settings.tuning_steps:
+        if self.settings.tuning_steps:
             self._tuned = self._copied()
-            self._metrics["frozen/change_loss"] = tune(self._tuned, turns, self._settings, self._seed, self._device)
-        self.heads = fit(self._transitions(turns), self._settings, self._seed, self._metrics)
+            self.metrics["frozen/change_loss"] = tune(
+                self._tuned, turns, self.settings, self.setup.seed, self.setup.device
+            )
+        self.heads = fit(self._transitions(turns), self.settings, self.setup.seed, self.metrics)
         self.data = ReplayBuffer()
 
-    def observe(self, moved: Callable[[], float]) -> Mapping[str, float]:
+    def observe(self) -> Mapping[str, float]:
         """Count a training step and return its metrics."""
-        del moved
         self._observed += 1
-        metrics, self._metrics = self._metrics, {}
-        return metrics
+        return super().observe()
 
     def state(self) -> Mapping[str, NDArray[Any]]:
         """The data, or the weights of the heads and of the tuned copy."""
@@ -121,28 +115,32 @@ class FrozenCriticState:
             self._tuned = self._copied()
             self._tuned.load_state(tuned)
         if (first := state.get("heads/v.0.0.weight")) is not None:
-            self.heads = Heads(self._settings.width, first.shape[1]).to(self._device)
+            self.heads = Heads(self.settings.width, first.shape[1]).to(self.setup.device)
             load_weights(self.heads, "heads", state)
 
     def _copied(self) -> Any:
-        return self._access.copy(self._settings.tuning_rate, 1.0)
+        return self.setup.policy.copy(self.settings.tuning_rate, 1.0)
 
     def _of_states(self, texts: Sequence[NDArray[np.int32]]) -> Tensor:
         """[n, W]: the reference policy's hidden states after n texts."""
-        states: Tensor = self._access.reference_states(texts)
-        return states.detach().float().to(self._device)
+        states: Tensor = self.setup.policy.reference_states(texts)
+        return states.detach().float().to(self.setup.device)
 
     def _of_turns(self, turns: Sequence[Turn]) -> tuple[Tensor, Tensor]:
         """f(s), [n, W], and f(s) with g(s, a), [n, 2 W]."""
         texts = [turn.text for turn in turns]
         state = self._of_states([turn.text[: turn.read] for turn in turns])
-        after = self._of_states(texts) if self._tuned is None else self._tuned.states(texts).float().to(self._device)
+        after = (
+            self._of_states(texts) if self._tuned is None else self._tuned.states(texts).float().to(self.setup.device)
+        )
         return state, torch.cat([state, after], dim=1)
 
     def _transitions(self, turns: Sequence[Turn]) -> Transitions:
         """The features of n turns."""
         state, action = self._of_turns(turns)
-        columns = torch.tensor([(turn.reward, turn.goes_on) for turn in turns], dtype=torch.float32).to(self._device)
+        columns = torch.tensor([(turn.reward, turn.goes_on) for turn in turns], dtype=torch.float32).to(
+            self.setup.device
+        )
         after = self._of_states([turn.after for turn in turns])
         return Transitions(state=state, action=action, after=after, reward=columns[:, 0], goes_on=columns[:, 1])
 
@@ -156,11 +154,11 @@ class FrozenCriticState:
             found = torch.cat([head_values(self.heads.q, action), head_values(self.heads.v, state)], dim=1)
             values = found.cpu().numpy()
             lesser = values[:, :2].min(axis=1)
-            self._metrics["frozen/q"] = float(lesser.mean())
+            self.metrics["frozen/q"] = float(lesser.mean())
             places = rewarded.tree.parent[[node for node, _ in turns]]
             spread = [lesser[places == place].std() for place in np.flatnonzero(np.bincount(places) > 1)]
             if spread:
-                self._metrics["frozen/q_spread"] = float(np.mean(spread))
+                self.metrics["frozen/q_spread"] = float(np.mean(spread))
         return with_values(rewarded, [node for node, _ in turns], values)
 
 

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Annotated
 
+from bough.hooks.hook import HookSetup
 from bough.piece import Above, AtLeast, piece
 
 if TYPE_CHECKING:
@@ -57,9 +58,8 @@ class ProgressReward:
     learning_rate: Annotated[float, Above(0)] = 5e-4
     head_rate: Annotated[float, Above(0)] = 3e-3
 
-    def build(self, *, vocab_tokens: int, device: str, seed: int) -> "bough.critics.progress_state.ProgressRewardState":
+    def build(self, setup: HookSetup) -> "bough.critics.progress_state.ProgressRewardState":
         """An estimator without data, whose progress is 0."""
         from bough.critics.progress_state import ProgressRewardState
 
-        del vocab_tokens
-        return ProgressRewardState(self, device=device, seed=seed)
+        return ProgressRewardState(self, setup)

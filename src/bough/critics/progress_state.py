@@ -1,6 +1,6 @@
 """The state of a reward for progress: the collected paths, then a trained copy of the policy with a head."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from bough.critics.double_critic import mlp_head
 from bough.critics.module_state import entries_below, load_weights, weights_of
 from bough.critics.progress import ProgressReward
 from bough.critics.replay_buffer import turns_of
+from bough.hooks.hook import BatchHook, HookSetup
 from bough.policy.seeding import seeded
 from bough.tree import Floats, Ints, Rewarded, Ternary, path_view, sum_at
 
@@ -57,34 +58,27 @@ class TurnSums:
         return TurnSums(**joined)
 
 
-class ProgressRewardState:
+class ProgressRewardState(BatchHook[ProgressReward]):
     """The trees of the warm-up until the estimator is trained, and the estimator from then on."""
 
-    def __init__(self, settings: ProgressReward, *, device: str, seed: int) -> None:
+    def __init__(self, settings: ProgressReward, setup: HookSetup) -> None:
+        super().__init__(settings, setup)
         self.data: list[TurnSums] = []
-        self._settings, self._device, self._seed = settings, device, seed
-        self._access: Any = None
         self._copy: Any = None
         self._head: nn.Module | None = None
         self._observed = 0
-        self._metrics: dict[str, float] = {}
-
-    def attach(self, access: Any) -> None:
-        """See `PolicyReader`."""
-        self._access = access
 
     @property
     def ready(self) -> bool:
         """Whether the warm-up is over."""
-        return self._observed >= self._settings.warmup_steps
+        return self._observed >= self.settings.warmup_steps
 
-    def transform(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
+    def transform(self, rewarded: Sequence[Rewarded], _seed: int) -> list[Rewarded]:
         """Collect the batch, or train the estimator once; then reward the turns of the batch.
 
         Raises:
             ValueError: when no path of the warm-up has a turn.
         """
-        del seed
         trees = [_turn_sums(each) for each in rewarded]
         new = [own for each, own in zip(rewarded, trees, strict=True) if not each.tree.replayed and len(own.node)]
         if not self.ready:
@@ -94,20 +88,18 @@ class ProgressRewardState:
         progress = [self._progress(each) for each in trees]
         valid = np.concatenate([each.tree.valid[own.node] for each, own in zip(rewarded, trees, strict=True)])
         if len(valid):
-            self._metrics["progress/refused"] = float((valid == Ternary.NO).mean())
+            self.metrics["progress/refused"] = float((valid == Ternary.NO).mean())
         known = [(own, c) for own, c in zip(trees, progress, strict=True) if any(own is each for each in new)]
         if known:
             errors = np.concatenate([own.errors(c) for own, c in known])
             returns = np.concatenate([own.returns for own, _ in known])
-            self._metrics |= {"progress/error": float(np.mean(errors**2)), "progress/variance": float(returns.var())}
+            self.metrics |= {"progress/error": float(np.mean(errors**2)), "progress/variance": float(returns.var())}
         return [self._paid(each, own, c) for each, own, c in zip(rewarded, trees, progress, strict=True)]
 
-    def observe(self, moved: Callable[[], float]) -> Mapping[str, float]:
+    def observe(self) -> Mapping[str, float]:
         """Count a training step and return its metrics."""
-        del moved
         self._observed += 1
-        metrics, self._metrics = self._metrics, {}
-        return metrics
+        return super().observe()
 
     def state(self) -> Mapping[str, NDArray[Any]]:
         """The data, or the weights of the estimator."""
@@ -132,28 +124,28 @@ class ProgressRewardState:
 
     def _build(self, inputs: int | None = None) -> nn.Module:
         """The copy, and a new head for its hidden states of `inputs` elements."""
-        self._copy = self._access.copy(self._settings.learning_rate, 1.0)
+        self._copy = self.setup.policy.copy(self.settings.learning_rate, 1.0)
         inputs = inputs or self._copy.states(self.data[0].texts[:1]).shape[1]
-        with seeded(self._seed):
-            self._head = mlp_head(self._settings.width, inputs).to(self._device)
+        with seeded(self.setup.seed):
+            self._head = mlp_head(self.settings.width, inputs).to(self.setup.device)
         return self._head
 
     def _train(self) -> None:
         """Train the estimator on the collected paths, which are then dropped."""
         if not self.data:
             raise ValueError("ProgressReward: got no path with a turn in the warm-up; need more warmup_steps")
-        head, generator = self._build(), np.random.default_rng(self._seed)
-        adam = torch.optim.Adam(head.parameters(), lr=self._settings.head_rate)
-        for _ in range(self._settings.steps):
-            self._metrics["progress/fit"] = self._step(head, adam, TurnSums.join(self._sample(generator)))
-        self._metrics["progress/paths"] = float(sum(len(each.returns) for each in self.data))
+        head, generator = self._build(), np.random.default_rng(self.setup.seed)
+        adam = torch.optim.Adam(head.parameters(), lr=self.settings.head_rate)
+        for _ in range(self.settings.steps):
+            self.metrics["progress/fit"] = self._step(head, adam, TurnSums.join(self._sample(generator)))
+        self.metrics["progress/paths"] = float(sum(len(each.returns) for each in self.data))
         self.data = []
 
     def _sample(self, generator: np.random.Generator) -> list[TurnSums]:
         """Trees with at least `batch_paths` paths together, at random; all of them if they have fewer."""
         chosen, paths = list[TurnSums](), 0
         for place in map(int, generator.permutation(len(self.data))):
-            if paths >= self._settings.batch_paths:
+            if paths >= self.settings.batch_paths:
                 break
             chosen.append(self.data[place])
             paths += len(chosen[-1].returns)
@@ -164,7 +156,7 @@ class ProgressRewardState:
         errors = some.errors(self._progress(some))
         # The gradient of the mean squared error by the progress of each turn, as forward passes divide paths.
         slope = 2 / len(errors) * sum_at(some.turn, errors[some.path], len(some.node))
-        weight = torch.as_tensor(slope, dtype=torch.float32, device=self._device)
+        weight = torch.as_tensor(slope, dtype=torch.float32, device=self.setup.device)
 
         def part(states: Tensor, at: Tensor) -> Tensor:
             return (weight[at] * head(states.float())[:, 0]).sum()
@@ -179,11 +171,11 @@ class ProgressRewardState:
         """[n] float64: the progress of turns; 0 before the training."""
         if self._head is None or not len(turns.node):
             return np.zeros(len(turns.node))
-        states: Tensor = self._copy.states(turns.texts).float().to(self._device)
+        states: Tensor = self._copy.states(turns.texts).float().to(self.setup.device)
         return self._head(states)[:, 0].cpu().numpy().astype(np.float64)
 
     def _paid(self, rewarded: Rewarded, turns: TurnSums, progress: Floats) -> Rewarded:
-        settings, valid = self._settings, rewarded.tree.valid[turns.node]
+        settings, valid = self.settings, rewarded.tree.valid[turns.node]
         grounded = (valid == Ternary.YES) * 1.0 if settings.bonus else (valid == Ternary.NO) * -1.0
         paid = np.zeros(rewarded.tree.nodes)
         paid[turns.node] = settings.progress * progress + settings.grounding * grounded

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
+from bough.hooks.hook import HookSetup
 from bough.needs import Need, estimate
 from bough.piece import Above, AtLeast, Between, piece
 
@@ -72,8 +73,8 @@ class UtteranceCritic:
                 f"UtteranceCritic.width: got {self.width}; need a multiple of {2 * self.heads}, twice the heads"
             )
 
-    def build(self, *, vocab_tokens: int, device: str, seed: int) -> "bough.critics.double_critic.UtteranceCriticState":
+    def build(self, setup: HookSetup) -> "bough.critics.double_critic.UtteranceCriticState":
         """An untrained critic, whose values are all 0."""
         from bough.critics.double_critic import UtteranceCriticState
 
-        return UtteranceCriticState(self, vocab_tokens=vocab_tokens, device=device, seed=seed)
+        return UtteranceCriticState(self, setup)

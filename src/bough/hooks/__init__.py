@@ -7,7 +7,7 @@ from bough.hooks.explors import ExploRs
 from bough.hooks.failure_sampling import FailureSampling
 from bough.hooks.fewest_calls import FewestCalls
 from bough.hooks.hindsight import Hindsight
-from bough.hooks.hook import HookRecipe
+from bough.hooks.hook import BatchHook, HookRecipe, HookSetup, PolicyAccess
 from bough.hooks.implicit_reward import ImplicitReward
 from bough.hooks.length_history import LengthHistory
 from bough.hooks.oni import Oni
@@ -16,12 +16,14 @@ from bough.hooks.search_noise import SearchNoise
 from bough.hooks.snapshots import Snapshots
 from bough.hooks.subgroup_votes import SubgroupVotes
 from bough.hooks.success_replay import SuccessReplay
+from bough.hooks.task_hooks import TaskRewriter, TaskSampler
 from bough.hooks.tracker import Tracker
 from bough.hooks.value_resampling import ValueResampling
 from bough.hooks.worst_cases import WorstCases
 
 __all__ = [
     "AttentionReward",
+    "BatchHook",
     "Contrastive",
     "ExIt",
     "ExploRs",
@@ -29,14 +31,18 @@ __all__ = [
     "FewestCalls",
     "Hindsight",
     "HookRecipe",
+    "HookSetup",
     "ImplicitReward",
     "LengthHistory",
     "Oni",
     "PickPaths",
+    "PolicyAccess",
     "SearchNoise",
     "Snapshots",
     "SubgroupVotes",
     "SuccessReplay",
+    "TaskRewriter",
+    "TaskSampler",
     "Tracker",
     "ValueResampling",
     "WorstCases",

@@ -3,12 +3,11 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bough.hooks.hook import PolicyAccess
+from bough.hooks.hook import BatchHook, HookSetup
 from bough.piece import piece
 from bough.tree import Floats, Ints, Kind, Rewarded, RewardRange, Tree, context, counted, path, turn_start
 from bough.tree.endings import path_reward_nodes
@@ -67,47 +66,29 @@ class AttentionReward:
         """See `ReadsData`."""
         return self.key
 
-    def build(self, *, vocab_tokens: int, device: str, seed: int) -> "AttentionRewardState":
+    def build(self, setup: HookSetup) -> "AttentionRewardState":
         """Return a state; it keeps nothing across steps."""
-        del vocab_tokens, device, seed
-        return AttentionRewardState(self)
+        return AttentionRewardState(self, setup)
 
 
-class AttentionRewardState:
+class AttentionRewardState(BatchHook[AttentionReward]):
     """Reads the policy's attention on every batch."""
 
-    ready: bool = True
-
-    def __init__(self, settings: AttentionReward) -> None:
-        self._settings = settings
-        self._access: PolicyAccess | None = None
+    def __init__(self, settings: AttentionReward, setup: HookSetup) -> None:
+        super().__init__(settings, setup)
         self._overlaps: list[float] = []
         self._paths = 0
 
-    def attach(self, access: PolicyAccess) -> None:
-        """See `PolicyReader`."""
-        self._access = access
-
-    def transform(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
+    def transform(self, rewarded: Sequence[Rewarded], _seed: int) -> list[Rewarded]:
         """The trees with the channel "attention"."""
-        del seed
         return [self._paid(each) for each in rewarded]
 
-    def observe(self, moved: Callable[[], float]) -> Mapping[str, float]:
+    def observe(self) -> Mapping[str, float]:
         """Return the metrics of the step."""
-        del moved
         overlaps, paths = self._overlaps, max(1, self._paths)
         self._overlaps, self._paths = [], 0
         mean = float(np.mean(overlaps)) if overlaps else 0.0
         return {"attention/overlap": mean, "attention/salient": len(overlaps) / paths}
-
-    def state(self) -> Mapping[str, NDArray[Any]]:
-        """Nothing."""
-        return {}
-
-    def load_state(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Do nothing: there is no state."""
-        del state
 
     def _paid(self, rewarded: Rewarded) -> Rewarded:
         tree = rewarded.tree
@@ -124,13 +105,13 @@ class AttentionRewardState:
                 found = self._overlap(context(tree, first), action, texts)
                 self._paths += 1
                 if found is not None:
-                    paid[place] = self._settings.weight * found
+                    paid[place] = self.settings.weight * found
                     self._overlaps.append(found)
         return replace(rewarded, channels={**rewarded.channels, "attention": paid})
 
     def _salient(self, tree: Tree) -> list[str]:
         """The salient texts of a task; none where its data lack them."""
-        listed = tree.task.data.get(self._settings.key)
+        listed = tree.task.data.get(self.settings.key)
         entries = cast("Sequence[object]", listed) if isinstance(listed, list | tuple) else ()
         texts = (
             cast("Mapping[str, object]", each).get("text") if isinstance(each, Mapping) else each for each in entries
@@ -139,9 +120,9 @@ class AttentionRewardState:
 
     def _overlap(self, prompt: Ints, action: Ints, texts: Sequence[str]) -> float | None:
         """The overlap of an action's attention to its prompt; None without a salient feature."""
-        access = self._access
+        access = self.setup.policy
         assert access is not None
-        features = find_features(prompt.tolist(), access.text, self._settings.feature) if texts else []
+        features = find_features(prompt.tolist(), access.text, self.settings.feature) if texts else []
         salient = {at for at, (text, _) in enumerate(features) if any(each in text for each in texts)}
         if not salient or not len(action):
             return None

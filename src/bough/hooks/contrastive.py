@@ -1,14 +1,13 @@
 """A reward for rationales whose hidden states are near their query's and far from those of other texts."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bough.hooks.hook import PolicyAccess
+from bough.hooks.hook import BatchHook, HookSetup
 from bough.tree import Floats, Ints, Rewarded, RewardRange, Ternary, Tree, context, counted, groups, text_in
 from bough.tree.endings import last_action, path_reward_nodes
 
@@ -72,10 +71,9 @@ class Contrastive:
         most = (2 + self.cluster + self.cross) / self.temperature
         return {"contrastive": RewardRange(low=min(-1.0, -most), high=most, per="path")}
 
-    def build(self, *, vocab_tokens: int, device: str, seed: int) -> "ContrastiveState":
+    def build(self, setup: HookSetup) -> "ContrastiveState":
         """Return a state; it keeps nothing across steps."""
-        del vocab_tokens, device, seed
-        return ContrastiveState(self)
+        return ContrastiveState(self, setup)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -116,27 +114,19 @@ def recalled(tasks: Sequence[TaskEmbeddings]) -> list[bool]:
     return [all(row[at] > value for to, value in enumerate(row) if to != at) for at, row in enumerate(near)]
 
 
-class ContrastiveState:
+class ContrastiveState(BatchHook[Contrastive]):
     """Embeds every batch with the present policy."""
 
-    ready: bool = True
-
-    def __init__(self, settings: Contrastive) -> None:
-        self._settings = settings
-        self._access: PolicyAccess | None = None
+    def __init__(self, settings: Contrastive, setup: HookSetup) -> None:
+        super().__init__(settings, setup)
         self._seen: list[Floats] = []
         self._cut: list[float] = []
         self._recalled: list[bool] = []
 
-    def attach(self, access: PolicyAccess) -> None:
-        """See `PolicyReader`."""
-        self._access = access
-
-    def transform(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
+    def transform(self, rewarded: Sequence[Rewarded], _seed: int) -> list[Rewarded]:
         """The trees with the channel "contrastive"."""
-        del seed
         paid = {id(each): np.zeros(each.tree.nodes) for each in rewarded}
-        new = [each for each in rewarded if not each.tree.replayed and self._text(each.tree, self._settings.query)]
+        new = [each for each in rewarded if not each.tree.replayed and self._text(each.tree, self.settings.query)]
         tasks = groups(new)
         embedded = [self._embedded(task) for task in tasks]
         found = cosines(embedded)
@@ -154,29 +144,20 @@ class ContrastiveState:
 
     def reward(self, columns: Floats) -> Floats:
         """[G]: the rewards of a task's paths, from their cosines [4, G]."""
-        weights = np.asarray([1.0, -1.0, self._settings.cluster, -self._settings.cross]) / self._settings.temperature
+        weights = np.asarray([1.0, -1.0, self.settings.cluster, -self.settings.cross]) / self.settings.temperature
         return (np.round(weights[:, None] * columns * GRAIN) / GRAIN).sum(0)
 
-    def observe(self, moved: Callable[[], float]) -> Mapping[str, float]:
+    def observe(self) -> Mapping[str, float]:
         """Return the metrics of the step."""
-        del moved
         seen = np.concatenate([np.zeros((4, 0)), *self._seen], axis=1)
         found = dict(zip(("positive", "negative", "cluster", "cross"), seen, strict=True))
         found |= {"recall": np.asarray(self._recalled), "cut": np.asarray(self._cut)}
         self._seen, self._cut, self._recalled = [], [], []
         return {f"contrastive/{name}": float(each.mean()) for name, each in found.items() if len(each)}
 
-    def state(self) -> Mapping[str, NDArray[Any]]:
-        """Nothing."""
-        return {}
-
-    def load_state(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Do nothing: there is no state."""
-        del state
-
     def _embedded(self, task: Sequence[Rewarded]) -> TaskEmbeddings:
         """The embeddings of the paths of a task."""
-        access, tree, settings = self._access, task[0].tree, self._settings
+        access, tree, settings = self.setup.policy, task[0].tree, self.settings
         assert access is not None
         texts = [self._text(tree, settings.query), self._text(tree, settings.negative)]
         named = [np.asarray(access.tokens(text), dtype=np.int32) for text in texts if text]

@@ -1,17 +1,18 @@
 """ExIt: uses partial histories as tasks, sampled by the variance of their group's returns."""
 
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bough.hooks.hook import BatchHook, HookSetup
+from bough.hooks.task_hooks import TaskRewriter, Teacher
 from bough.hooks.tie_tolerance import tie_tolerance
 from bough.needs import SEATS, SELF_ITERATION, Need
 from bough.tree import (
-    AgentAction,
     Kind,
     Rewarded,
     Task,
@@ -81,32 +82,26 @@ class ExIt:
         """An environment with the instructions, where there are any."""
         return frozenset() if self.diverge is None else frozenset({SELF_ITERATION})
 
-    def build(self, *, vocab_tokens: int, device: str, seed: int) -> "ExItState":
+    def build(self, setup: HookSetup) -> "ExItState":
         """Return a state without histories."""
-        del vocab_tokens, device, seed
-        return ExItState(self)
+        return ExItState(self, setup)
 
 
-class ExItState:
+class ExItState(BatchHook[ExIt], TaskRewriter):
     """The stored histories."""
 
-    ready: bool = True
-
-    def __init__(self, settings: ExIt) -> None:
+    def __init__(self, settings: ExIt, setup: HookSetup) -> None:
+        super().__init__(settings, setup)
         self.kept: dict[str, tuple[Task, float]] = {}
         """By id, oldest first: the task and its priority, > 0."""
-        self._settings = settings
         self._used = 0
         # Histories in each batch that was drawn but has not arrived: with staleness a step draws the next one.
         self._drawn: deque[int] = deque()
 
-    async def rewrite(
-        self, tasks: Sequence[Task], teacher: Callable[[Task], Awaitable[tuple[AgentAction, ...]]], seed: int
-    ) -> list[Task]:
+    async def rewrite(self, tasks: Sequence[Task], _teacher: Teacher, seed: int) -> list[Task]:
         """The tasks, some of them replaced by histories."""
-        del teacher
         rng = np.random.default_rng(seed)
-        replaced = [place for place in range(len(tasks)) if rng.random() < self._settings.chance]
+        replaced = [place for place in range(len(tasks)) if rng.random() < self.settings.chance]
         known = list(self.kept.values())
         replaced = replaced[: len(known)]
         begun = list(tasks)
@@ -128,13 +123,12 @@ class ExItState:
                 differ = np.ptp(returns) > tie_tolerance(returns)
                 self._keep(group, float(returns.var()) if differ else 0.0, rng)
         lowest = sorted(self.kept, key=lambda name: self.kept[name][1])
-        for name in lowest[: max(0, len(self.kept) - self._settings.keep)]:
+        for name in lowest[: max(0, len(self.kept) - self.settings.keep)]:
             del self.kept[name]
         return list(rewarded)
 
-    def observe(self, moved: Callable[[], float]) -> Mapping[str, float]:
+    def observe(self) -> Mapping[str, float]:
         """Return the metrics of the step."""
-        del moved
         used, self._used = self._used, 0
         turns = [len(task.start) for task, _ in self.kept.values()]
         return {
@@ -157,7 +151,7 @@ class ExItState:
 
     def _iterate(self, history: Task, rng: np.random.Generator) -> Task:
         """A history, with an instruction where there are any."""
-        diverge = self._settings.diverge
+        diverge = self.settings.diverge
         if diverge is None:
             return history
         return ITERATION.add(history, "diverge" if rng.random() < diverge else "improve")

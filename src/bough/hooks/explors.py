@@ -1,13 +1,14 @@
 """ExploRS: rewards for actions with a positive advantage, and for states with few visits."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bough.hooks.hook import BatchHook, HookSetup
 from bough.needs import STATE_KEYS, Need
 from bough.tree import (
     Floats,
@@ -107,10 +108,9 @@ class ExploRs:
         """From -`bound` to `bound` and the largest bonus; the bonus of an action may be at the next state's node."""
         return {CHANNEL: RewardRange(low=-self.bound, high=self.bound + (self.largest if self.scale else 0.0))}
 
-    def build(self, *, vocab_tokens: int, device: str, seed: int) -> "ExploRsState":
+    def build(self, setup: HookSetup) -> "ExploRsState":
         """Return the state without records."""
-        del vocab_tokens, device, seed
-        return ExploRsState(self)
+        return ExploRsState(self, setup)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -130,33 +130,29 @@ class StateRecord:
     probability: dict[str, float] = field(default_factory=dict[str, float])
 
 
-class ExploRsState:
+class ExploRsState(BatchHook[ExploRs]):
     """The tables, by state key."""
 
-    ready: bool = True
-
-    def __init__(self, settings: ExploRs) -> None:
+    def __init__(self, settings: ExploRs, setup: HookSetup) -> None:
+        super().__init__(settings, setup)
         self.records: dict[int, StateRecord] = {}
         """By state key, the one that was visited longest ago first."""
-        self._settings = settings
 
-    def transform(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
+    def transform(self, rewarded: Sequence[Rewarded], _seed: int) -> list[Rewarded]:
         """The trees with the channel; then the tables with their paths, without those of earlier steps."""
-        del seed
         paid = [self._with_channel(each) for each in rewarded]
         self._learn([each for each in rewarded if not each.tree.replayed])
-        while len(self.records) > self._settings.max_states:
+        while len(self.records) > self.settings.max_states:
             del self.records[next(iter(self.records))]
         return paid
 
-    def observe(self, moved: Callable[[], float]) -> Mapping[str, float]:
+    def observe(self) -> Mapping[str, float]:
         """Return the metrics of the step."""
-        del moved
         visits = np.asarray([each.visits for each in self.records.values()])
         sizes = [abs(phi) for each in self.records.values() for phi in each.phi.values()]
         return {
             f"{CHANNEL}/states": float(len(visits)),
-            f"{CHANNEL}/bonus": float(self._settings.bonus(visits).mean()) if len(visits) else self._settings.largest,
+            f"{CHANNEL}/bonus": float(self.settings.bonus(visits).mean()) if len(visits) else self.settings.largest,
             f"{CHANNEL}/largest": max(sizes, default=0.0),
         }
 
@@ -197,13 +193,13 @@ class ExploRsState:
         going = np.flatnonzero(shown & ((tree.outcome == Outcome.OPEN) | (tree.outcome == Outcome.TRUNCATED)))
         records = [self.records.get(int(tree.state_key[node])) for node in going]
         visits = np.asarray([0.0 if each is None else each.visits for each in records])
-        paid[going] += self._settings.bonus(visits)
+        paid[going] += self.settings.bonus(visits)
         return replace(rewarded, channels={**rewarded.channels, CHANNEL: paid})
 
     def _learn(self, rewarded: Sequence[Rewarded]) -> None:
         """Update the tables: phi with the old values, then values and visits."""
         view = path_view(rewarded)
-        ahead = _returns_to_go(view, self._settings.discount)
+        ahead = _returns_to_go(view, self.settings.discount)
         # A turn that paths share is one visit, with the mean of their returns.
         weight = 1.0 / view.through[view.node]
         actions, probability = _actions(view), _probabilities(view)
@@ -218,8 +214,8 @@ class ExploRsState:
             place = list(record.phi).index(actions[step])
             likely = np.asarray(list(record.probability.values()))
             advantage = float(weight[step]) * (float(ahead[step]) - record.value)
-            change[int(view.key[step])] += self._settings.gradient(likely / max(1.0, likely.sum()), place, advantage)
-        bound, rate = self._settings.bound, self._settings.rate
+            change[int(view.key[step])] += self.settings.gradient(likely / max(1.0, likely.sum()), place, advantage)
+        bound, rate = self.settings.bound, self.settings.rate
         for key, gradient in change.items():
             record = self.records[key]
             phi = np.clip(np.asarray(list(record.phi.values())) + rate * gradient, -bound, bound)

@@ -1,12 +1,14 @@
 """Draws the tasks that the policy fails."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bough.hooks.hook import BatchHook, HookSetup
+from bough.hooks.task_hooks import TaskSampler
 from bough.tree import Floats, Rewarded, Ternary, counted, groups, json_column, read_json_column
 
 
@@ -36,34 +38,29 @@ class FailureSampling:
         if not 0 < self.floor <= 1:
             raise ValueError(f"FailureSampling.floor: got {self.floor}; need a number above 0 and up to 1")
 
-    def build(self, *, vocab_tokens: int, device: str, seed: int) -> "FailureSamplingState":
+    def build(self, setup: HookSetup) -> "FailureSamplingState":
         """Return a state without tasks."""
-        del vocab_tokens, device, seed
-        return FailureSamplingState(self)
+        return FailureSamplingState(self, setup)
 
 
-class FailureSamplingState:
+class FailureSamplingState(BatchHook[FailureSampling], TaskSampler):
     """The share of successful paths of each task."""
 
-    ready: bool = True
-
-    def __init__(self, settings: FailureSampling) -> None:
+    def __init__(self, settings: FailureSampling, setup: HookSetup) -> None:
+        super().__init__(settings, setup)
         self.success: dict[str, float] = {}
         """By task id, when it was last drawn."""
-        self._settings = settings
 
-    def transform(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
+    def transform(self, rewarded: Sequence[Rewarded], _seed: int) -> list[Rewarded]:
         """Record the batch's successes, and return the batch unchanged."""
-        del seed
         for group in groups([each for each in rewarded if not each.tree.replayed]):
             ends = [each.tree.success[counted(each.tree)] == Ternary.YES for each in group]
             if any(map(len, ends)):
                 self.success[group[0].tree.task.id] = float(np.concatenate(ends).mean())
         return list(rewarded)
 
-    def observe(self, moved: Callable[[], float]) -> Mapping[str, float]:
+    def observe(self) -> Mapping[str, float]:
         """Return the metrics of the step."""
-        del moved
         known = list(self.success.values())
         return {
             "failures/known": float(len(known)),
@@ -72,7 +69,7 @@ class FailureSamplingState:
 
     def weigh(self, tasks: Sequence[str]) -> Floats:
         """[n]: the sampling weight of each task."""
-        floor = self._settings.floor
+        floor = self.settings.floor
         return floor + (1 - floor) * (1.0 - np.asarray([self.success.get(task, 0.0) for task in tasks]))
 
     def state(self) -> Mapping[str, NDArray[Any]]:

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 
+from bough.hooks.hook import HookSetup
 from bough.hooks.success_record import SuccessRecordState
 from bough.needs import CALLS, Need
 from bough.piece import Above, AtLeast, piece
@@ -54,12 +55,10 @@ class FewestCalls:
         """Minus `weight` at most."""
         return {"fewest_calls": RewardRange(low=-self.weight, high=0, per="path")}
 
-    def build(self, *, vocab_tokens: int, device: str, seed: int) -> SuccessRecordState:
+    def build(self, setup: HookSetup) -> SuccessRecordState:
         """Return the state without records."""
-        del vocab_tokens, device, seed
-        return SuccessRecordState(
-            "fewest_calls", taken_actions if self.actions else tool_calls, self.pay, own_group=True
-        )
+        count = taken_actions if self.actions else tool_calls
+        return SuccessRecordState(self, setup, channel="fewest_calls", count=count, pay=self.pay, own_group=True)
 
     def pay(self, calls: Floats, success: Bools, fewest: float | None) -> Floats:
         """[P]: the reward of paths with this many calls [P]."""

@@ -1,12 +1,13 @@
 """Hindsight: a path that missed its goal, with the goal that it reached."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bough.hooks.hook import BatchHook, HookSetup
 from bough.piece import AtLeast, piece
 from bough.tree import (
     Ints,
@@ -51,20 +52,17 @@ class Hindsight:
     keep: Annotated[int, AtLeast(1)] = 8
     channel: str = "env"
 
-    def build(self, *, vocab_tokens: int, device: str, seed: int) -> "HindsightState":
+    def build(self, setup: HookSetup) -> "HindsightState":
         """Return a state without prompts."""
-        del vocab_tokens, device, seed
-        return HindsightState(self)
+        return HindsightState(self, setup)
 
 
-class HindsightState:
+class HindsightState(BatchHook[Hindsight]):
     """The prompts of each goal, oldest first."""
 
-    ready: bool = True
-
-    def __init__(self, settings: Hindsight) -> None:
+    def __init__(self, settings: Hindsight, setup: HookSetup) -> None:
+        super().__init__(settings, setup)
         self.prompts: dict[str, list[Ints]] = {}
-        self._settings = settings
         self._relabelled = 0
 
     def transform(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
@@ -76,9 +74,8 @@ class HindsightState:
         self._relabelled += len(made)
         return [*rewarded, *made]
 
-    def observe(self, moved: Callable[[], float]) -> Mapping[str, float]:
+    def observe(self) -> Mapping[str, float]:
         """Return the metrics of the step."""
-        del moved
         count, self._relabelled = self._relabelled, 0
         return {"hindsight/relabelled": float(count)}
 
@@ -112,7 +109,7 @@ class HindsightState:
         prompt = tree.tokens_of(0).astype(np.int32)
         if not any(np.array_equal(prompt, each) for each in known):
             known.append(prompt)
-            del known[: -self._settings.keep]
+            del known[: -self.settings.keep]
 
     def _relabel(self, rewarded: Rewarded, generator: np.random.Generator) -> list[Rewarded]:
         """The relabelled paths of a tree."""
@@ -144,8 +141,8 @@ class HindsightState:
         paid = tree.env_reward.copy()
         channels = {name: each.copy() for name, each in path.channels.items()}
         paid[acts[-1]] = reward
-        if self._settings.channel in channels:
-            channels[self._settings.channel][acts[-1]] = reward
+        if self.settings.channel in channels:
+            channels[self.settings.channel][acts[-1]] = reward
         relabelled = replace(
             tree,
             task=replace(tree.task, id=f"{tree.task.id} for {goal}"),

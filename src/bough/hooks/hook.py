@@ -1,85 +1,25 @@
 """Batch hooks: they keep state across steps and change or annotate every batch before credit."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias, TypeVar, cast, runtime_checkable
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bough.ask import QueryClient
+from bough.ask import Answer, Query, QueryClient
 from bough.hooks.distinct import refuse_repeats
 from bough.lazy import Tensor, torch
-from bough.tree import AgentAction, Floats, Rewarded, StageError, Task, derive, describe, is_column
-
-Teacher: TypeAlias = Callable[[Task], Awaitable[tuple[AgentAction, ...]]]
-"""Returns the oracle's solution of a task; () without a solution."""
+from bough.tree import Floats, Rewarded, StageError, derive, describe
 
 Texts: TypeAlias = Sequence[NDArray[np.int32]]
 """Tokens of n texts."""
 
 Item = TypeVar("Item")
-
-
-@runtime_checkable
-class BatchHook(Protocol):
-    """Runs between reward and credit, and keeps state across steps.
-
-    It may add estimates to the trees for a credit rule (an own critic, a tracker of tasks), or change the trees
-    (replace a path by one of an earlier step). Its state is part of every checkpoint, and its random numbers come from
-    the given seed, so that a resumed run is the same.
-
-    A step calls `transform` once for each round of rollouts, and `observe` once, at its end. With
-    `Execution.staleness` the tasks of the next step are drawn before that.
-    """
-
-    @property
-    def ready(self) -> bool:
-        """Whether credit can use its estimates. Until all hooks are ready the policy is not updated."""
-        ...
-
-    def transform(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
-        """Return the batch with estimates or changes. A hook may update its state from the batch first.
-
-        Trees of an earlier step (`Tree.replayed`) are no samples of the present policy.
-        """
-        ...
-
-    def observe(self, moved: Callable[[], float]) -> Mapping[str, float]:
-        """End the step; returns metrics.
-
-        Args:
-            moved: Computes the divergence of the policy caused by the update: the mean over the batch's tokens of an
-                estimate in nats. 0 without an update.
-        """
-        ...
-
-    def state(self) -> Mapping[str, NDArray[Any]]:
-        """The complete state."""
-        ...
-
-    def load_state(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Restore the result of `state`, bit for bit."""
-        ...
-
-
-@runtime_checkable
-class TaskSampler(Protocol):
-    """A hook that also sets the sampling weights of tasks."""
-
-    def weigh(self, tasks: Sequence[str]) -> Floats | None:
-        """[n] > 0: sampling weights of the tasks, given by id; None for equal weights."""
-        ...
-
-
-@runtime_checkable
-class TaskRewriter(Protocol):
-    """A hook that also changes the start of a batch's tasks, or replaces tasks."""
-
-    async def rewrite(self, tasks: Sequence[Task], teacher: Teacher, seed: int) -> list[Task]:
-        """The same number of tasks. A task with another start has an id of its own (`Task.after`)."""
-        ...
+Read = TypeVar("Read")
+Settings = TypeVar("Settings")
 
 
 class PolicyCopy(Protocol):
@@ -120,32 +60,20 @@ class PolicyCopy(Protocol):
         ...
 
 
-def _no_states(texts: Texts, first: Sequence[int]) -> Floats:
-    del texts, first
-    raise StageError("PolicyAccess.mean_states: got no policy; need a run")
+def _without_run(name: str) -> Callable[..., Any]:
+    def refuse(*given: object) -> Any:
+        raise StageError(f"{name}: got a call with {describe(given[0])}, and no run; need a hook of a run")
 
-
-def _no_tokens(text: str) -> Sequence[int]:
-    raise StageError(f"PolicyAccess.tokens: got the text {text!r} and no policy; need a run")
-
-
-def _no_conversation(system: str, question: str, answer: str) -> tuple[Sequence[int], Sequence[int]] | None:
-    del system, question
-    raise StageError(f"PolicyAccess.conversation: got the answer {answer!r} and no policy; need a run")
-
-
-def _no_copy(learning_rate: float, clip_norm: float) -> PolicyCopy:
-    del learning_rate, clip_norm
-    raise StageError("PolicyAccess.copy: got no policy; need a run")
+    return refuse
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyAccess:
-    """What a hook can compute with the policy.
+    """What a hook can compute with the policy, from the first batch on.
 
     Attributes:
-        reference_states: [n, W], the last hidden states of n texts under the frozen reference policy; not before the
-            first batch, and for recipes that need `REFERENCE`.
+        reference_states: [n, W], the last hidden states of n texts under the frozen reference policy, for recipes that
+            need `REFERENCE`.
         attention: By text, [t, t] of its t tokens: the present policy's attention, the mean over layers and heads.
         text: The text of tokens.
         stored_trees: The rewarded trees of a file, or of all files of a folder or of the directory of a run.
@@ -155,36 +83,101 @@ class PolicyAccess:
         tokens: The tokens of a text.
         conversation: The tokens of a prompt of a system prompt and a question, and those of an answer to it with its
             stop token; None when both together exceed the model's context.
-        steps: Reinforcement steps of the run.
     """
 
-    reference_states: Callable[[Texts], Tensor]
-    attention: Callable[[Texts], list[NDArray[np.float32]]]
-    text: Callable[[Sequence[int]], str]
-    stored_trees: Callable[[Path], list[Rewarded]]
-    copy: Callable[[float, float], PolicyCopy] = _no_copy
-    mean_states: Callable[[Texts, Sequence[int]], Floats] = _no_states
-    tokens: Callable[[str], Sequence[int]] = _no_tokens
-    conversation: Callable[[str, str, str], tuple[Sequence[int], Sequence[int]] | None] = _no_conversation
+    reference_states: Callable[[Texts], Tensor] = _without_run("PolicyAccess.reference_states")
+    attention: Callable[[Texts], list[NDArray[np.float32]]] = _without_run("PolicyAccess.attention")
+    text: Callable[[Sequence[int]], str] = _without_run("PolicyAccess.text")
+    stored_trees: Callable[[Path], list[Rewarded]] = _without_run("PolicyAccess.stored_trees")
+    copy: Callable[[float, float], PolicyCopy] = _without_run("PolicyAccess.copy")
+    mean_states: Callable[[Texts, Sequence[int]], Floats] = _without_run("PolicyAccess.mean_states")
+    tokens: Callable[[str], Sequence[int]] = _without_run("PolicyAccess.tokens")
+    conversation: Callable[[str, str, str], tuple[Sequence[int], Sequence[int]] | None] = _without_run(
+        "PolicyAccess.conversation"
+    )
+
+
+async def _ask_without_run(query: Query[Read]) -> Answer[Read]:
+    raise StageError(f"HookSetup.ask: got the question {query.prompt!r}, and no run; need a hook of a run")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HookSetup:
+    """What a hook may use.
+
+    Attributes:
+        seed: Seed of the initial state.
+        steps: Reinforcement steps of the run.
+        vocab_tokens: Size of the policy's vocabulary.
+        width: W, the elements of the policy's hidden states.
+        device: The policy's device.
+        policy: The hook's policy, from the first batch on.
+        ask: Asks the models of the run, in `TaskRewriter.rewrite`; the role `policy` is the hook's policy. Equal
+            queries are sent once, also after a resume.
+    """
+
+    seed: int = 0
     steps: int = 0
+    vocab_tokens: int = 0
+    width: int = 0
+    device: str = "cpu"
+    policy: PolicyAccess = PolicyAccess()
+    ask: QueryClient = _ask_without_run
 
 
-@runtime_checkable
-class PolicyReader(Protocol):
-    """A hook that also computes with the policy."""
+class BatchHook(ABC, Generic[Settings]):
+    """Runs between reward and credit of one policy, and keeps state across steps. Only `transform` is required.
 
-    def attach(self, access: PolicyAccess) -> None:
-        """Called once, before the first batch."""
-        ...
+    It may add estimates to the trees for a credit rule (an own critic, a tracker of tasks), or change the trees
+    (replace a path by one of an earlier step). Its state is part of every checkpoint, and its random numbers come from
+    the given seed, so that a resumed run is the same.
 
+    A step calls `transform` once for each round of rollouts; then, at its end, `after_update` and `observe` once each.
+    With `Execution.staleness` the tasks of the next step are drawn before that. A hook that is a `TaskSampler` or a
+    `TaskRewriter` too is also called when the run draws tasks.
 
-@runtime_checkable
-class ModelAsker(Protocol):
-    """A hook that also asks the models of roles, in `rewrite`."""
+    Attributes:
+        settings: The settings of the hook.
+        setup: What it may use.
+        metrics: The metrics of the step so far.
+    """
 
-    def attach_models(self, ask: QueryClient) -> None:
-        """Called once, before the first batch. Equal queries are sent once, also after a resume."""
-        ...
+    def __init__(self, settings: Settings, setup: HookSetup) -> None:
+        self.settings = settings
+        self.setup = setup
+        self.metrics: dict[str, float] = {}
+
+    @property
+    def ready(self) -> bool:
+        """Whether credit can use its estimates. Until all hooks are ready the policy is not updated."""
+        return True
+
+    @abstractmethod
+    def transform(self, rewarded: Sequence[Rewarded], seed: int, /) -> list[Rewarded]:
+        """Return the batch with estimates or changes. A hook may update its state from the batch first.
+
+        Trees of an earlier step (`Tree.replayed`) are no samples of the present policy.
+        """
+
+    def after_update(self, divergence: Callable[[], float], /) -> None:
+        """Use the update of a step.
+
+        Args:
+            divergence: Computes the divergence of the policy caused by the update: the mean over the batch's tokens of
+                an estimate in nats. 0 without an update.
+        """
+
+    def observe(self) -> Mapping[str, float]:
+        """End the step; returns `metrics`, which are empty again."""
+        metrics, self.metrics = self.metrics, {}
+        return metrics
+
+    def state(self) -> Mapping[str, NDArray[Any]]:
+        """The complete state."""
+        return {}
+
+    def load_state(self, state: Mapping[str, NDArray[Any]], /) -> None:
+        """Restore the result of `state`, bit for bit."""
 
 
 @runtime_checkable
@@ -195,122 +188,75 @@ class HookRecipe(Protocol):
     `frozenset({estimate("NAME")})`. A rule that needs an estimate which no hook gives is refused.
     """
 
-    def build(self, *, vocab_tokens: int, device: str, seed: int) -> BatchHook:
-        """The hook's state at the start of a run.
-
-        Args:
-            vocab_tokens: Size of the vocabulary.
-            device: The policy's device.
-            seed: Seed of the initial state.
-        """
+    def build(self, setup: HookSetup) -> BatchHook[Any]:
+        """The hook at the start of a run."""
         ...
 
 
 class Hooks:
-    """The hooks of a run, called in order."""
+    """The hooks of a policy, called in order."""
 
-    def __init__(self, recipes: Sequence[HookRecipe], *, vocab_tokens: int, device: str, seed: int) -> None:
-        """Build the hooks.
+    def __init__(self, recipes: Sequence[HookRecipe], setup: HookSetup) -> None:
+        """Build the hooks, each with a seed of its own.
 
         Raises:
             ValueError: when two of them write the same channel or estimate.
+            StageError: when a recipe builds no `BatchHook`.
         """
         refuse_repeats(recipes)
-        self._members = {
-            f"adviser_{place}_{type(recipe).__name__}": recipe.build(
-                vocab_tokens=vocab_tokens, device=device, seed=derive(seed, "adviser", place)
-            )
-            for place, recipe in enumerate(recipes)
-        }
+        self.members: dict[str, BatchHook[Any]] = {}
+        """By name, in order."""
+        for place, recipe in enumerate(recipes):
+            name = type(recipe).__name__
+            hook = recipe.build(replace(setup, seed=derive(setup.seed, "adviser", place)))
+            if not isinstance(hook, BatchHook):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise StageError(f"{name}.build: got {describe(hook)}; need a BatchHook")
+            self.members[f"adviser_{place}_{name}"] = hook
 
     @property
     def ready(self) -> bool:
         """Whether all hooks are ready."""
-        return all(each.ready for each in self._members.values())
-
-    @property
-    def members(self) -> tuple[BatchHook, ...]:
-        """The hooks, in order."""
-        return tuple(self._members.values())
+        return all(each.ready for each in self.members.values())
 
     @property
     def memories(self) -> dict[str, "HookState"]:
         """The state of each hook for a checkpoint."""
-        return {name: HookState(each) for name, each in self._members.items()}
-
-    def attach(self, access: PolicyAccess) -> None:
-        """Give the policy to the hooks that compute with it."""
-        for each in self._members.values():
-            if isinstance(each, PolicyReader):
-                each.attach(access)
-
-    def attach_models(self, ask: QueryClient) -> None:
-        """Give the models to every `ModelAsker`."""
-        for each in self._members.values():
-            if isinstance(each, ModelAsker):
-                each.attach_models(ask)
+        return {name: HookState(each) for name, each in self.members.items()}
 
     def transform(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
         """The batch after `transform` of every hook."""
         advised = list(rewarded)
-        for name, each in self._members.items():
-            advised = _all(name, "transform", each.transform(advised, derive(seed, name)), Rewarded)
+        for name, each in self.members.items():
+            advised = list_of(Rewarded, each.transform(advised, derive(seed, name)), f"{name}.transform")
         return advised
 
-    def observe(self, moved: Callable[[], float]) -> dict[str, float]:
+    def observe(self, divergence: Callable[[], float]) -> dict[str, float]:
         """End the step in every hook; returns their metrics."""
         metrics: dict[str, float] = {}
-        for each in self._members.values():
-            metrics |= each.observe(moved)
+        for each in self.members.values():
+            each.after_update(divergence)
+            metrics |= each.observe()
         return metrics
 
-    def weigh(self, tasks: Sequence[str]) -> Floats | None:
-        """[n]: the normalised product of the weights of all task samplers; None without samplers."""
-        by_hook = {name: each.weigh(tasks) for name, each in self._members.items() if isinstance(each, TaskSampler)}
-        weights = [_weights(name, each, len(tasks)) for name, each in by_hook.items() if each is not None]
-        if not weights:
-            return None
-        weight = np.prod(weights, axis=0)
-        return weight / weight.sum()
 
-    @property
-    def rewrites(self) -> bool:
-        """Whether a hook rewrites tasks."""
-        return any(isinstance(each, TaskRewriter) for each in self._members.values())
+def list_of(kind: type[Item], returned: object, call: str) -> list[Item]:
+    """What a hook returned, as a list.
 
-    async def rewrite(self, tasks: Sequence[Task], teacher: Teacher, seed: int) -> list[Task]:
-        """The tasks after `rewrite` of every task rewriter."""
-        begun = list(tasks)
-        for name, each in self._members.items():
-            if isinstance(each, TaskRewriter):
-                begun = _all(name, "rewrite", await each.rewrite(begun, teacher, derive(seed, name)), Task)
-                if len(begun) != len(tasks):
-                    raise StageError(
-                        f"{name}.rewrite: got {len(begun)} tasks for {len(tasks)}; need as many as were drawn"
-                    )
-        return begun
-
-
-def _all(name: str, call: str, returned: object, kind: type[Item]) -> list[Item]:
-    """Check that a hook returned a list of `kind`."""
+    Raises:
+        StageError: when it is no list of `kind`; names the call.
+    """
     items = list(cast("Sequence[object]", returned)) if isinstance(returned, Sequence) else [returned]
     found = [item for item in items if isinstance(item, kind)]
     if len(found) < len(items):
         wrong = next(item for item in items if not isinstance(item, kind))
-        raise StageError(f"{name}.{call}: got {describe(wrong)}; need a list of {kind.__name__}")
+        raise StageError(f"{call}: got {describe(wrong)}; need a list of {kind.__name__}")
     return found
-
-
-def _weights(name: str, returned: object, count: int) -> Floats:
-    if not is_column(returned, count) or not np.all(np.isfinite(returned) & (returned > 0)):
-        raise StageError(f"{name}.weigh: got {describe(returned)}; need {count} finite numbers above 0, one a task")
-    return returned
 
 
 class HookState:
     """The state of a hook, as the tensors of a checkpoint."""
 
-    def __init__(self, hook: BatchHook) -> None:
+    def __init__(self, hook: BatchHook[Any]) -> None:
         self._hook = hook
 
     def state(self) -> dict[str, Tensor]:

@@ -1,14 +1,14 @@
 """Implicit step rewards: a copy of the policy that prefers better paths, and its log-ratio to the sampling policy."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bough.hooks.hook import PolicyAccess, PolicyCopy
+from bough.hooks.hook import BatchHook, HookSetup, PolicyCopy
 from bough.hooks.tie_tolerance import TIE_TOLERANCE
 from bough.needs import Need, estimate
 from bough.tree import Floats, Ints, PathView, Rewarded, path_view, sum_at
@@ -61,44 +61,28 @@ class ImplicitReward:
         if self.updates < 1:
             raise ValueError(f"ImplicitReward.updates: got {self.updates}; need at least 1")
 
-    def build(self, *, vocab_tokens: int, device: str, seed: int) -> "ImplicitRewardState":
+    def build(self, setup: HookSetup) -> "ImplicitRewardState":
         """A state without a model: the policy is copied at the first batch."""
-        del vocab_tokens, device, seed
-        return ImplicitRewardState(self)
+        return ImplicitRewardState(self, setup)
 
 
-class ImplicitRewardState:
+class ImplicitRewardState(BatchHook[ImplicitReward]):
     """The trained copy of the policy."""
 
-    ready: bool = True
-
-    def __init__(self, settings: ImplicitReward) -> None:
-        self._settings = settings
-        self._access: PolicyAccess | None = None
+    def __init__(self, settings: ImplicitReward, setup: HookSetup) -> None:
+        super().__init__(settings, setup)
         self._model: PolicyCopy | None = None
-        self._metrics: dict[str, float] = {}
 
-    def attach(self, access: PolicyAccess) -> None:
-        """See `PolicyReader`."""
-        self._access = access
-
-    def transform(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
+    def transform(self, rewarded: Sequence[Rewarded], _seed: int) -> list[Rewarded]:
         """Train the model on the pairs of the batch, and add the estimate to its trees."""
-        del seed
         model = self._model = self._model or self._copied()
         new = [each for each in rewarded if not each.tree.replayed]
-        if self._settings.update == "before":
+        if self.settings.update == "before":
             self._learn(model, new)
         paid = self._paid(model, rewarded)
-        if self._settings.update == "after":
+        if self.settings.update == "after":
             self._learn(model, new)
         return paid
-
-    def observe(self, moved: Callable[[], float]) -> Mapping[str, float]:
-        """Return the metrics of the step."""
-        del moved
-        metrics, self._metrics = self._metrics, {}
-        return metrics
 
     def state(self) -> Mapping[str, NDArray[Any]]:
         """The model's weights and moments; nothing before the first batch."""
@@ -112,45 +96,44 @@ class ImplicitRewardState:
             self._model.load_state(state)
 
     def _copied(self) -> PolicyCopy:
-        assert self._access is not None
-        return self._access.copy(self._settings.learning_rate, self._settings.clip_norm)
+        return self.setup.policy.copy(self.settings.learning_rate, self.settings.clip_norm)
 
     def _learn(self, model: PolicyCopy, rewarded: Sequence[Rewarded]) -> None:
         """The optimizer steps on the pairs of a batch."""
-        view, beta = path_view(rewarded), self._settings.beta
+        view, beta = path_view(rewarded), self.settings.beta
         better, worse = pairs(view)
-        self._metrics["implicit/pairs"] = self._metrics.get("implicit/pairs", 0.0) + len(better)
+        self.metrics["implicit/pairs"] = self.metrics.get("implicit/pairs", 0.0) + len(better)
         if not len(better):
             return
-        for number in range(self._settings.updates):
+        for number in range(self.settings.updates):
             quality = self._of_paths(view, log_ratios(view, model.logprobs(rewarded)))
             margin = beta * (quality[better] - quality[worse])
             if number == 0:
-                self._metrics["implicit/loss"] = float(np.logaddexp(0.0, -margin).mean())
-                self._metrics["implicit/accuracy"] = float((margin > 0).mean())
+                self.metrics["implicit/loss"] = float(np.logaddexp(0.0, -margin).mean())
+                self.metrics["implicit/accuracy"] = float((margin > 0).mean())
             pair_gradient = beta * np.exp(-np.logaddexp(0.0, margin)) / len(margin)
             gradient = sum_at(worse, pair_gradient, view.paths) - sum_at(better, pair_gradient, view.paths)
             norm = model.step(rewarded, _by_tree(rewarded, self._to_tokens(view, gradient)))
-            self._metrics["implicit/gradient_norm"] = norm
+            self.metrics["implicit/gradient_norm"] = norm
 
     def _of_paths(self, view: PathView, ratio: Floats) -> Floats:
         """[P]: Q of each path, from the log-ratios of the tokens of the batch."""
         tokens = view.path_tokens
         total = sum_at(view.path[tokens.step], ratio[tokens.token], view.paths)
-        return total / np.maximum(view.turns, 1) if self._settings.as_released else total
+        return total / np.maximum(view.turns, 1) if self.settings.as_released else total
 
     def _to_tokens(self, view: PathView, gradient: Floats) -> Floats:
         """[T]: the derivative of the loss by each token's log-probability, from those by Q of the paths [P]."""
         tokens = view.path_tokens
-        own = gradient / np.maximum(view.turns, 1) if self._settings.as_released else gradient
+        own = gradient / np.maximum(view.turns, 1) if self.settings.as_released else gradient
         summed = sum_at(tokens.token, own[view.path[tokens.step]], len(view.sampled))
         return np.where(view.sampled, summed, 0.0)
 
     def _paid(self, model: PolicyCopy, rewarded: Sequence[Rewarded]) -> list[Rewarded]:
         """The trees with the estimate, nan at tokens that the policy did not sample."""
-        view, clip = path_view(rewarded), self._settings.clip
+        view, clip = path_view(rewarded), self.settings.clip
         ratio = np.clip(log_ratios(view, model.logprobs(rewarded)), -clip, clip)
-        paid = np.where(view.sampled, self._settings.beta * ratio, np.nan).astype(np.float32)
+        paid = np.where(view.sampled, self.settings.beta * ratio, np.nan).astype(np.float32)
         return [
             replace(each, estimates={**each.estimates, "implicit": own})
             for each, own in zip(rewarded, _by_tree(rewarded, paid), strict=True)

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 
+from bough.hooks.hook import HookSetup
 from bough.hooks.success_record import History, SuccessRecordState
 from bough.piece import Between, piece
 from bough.tree import Bools, Floats, RewardRange, sampled_tokens
@@ -52,10 +53,11 @@ class LengthHistory:
         """From minus `weight` to `weight`."""
         return {"length_history": RewardRange(low=-self.weight, high=self.weight, per="path")}
 
-    def build(self, *, vocab_tokens: int, device: str, seed: int) -> SuccessRecordState:
+    def build(self, setup: HookSetup) -> SuccessRecordState:
         """Return the state without records."""
-        del vocab_tokens, device, seed
-        return SuccessRecordState("length_history", sampled_tokens, self.pay, history=self.history)
+        return SuccessRecordState(
+            self, setup, channel="length_history", count=sampled_tokens, pay=self.pay, history=self.history
+        )
 
     def pay(self, tokens: Floats, success: Bools, record: float | None) -> Floats:
         """[P]: the reward of paths with this many tokens [P]."""

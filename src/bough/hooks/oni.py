@@ -2,17 +2,18 @@
 
 import asyncio
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bough.ask import QueryClient, QuerySettings
+from bough.ask import QuerySettings
 from bough.hooks.caption_model import CaptionModel, RunningScale
 from bough.hooks.captions import CaptionLabels, captions_of, occurrences, read_label
-from bough.hooks.hook import Teacher
+from bough.hooks.hook import BatchHook, HookSetup
+from bough.hooks.task_hooks import TaskRewriter, Teacher
 from bough.needs import ON_POLICY, Need, roles
 from bough.piece import Above, AtLeast, piece
 from bough.tree import (
@@ -130,34 +131,24 @@ class Oni(QuerySettings):
             return {"oni": RewardRange()}
         return {"oni": RewardRange.of(0, 1, weight=self.coef)}
 
-    def build(self, *, vocab_tokens: int, device: str, seed: int) -> "OniState":
+    def build(self, setup: HookSetup) -> "OniState":
         """Return a state without labels."""
-        del vocab_tokens, device, seed
-        return OniState(self)
+        return OniState(self, setup)
 
 
-class OniState:
+class OniState(BatchHook[Oni], TaskRewriter):
     """Asks for labels, and pays observations by them."""
 
-    ready: bool = True
-
-    def __init__(self, settings: Oni) -> None:
+    def __init__(self, settings: Oni, setup: HookSetup) -> None:
+        super().__init__(settings, setup)
         self.held = CaptionLabels()
-        self._settings = settings
-        self._ask: QueryClient | None = None
         self._task: asyncio.Task[list[int | None]] | None = None
         self._model = CaptionModel(settings.width, settings.learning_rate)
         self._scale = RunningScale()
         self._table: dict[str, int] = {}
-        self._metrics: dict[str, float] = {}
 
-    def attach_models(self, ask: QueryClient) -> None:
-        """See `ModelAsker`."""
-        self._ask = ask
-
-    async def rewrite(self, tasks: Sequence[Task], teacher: Teacher, seed: int) -> list[Task]:
+    async def rewrite(self, tasks: Sequence[Task], _teacher: Teacher, seed: int) -> list[Task]:
         """Take the labels that are due, and send the next captions; the tasks stay as they are."""
-        del teacher
         if self.held.sent and self._task is None:
             # The batch was in flight when a resumed run stopped.
             self._send()
@@ -168,30 +159,31 @@ class OniState:
             self._send()
         return list(tasks)
 
-    def transform(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
+    def transform(self, rewarded: Sequence[Rewarded], _seed: int) -> list[Rewarded]:
         """The trees with the channel "oni"; new captions join the queue."""
-        del seed
-        found = [captions_of(each.tree, self._settings.caption) for each in rewarded]
+        found = [captions_of(each.tree, self.settings.caption) for each in rewarded]
         paid = [self._paid(each.tree, captions) for each, captions in zip(rewarded, found, strict=True)]
         for each, captions in zip(rewarded, found, strict=True):
             if not each.tree.replayed:
                 self._queue(captions.values())
         ends = [sum_to_root(each.tree, own)[counted(each.tree)] for each, own in zip(rewarded, paid, strict=True)]
         returns = np.concatenate([np.zeros(0), *ends])
-        self._metrics["oni/paid"] = float(returns.mean()) if len(returns) else 0.0
-        factor = self._settings.extrinsic
+        self.metrics["oni/paid"] = float(returns.mean()) if len(returns) else 0.0
+        factor = self.settings.extrinsic
         return [
             replace(each, channels={**{name: factor * value for name, value in each.channels.items()}, "oni": own})
             for each, own in zip(rewarded, paid, strict=True)
         ]
 
-    def observe(self, moved: Callable[[], float]) -> Mapping[str, float]:
+    def observe(self) -> Mapping[str, float]:
         """Advance the clock and return the metrics of the step."""
-        del moved
         self.held.clock += 1
-        metrics, self._metrics = self._metrics, {}
         counts = {"labels": len(self.held.labels), "queue": len(self.held.queue), "unread": self.held.unread}
-        return {"oni/dropped": 0.0, **metrics, **{f"oni/{name}": float(count) for name, count in counts.items()}}
+        return {
+            "oni/dropped": 0.0,
+            **super().observe(),
+            **{f"oni/{name}": float(count) for name, count in counts.items()},
+        }
 
     def state(self) -> Mapping[str, NDArray[Any]]:
         """Captions, labels, and the model of words."""
@@ -210,14 +202,14 @@ class OniState:
         self._scale.load_state(state, "scale")
 
     def _is_due(self, task: "asyncio.Task[list[int | None]]") -> bool:
-        delay = self._settings.delay_steps
+        delay = self.settings.delay_steps
         return task.done() if delay is None else self.held.clock >= self.held.sent_at + delay
 
     def _choose(self, generator: np.random.Generator) -> None:
         """Move the newest captions from the queue to the batch in flight."""
-        held, count = self.held, self._settings.batch
+        held, count = self.held, self.settings.batch
         newest, held.queue = held.queue[-count:][::-1], held.queue[:-count]
-        if self._settings.variant == "ranking":
+        if self.settings.variant == "ranking":
             others = [[each for each in held.known if each != caption] for caption in newest]
             pairs = zip(newest, others, strict=True)
             held.sent = [[one, rest[int(generator.integers(len(rest)))]] for one, rest in pairs if rest]
@@ -234,17 +226,16 @@ class OniState:
 
     async def _label(self, captions: Sequence[str]) -> int | None:
         """The label of a caption, or of two; None where the answer cannot be read, is late or refused."""
-        assert self._ask is not None
-        settings, goal = self._settings, self._settings.goal
+        settings, goal = self.settings, self.settings.goal
         if settings.variant == "ranking":
             prompt, most = COMPARE.format(goal=goal, first=captions[0], second=captions[1]), 2
         else:
             prompt, most = LABEL.format(goal=goal, caption=captions[0]), 1
-        return (await self._ask(settings.query(prompt, lambda text: read_label(text, most)))).value
+        return (await self.setup.ask(settings.query(prompt, lambda text: read_label(text, most)))).value
 
     def _use(self, labels: Sequence[int | None]) -> None:
         """Read the answers to the batch in flight, and train the model of words."""
-        held, ranks = self.held, self._settings.variant == "ranking"
+        held, ranks = self.held, self.settings.variant == "ranking"
         for captions, label in zip(held.sent, labels, strict=True):
             if label is None:
                 held.unread += 1
@@ -255,10 +246,10 @@ class OniState:
         if ranks:
             ordered = [(one, other) if label == 1 else (other, one) for (one, other), label, _ in held.labels if label]
             better, worse = [one for one, _ in ordered], [other for _, other in ordered]
-            self._model.learn_pairs(better, worse, self._settings.steps)
-        elif self._settings.variant == "classifier":
+            self._model.learn_pairs(better, worse, self.settings.steps)
+        elif self.settings.variant == "classifier":
             known = np.asarray([label for _, label, _ in held.labels], dtype=np.float64)
-            self._model.learn_labels([names[0] for names, _, _ in held.labels], known, self._settings.steps)
+            self._model.learn_labels([names[0] for names, _, _ in held.labels], known, self.settings.steps)
 
     def _queue(self, captions: Iterable[str]) -> None:
         """Add captions that have never been queued, while there is room."""
@@ -266,8 +257,8 @@ class OniState:
         for caption in dict.fromkeys(captions):
             if caption in known:
                 continue
-            if len(self.held.queue) >= self._settings.queue:
-                self._metrics["oni/dropped"] = self._metrics.get("oni/dropped", 0.0) + 1
+            if len(self.held.queue) >= self.settings.queue:
+                self.metrics["oni/dropped"] = self.metrics.get("oni/dropped", 0.0) + 1
                 continue
             self.held.queue.append(caption)
             self.held.known.append(caption)
@@ -278,18 +269,18 @@ class OniState:
         nodes = list(captions)
         values = self._values([captions[node] for node in nodes])
         counts = [occurrences(tree, node, captions) for node in nodes]
-        paid[nodes] = self._settings.coef * values / np.asarray(counts, dtype=np.float64) ** self._settings.power
+        paid[nodes] = self.settings.coef * values / np.asarray(counts, dtype=np.float64) ** self.settings.power
         return paid
 
     def _values(self, captions: Sequence[str]) -> Floats:
         """[n]: the values of captions; 0 before the first label."""
-        if self._settings.variant == "retrieval":
+        if self.settings.variant == "retrieval":
             return np.asarray([self._table.get(caption, 0) for caption in captions], dtype=np.float64)
         if not self.held.labels or not captions:
             return np.zeros(len(captions))
         scores = self._model.scores(captions)
-        if self._settings.variant == "classifier":
-            return (sigmoid(scores) > self._settings.limit).astype(np.float64)
+        if self.settings.variant == "classifier":
+            return (sigmoid(scores) > self.settings.limit).astype(np.float64)
         self._scale.add(scores)
         distance = self._scale(scores)
-        return np.where(distance > self._settings.limit, distance, 0.0)
+        return np.where(distance > self.settings.limit, distance, 0.0)

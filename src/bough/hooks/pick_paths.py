@@ -1,11 +1,11 @@
 """A selection of the paths of a tree before credit."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bough.hooks.hook import BatchHook, HookSetup
 from bough.piece import AtLeast, piece
 from bough.tree import Ints, Rewarded, counted, keep_paths
 
@@ -49,19 +49,16 @@ class PickPaths:
         few = min(len(good), max(half, self.keep - len(bad)))
         return sorted([*good[:few], *bad[: self.keep - few]])
 
-    def build(self, *, vocab_tokens: int, device: str, seed: int) -> "PickPathsState":
+    def build(self, setup: HookSetup) -> "PickPathsState":
         """Return a selector; it has no state."""
-        del vocab_tokens, device, seed
-        return PickPathsState(self)
+        return PickPathsState(self, setup)
 
 
-class PickPathsState:
+class PickPathsState(BatchHook[PickPaths]):
     """Selects paths."""
 
-    ready: bool = True
-
-    def __init__(self, settings: PickPaths) -> None:
-        self._settings = settings
+    def __init__(self, settings: PickPaths, setup: HookSetup) -> None:
+        super().__init__(settings, setup)
         self._kept = 0
 
     def transform(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
@@ -71,22 +68,13 @@ class PickPathsState:
         self._kept += sum(len(counted(each.tree)) for each in picked)
         return picked
 
-    def observe(self, moved: Callable[[], float]) -> Mapping[str, float]:
+    def observe(self) -> Mapping[str, float]:
         """Return the metrics of the step."""
-        del moved
         kept, self._kept = self._kept, 0
         return {"pick/kept": float(kept)}
 
-    def state(self) -> Mapping[str, NDArray[Any]]:
-        """Nothing."""
-        return {}
-
-    def load_state(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Do nothing: there is no state."""
-        del state
-
     def _cut(self, rewarded: Rewarded, rng: np.random.Generator) -> Rewarded:
         ends: Ints = counted(rewarded.tree)
-        if len(ends) <= self._settings.keep:
+        if len(ends) <= self.settings.keep:
             return rewarded
-        return keep_paths(rewarded, ends[self._settings.pick(rewarded.returns().tolist(), rng)])
+        return keep_paths(rewarded, ends[self.settings.pick(rewarded.returns().tolist(), rng)])

@@ -1,14 +1,16 @@
 """ZeroSearch: the results of searches degrade during training."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bough.hooks.hook import BatchHook, HookSetup
+from bough.hooks.task_hooks import TaskRewriter, Teacher
 from bough.piece import piece
-from bough.tree import AgentAction, Rewarded, Task
+from bough.tree import Rewarded, Task
 
 
 @piece
@@ -55,41 +57,33 @@ class SearchNoise:
         part = min(step / self.steps, 1.0)
         return self.start + (self.base**part - 1) / (self.base - 1) * (self.end - self.start)
 
-    def build(self, *, vocab_tokens: int, device: str, seed: int) -> "SearchNoiseState":
+    def build(self, setup: HookSetup) -> "SearchNoiseState":
         """Return the state before the first step."""
-        del vocab_tokens, device, seed
-        return SearchNoiseState(self)
+        return SearchNoiseState(self, setup)
 
 
-class SearchNoiseState:
+class SearchNoiseState(BatchHook[SearchNoise], TaskRewriter):
     """The number of finished steps."""
 
-    ready: bool = True
-
-    def __init__(self, settings: SearchNoise) -> None:
-        self._settings = settings
+    def __init__(self, settings: SearchNoise, setup: HookSetup) -> None:
+        super().__init__(settings, setup)
         self._steps = 0
         self._played: float | None = None
 
-    async def rewrite(
-        self, tasks: Sequence[Task], teacher: Callable[[Task], Awaitable[tuple[AgentAction, ...]]], seed: int
-    ) -> list[Task]:
+    async def rewrite(self, tasks: Sequence[Task], _teacher: Teacher, _seed: int) -> list[Task]:
         """The tasks with the noise of this step."""
-        del teacher, seed
-        noise = self._settings.at(self._steps)
+        noise = self.settings.at(self._steps)
         return [replace(task, data={**task.data, "noise": noise}) for task in tasks]
 
-    def transform(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
+    def transform(self, rewarded: Sequence[Rewarded], _seed: int) -> list[Rewarded]:
         """Note the noise of the batch's tasks, and return the batch unchanged."""
-        del seed
         noises = (each.tree.task.data.get("noise") for each in rewarded if not each.tree.replayed)
         self._played = next((noise for noise in noises if isinstance(noise, float)), self._played)
         return list(rewarded)
 
-    def observe(self, moved: Callable[[], float]) -> Mapping[str, float]:
+    def observe(self) -> Mapping[str, float]:
         """Return the metrics of the step."""
-        del moved
-        noise = self._settings.at(self._steps) if self._played is None else self._played
+        noise = self.settings.at(self._steps) if self._played is None else self._played
         self._steps, self._played = self._steps + 1, None
         return {"search/noise": noise}
 

@@ -1,13 +1,14 @@
 """S3RL: episodes start from snapshots of an oracle's episodes in the first steps."""
 
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bough.hooks.hook import PolicyAccess
+from bough.hooks.hook import BatchHook, HookSetup
+from bough.hooks.task_hooks import TaskRewriter, Teacher
 from bough.needs import ORACLE, Need
 from bough.piece import AtLeast, Between, piece
 from bough.tree import AgentAction, Rewarded, Task, action_record, json_column, read_action, read_json_column
@@ -51,50 +52,40 @@ class Snapshots:
     steps: Annotated[int | None, AtLeast(0)] = None
     discount: Annotated[float, Between(0, 1, above=True)] = 0.9
 
-    def build(self, *, vocab_tokens: int, device: str, seed: int) -> "SnapshotsState":
+    def build(self, setup: HookSetup) -> "SnapshotsState":
         """Return a state without snapshots."""
-        del vocab_tokens, device, seed
-        return SnapshotsState(self)
+        return SnapshotsState(self, setup)
 
 
-class SnapshotsState:
+class SnapshotsState(BatchHook[Snapshots], TaskRewriter):
     """The stored snapshots."""
 
-    ready: bool = True
-
-    def __init__(self, settings: Snapshots) -> None:
+    def __init__(self, settings: Snapshots, setup: HookSetup) -> None:
+        super().__init__(settings, setup)
         self.ways: list[tuple[Task, tuple[AgentAction, ...]]] = []
         """The oracle's actions by task."""
-        self._settings = settings
-        self._until = settings.steps or 0
+        self._until = setup.steps // 10 if settings.steps is None else settings.steps
         self._steps = 0
         self._used = 0
         # Snapshots in each batch that was drawn but has not arrived: with staleness a step draws the next one.
         self._drawn: deque[int] = deque()
 
-    def attach(self, access: PolicyAccess) -> None:
-        """See `PolicyReader`."""
-        if self._settings.steps is None:
-            self._until = access.steps // 10
-
     def snapshots(self) -> list[tuple[Task, float]]:
         """The tasks that start at states of the oracle's paths, and their values."""
-        settings = self._settings
+        settings = self.settings
         return [
             (task.after(way[:at]), settings.discount ** (len(way) - at))
             for task, way in self.ways
             for at in range(0, len(way), settings.every)
         ]
 
-    async def rewrite(
-        self, tasks: Sequence[Task], teacher: Callable[[Task], Awaitable[tuple[AgentAction, ...]]], seed: int
-    ) -> list[Task]:
+    async def rewrite(self, tasks: Sequence[Task], teacher: Teacher, seed: int) -> list[Task]:
         """Replace each task by a snapshot in the first steps.
 
         Raises:
             ValueError: when the oracle solves none of the tasks.
         """
-        settings = self._settings
+        settings = self.settings
         if self._steps >= self._until:
             self._drawn.append(0)
             return list(tasks)
@@ -122,15 +113,13 @@ class SnapshotsState:
         self._drawn.append(len(begun))
         return begun
 
-    def transform(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
+    def transform(self, rewarded: Sequence[Rewarded], _seed: int) -> list[Rewarded]:
         """Count the snapshots of the batch, and return it unchanged."""
-        del seed
         self._used += self._drawn.popleft() if self._drawn else 0
         return list(rewarded)
 
-    def observe(self, moved: Callable[[], float]) -> Mapping[str, float]:
+    def observe(self) -> Mapping[str, float]:
         """Return the metrics of the step."""
-        del moved
         used, self._used = self._used, 0
         self._steps += 1
         return {"snapshots/used": float(used), "snapshots/kept": float(len(self.snapshots()))}

@@ -1,13 +1,14 @@
 """Rewards without labels: agreement with a vote of the task's own paths."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bough.hooks.hook import BatchHook, HookSetup
 from bough.hooks.path_votes import PathVotes, best_size, path_votes, winners
 from bough.needs import ENTROPIES, Need
 from bough.piece import AtLeast, Between, piece
@@ -76,19 +77,16 @@ class SubgroupVotes:
         """`weight` for agreement."""
         return {"vote": RewardRange.of(0, 1, weight=self.weight, per="path")}
 
-    def build(self, *, vocab_tokens: int, device: str, seed: int) -> "SubgroupVotesState":
+    def build(self, setup: HookSetup) -> "SubgroupVotesState":
         """Return the voter; it keeps nothing across steps."""
-        del vocab_tokens, device, seed
-        return SubgroupVotesState(self)
+        return SubgroupVotesState(self, setup)
 
 
-class SubgroupVotesState:
+class SubgroupVotesState(BatchHook[SubgroupVotes]):
     """Votes on every batch."""
 
-    ready: bool = True
-
-    def __init__(self, settings: SubgroupVotes) -> None:
-        self._settings = settings
+    def __init__(self, settings: SubgroupVotes, setup: HookSetup) -> None:
+        super().__init__(settings, setup)
         self._metrics: list[dict[str, float]] = []
 
     def transform(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
@@ -106,7 +104,7 @@ class SubgroupVotesState:
         agrees = [path.agrees(label) for path, label in zip(cast, labels, strict=True)]
         for owners, leaves, agree in zip(places, (path.leaf for path in cast), agrees, strict=True):
             for tree, leaf, won in zip(owners, leaves.tolist(), agree.tolist(), strict=True):
-                paid[tree][leaf] = self._settings.weight * won
+                paid[tree][leaf] = self.settings.weight * won
         if cast:
             paths, answered = sum(map(len, agrees)), sum(int((path.answer >= 0).sum()) for path in cast)
             self._metrics.append(
@@ -130,7 +128,7 @@ class SubgroupVotesState:
         found, places = list[PathVotes](), list[list[int]]()
         for members in tasks.values():
             trees = [rewarded[number].tree for number in members]
-            votes = path_votes(trees, self._settings.confidence, self._settings.pattern)
+            votes = path_votes(trees, self.settings.confidence, self.settings.pattern)
             if len(votes.leaf):
                 found.append(votes)
                 places.append([members[tree] for tree in votes.tree.tolist()])
@@ -138,7 +136,7 @@ class SubgroupVotesState:
 
     def _labels(self, cast: Sequence[PathVotes], rng: np.random.Generator) -> tuple[list[NDArray[np.int64]], float]:
         """For each task [paths] the labels of the chosen size, -1 for none; and the mean size."""
-        settings = self._settings
+        settings = self.settings
         if not cast:
             return [], 0.0
         most = max(len(path.leaf) for path in cast)
@@ -155,19 +153,10 @@ class SubgroupVotesState:
         best = best_size(rates, counts, settings.reward_weight)
         return drawn[best], float(np.mean([min(sizes[best], len(path.leaf)) for path in cast]))
 
-    def observe(self, moved: Callable[[], float]) -> Mapping[str, float]:
+    def observe(self) -> Mapping[str, float]:
         """Return the metrics of the step, the mean over its rounds."""
-        del moved
         found, self._metrics = self._metrics, []
         return {name: float(np.mean([each[name] for each in found])) for name in (found[0] if found else {})}
-
-    def state(self) -> Mapping[str, NDArray[Any]]:
-        """Nothing."""
-        return {}
-
-    def load_state(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Do nothing: there is no state."""
-        del state
 
 
 def _different(label: NDArray[np.int64]) -> float:

@@ -7,6 +7,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from bough.hooks.hook import BatchHook, HookSetup
 from bough.tree import Bools, Floats, Ints, Rewarded, Tree, counted, groups, json_column, read_json_column, sum_to_root
 from bough.tree.endings import path_reward_nodes, solved
 
@@ -20,7 +21,7 @@ History: TypeAlias = Literal["min", "mean"]
 """The record of a task: the smallest count of its successful paths so far, or the mean of all of them."""
 
 
-class SuccessRecordState:
+class SuccessRecordState(BatchHook[object]):
     """The record of each task, and the reward that compares paths with it.
 
     The record is read before a batch and updated after it, so the order of paths does not matter.
@@ -30,28 +31,36 @@ class SuccessRecordState:
         successes: By task id, the number of its successful paths so far.
     """
 
-    ready: bool = True
-
     def __init__(
-        self, channel: str, count: Count, pay: Pay, *, own_group: bool = False, history: History = "min"
+        self,
+        settings: object,
+        setup: HookSetup,
+        *,
+        channel: str,
+        count: Count,
+        pay: Pay,
+        own_group: bool = False,
+        history: History = "min",
     ) -> None:
         """Begin without records.
 
         Args:
+            settings: The settings of the hook.
+            setup: What it may use.
             channel: Name of the reward channel, also of the metrics.
             count: What is counted.
             pay: The reward of paths.
             own_group: Whether the paths of the present group are part of the record that they are compared with.
             history: Whether the record is the smallest count or the mean.
         """
+        super().__init__(settings, setup)
         self.records: dict[str, float] = {}
         self.successes: dict[str, int] = {}
         self._history = history
         self._channel, self._count, self._pay, self._own_group = channel, count, pay, own_group
 
-    def transform(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
+    def transform(self, rewarded: Sequence[Rewarded], _seed: int) -> list[Rewarded]:
         """The trees with the channel; then the records with their paths."""
-        del seed
         before, after = dict(self.records), self.records
         for group in groups([each for each in rewarded if not each.tree.replayed]):
             task = group[0].tree.task.id
@@ -62,9 +71,8 @@ class SuccessRecordState:
         known = after if self._own_group else before
         return [self._with_channel(each, known.get(each.tree.task.id)) for each in rewarded]
 
-    def observe(self, moved: Callable[[], float]) -> Mapping[str, float]:
+    def observe(self) -> Mapping[str, float]:
         """The number of tasks with a record, and the mean record."""
-        del moved
         known = list(self.records.values())
         mean = float(np.mean(known)) if known else 0.0
         return {f"{self._channel}/tasks": float(len(known)), f"{self._channel}/record": mean}

@@ -1,12 +1,13 @@
 """Replay of successful paths in groups without a success."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bough.hooks.hook import BatchHook, HookSetup
 from bough.piece import Above, AtLeast, piece
 from bough.tree import (
     Ints,
@@ -60,21 +61,18 @@ class SuccessReplay:
     spread: Annotated[float, Above(0)] = 0.05
     low: float = 0.2
 
-    def build(self, *, vocab_tokens: int, device: str, seed: int) -> "SuccessReplayState":
+    def build(self, setup: HookSetup) -> "SuccessReplayState":
         """Return a state without paths."""
-        del vocab_tokens, device, seed
-        return SuccessReplayState(self)
+        return SuccessReplayState(self, setup)
 
 
-class SuccessReplayState:
+class SuccessReplayState(BatchHook[SuccessReplay]):
     """The stored paths."""
 
-    ready: bool = True
-
-    def __init__(self, settings: SuccessReplay) -> None:
+    def __init__(self, settings: SuccessReplay, setup: HookSetup) -> None:
+        super().__init__(settings, setup)
         self.kept: dict[str, list[Rewarded]] = {}
         """By task id, oldest first; each a tree of one path."""
-        self._settings = settings
         self._used = 0
 
     def transform(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
@@ -91,9 +89,8 @@ class SuccessReplayState:
             self._keep(each)
         return [one for each in rewarded for one in swapped.get(id(each), [each])]
 
-    def observe(self, moved: Callable[[], float]) -> Mapping[str, float]:
+    def observe(self) -> Mapping[str, float]:
         """Return the metrics of the step."""
-        del moved
         used, self._used = self._used, 0
         kept = [len(paths) for paths in self.kept.values()]
         return {"replay/used": float(used), "replay/kept": float(sum(kept)), "replay/tasks": float(len(kept))}
@@ -123,19 +120,19 @@ class SuccessReplayState:
     def _failed(self, group: Sequence[Rewarded]) -> bool:
         """Whether all paths of a group have a low, nearly equal return."""
         returns = np.concatenate([each.returns() for each in group])
-        return len(returns) > 1 and bool(returns.std() < self._settings.spread and returns.mean() < self._settings.low)
+        return len(returns) > 1 and bool(returns.std() < self.settings.spread and returns.mean() < self.settings.low)
 
     def _keep(self, rewarded: Rewarded) -> None:
         """Store the successful paths of a tree."""
         tree = rewarded.tree
-        good = counted(tree)[rewarded.returns() > self._settings.success_above]
+        good = counted(tree)[rewarded.returns() > self.settings.success_above]
         if tree.replayed or not len(good):
             return
         paths = self.kept.setdefault(tree.task.id, [])
         for end in good.tolist():
             kept = keep_paths(rewarded, np.asarray([end]))
             paths.append(replace(kept, tree=replace(kept.tree, replayed=True), estimates={}))
-        del paths[: -self._settings.keep]
+        del paths[: -self.settings.keep]
 
 
 def _without_first(rewarded: Rewarded) -> list[Rewarded]:

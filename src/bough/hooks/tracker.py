@@ -7,6 +7,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bough.hooks.hook import BatchHook, HookSetup
+from bough.hooks.task_hooks import TaskSampler
 from bough.needs import Need, estimate
 from bough.piece import piece
 from bough.tree import Floats, Rewarded, groups, json_column, read_json_column
@@ -75,10 +77,9 @@ class Tracker:
         weight = 1.0 / (1.0 - self.min_decay) / (len(returns) + 1)
         return weight * (float(returns.sum()) + 0.5), weight * (float((1.0 - returns).sum()) + 0.5)
 
-    def build(self, *, vocab_tokens: int, device: str, seed: int) -> "TrackerState":
+    def build(self, setup: HookSetup) -> "TrackerState":
         """Return a tracker without records."""
-        del vocab_tokens, device, seed
-        return TrackerState(self)
+        return TrackerState(self, setup)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -101,28 +102,25 @@ class Record:
         return self.alpha / (self.alpha + self.beta)
 
 
-class TrackerState:
+class TrackerState(BatchHook[Tracker], TaskSampler):
     """The records of all tasks."""
 
-    ready: bool = True
-
-    def __init__(self, settings: Tracker) -> None:
+    def __init__(self, settings: Tracker, setup: HookSetup) -> None:
+        super().__init__(settings, setup)
         self.records: dict[str, Record] = {}
         """By task id."""
-        self._settings = settings
         self._moved_nats = 0.0
 
     def rate(self, task: str) -> float:
         """The tracked success rate of a task."""
         return self.records[task].rate if task in self.records else 0.5
 
-    def transform(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
+    def transform(self, rewarded: Sequence[Rewarded], _seed: int) -> list[Rewarded]:
         """Return the trees with the rate of their task; then add their returns to the records.
 
         Raises:
             ValueError: when a return is outside of [0, 1].
         """
-        del seed
         rates = [np.full(len(each.tree.token), self.rate(each.tree.task.id)) for each in rewarded]
         for group in groups([each for each in rewarded if not each.tree.replayed]):
             returns = np.concatenate([each.returns() for each in group])
@@ -132,19 +130,19 @@ class TrackerState:
             replace(each, estimates={**each.estimates, RATE: rate}) for each, rate in zip(rewarded, rates, strict=True)
         ]
 
-    def observe(self, moved: Callable[[], float]) -> Mapping[str, float]:
-        """Add the update's divergence; returns the metrics of the step."""
-        nats = moved()
+    def after_update(self, divergence: Callable[[], float]) -> None:
+        """Add the update's divergence."""
+        nats = divergence()
         self._moved_nats += nats
         rates = [record.rate for record in self.records.values()]
-        return {"tracker/divergence": nats, "tracker/rate": float(np.mean(rates)) if rates else 0.5}
+        self.metrics = {"tracker/divergence": nats, "tracker/rate": float(np.mean(rates)) if rates else 0.5}
 
     def weigh(self, tasks: Sequence[str]) -> Floats | None:
         """[n]: the sampling weight of each task; None when tasks are drawn in turn."""
-        if not self._settings.choose:
+        if not self.settings.choose:
             return None
         rate = np.asarray([self.rate(task) for task in tasks])
-        return np.sqrt(rate * (1.0 - rate)) + self._settings.explore
+        return np.sqrt(rate * (1.0 - rate)) + self.settings.explore
 
     def state(self) -> Mapping[str, NDArray[Any]]:
         """All records, and the cumulative divergence."""
@@ -173,8 +171,8 @@ class TrackerState:
             )
         known = self.records.get(task)
         if known is None:
-            alpha, beta = self._settings.prior(returns)
+            alpha, beta = self.settings.prior(returns)
         else:
-            rho = self._settings.kept(self._moved_nats - known.at_nats)
+            rho = self.settings.kept(self._moved_nats - known.at_nats)
             alpha, beta = rho * known.alpha + float(returns.sum()), rho * known.beta + float((1.0 - returns).sum())
         self.records[task] = Record(alpha=alpha, beta=beta, at_nats=self._moved_nats)

@@ -1,13 +1,14 @@
 """Groups without a signal are replaced by the batch's most valuable ones."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bough.hooks.hook import BatchHook, HookSetup
 from bough.hooks.tie_tolerance import tie_tolerance
 from bough.needs import COPIES, Need, estimate
 from bough.tree import Floats, Rewarded, groups
@@ -43,10 +44,9 @@ class ValueResampling:
         if not math.isfinite(self.best):
             raise ValueError(f"ValueResampling.best: got {self.best}; need a finite number")
 
-    def build(self, *, vocab_tokens: int, device: str, seed: int) -> "ValueResamplingState":
+    def build(self, setup: HookSetup) -> "ValueResamplingState":
         """Return the state: counts of a step."""
-        del vocab_tokens, device, seed
-        return ValueResamplingState(self)
+        return ValueResamplingState(self, setup)
 
     def value(self, returns: Floats) -> float:
         """V of a group with these returns; 0 for fewer than two."""
@@ -55,13 +55,11 @@ class ValueResampling:
         return max(0.0, self.best - float(returns.mean())) * float(returns.std(ddof=1))
 
 
-class ValueResamplingState:
+class ValueResamplingState(BatchHook[ValueResampling]):
     """The replacements of a step; nothing is kept across steps."""
 
-    ready: bool = True
-
-    def __init__(self, settings: ValueResampling) -> None:
-        self._settings = settings
+    def __init__(self, settings: ValueResampling, setup: HookSetup) -> None:
+        super().__init__(settings, setup)
         self._drawn, self._most = 0, 1
 
     def transform(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
@@ -87,26 +85,18 @@ class ValueResamplingState:
                 batch += [_copy(_marked(each, int(count[source])), place) for each in members[source]]
         return batch
 
-    def observe(self, moved: Callable[[], float]) -> Mapping[str, float]:
+    def observe(self) -> Mapping[str, float]:
         """Return the metrics of the step."""
-        del moved
         drawn, most = self._drawn, self._most
         self._drawn, self._most = 0, 1
         return {"resampled/groups": float(drawn), "resampled/most": float(most)}
-
-    def state(self) -> Mapping[str, NDArray[Any]]:
-        """Nothing is kept across steps."""
-        return {}
-
-    def load_state(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Nothing is kept across steps."""
 
     def _draw(self, returns: Sequence[Floats], tied: NDArray[np.bool_], seed: int) -> NDArray[np.int64]:
         """[tied groups] the group that replaces each; empty where all are tied."""
         none = np.zeros(0, dtype=np.int64)
         if tied.all():
             return none
-        value = np.asarray([self._settings.value(each) for each in returns]) * ~tied
+        value = np.asarray([self.settings.value(each) for each in returns]) * ~tied
         # Returns above `best` can leave no group with a value.
         weight = value if value.sum() > 0 else (~tied).astype(np.float64)
         return np.random.default_rng(seed).choice(len(value), int(tied.sum()), p=weight / weight.sum())

@@ -1,13 +1,15 @@
 """Training on a growing set of the task variants on which the policy is worst."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bough.hooks.hook import BatchHook, HookSetup
+from bough.hooks.task_hooks import TaskRewriter, TaskSampler, Teacher
 from bough.needs import ON_POLICY, Need
 from bough.piece import piece
 from bough.tree import Floats, Rewarded, Task, json_column, read_json_column
@@ -67,21 +69,18 @@ class WorstCases:
                 f"WorstCases: got probe_steps={self.probe_steps}, train_steps={self.train_steps}; need at least 1"
             )
 
-    def build(self, *, vocab_tokens: int, device: str, seed: int) -> "WorstCasesState":
+    def build(self, setup: HookSetup) -> "WorstCasesState":
         """Return a state with an empty set."""
-        del vocab_tokens, device, seed
-        return WorstCasesState(self)
+        return WorstCasesState(self, setup)
 
 
-class WorstCasesState:
+class WorstCasesState(BatchHook[WorstCases], TaskRewriter, TaskSampler):
     """The set, and the returns of the present probe."""
 
-    ready: bool = True
-
-    def __init__(self, settings: WorstCases) -> None:
+    def __init__(self, settings: WorstCases, setup: HookSetup) -> None:
+        super().__init__(settings, setup)
         self.members: list[str] = []
         """The variants of the set, oldest first, as JSON."""
-        self._settings = settings
         self._returns: dict[str, list[float]] = {}
         self._steps = 0
         self._lowest, self._mean = 0.0, 0.0
@@ -89,30 +88,29 @@ class WorstCasesState:
     @property
     def probing(self) -> bool:
         """Whether the present step is of a probe."""
-        cycle = self._settings.probe_steps + self._settings.train_steps
-        return not self.members or self._steps % cycle < self._settings.probe_steps
+        cycle = self.settings.probe_steps + self.settings.train_steps
+        return not self.members or self._steps % cycle < self.settings.probe_steps
 
     @property
     def chosen(self) -> str:
         """The member whose turn it is."""
-        cycle = self._settings.probe_steps + self._settings.train_steps
-        turn = self._steps % cycle - self._settings.probe_steps
+        cycle = self.settings.probe_steps + self.settings.train_steps
+        turn = self._steps % cycle - self.settings.probe_steps
         return self.members[-1 - turn % len(self.members)]
 
     def weigh(self, tasks: Sequence[str]) -> Floats | None:
         """[n]: nearly all weight on the task whose turn it is; None in a probe, and where tasks are no variants."""
-        if self.probing or self._settings.key:
+        if self.probing or self.settings.key:
             return None
         weight = dict.fromkeys(self.members, IN_SET) | {self.chosen: CHOSEN}
         return np.asarray([weight.get(json.dumps(task), OTHER) for task in tasks])
 
-    async def rewrite(self, tasks: Sequence[Task], teacher: object, seed: int) -> list[Task]:
+    async def rewrite(self, tasks: Sequence[Task], _teacher: Teacher, _seed: int) -> list[Task]:
         """Set the variant of the tasks: all in turn in a probe, else the one whose turn it is."""
-        del teacher, seed
-        key, values, length = self._settings.key, self._settings.values, self._settings.probe_steps
+        key, values, length = self.settings.key, self.settings.values, self.settings.probe_steps
         if not key:
             return list(tasks)
-        cycle, place = divmod(self._steps, length + self._settings.train_steps)
+        cycle, place = divmod(self._steps, length + self.settings.train_steps)
         # The turns go on in the next step of probes, so that small batches play all variants too.
         start = (cycle * length + place) * len(tasks)
         given = [
@@ -124,19 +122,17 @@ class WorstCasesState:
             for task, value in zip(tasks, given, strict=True)
         ]
 
-    def transform(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
+    def transform(self, rewarded: Sequence[Rewarded], _seed: int) -> list[Rewarded]:
         """Note the returns in a probe, and return the batch unchanged."""
-        del seed
         for each in rewarded:
             returns = each.returns()
             if self.probing and len(returns) and not each.tree.replayed:
                 self._returns.setdefault(self._of(each.tree.task), []).append(float(returns.mean()))
         return list(rewarded)
 
-    def observe(self, moved: Callable[[], float]) -> Mapping[str, float]:
+    def observe(self) -> Mapping[str, float]:
         """End the step, and a probe after its last one; return the metrics."""
-        del moved
-        settings = self._settings
+        settings = self.settings
         place = self._steps % (settings.probe_steps + settings.train_steps)
         # A first probe without returns is prolonged.
         last = place == settings.probe_steps - 1 or (place >= settings.probe_steps and not self.members)
@@ -166,4 +162,4 @@ class WorstCasesState:
 
     def _of(self, task: Task) -> str:
         """The variant of a task, as JSON."""
-        return json.dumps(task.data[self._settings.key] if self._settings.key else task.id)
+        return json.dumps(task.data[self.settings.key] if self.settings.key else task.id)

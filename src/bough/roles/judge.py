@@ -1,6 +1,6 @@
 """A judge of paths that is trained beside the policy, on its own verifications."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Annotated, Any, Literal, TypeAlias, cast
 
@@ -12,7 +12,7 @@ from bough.appraise.path_fields import path_steps
 from bough.appraise.verification import Verification
 from bough.config.config import ConfigError
 from bough.hooks import HookRecipe
-from bough.hooks.hook import PolicyAccess, PolicyCopy
+from bough.hooks.hook import BatchHook, HookSetup, PolicyCopy
 from bough.lazy import Tensor
 from bough.needs import Need, appraised
 from bough.piece import Above, AtLeast, piece
@@ -71,56 +71,42 @@ class TrainedJudge:
         """The columns of the verifications."""
         return frozenset({appraised(self.verifications.column), appraised(self.verifications.steps)})
 
-    def build(self, *, vocab_tokens: int, device: str, seed: int) -> "TrainedJudgeState":
+    def build(self, setup: HookSetup) -> "TrainedJudgeState":
         """A state without a model: the policy is copied at the first batch."""
-        del vocab_tokens, device, seed
-        return TrainedJudgeState(self)
+        return TrainedJudgeState(self, setup)
 
 
-class TrainedJudgeState:
+class TrainedJudgeState(BatchHook[TrainedJudge]):
     """The trained copy of the policy.
 
     Attributes:
         updates: Optimizer steps so far.
     """
 
-    def __init__(self, settings: TrainedJudge) -> None:
-        self._settings = settings
-        self._access: PolicyAccess | None = None
+    def __init__(self, settings: TrainedJudge, setup: HookSetup) -> None:
+        super().__init__(settings, setup)
         self._model: PolicyCopy | None = None
-        self._metrics: dict[str, float] = {}
         self.updates = 0
 
     @property
     def ready(self) -> bool:
         """Whether the policy is updated too."""
-        return not self._settings.alone
+        return not self.settings.alone
 
-    def attach(self, access: PolicyAccess) -> None:
-        """See `PolicyReader`."""
-        self._access = access
-
-    def transform(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
+    def transform(self, rewarded: Sequence[Rewarded], _seed: int) -> list[Rewarded]:
         """Train the judge on the chosen verifications of the batch, whose trees do not change."""
-        del seed
         model = self._model = self._model or self._copied()
         chosen = [each for each in (self._tree(*found) for found in self._chosen(rewarded)) if each is not None]
         self._count("judge/chosen", len(chosen))
         total = sum(int(each.tree.sampled.sum()) for each in chosen)
         weight = [np.where(each.tree.sampled, -1.0 / total, 0.0) for each in chosen]
-        for number in range(self._settings.updates if chosen else 0):
+        for number in range(self.settings.updates if chosen else 0):
             if number == 0:
                 logprob = np.concatenate(model.logprobs(chosen))
-                self._metrics["judge/loss"] = float(-np.nansum(logprob) / total)
+                self.metrics["judge/loss"] = float(-np.nansum(logprob) / total)
             model.step(chosen, weight)
             self.updates += 1
         return list(rewarded)
-
-    def observe(self, moved: Callable[[], float]) -> Mapping[str, float]:
-        """Return the metrics of the step."""
-        del moved
-        metrics, self._metrics = self._metrics, {}
-        return metrics
 
     def state(self) -> Mapping[str, NDArray[Any]]:
         """The model's weights and moments, and the number of updates; nothing before the first batch."""
@@ -134,15 +120,14 @@ class TrainedJudgeState:
             self._model.load_state({name: value for name, value in state.items() if name != UPDATES})
 
     def _copied(self) -> PolicyCopy:
-        assert self._access is not None
-        return self._access.copy(self._settings.learning_rate, self._settings.clip_norm)
+        return self.setup.policy.copy(self.settings.learning_rate, self.settings.clip_norm)
 
     def _count(self, name: str, number: int) -> None:
-        self._metrics[name] = self._metrics.get(name, 0.0) + number
+        self.metrics[name] = self.metrics.get(name, 0.0) + number
 
     def _chosen(self, rewarded: Sequence[Rewarded]) -> Iterator[tuple[str, str]]:
         """The questions and answers that the judge imitates."""
-        asks = self._settings.verifications
+        asks = self.settings.verifications
         for tree in (each.tree for each in rewarded if not each.tree.replayed):
             for leaf, steps in path_steps(tree).items():
                 texts = cast("Mapping[str, list[str]]", tree.info[leaf]).get(f"appraisal {asks.column}", [])
@@ -157,17 +142,16 @@ class TrainedJudgeState:
     def _agrees(self, tree: Tree, leaf: int, steps: Sequence[int], found: Verification) -> bool:
         """Whether the judge imitates a verification of the path to a leaf."""
         each, final = found
-        if self._settings.agreement == "success":
+        if self.settings.agreement == "success":
             return bool(tree.success[leaf] == Ternary.YES) == final
-        asks = self._settings.verifications
+        asks = self.settings.verifications
         results, on_steps = tree.appraisals[asks.column], tree.appraisals[asks.steps]
         known = results.verdict[leaf] == Verdict.OK and bool((on_steps.verdict[steps] == Verdict.OK).all())
         return known and (*on_steps.value[steps], results.value[leaf]) == (*map(float, each), float(final))
 
     def _tree(self, question: str, answer: str) -> Rewarded | None:
         """A conversation as a tree, with the answer as sampled tokens; None beyond the model's context."""
-        assert self._access is not None
-        found = self._access.conversation(self._settings.verifications.system, question, answer)
+        found = self.setup.policy.conversation(self.settings.verifications.system, question, answer)
         if found is None:
             return None
         prompt, written = found

@@ -1,6 +1,7 @@
 """The weights of a judge that a hook trains, in an engine."""
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,7 +20,7 @@ from bough.train.checked_engine import CheckedEngine
 class JudgeVersions:
     """The judge of the hook `TrainedJudge`, in an engine of its own."""
 
-    def __init__(self, engine: CheckedEngine, policy: Policy, hooks: Sequence[BatchHook]) -> None:
+    def __init__(self, engine: CheckedEngine, policy: Policy, hooks: Sequence[BatchHook[Any]]) -> None:
         """Find the hook.
 
         Args:
@@ -52,7 +53,7 @@ def judge_versions(
     sources: Mapping[str, ModelSource | OwnModel],
     models: Mapping[str, RoleModel],
     policy: Policy,
-    hooks: Sequence[BatchHook],
+    hooks: Sequence[BatchHook[Any]],
     checked: Callable[[GatedEngine, str], CheckedEngine],
 ) -> list[JudgeVersions]:
     """The trained judges among the models of roles.

@@ -84,13 +84,11 @@ class _Loop:
         self.watch = Stopwatch()
         self.staleness = self.world.execution.staleness
         self.slots = asyncio.Semaphore(self.world.schedule.batch_tasks) if self.staleness > 1 else None
-        stale = (
-            {"ahead": self.growing} if self.staleness or any(each.hooks.rewrites for each in runtime.learning) else {}
-        )
+        stale = {"ahead": self.growing} if self.staleness or runtime.task_hooks.rewrites else {}
         self.checkpointed = {**runtime.memories, **stale}
         self.questions = RunQuestions(runtime, self.state, Answers(recorder.directory.answers))
         for each in runtime.learning:
-            each.hooks.attach_models(self.questions.query_client(each))
+            each.ask_models = self.questions.query_client(each)
         self.first = self.settings.warmup_steps
         self.dropped: Mapping[str, int] = {}
         self.last = self.first + self.world.schedule.steps

@@ -14,6 +14,7 @@ from bough.env import Env, EnvFault, seats_of
 from bough.env.hosts.workers import to_stderr
 from bough.env.script import Script
 from bough.explore import Demonstration
+from bough.hooks.task_hooks import TaskHooks
 from bough.launch import check_connected
 from bough.learner.memory_meter import return_freed
 from bough.learner.ranks import SINGLE_RANK, Ranks
@@ -107,11 +108,14 @@ class Runtime:
         if trains and run.world.execution.ranks > 1:
             self.ranks = leading_rank(run, self.notify)
         self.trained = self._trained(assets)
+        self.task_hooks = TaskHooks([(each.role, each.hooks) for each in self.learning])
         own, policy = RoleModel(engine=self.main.gated, renderer=self.policy.renderer), self.main.policy
         self.models = {role: role_model(source, policy, own) for role, source in run.models.items()}
         self.seat_models = {seat: role_model(each, policy, own) for seat, each in seat_sources(run.policies).items()}
         self.earlier = self._earlier()
-        self.judges = judge_versions(run.models, self.models, self.policy, self.main.hooks.members, self._checked)
+        self.judges = judge_versions(
+            run.models, self.models, self.policy, [*self.main.hooks.members.values()], self._checked
+        )
 
     def _checked(self, engine: GatedEngine, name: str) -> CheckedEngine:
         """An engine of the policy's model, whose loads are checked."""
@@ -305,11 +309,9 @@ class Runtime:
         at most once. Then hooks may rewrite tasks: another start, or another task.
         """
         count = self.run.world.schedule.batch_tasks
-        tasks = next_tasks(self.train_tasks, self.learning, first, count, self.run.seed)
-        for each in self.learning:
-            seed = each.role.seed(derive(self.run.seed, "begin", first))
-            tasks = await each.hooks.rewrite(tasks, self._teach, seed)
-        return tasks
+        weights = self.task_hooks.weigh(self.train_tasks)
+        tasks = next_tasks(self.train_tasks, weights, first, count, self.run.seed)
+        return await self.task_hooks.rewrite(tasks, self._teach, derive(self.run.seed, "begin", first))
 
     async def _teach(self, task: Task) -> tuple[AgentAction, ...]:
         """The oracle's actions for a task; () when it has none, or the environment fails in all retries."""

@@ -4,16 +4,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import cast
+from typing import TypeVar, cast
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from bough.ask import Answer, Query, QueryClient
 from bough.context import conversation
 from bough.engine import Engine
 from bough.engine.gated import GatedEngine
-from bough.hooks.hook import Hooks, PolicyAccess
+from bough.hooks.hook import Hooks, HookSetup, PolicyAccess
 from bough.learner.attention_maps import attention_maps
 from bough.learner.cpu_workers import chosen_workers
 from bough.learner.embeddings import Embeddings, mean_states
@@ -47,6 +48,8 @@ from bough.train.checkpointable import Checkpointable
 from bough.train.first_draw import FirstDraw
 from bough.train.run import Run
 from bough.tree import Floats, Rewarded, Tree, derive, seat_view, view_task_id
+
+Read = TypeVar("Read")
 
 CANARY_TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-4}
 """Largest difference of a certain token between engine and learner, nats, by dtype; 0.1 in lower precision."""
@@ -137,13 +140,9 @@ class TrainedPolicy:
             seed=derive(role.seed(run.seed), "optimizer") % 2**31,
             ranks=ranks,
         )
-        self.hooks = Hooks(
-            run.method.hooks,
-            vocab_tokens=self.policy.vocab_tokens,
-            device=str(self.policy.device),
-            seed=role.seed(run.seed),
-        )
         self.reference = Reference(self.policy, wanted=reference, ranks=ranks)
+        self.ask_models: QueryClient | None = None
+        """Asks the models of the run; None before its first step."""
         access = PolicyAccess(
             reference_states=self._reference_states,
             attention=partial(attention_maps, self.policy),
@@ -153,9 +152,17 @@ class TrainedPolicy:
             mean_states=self._mean_states,
             tokens=self._tokens,
             conversation=self._conversation,
-            steps=run.world.schedule.steps,
         )
-        self.hooks.attach(access)
+        setup = HookSetup(
+            seed=role.seed(run.seed),
+            steps=run.world.schedule.steps,
+            vocab_tokens=self.policy.vocab_tokens,
+            width=width,
+            device=str(self.policy.device),
+            policy=access,
+            ask=self._ask,
+        )
+        self.hooks = Hooks(run.method.hooks, setup)
         self.checked = self.checked_engine(self.gated, first_draw)
         self.entropies: list[tuple[float, int]] = []
         """By turn, over the steps of reinforcement so far: the sum of the tokens' entropies, nats, and their number."""
@@ -291,6 +298,11 @@ class TrainedPolicy:
         tolerance = max(CANARY_TOLERANCE.get(dtype, 0.1) for dtype in dtypes)
         canary = Canary(prompt[: max(1, room - 8)], prompt[: min(8, room - 1)], tolerance=tolerance, name=name)
         return CheckedEngine(engine, canary, self.deadlines, deadline_s=world.limits.engine_deadline_s)
+
+    async def _ask(self, query: Query[Read]) -> Answer[Read]:
+        """A hook's question to the models of the run."""
+        assert self.ask_models is not None
+        return await self.ask_models(query)
 
     def _reference_states(self, texts: Sequence[NDArray[np.int32]]) -> torch.Tensor:
         """[n, W]: the reference policy's hidden states after n texts."""

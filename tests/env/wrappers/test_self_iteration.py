@@ -13,6 +13,7 @@ from bough.env.env import Env
 from bough.env.wrappers.self_iteration import ITERATION
 from bough.explore import Chains
 from bough.hooks import ExIt
+from bough.hooks.hook import HookSetup
 from bough.reward import EnvReward
 from bough.rollout import Limits
 from bough.tree import Kind, Rewarded, Source, Task, Tree
@@ -55,7 +56,7 @@ def test_a_step_has_a_group_of_its_own_and_can_be_taken_off() -> None:
 
 
 def test_histories_are_improved_on_or_diverged_from_and_grow_by_an_answer() -> None:
-    state = ExIt(chance=1.0, diverge=0.25).build(vocab_tokens=10, device="cpu", seed=0)
+    state = ExIt(chance=1.0, diverge=0.25).build(HookSetup(vocab_tokens=10))
     tree, _ = played(TASK, World(length=2), letters="ab", turns=1)
 
     def rewarded(each: Tree) -> Rewarded:

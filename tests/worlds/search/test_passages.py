@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,6 +13,7 @@ from bough.engine import Sampling, Scripted
 from bough.env import InProcessHost
 from bough.hooks import Contrastive
 from bough.hooks.contrastive import TaskEmbeddings, recalled
+from bough.hooks.hook import HookSetup, PolicyAccess
 from bough.learner.embeddings import mean_states
 from bough.policy import Tiny
 from bough.rollout import Agent, Cursor, Deadlines, Limits, Rollout, RolloutRunner
@@ -96,14 +96,14 @@ def test_rationales_that_name_what_the_query_names_are_paid_more_and_retrieved()
     def states(read: Sequence[NDArray[np.int32]], first: Sequence[int]) -> Floats:
         return mean_states(policy, read, first, 8192).cpu().numpy()
 
-    hook = Contrastive(cluster=0.0).build(vocab_tokens=0, device="cpu", seed=0)
-    hook.attach(SimpleNamespace(mean_states=states, tokens=lambda text: policy.renderer.write(text)[:-1]))  # type: ignore[arg-type]
+    access = PolicyAccess(mean_states=states, tokens=lambda text: policy.renderer.write(text)[:-1])
+    hook = Contrastive(cluster=0.0).build(HookSetup(policy=access))
     paid = [
         each.channels["contrastive"][each.tree.kind == Kind.ACTION]
         for each in hook.transform([Rewarded(tree=tree, channels={}) for tree in trees], 0)
     ]
     assert np.mean([good > bad for good, bad in paid]) > 0.7
-    assert 0 < hook.observe(lambda: 0.0)["contrastive/recall"] <= 1
+    assert 0 < hook.observe()["contrastive/recall"] <= 1
 
 
 def test_recall_counts_queries_whose_nearest_path_is_their_own() -> None:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from bough.critics.reward_model.settings import RewardModel
+from bough.hooks.hook import HookSetup
 from bough.needs import Need, estimate
 
 if TYPE_CHECKING:
@@ -44,14 +45,13 @@ class FrozenRewardModel:
                 "collect trees, or the folder of a trained model and warmup_steps=0"
             )
 
-    def build(
-        self, *, vocab_tokens: int, device: str, seed: int
-    ) -> "bough.critics.reward_model.hook_state.FrozenRewardModelState":
+    def build(self, setup: HookSetup) -> "bough.critics.reward_model.hook_state.FrozenRewardModelState":
         """A model without data, or the one of the folder.
 
         Raises:
             OSError: when there is no reward model in the folder.
+            ValueError: when its tokenizer is another than the policy's.
         """
         from bough.critics.reward_model.hook_state import FrozenRewardModelState
 
-        return FrozenRewardModelState(self, vocab_tokens=vocab_tokens, device=device, seed=seed)
+        return FrozenRewardModelState(self, setup)

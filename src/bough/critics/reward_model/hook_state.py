@@ -1,6 +1,6 @@
 """The state of a reward model that is trained on a run's own trees: its data, then its network."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,43 +14,34 @@ from bough.critics.reward_model.hook import FrozenRewardModel
 from bough.critics.reward_model.labels import NothingToLearn, turn_texts
 from bough.critics.reward_model.network import RewardNetwork, new_network
 from bough.critics.reward_model.train import train_on
+from bough.hooks.hook import BatchHook, HookSetup
 from bough.tree import Rewarded, Tree, json_column, path_view, read_json_column
 from bough.tree.columns import cut_tree, join_trees, tree_record
 
 
-class FrozenRewardModelState:
+class FrozenRewardModelState(BatchHook[FrozenRewardModel]):
     """The trees until the model is trained, and the model from then on."""
 
-    def __init__(self, settings: FrozenRewardModel, *, vocab_tokens: int, device: str, seed: int) -> None:
+    def __init__(self, settings: FrozenRewardModel, setup: HookSetup) -> None:
+        super().__init__(settings, setup)
         self.trees: list[Tree] = []
         """The trees of the steps so far; empty once the model is trained."""
         self.network: RewardNetwork | None = None
-        self._settings, self._vocab_tokens, self._device = settings, vocab_tokens, device
-        self._model = replace(settings.model, seed=seed % 2**31)
+        self._model = replace(settings.model, seed=setup.seed % 2**31)
         self._observed = 0
-        self._metrics: dict[str, float] = {}
         self._stored: TrainedRewardModel | None = None
         if settings.folder:
-            self._stored = load_reward_model(settings.folder, device)
+            self._stored = load_reward_model(settings.folder, setup.device)
             self.network = self._stored.network
-
-    def attach(self, access: Any) -> None:
-        """Check the tokenizer of a stored model; see `PolicyReader`.
-
-        Raises:
-            ValueError: when it is another than the policy's.
-        """
-        if self._stored is not None:
-            self._stored.check_tokenizer(access.text)
+            self._stored.check_tokenizer(setup.policy.text)
 
     @property
     def ready(self) -> bool:
         """Whether the data are collected."""
-        return self._observed >= self._settings.warmup_steps
+        return self._observed >= self.settings.warmup_steps
 
-    def transform(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
+    def transform(self, rewarded: Sequence[Rewarded], _seed: int) -> list[Rewarded]:
         """Collect the trees, or train the model once; then add the score of each turn."""
-        del seed
         if self.network is None:
             if self.ready:
                 self.train()
@@ -61,20 +52,18 @@ class FrozenRewardModelState:
     def train(self) -> None:
         """Train the model on the collected trees, if they have labels to learn from."""
         try:
-            found = train_on(self.trees, self._model, vocab_tokens=self._vocab_tokens, device=self._device)
+            found = train_on(self.trees, self._model, vocab_tokens=self.setup.vocab_tokens, device=self.setup.device)
         except NothingToLearn:
-            self._metrics["reward_model/waiting"] = 1.0
+            self.metrics["reward_model/waiting"] = 1.0
             return
         assert found.report is not None
         self.network, self.trees = found.network, []
-        self._metrics |= _metrics(found.report)
+        self.metrics |= _metrics(found.report)
 
-    def observe(self, moved: Callable[[], float]) -> Mapping[str, float]:
+    def observe(self) -> Mapping[str, float]:
         """Count a training step and return its metrics."""
-        del moved
         self._observed += 1
-        metrics, self._metrics = self._metrics, {}
-        return metrics
+        return super().observe()
 
     def state(self) -> Mapping[str, NDArray[Any]]:
         """The trees, or the weights of the network; a stored model stays in its folder."""
@@ -96,7 +85,7 @@ class FrozenRewardModelState:
             return
         self.network = None
         if any(name.startswith("network/") for name in state):
-            self.network = new_network(self._model, vocab_tokens=self._vocab_tokens, device=self._device)
+            self.network = new_network(self._model, vocab_tokens=self.setup.vocab_tokens, device=self.setup.device)
             load_weights(self.network, "network", state)
             self.network.requires_grad_(False)
 
@@ -106,7 +95,7 @@ class FrozenRewardModelState:
         texts = [text for mine in turns for text, _ in mine.values()]
         scores = np.zeros(len(texts)) if self.network is None else self.network.scores(texts)
         if self.network is not None and len(scores):
-            self._metrics["reward_model/score"] = float(scores.mean())
+            self.metrics["reward_model/score"] = float(scores.mean())
         ends = np.cumsum([0, *map(len, turns)])
         return [
             _with_scores(each, dict(zip(mine, scores[ends[at] : ends[at + 1]].tolist(), strict=True)))

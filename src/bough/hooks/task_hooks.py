@@ -1,0 +1,80 @@
+"""Hooks of a run: they choose the tasks of a batch, for all policies in training."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol, TypeAlias
+
+import numpy as np
+
+from bough.hooks.hook import Hooks, list_of
+from bough.tree import AgentAction, Floats, StageError, Task, derive, describe, is_column
+
+Teacher: TypeAlias = Callable[[Task], Awaitable[tuple[AgentAction, ...]]]
+"""Returns the oracle's solution of a task; () without a solution."""
+
+
+class TaskSampler(ABC):
+    """A hook that also sets the sampling weights of tasks."""
+
+    @abstractmethod
+    def weigh(self, tasks: Sequence[str]) -> Floats | None:
+        """[n] > 0: sampling weights of the tasks, given by id; None for equal weights."""
+
+
+class TaskRewriter(ABC):
+    """A hook that also changes the start of a batch's tasks, or replaces tasks. It may ask models (`HookSetup.ask`)."""
+
+    @abstractmethod
+    async def rewrite(self, tasks: Sequence[Task], teacher: Teacher, seed: int, /) -> list[Task]:
+        """The same number of tasks. A task with another start has an id of its own (`Task.after`)."""
+
+
+class HookOwner(Protocol):
+    """The policy of some hooks."""
+
+    def seed(self, seed: int, /) -> int:
+        """A seed of this policy."""
+        ...
+
+    def task_name(self, task: str, /) -> str:
+        """The id of a task in the trees of this policy."""
+        ...
+
+
+class TaskHooks:
+    """The hooks of a run that choose tasks, called in order, once for each batch of tasks."""
+
+    def __init__(self, policies: Sequence[tuple[HookOwner, Hooks]]) -> None:
+        """Find them among the hooks of the policies in training."""
+        members = [(owner, name, hook) for owner, hooks in policies for name, hook in hooks.members.items()]
+        self._samplers = [(owner, name, hook) for owner, name, hook in members if isinstance(hook, TaskSampler)]
+        self._rewriters = [(owner, name, hook) for owner, name, hook in members if isinstance(hook, TaskRewriter)]
+
+    @property
+    def rewrites(self) -> bool:
+        """Whether a hook rewrites tasks."""
+        return bool(self._rewriters)
+
+    def weigh(self, tasks: Sequence[Task]) -> Floats | None:
+        """[n]: the normalised product of the weights of all task samplers; None without weights."""
+        weight: Floats | None = None
+        for owner, name, hook in self._samplers:
+            own: object = hook.weigh([owner.task_name(task.id) for task in tasks])
+            if own is None:
+                continue
+            if not is_column(own, len(tasks)) or not np.all(np.isfinite(own) & (own > 0)):
+                raise StageError(
+                    f"{name}.weigh: got {describe(own)}; need {len(tasks)} finite numbers above 0, one a task"
+                )
+            weight = own if weight is None else weight * own
+        return None if weight is None else weight / weight.sum()
+
+    async def rewrite(self, tasks: Sequence[Task], teacher: Teacher, seed: int) -> list[Task]:
+        """The tasks after `rewrite` of every task rewriter."""
+        begun = list(tasks)
+        for owner, name, hook in self._rewriters:
+            returned = await hook.rewrite(begun, teacher, derive(owner.seed(seed), name))
+            begun = list_of(Task, returned, f"{name}.rewrite")
+            if len(begun) != len(tasks):
+                raise StageError(f"{name}.rewrite: got {len(begun)} tasks for {len(tasks)}; need as many as were drawn")
+        return begun
