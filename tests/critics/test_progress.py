@@ -14,6 +14,7 @@ from bough.cli.find import find_run
 from bough.critics import ProgressReward
 from bough.critics.progress_state import ProgressRewardState
 from bough.hooks.hook import HookSetup, PolicyAccess
+from bough.hooks.hook_state import restore, save
 from bough.learner.trained_copy import TrainedCopy
 from bough.policy import Tiny
 from bough.store import read_metrics, stored_rewarded
@@ -52,7 +53,7 @@ def begun(*, micro_tokens: int = 64, **settings: object) -> ProgressRewardState:
     def copied(rate: float, norm: float) -> TrainedCopy:
         return TrainedCopy(policy, learning_rate=rate, clip_norm=norm, temperature=1.0, micro_tokens=micro_tokens)
 
-    return recipe.build(HookSetup(policy=PolicyAccess(copy=copied)))
+    return recipe.build(HookSetup(width=32, policy=PolicyAccess(copy=copied)))
 
 
 def taught(*batches: Sequence[Rewarded], **settings: object) -> ProgressRewardState:
@@ -135,7 +136,7 @@ def test_which_paths_teach() -> None:
         "progress/paths": 2.0,
         "progress/refused": 0.0,
     }, "earlier steps are paid, and teach nothing"
-    assert not state.data
+    assert not state.data.trees
     before = paid(state, FORKED)
     state.observe()
     assert paid(state, FORKED) == before, "it is trained once"
@@ -148,11 +149,11 @@ def test_a_restored_estimator_is_the_same() -> None:
         one, other = taught([FORKED, words(("c", 1.0))], steps=3), begun(steps=3)
         for _ in range(before):
             paid(one, FORKED)
-        other.load_state(one.state())
+        restore(other.data, save(one.data))
         more = words(("ax", 0.0), ("c", 1.0))
         assert paid(one, more) == paid(other, more)
-        assert {name: value.tolist() for name, value in one.state().items()} == {
-            name: value.tolist() for name, value in other.state().items()
+        assert {name: value.tolist() for name, value in save(one.data).items()} == {
+            name: value.tolist() for name, value in save(other.data).items()
         }
 
 

@@ -27,6 +27,7 @@ from bough.critics.reward_model.network import new_network, rows_of
 from bough.critics.reward_model.settings import Labels
 from bough.critics.reward_model.train import train_on
 from bough.hooks.hook import HookSetup
+from bough.hooks.hook_state import restore, save
 from bough.reward import Judged, PotentialShaping
 from bough.store import write_trees
 from bough.train import Warmup, start
@@ -298,11 +299,11 @@ def test_a_hook_learns_once_and_resumes() -> None:
     assert not np.nansum(np.abs(first[0].estimates["step_score"]))
     assert state.observe() == {}
     other = recipe.build(HookSetup(vocab_tokens=64, seed=3))
-    other.load_state(state.state())
+    restore(other.data, save(state.data))
     assert other.ready
     fresh = [rewarded(tree) for tree in many(4, seed=9)]
     scored = state.transform(fresh, 0)
-    assert not state.trees
+    assert not state.data.trees
     metrics = state.observe()
     assert metrics["reward_model/pair_accuracy"] > 0.9
     for each, again in zip(scored, other.transform(fresh, 0), strict=True):
@@ -311,7 +312,7 @@ def test_a_hook_learns_once_and_resumes() -> None:
         assert score[each.tree.span[3]] > score[each.tree.span[5]], "the good action over its sibling"
         assert math.isnan(score[0])
     third = recipe.build(HookSetup(vocab_tokens=64, seed=3))
-    third.load_state(state.state())
+    restore(third.data, save(state.data))
     assert np.array_equal(third.transform(fresh, 0)[0].estimates["step_score"], scored[0].estimates["step_score"], True)
     with pytest.raises(ValueError, match="need steps that collect trees, or the folder"):
         FrozenRewardModel(warmup_steps=0)

@@ -11,8 +11,9 @@ from tests.trees import ACTION, EDIT, OBSERVATION, PROMPT, N, build, rewarded
 from bough.credit import Archer
 from bough.critics import UtteranceCritic
 from bough.critics.double_critic import UtteranceCriticState
-from bough.critics.replay_buffer import ReplayBuffer, Turn, turns_of
+from bough.critics.replay_buffer import Turn, turns_of
 from bough.hooks.hook import HookSetup
+from bough.hooks.hook_state import restore, save
 from bough.tree import Outcome, Rewarded, Source, path_view
 from trees import as_replayed
 
@@ -201,8 +202,19 @@ def test_the_newest_turns_are_kept() -> None:
     one = critic(capacity_turns=5)
     one.transform([walk([STAY] * 4, Outcome.TRUNCATED)], seed=0)
     one.transform([walk([STAY, MOVE, MOVE], Outcome.TRUNCATED)], seed=1)
-    assert len(one.buffer) == 5
-    assert one.buffer.state()["text"].tolist() == [10, STAY, 10, STAY, 10, STAY, 10, MOVE, 11, MOVE]
+    assert len(one.data.buffer.turns) == 5
+    assert np.concatenate([turn.text for turn in one.data.buffer.turns]).tolist() == [
+        10,
+        STAY,
+        10,
+        STAY,
+        10,
+        STAY,
+        10,
+        MOVE,
+        11,
+        MOVE,
+    ]
 
 
 def test_actions_of_a_teacher_go_into_the_buffer_and_start_no_training_of_v() -> None:
@@ -234,7 +246,7 @@ def test_a_batch_without_turns() -> None:
     bare = rewarded(build(N(parent=-1, kind=PROMPT)))
     told = one.transform([bare], seed=0)
     assert np.isnan(told[0].estimates["q1"]).all()
-    assert len(one.buffer) == 0
+    assert len(one.data.buffer.turns) == 0
 
 
 def test_what_was_kept_is_all_there_is() -> None:
@@ -244,25 +256,22 @@ def test_what_was_kept_is_all_there_is() -> None:
     for step in range(2):
         one.transform(batches[step], seed=step)
         one.observe()
-    other.load_state({name: value.copy() for name, value in one.state().items()})
+    restore(other.data, save(one.data))
     for step in (2, 3):
         mine, theirs = one.transform(batches[step], seed=step), other.transform(batches[step], seed=step)
         for a, b in zip(mine, theirs, strict=True):
             assert all(a.estimates[name].tobytes() == b.estimates[name].tobytes() for name in a.estimates)
         assert one.observe() == other.observe()
         assert one.ready == other.ready
-    states = one.state(), other.state()
+    states = save(one.data), save(other.data)
     assert states[0].keys() == states[1].keys()
     assert all(states[0][name].tobytes() == states[1][name].tobytes() for name in states[0])
 
 
 def test_an_empty_buffer_can_be_kept() -> None:
-    one = ReplayBuffer(3)
-    one.load_state(ReplayBuffer(3).state())
-    assert len(one) == 0
     fresh = critic()
-    fresh.load_state({name: value.copy() for name, value in critic().state().items()})
-    assert len(fresh.buffer) == 0
+    restore(fresh.data, save(critic().data))
+    assert len(fresh.data.buffer.turns) == 0
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ import asyncio
 from collections import Counter
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from tests.explore.stage import World, runner, scripted
 from tests.rollout.test_starts import grown
@@ -15,6 +14,7 @@ from bough.explore import Chains
 from bough.hooks import ExIt
 from bough.hooks.exit import ExItState
 from bough.hooks.hook import HookSetup
+from bough.hooks.hook_state import restore, save
 from bough.reward import Success
 from bough.tree import Rewarded, Task, counted
 from trees import as_replayed
@@ -50,13 +50,13 @@ def test_sums_in_another_order_are_equal_returns() -> None:
     history = Task(id="t").after(["a"])
     for returns, kept in (([0.1 + 0.2, 0.3], 0), ([0.1, 0.3], 1)):
         one.transform([rewarded(replace(chains(returns), task=history))], seed=0)
-        assert len(one.kept) == kept
+        assert len(one.data.kept) == kept
 
 
 def test_a_group_that_differs_leaves_a_history_with_its_variance() -> None:
     one, (group,) = fresh(), played(Task(id="t"))
     assert one.transform([group], 0) == [group]
-    ((name, (task, priority)),) = one.kept.items()
+    ((name, (task, priority)),) = one.data.kept.items()
     assert priority == variance(group) > 0
     assert name == task.id != "t"
     assert 1 <= len(task.start) < LENGTH
@@ -73,11 +73,11 @@ def test_a_group_that_ties_leaves_none() -> None:
     for letters in ("a", "b"):
         one = fresh()
         one.transform(played(Task(id="t"), letters=letters), 0)
-        assert not one.kept
+        assert not one.data.kept
     one = fresh()
     one.transform([as_replayed(each) for each in played(Task(id="t"))], 0)
     one.transform(played(Task(id="t"), n=1), 0)
-    assert not one.kept, "nor does one of an earlier step, nor a path alone"
+    assert not one.data.kept, "nor does one of an earlier step, nor a path alone"
 
 
 def test_every_turn_but_the_last_is_a_place_to_cut() -> None:
@@ -86,7 +86,7 @@ def test_every_turn_but_the_last_is_a_place_to_cut() -> None:
     for seed in range(300):
         one = fresh()
         one.transform([group], seed)
-        (task, _) = next(iter(one.kept.values()))
+        (task, _) = next(iter(one.data.kept.values()))
         lengths[len(task.start)] += 1
     assert set(lengths) == {1, 2, 3}
     assert min(lengths.values()) > 70
@@ -94,24 +94,24 @@ def test_every_turn_but_the_last_is_a_place_to_cut() -> None:
 
 def test_a_history_that_was_played_is_valued_anew() -> None:
     one, task = fresh(), Task(id="t").after(["a", "a"])
-    one.kept[task.id] = (task, 0.1)
+    one.data.kept[task.id] = (task, 0.1)
     (group,) = played(task, letters="aab")
     one.transform([group], 0)
-    assert one.kept[task.id] == (task, variance(group))
-    (other,) = (found for name, (found, _) in one.kept.items() if name != task.id)
+    assert one.data.kept[task.id] == (task, variance(group))
+    (other,) = (found for name, (found, _) in one.data.kept.items() if name != task.id)
     assert other.start[:2] == ("a", "a")
     assert len(other.start) == 3, "and cut further on"
     one.transform(played(task, letters="a"), 0)
-    assert task.id not in one.kept, "it is solved"
+    assert task.id not in one.data.kept, "it is solved"
 
 
 def test_the_lowest_go_first() -> None:
     one = fresh(keep=2)
     for number, priority in enumerate([0.2, 0.1, 0.25]):
         task = Task(id="t").after([str(number)])
-        one.kept[task.id] = (task, priority)
+        one.data.kept[task.id] = (task, priority)
     one.transform([], 0)
-    assert [task.start for task, _ in one.kept.values()] == [("0",), ("2",)]
+    assert [task.start for task, _ in one.data.kept.values()] == [("0",), ("2",)]
 
 
 def test_tasks_are_replaced_by_chance_and_priority() -> None:
@@ -120,7 +120,7 @@ def test_tasks_are_replaced_by_chance_and_priority() -> None:
     names = {}
     for number, priority in enumerate([0.25, 0.05]):
         task = Task(id="t").after([str(number)])
-        one.kept[task.id] = (task, priority)
+        one.data.kept[task.id] = (task, priority)
         names[task.id] = priority
     first: Counter[str] = Counter()
     replaced = 0
@@ -142,19 +142,19 @@ def test_it_remembers_bit_for_bit() -> None:
     one, again = fresh(), fresh()
     for number in range(5):
         one.transform(played(Task(id=str(number), data={"rows": [number]})), number)
-    again.load_state({name: np.array(value) for name, value in one.state().items()})
-    assert again.kept == one.kept
-    assert list(again.kept) == list(one.kept)
-    assert len(one.kept) > 2
+    restore(again.data, save(one.data))
+    assert again.data.kept == one.data.kept
+    assert list(again.data.kept) == list(one.data.kept)
+    assert len(one.data.kept) > 2
     empty = fresh()
-    empty.load_state(fresh().state())
-    assert empty.kept == {}
+    restore(empty.data, save(fresh().data))
+    assert empty.data.kept == {}
 
 
 def test_metrics() -> None:
     one = fresh(chance=1.0)
     task = Task(id="t").after(["a", "b", "c"])
-    one.kept[task.id] = (task, 0.1)
+    one.data.kept[task.id] = (task, 0.1)
     begin(one, [Task(id="x"), Task(id="y")], 0)
     one.transform([], 0)
     assert one.observe() == {"exit/used": 1.0, "exit/kept": 1.0, "exit/turns": 3.0}
@@ -167,7 +167,7 @@ def test_histories_count_in_the_step_of_their_batch() -> None:
     begin(one, plain, 0)
     for number in range(2):
         task = Task(id="t").after([str(number)])
-        one.kept[task.id] = (task, 0.1)
+        one.data.kept[task.id] = (task, 0.1)
     used = list[float]()
     for step in range(3):
         begin(one, plain, step + 1)
@@ -179,7 +179,7 @@ def test_histories_count_in_the_step_of_their_batch() -> None:
 def test_trees_without_texts_are_no_trouble() -> None:
     one = fresh()
     one.transform([rewarded(chains([1.0, 0.0]))], 0)
-    assert not one.kept
+    assert not one.data.kept
     assert len(counted(chains([1.0, 0.0]))) == 2
 
 

@@ -8,6 +8,7 @@ from bough.cli.find import find_run
 from bough.hooks import ExploRs
 from bough.hooks.explors import ExploRsState
 from bough.hooks.hook import HookSetup
+from bough.hooks.hook_state import restore, save
 from bough.tree import Floats, Outcome, Rewarded, Tree, path_view
 
 DONE = Outcome.TERMINATED
@@ -56,24 +57,24 @@ def test_what_is_paid_is_that_of_earlier_steps() -> None:
     state = begun(ExploRs(rate=1.0, largest=0.5, scale=1.0))
     (first,) = state.transform([walks([(0, 1, 0.25), (1, 1, 0.25)], ends=2)], 0)
     assert at_actions(first) == pytest.approx([0.5, 0.0]), "state 1 is new; the end has no bonus"
-    assert state.records[1].visits == state.records[2].visits == 1
+    assert state.data.records[1].visits == state.data.records[2].visits == 1
     (again,) = state.transform([walks([(0, 1, 0.25), (1, 1, 0.25)], ends=2)], 0)
     learned = 0.25 * 0.75
     assert at_actions(again) == pytest.approx([0.447214 + 0.99 * learned, learned], abs=2e-5)
-    assert state.records[2].value == pytest.approx(1.0)
-    assert state.records[2].phi["on"] == pytest.approx(learned), "the return was expected: its advantage is 0"
-    assert state.records[1].visits == 2
+    assert state.data.records[2].value == pytest.approx(1.0)
+    assert state.data.records[2].phi["on"] == pytest.approx(learned), "the return was expected: its advantage is 0"
+    assert state.data.records[1].visits == 2
 
 
 def test_an_action_is_raised_at_the_cost_of_the_others_and_within_the_bound() -> None:
     state = begun(ExploRs(rate=1.0, bound=0.1))
     state.transform([walks([(0, 0, 0.75)], [(0, 1, 0.25)], ends=1)], 0)
-    phi = state.records[1].phi
+    phi = state.data.records[1].phi
     assert phi["on"] == pytest.approx(0.1)
     assert phi["back"] == pytest.approx(-0.1)
     state = begun(ExploRs(rate=1.0))
     state.transform([walks([(0, 0, 0.75)], [(0, 1, 0.25)], ends=1)], 0)
-    assert state.records[1].phi == pytest.approx({"back": -0.1875, "on": 0.1875}), "as in the worked example"
+    assert state.data.records[1].phi == pytest.approx({"back": -0.1875, "on": 0.1875}), "as in the worked example"
 
 
 def test_a_turn_that_paths_share_is_one_visit() -> None:
@@ -86,8 +87,8 @@ def test_a_turn_that_paths_share_is_one_visit() -> None:
     )
     state = begun(ExploRs(discount=1.0))
     state.transform([Rewarded(tree=tree, channels={"env": np.asarray(tree.env_reward)})], 0)
-    assert (state.records[7].visits, state.records[8].visits) == (1, 2)
-    assert (state.records[7].value, state.records[8].value) == (0.5, 0.5)
+    assert (state.data.records[7].visits, state.data.records[8].visits) == (1, 2)
+    assert (state.data.records[7].value, state.data.records[8].value) == (0.5, 0.5)
 
 
 def test_unknown_states_and_earlier_paths_have_no_record() -> None:
@@ -96,10 +97,10 @@ def test_unknown_states_and_earlier_paths_have_no_record() -> None:
     (found,) = state.transform([Rewarded(tree=blind, channels={})], 0)
     assert not found.channels["explors"].any()
     state.transform([as_replayed(walks([(0, 1, 0.5)]))], 0)
-    assert not state.records
+    assert not state.data.records
     few = begun(ExploRs(max_states=2))
     few.transform([walks([(0, 1, 0.5), (1, 1, 0.5), (2, 1, 0.5)])], 0)
-    assert list(few.records) == [2, 3], "the state that was visited longest ago is dropped"
+    assert list(few.data.records) == [2, 3], "the state that was visited longest ago is dropped"
 
 
 def test_a_state_that_is_visited_again_is_kept() -> None:
@@ -107,13 +108,13 @@ def test_a_state_that_is_visited_again_is_kept() -> None:
     few.transform([walks([(0, 1, 0.5), (1, 1, 0.5)])], 0)
     few.transform([walks([(0, 1, 0.5)])], 0)
     few.transform([walks([(2, 1, 0.5)])], 0)
-    assert list(few.records) == [1, 3]
+    assert list(few.data.records) == [1, 3]
 
 
 def test_returns_to_go_are_discounted() -> None:
     state = begun(ExploRs(discount=0.5))
     state.transform([walks([(0, 1, 0.5), (1, 1, 0.5), (2, 1, 0.5)], ends=3)], 0)
-    assert [state.records[key].value for key in (1, 2, 3)] == [0.25, 0.5, 1.0]
+    assert [state.data.records[key].value for key in (1, 2, 3)] == [0.25, 0.5, 1.0]
 
 
 class Walker:
@@ -178,13 +179,13 @@ def test_the_tables_are_part_of_a_checkpoint_to_the_bit() -> None:
         whole.transform([batch], 0)
         part.transform([batch], 0)
     resumed = begun(ExploRs(max_states=7))
-    resumed.load_state(part.state())
+    restore(resumed.data, save(part.data))
     for batch in batches[3:]:
         (one,), (other,) = whole.transform([batch], 0), resumed.transform([batch], 0)
         assert np.array_equal(one.channels["explors"], other.channels["explors"])
-    for name, column in whole.state().items():
-        assert np.array_equal(column, resumed.state()[name])
-    assert list(whole.records) == list(resumed.records)
+    for name, column in save(whole.data).items():
+        assert np.array_equal(column, save(resumed.data)[name])
+    assert list(whole.data.records) == list(resumed.data.records)
     assert whole.observe() == resumed.observe()
 
 

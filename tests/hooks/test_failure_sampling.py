@@ -2,13 +2,13 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from tests.trees import chains, rewarded
 
 from bough.hooks import FailureSampling
 from bough.hooks.failure_sampling import FailureSamplingState
 from bough.hooks.hook import HookSetup
+from bough.hooks.hook_state import restore, save
 from bough.tree import Rewarded, leaves
 from trees import as_replayed
 
@@ -35,15 +35,15 @@ def test_the_last_visit_counts_and_replayed_paths_do_not() -> None:
     one = fresh()
     one.transform([group(False, False, task="a")], 0)
     one.transform([as_replayed(group(True, True, task="a"))], 0)
-    assert one.success == {"a": 0.0}
+    assert one.data.success == {"a": 0.0}
     one.transform([group(True, True, task="a")], 0)
-    assert one.success == {"a": 1.0}
+    assert one.data.success == {"a": 1.0}
 
 
 def test_the_state_is_restored() -> None:
     one, other = fresh(), fresh()
     one.transform([group(True, False, task="a"), group(True, task="ä")], 0)
-    other.load_state({name: np.array(each) for name, each in one.state().items()})
-    assert other.success == one.success
+    restore(other.data, save(one.data))
+    assert other.data.success == one.data.success
     with pytest.raises(ValueError, match=r"FailureSampling.floor: got 0; need a number above 0 and up to 1"):
         FailureSampling(floor=0)

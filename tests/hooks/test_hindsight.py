@@ -13,6 +13,7 @@ from bough.critics import UtteranceCritic
 from bough.hooks import Hindsight
 from bough.hooks.hindsight import HindsightState
 from bough.hooks.hook import HookSetup
+from bough.hooks.hook_state import restore, save
 from bough.store import read_metrics
 from bough.train import Tasks, Warmup, start
 from bough.tree import Kind, Outcome, Rewarded, Source, Ternary, counted, path_view
@@ -61,14 +62,14 @@ def test_the_newest_prompts_are_kept_and_the_state_is_restored() -> None:
     one, other = hook(keep=2), hook(keep=2)
     for prompt in (5, 6, 7, 7):
         one.transform([talk("rome", "rome", prompt=prompt, move=3, paid=0.75)], 0)
-    assert [each.tolist() for each in one.prompts["rome"]] == [[6, 1], [7, 1]]
-    other.load_state(one.state())
-    assert {goal: [each.tolist() for each in some] for goal, some in other.prompts.items()} == {
+    assert [each.tolist() for each in one.data.prompts["rome"]] == [[6, 1], [7, 1]]
+    restore(other.data, save(one.data))
+    assert {goal: [each.tolist() for each in some] for goal, some in other.data.prompts.items()} == {
         "rome": [[6, 1], [7, 1]]
     }
     empty = hook()
-    empty.load_state(hook().state())
-    assert empty.prompts == {}
+    restore(empty.data, save(hook().data))
+    assert empty.data.prompts == {}
 
 
 def test_the_critic_learns_from_paths_that_failed() -> None:

@@ -4,7 +4,7 @@ import asyncio
 import json
 import shutil
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from safetensors.numpy import load_file
 from tests.small import MEASURED
 from tests.small import run as small
@@ -42,8 +41,10 @@ from bough.rollout import Deadlines
 from bough.store import RunDirectory, read_metrics, read_trees
 from bough.train import Checkpointing, Health, Run, Runtime, Tasks, Warmup, resume, start
 from bough.train.check import check
+from bough.train.recorder import RunRecorder, TrainState
 from bough.train.trained import PolicyRole
 from bough.tree import Credited, Floats, Rewarded, Source, StageError, Task, Tree, leaves, path
+from bough.view import Live
 
 EPOCHS, STEPS = 16, 6
 LAST = EPOCHS + STEPS
@@ -126,6 +127,16 @@ def test_a_stopped_run_ends_as_if_it_had_not_been_stopped(name: str, whole: Whol
         assert all(value.tobytes() == other[key].tobytes() for key, value in one.items()), file
 
 
+def test_a_hook_of_another_version_is_refused(whole: Whole, tmp_path: Path) -> None:
+    """The state in the checkpoint lacks what this version's hook needs."""
+    directory = RunDirectory(path=shutil.copytree(whole("exit").path, tmp_path / "again"))
+    recorder = RunRecorder(RUNS["exit"], directory, Live("run", 1, terminal=False))
+    hook = HookState(Tracker().build(HookSetup()))
+    refused = r"step_000022: hook Tracker: TrackerData: got the fields \['drawn', 'kept'\]; need .* another version"
+    with pytest.raises(ConfigError, match=refused):
+        recorder.restore((), TrainState(), {"adviser_0_ExIt": hook})
+
+
 def told(directory: RunDirectory, name: str) -> list[float]:
     return [float(row[name]) for row in read_metrics(directory.metrics) if name in row]
 
@@ -202,25 +213,26 @@ class Count:
         return Counting(self, setup)
 
 
+@dataclass(slots=True, kw_only=True)
+class CountData:
+    count: int = 0
+
+
 class Counting(BatchHook[Count]):
     def __init__(self, settings: Count, setup: HookSetup) -> None:
         super().__init__(settings, setup)
-        self.name, self.count, self.seeds = settings.name, 0, list[int]()
+        self.name, self.data, self.seeds = settings.name, CountData(), list[int]()
 
     def transform(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
-        self.count += len(rewarded)
+        self.data.count += len(rewarded)
         self.seeds.append(seed)
-        more = [each.estimates | {self.name: np.full(len(each.tree.token), float(self.count))} for each in rewarded]
+        more = [
+            each.estimates | {self.name: np.full(len(each.tree.token), float(self.data.count))} for each in rewarded
+        ]
         return [replace(each, estimates=its) for each, its in zip(rewarded, more, strict=True)]
 
     def after_update(self, divergence: Callable[[], float]) -> None:
         self.metrics[f"{self.name}/moved"] = divergence()
-
-    def state(self) -> Mapping[str, NDArray[Any]]:
-        return {"count": np.asarray([self.count])}
-
-    def load_state(self, state: Mapping[str, NDArray[Any]]) -> None:
-        self.count = int(state["count"][0])
 
 
 def test_pieces_are_what_the_protocols_ask_for() -> None:

@@ -226,7 +226,7 @@ def test_a_run_keeps_the_model_in_its_checkpoint(tmp_path: Path) -> None:
     hook.load_state(saved)
     assert all(torch.equal(value, saved[name]) for name, value in hook.state().items())
     policy_weights = checkpoint.tensors("policy")
-    assert any(not torch.equal(saved[f"weights/{name}"], value) for name, value in policy_weights.items())
+    assert any(not torch.equal(saved[f"model/weights/{name}"], value) for name, value in policy_weights.items())
 
 
 def test_settings() -> None:

@@ -13,6 +13,7 @@ from bough.hooks import Oni
 from bough.hooks.caption_model import CaptionModel
 from bough.hooks.captions import read_label
 from bough.hooks.hook import HookSetup
+from bough.hooks.hook_state import restore, save
 from bough.hooks.oni import OniState
 from bough.tree import Outcome, Rewarded, Task, Verdict
 
@@ -61,7 +62,7 @@ async def nobody(task: Task) -> tuple[()]:
 
 async def step(state: OniState, *paths: Sequence[str]) -> list[float]:
     """One step of a run: what the observations are paid."""
-    await state.rewrite([], nobody, state.held.clock)
+    await state.rewrite([], nobody, state.data.captions.clock)
     (found,) = state.transform([game(*paths)], 0)
     state.observe()
     return found.channels["oni"][found.tree.kind == OBSERVATION].tolist()
@@ -75,7 +76,9 @@ def test_a_caption_is_paid_by_its_label_and_less_each_time_on_a_path() -> None:
         assert await step(state, path, other) == [0] * 5, "sent before this step"
         paid = await step(state, path, other)
         assert paid == pytest.approx([0.4, 0, 0.4 / 8, 0.4 / 27, 0.4], abs=2e-5)
-        assert state.held.labels == [(["a wall"], 0, 2), (["a key"], 1, 2)], "the newest first, with the step of use"
+        assert state.data.captions.labels == [(["a wall"], 0, 2), (["a key"], 1, 2)], (
+            "the newest first, with the step of use"
+        )
 
     asyncio.run(run())
 
@@ -85,9 +88,9 @@ def test_other_rewards_are_scaled_and_the_prompt_is_no_caption() -> None:
     assert found.channels["env"].tolist() == [0, 0.1, 0, 0, 0]
     state = begun(labeller(), caption=r"msg: (\w+)")
     state.transform([game(["hp 3 msg: open"], ["hp 2"])], 0)
-    assert state.held.queue == ["open"], "a part of the text; a text without it has no caption"
+    assert state.data.captions.queue == ["open"], "a part of the text; a text without it has no caption"
     state.transform([as_replayed(game(["msg: old"]))], 0)
-    assert state.held.queue == ["open"]
+    assert state.data.captions.queue == ["open"]
 
 
 def test_a_slow_model_changes_nothing_on_the_clock() -> None:
@@ -109,7 +112,7 @@ def test_a_run_without_a_clock_never_waits() -> None:
         state = begun(labeller(pause_s=1000.0), delay_steps=None)
         async with asyncio.timeout(120):
             assert [await step(state, ["a key"]) for _ in range(100)] == [[0.0]] * 100
-        assert state.held.sent == [["a key"]]
+        assert state.data.captions.sent == [["a key"]]
 
     asyncio.run(run())
 
@@ -119,10 +122,10 @@ def test_a_stop_with_a_batch_in_flight_changes_nothing() -> None:
         words = [["a key", "a wall"], ["a stone", "a door"], ["a red key", "a wall"]]
         whole = begun(labeller(), variant=variant)
         first = [await step(whole, each) for each in words]
-        saved = {name: value.copy() for name, value in whole.state().items()}
-        assert whole.held.sent, "a batch is in flight"
+        saved = save(whole.data)
+        assert whole.data.captions.sent, "a batch is in flight"
         resumed = begun(labeller(), variant=variant)
-        resumed.load_state(saved)
+        restore(resumed.data, saved)
         del first
         return [await step(whole, each) for each in words], [await step(resumed, each) for each in words]
 
@@ -151,7 +154,7 @@ def test_scores_of_comparisons_are_paid_in_standard_deviations_of_all_captions_s
     """Scores 1, 2, 6 have mean 3 and deviation 2.160; with 9 mean 4.5 and 3.202; -.926 is below the threshold -.5."""
     monkeypatch.setattr(CaptionModel, "scores", lambda _, captions: np.asarray(captions, dtype=np.float64))
     state = begun(labeller(), variant="ranking")
-    state.held.labels.append((["1", "2"], 2, 0))
+    state.data.captions.labels.append((["1", "2"], 2, 0))
 
     def paid(*read: str) -> list[float]:
         (found,) = state.transform([game(read)], 0)
@@ -170,8 +173,8 @@ def test_captions_may_have_halves_of_signs(variant: str) -> None:
         for _ in range(4):
             await step(state, ["a key \ud83d", "a wall \ud83d"])
         restored = begun(labeller(), variant=variant)
-        restored.load_state(state.state())
-        assert restored.state()["held"].tobytes() == state.state()["held"].tobytes()
+        restore(restored.data, save(state.data))
+        assert restored.data.captions == state.data.captions
 
     asyncio.run(run())
 
@@ -186,8 +189,8 @@ def test_the_queue_its_order_and_its_bounds() -> None:
         for _ in range(2):
             await step(state, ["one"])
         assert asked[:2] == ["three", "two"], "the newest first"
-        assert not state.held.queue
-        assert len(state.held.labels) + len(state.held.sent) == 3
+        assert not state.data.captions.queue
+        assert len(state.data.captions.labels) + len(state.data.captions.sent) == 3
 
     asyncio.run(run())
 
@@ -201,8 +204,8 @@ def test_an_answer_without_a_label_is_no_number(missing: Verdict) -> None:
         state = begun(query_client(silent))
         for _ in range(3):
             assert await step(state, ["late", "vague"]) == [0, 0]
-        assert state.held.labels == []
-        assert state.held.unread == 2
+        assert state.data.captions.labels == []
+        assert state.data.captions.unread == 2
 
     asyncio.run(run())
     assert [read_label(text, 1) for text in ("1", "0.", "is it 0? no: 1", "2", "0.5", "", "-1", "9" * 5000)] == [

@@ -61,7 +61,7 @@ def test_what_is_cut_out_is_in_no_baseline() -> None:
     assert credited.positive.max() == pytest.approx(0.7071, abs=2e-5)
     assert picker.observe() == {"pick/kept": 14.0}
     assert picker.observe() == {"pick/kept": 0.0}
-    assert picker.state() == {}
+    assert picker.data is None
 
 
 def test_ranges() -> None:

@@ -8,6 +8,7 @@ from tests.trees import PROMPT, N, build, rewarded
 
 from bough.hooks import SearchNoise
 from bough.hooks.hook import HookSetup
+from bough.hooks.hook_state import restore, save
 from bough.hooks.search_noise import SearchNoiseState
 from bough.tree import Action, Task, ToolCall
 from bough.worlds.search import KnowledgeGraph, SearchQa
@@ -59,7 +60,7 @@ def test_the_metric_is_of_the_tasks_that_were_played() -> None:
 def test_a_resumed_hook_goes_on() -> None:
     one, two = fresh(SearchNoise(steps=5)), fresh(SearchNoise(steps=5))
     noises(one, 3)
-    two.load_state(one.state())
+    restore(two.data, save(one.data))
     assert noises(one, 2) == noises(two, 2)
 
 

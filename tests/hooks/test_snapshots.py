@@ -12,6 +12,7 @@ from tests.small import run as small
 
 from bough.hooks import Snapshots
 from bough.hooks.hook import HookSetup
+from bough.hooks.hook_state import restore, save
 from bough.hooks.snapshots import SnapshotsState, part
 from bough.methods.s3rl import s3rl
 from bough.rollout import Deadlines
@@ -54,13 +55,13 @@ def test_the_first_ways_are_taken_and_no_more() -> None:
     one = fresh(episodes=3)
     begin(one, TASKS[:2], 0)
     begin(one, TASKS, 1)
-    assert [task.id for task, _ in one.ways] == ["0", "1", "2"]
+    assert [task.id for task, _ in one.data.ways] == ["0", "1", "2"]
     begin(one, TASKS, 2)
-    assert len(one.ways) == 3
+    assert len(one.data.ways) == 3
     # What the teacher can't solve is left out.
     some = fresh(episodes=6)
     begin(some, TASKS, 0)
-    assert [task.id for task, _ in some.ways] == ["0", "1", "2", "4", "5"]
+    assert [task.id for task, _ in some.data.ways] == ["0", "1", "2", "4", "5"]
 
 
 def test_clusters_are_drawn_alike_whatever_their_size() -> None:
@@ -117,8 +118,8 @@ def test_it_remembers_bit_for_bit() -> None:
     one, again = fresh(steps=3, episodes=2), fresh(steps=3, episodes=2)
     begin(one, TASKS, 0)
     one.observe()
-    again.load_state({name: np.array(value) for name, value in one.state().items()})
-    assert again.ways == one.ways
+    restore(again.data, save(one.data))
+    assert again.data.ways == one.data.ways
     for step in range(3):
         assert begin(again, TASKS, step) == begin(one, TASKS, step)
         assert again.observe() == one.observe()

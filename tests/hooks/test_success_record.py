@@ -9,6 +9,7 @@ from tests.trees import ACTION, OBSERVATION, PROMPT, N, as_replayed, build, chai
 from bough.hooks import FewestCalls, LengthHistory
 from bough.hooks.fewest_calls import taken_actions
 from bough.hooks.hook import HookSetup
+from bough.hooks.hook_state import restore, save
 from bough.hooks.success_record import SuccessRecordState
 from bough.needs import CALLS, needs_of
 from bough.tree import Outcome, Rewarded
@@ -96,15 +97,15 @@ def test_actions_are_calls_where_there_are_no_tools() -> None:
 def test_a_length_is_compared_with_successes_of_earlier_steps_alone() -> None:
     state = begun(LengthHistory())
     assert paid(state, "length_history", written((4, False), (9, False))) == [0, 0]
-    assert state.records == {}, "failures leave no record"
+    assert state.data.records == {}, "failures leave no record"
     assert paid(state, "length_history", written((8, True), (4, True), (2, False))) == [0, 0, 0]
-    assert state.records == {"task": 4.0}
+    assert state.data.records == {"task": 4.0}
     assert paid(state, "length_history", written((2, True), (4, True), (8, True), (8, False))) == pytest.approx(
         [0.707107, 0, -0.7, -1], abs=2e-5
     )
-    assert state.records == {"task": 2.0}
+    assert state.data.records == {"task": 2.0}
     assert paid(state, "length_history", written((4, True))) == [pytest.approx(-0.7)]
-    assert state.records == {"task": 2.0}, "a longer success leaves the record"
+    assert state.data.records == {"task": 2.0}, "a longer success leaves the record"
     assert paid(state, "length_history", written((4, True), task="other")) == [0], "each task has its own"
     assert state.observe() == {"length_history/tasks": 2.0, "length_history/record": 3.0}
 
@@ -112,20 +113,20 @@ def test_a_length_is_compared_with_successes_of_earlier_steps_alone() -> None:
 def test_replayed_paths_leave_no_record() -> None:
     state = begun(LengthHistory())
     state.transform([as_replayed(written((2, True)))], 0)
-    assert state.records == {}
+    assert state.data.records == {}
 
 
 def test_the_mean_of_all_successes_is_a_history_too() -> None:
     state = begun(LengthHistory(history="mean"))
     state.transform([written((8, True), (4, True), (100, False))], 0)
-    assert state.records == {"task": 6.0}
+    assert state.data.records == {"task": 6.0}
     assert paid(state, "length_history", written((3, True), (6, True))) == pytest.approx([0.707107, 0], abs=2e-5)
-    assert state.records == {"task": (8 + 4 + 3 + 6) / 4}, "each success counts once, not each step"
+    assert state.data.records == {"task": (8 + 4 + 3 + 6) / 4}, "each success counts once, not each step"
     again = begun(LengthHistory(history="mean"))
-    again.load_state(state.state())
+    restore(again.data, save(state.data))
     for each in (state, again):
         each.transform([written((1, True))], 0)
-    assert state.records == again.records == {"task": 22 / 5}
+    assert state.data.records == again.data.records == {"task": 22 / 5}
     with pytest.raises(ValueError, match=r"LengthHistory.history: got 'max'; need 'min' or 'mean'"):
         LengthHistory(history="max")  # type: ignore[arg-type]
 
@@ -144,8 +145,8 @@ def test_records_are_part_of_a_checkpoint() -> None:
     first = begun(LengthHistory())
     first.transform([written((4, True)), written((7, True), task="ä")], 0)
     second = begun(LengthHistory())
-    second.load_state(first.state())
-    assert second.records == first.records == {"task": 4.0, "ä": 7.0}
+    restore(second.data, save(first.data))
+    assert second.data.records == first.data.records == {"task": 4.0, "ä": 7.0}
 
 
 def test_what_is_wrong_is_named() -> None:

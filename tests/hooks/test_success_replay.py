@@ -11,6 +11,7 @@ from bough.batch import pack
 from bough.credit import Grpo
 from bough.hooks import SuccessReplay
 from bough.hooks.hook import HookSetup
+from bough.hooks.hook_state import restore, save
 from bough.hooks.success_replay import SuccessReplayState
 from bough.learner import Learner, Optimizer
 from bough.objective import Normalizer, PpoClip
@@ -70,7 +71,7 @@ def test_the_newest_eight_are_kept_and_those_that_earn_too_little_are_not() -> N
     one = replay()
     for paid in range(12):
         one.transform([paths(0.05, 0.1, 1.0 + paid)], 0)
-    assert earns(one.kept["task"]) == [[1.0 + paid] for paid in range(4, 12)]
+    assert earns(one.data.kept["task"]) == [[1.0 + paid] for paid in range(4, 12)]
     chosen = {earns(one.transform([paths(0.0, 0.0)], seed))[0][0] for seed in range(200)}
     assert chosen == {1.0 + paid for paid in range(4, 12)}, "any of them"
 
@@ -80,7 +81,7 @@ def test_what_was_replayed_is_not_kept_again() -> None:
     one.transform([paths(0.0, 1.0)], 0)
     batch = one.transform([paths(0.0, 0.0)], 1)
     one.transform(batch, 2)
-    assert len(one.kept["task"]) == 1
+    assert len(one.data.kept["task"]) == 1
 
 
 def world(outcome: Outcome = Outcome.TERMINATED, version: int = 3) -> Rewarded:
@@ -115,7 +116,7 @@ def test_a_replayed_path_is_the_path_that_was_sampled() -> None:
 def test_the_path_that_makes_room_is_the_first_that_counts() -> None:
     one = replay()
     one.transform([world()], 0)
-    kept, failures = one.kept["task"][0], world(Outcome.FAILED)
+    kept, failures = one.data.kept["task"][0], world(Outcome.FAILED)
     group = [replace(failures, channels={"env": np.zeros(7)}), paths(0.0)]
     again, first, second = one.transform(group, 1)
     assert again is kept
@@ -172,23 +173,23 @@ def test_what_was_kept_is_all_there_is() -> None:
     for step in range(6):
         tree = random_tree(rng, task=f"task {step % 3}")
         one.transform([Rewarded(tree=tree, channels={f"c{step}": rng.normal(size=tree.nodes)})], step)
-    assert sum(map(len, one.kept.values())) > 6
-    other.load_state(one.state())
-    assert list(one.kept) == list(other.kept)
-    for task, kept in one.kept.items():
-        for mine, theirs in zip(kept, other.kept[task], strict=True):
+    assert sum(map(len, one.data.kept.values())) > 6
+    restore(other.data, save(one.data))
+    assert list(one.data.kept) == list(other.data.kept)
+    for task, kept in one.data.kept.items():
+        for mine, theirs in zip(kept, other.data.kept[task], strict=True):
             assert mine.tree.equals(theirs.tree)
             assert mine.channels.keys() == theirs.channels.keys()
             assert all(np.array_equal(mine.channels[name], theirs.channels[name]) for name in mine.channels)
-    for name, value in one.state().items():
-        assert value.tobytes() == other.state()[name].tobytes(), name
-    assert all(len(counted(each.tree)) == 1 for kept in other.kept.values() for each in kept)
+    for name, value in save(one.data).items():
+        assert value.tobytes() == save(other.data)[name].tobytes(), name
+    assert all(len(counted(each.tree)) == 1 for kept in other.data.kept.values() for each in kept)
 
 
 def test_nothing_kept_can_be_kept() -> None:
     one = replay()
-    one.load_state(replay().state())
-    assert one.kept == {}
+    restore(one.data, save(replay().data))
+    assert one.data.kept == {}
     assert earns(one.transform([paths(0.0, 0.0)], 0)) == [[0.0, 0.0]]
     assert one.transform([], 0) == []
 

@@ -8,6 +8,7 @@ from tests.trees import chains, rewarded
 
 from bough.hooks import Tracker
 from bough.hooks.hook import HookSetup
+from bough.hooks.hook_state import restore, save
 from bough.hooks.tracker import TrackerState
 from bough.tree import Rewarded
 from trees import as_replayed
@@ -54,9 +55,9 @@ def test_half_is_forgotten_at_half_nats_where_the_bounds_allow_it() -> None:
 def test_the_example_of_the_docstring() -> None:
     one = tracker()
     assert told(one, paths(1.0)) == [0.5], "nothing is known before the first visit"
-    assert (one.records["task"].alpha, one.records["task"].beta) == pytest.approx((6, 2))
+    assert (one.data.records["task"].alpha, one.data.records["task"].beta) == pytest.approx((6, 2))
     assert told(one, paths(0.0)) == [0.75], "not what this very path did"
-    assert (one.records["task"].alpha, one.records["task"].beta) == pytest.approx((5.76, 2.92))
+    assert (one.data.records["task"].alpha, one.data.records["task"].beta) == pytest.approx((5.76, 2.92))
     assert told(one, paths(0.0)) == pytest.approx([0.663594], abs=2e-5)
 
 
@@ -68,24 +69,24 @@ def test_what_is_known_fades_by_all_that_the_policy_has_moved_since_the_visit() 
     one.after_update(lambda: 0.004)
     told(one, paths(1.0, task="old"), paths(1.0, task="new"))
     settings = Tracker()
-    assert one.records["old"].alpha == pytest.approx(settings.kept(0.007) * 6 + 1)
-    assert one.records["new"].alpha == pytest.approx(settings.kept(0.004) * 6 + 1)
-    assert one.records["old"].alpha < one.records["new"].alpha
+    assert one.data.records["old"].alpha == pytest.approx(settings.kept(0.007) * 6 + 1)
+    assert one.data.records["new"].alpha == pytest.approx(settings.kept(0.004) * 6 + 1)
+    assert one.data.records["old"].alpha < one.data.records["new"].alpha
 
 
 def test_several_paths_of_a_task_are_one_visit() -> None:
     one = tracker()
     told(one, paths(1.0))
     told(one, paths(1.0, 0.0), paths(0.25))
-    assert one.records["task"].alpha == pytest.approx(0.96 * 6 + 1.25)
-    assert one.records["task"].beta == pytest.approx(0.96 * 2 + 1.75)
+    assert one.data.records["task"].alpha == pytest.approx(0.96 * 6 + 1.25)
+    assert one.data.records["task"].beta == pytest.approx(0.96 * 2 + 1.75)
 
 
 def test_a_replayed_path_says_nothing_about_the_policy_but_is_told_the_rate() -> None:
     one = tracker()
     told(one, paths(0.0))
     assert told(one, as_replayed(paths(1.0))) == [0.25]
-    assert one.records["task"].alpha == 2
+    assert one.data.records["task"].alpha == 2
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 0.1)), max_size=30))
@@ -94,7 +95,7 @@ def test_the_rate_stays_inside_and_the_weight_below_its_bound(visits: list[tuple
     for paid, moved in visits:
         told(one, paths(paid))
         one.after_update(lambda moved=moved: moved)  # type: ignore[misc]
-        record = one.records["task"]
+        record = one.data.records["task"]
         assert 0 < record.rate < 1
         assert record.alpha + record.beta <= 1 / (1 - 0.96) + 1e-9
 
@@ -111,19 +112,19 @@ def test_what_was_kept_is_all_there_is() -> None:
     for step in range(5):
         told(one, paths(1.0, 0.0, task=f"a{step % 3}"), paths(0.3, task="b"))
         one.after_update(lambda: 0.0123)
-    other.load_state(one.state())
+    restore(other.data, save(one.data))
     assert told(one, paths(1.0, task="a1")) == told(other, paths(1.0, task="a1"))
     one.after_update(lambda: 0.1)
     other.after_update(lambda: 0.1)
     assert one.observe() == other.observe()
-    for name, value in one.state().items():
-        assert np.array_equal(value, other.state()[name]), name
+    for name, value in save(one.data).items():
+        assert np.array_equal(value, save(other.data)[name]), name
 
 
 def test_a_tracker_that_knows_nothing_can_be_kept() -> None:
     one = tracker()
-    one.load_state(tracker().state())
-    assert one.records == {}
+    restore(one.data, save(tracker().data))
+    assert one.data.records == {}
 
 
 @pytest.mark.parametrize("paid", [-0.1, 1.5])

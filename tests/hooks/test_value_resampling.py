@@ -82,7 +82,7 @@ def test_a_batch_of_tied_groups_stays() -> None:
     found = state().transform(given, 0)
     assert [each.tree for each in found] == [each.tree for each in given]
     assert all(each.is_zero for each in DampedCopies()(found))
-    assert state().state() == {}
+    assert state().data is None
 
 
 def test_the_method_stages_rewards_or_not() -> None:

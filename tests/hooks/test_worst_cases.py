@@ -10,6 +10,7 @@ from tests.trees import chains, rewarded
 
 from bough.hooks import WorstCases
 from bough.hooks.hook import HookSetup
+from bough.hooks.hook_state import restore, save
 from bough.hooks.worst_cases import WorstCasesState
 from bough.tree import Rewarded, Task
 from bough.worlds.frozenlake import FrozenLake
@@ -49,10 +50,10 @@ def test_the_worst_variant_joins_and_members_have_their_turns() -> None:
     better = {0.0: 0.9, 0.2: 0.7, 0.4: 0.5}
     assert [step(state, better)[0] for _ in range(2)] == [[0.2] * 4] * 2
     assert {*step(state, better)[0]} == {*SLIPS}
-    assert state.members == ["0.2", "0.4"]
+    assert state.data.members == ["0.2", "0.4"]
     assert [step(state, better)[0][0] for _ in range(2)] == [0.4, 0.2], "the newest first"
     step(state, better)
-    assert state.members == ["0.2", "0.4"], "the worst one is a member"
+    assert state.data.members == ["0.2", "0.4"], "the worst one is a member"
 
 
 def test_tasks_can_be_the_variants() -> None:
@@ -86,9 +87,9 @@ def test_a_probe_of_small_batches_plays_all_variants() -> None:
 def test_a_restored_set_is_the_same() -> None:
     one, other = (built(key="slip", values=SLIPS) for _ in range(2))
     step(one, {0.0: 0.9, 0.2: 0.4, 0.4: 0.6})
-    other.load_state(one.state())
+    restore(other.data, save(one.data))
     assert rewritten(one, 3) == rewritten(other, 3)
-    assert (one.members, other.probing) == (other.members, one.probing)
+    assert (one.data.members, other.probing) == (other.data.members, one.probing)
 
 
 def test_slips_of_a_task_replace_those_of_the_lake() -> None:

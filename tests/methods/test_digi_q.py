@@ -16,6 +16,7 @@ from bough.critics import FrozenCritic
 from bough.critics.frozen_critic_state import FrozenCriticState
 from bough.critics.replay_buffer import turns_of
 from bough.hooks.hook import HookSetup, PolicyAccess
+from bough.hooks.hook_state import restore, save
 from bough.learner.attention_maps import RecordingAttention
 from bough.learner.token_outputs import last_states
 from bough.learner.trained_copy import TrainedCopy
@@ -59,10 +60,10 @@ def features(texts: Sequence[NDArray[np.int32]]) -> torch.Tensor:
 FEATURES = PolicyAccess(reference_states=features, stored_trees=stored_rewarded)
 
 
-def critic(policy: PolicyAccess = FEATURES, **settings: object) -> FrozenCriticState:
+def critic(policy: PolicyAccess = FEATURES, *, state_width: int = 64, **settings: object) -> FrozenCriticState:
     own = {"warmup_steps": 1, "steps": 600, "width": 32, "learning_rate": 0.01, "tuning_steps": 0, **settings}
     made = FrozenCritic(**own)  # type: ignore[arg-type]
-    return made.build(HookSetup(policy=policy))
+    return made.build(HookSetup(width=state_width, policy=policy))
 
 
 def learned(state: FrozenCriticState, data: Rewarded = DATA, copies: int = 1) -> Rewarded:
@@ -107,7 +108,7 @@ def test_the_critic_learns_once_and_from_its_data_alone() -> None:
     flipped = replace(DATA, channels={"env": -DATA.channels["env"]})
     (after,) = state.transform([flipped], 2)
     assert q_of(after) == before
-    assert not len(state.data)
+    assert not len(state.data.buffer.turns)
 
 
 def test_actions_that_were_not_executed_are_no_data() -> None:
@@ -145,10 +146,10 @@ def test_stored_trees_are_data(tmp_path: Path) -> None:
 def test_a_restored_critic_is_the_same() -> None:
     one, other = critic(), critic()
     one.transform([DATA], 0)
-    other.load_state(one.state())
+    restore(other.data, save(one.data))
     assert q_of(learned_again(one)) == q_of(learned_again(other))
     third = critic()
-    third.load_state(one.state())
+    restore(third.data, save(one.data))
     assert q_of(third.transform([DATA], 3)[0]) == q_of(one.transform([DATA], 3)[0])
 
 
@@ -180,7 +181,7 @@ def on_policy(policy: Policy, **settings: object) -> FrozenCriticState:
             policy, learning_rate=rate, clip_norm=norm, temperature=1.0, micro_tokens=64
         ),
     )
-    return critic(access, steps=60, tuning_steps=30, tuning_turns=8, tuning_rate=0.01, **settings)
+    return critic(access, state_width=16, steps=60, tuning_steps=30, tuning_turns=8, tuning_rate=0.01, **settings)
 
 
 def test_a_copy_learns_whether_an_action_changes_the_state_before_the_critic_reads_it() -> None:
@@ -195,7 +196,7 @@ def test_a_copy_learns_whether_an_action_changes_the_state_before_the_critic_rea
     assert metrics["frozen/q_spread"] > 0
     assert all(torch.equal(before[name], weight) for name, weight in policy.state().items())
     other = on_policy(policy)
-    other.load_state(one.state())
+    restore(other.data, save(one.data))
     assert q_of(other.transform([MOVES], 3)[0]) == q_of(judged)
     blind = replace(MOVES, tree=replace(MOVES.tree, state_key=np.zeros(MOVES.tree.nodes, dtype=np.int64)))
     with pytest.raises(ValueError, match=r"no action between two states with keys; .* tuning_steps=0"):

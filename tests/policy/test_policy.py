@@ -21,7 +21,7 @@ from transformers import (
 
 from bough.context import conversation
 from bough.critics import ValueHead
-from bough.critics.module_state import load_weights, weights_of
+from bough.critics.module_state import Network
 from bough.engine.model import Model
 from bough.engine.vllm_adapters import VllmAdapters
 from bough.policy import Lora, Pretrained, Tiny
@@ -124,13 +124,12 @@ def test_value_heads_take_their_own_weights_alone() -> None:
 
 
 def test_a_network_takes_its_own_weights_alone() -> None:
-    module = torch.nn.Linear(3, 2)
-    state = weights_of(module, "net")
-    load_weights(module, "net", {**state, "adam/net/bias": state["net/bias"]})
-    with pytest.raises(ValueError, match="load_weights: got 'net/extra', which the model does not have"):
-        load_weights(module, "net", {**state, "net/extra": state["net/bias"]})
-    with pytest.raises(ValueError, match=r"load_weights: got 'net/bias' of shape \(1,\); need \(2,\)"):
-        load_weights(module, "net", {**state, "net/bias": state["net/bias"][:1]})
+    network = Network(torch.nn.Linear(3, 2))
+    state = network.state()
+    with pytest.raises(ValueError, match="load_state: got 'weights/extra', which the model does not have"):
+        network.load_state({**state, "weights/extra": state["weights/bias"]})
+    with pytest.raises(ValueError, match=r"load_state: got 'weights/bias' of shape \(1,\); need \(2,\)"):
+        network.load_state({**state, "weights/bias": state["weights/bias"][:1]})
 
 
 @pytest.mark.parametrize("lora", [None, LORA], ids=["full", "lora"])

@@ -18,6 +18,7 @@ from bough.config import ConfigError
 from bough.context import conversation
 from bough.engine.gated import GatedEngine
 from bough.hooks.hook import HookSetup, PolicyAccess
+from bough.hooks.hook_state import restore, save
 from bough.learner.trained_copy import TrainedCopy
 from bough.methods.spark import spark
 from bough.methods.step_orlm import step_orlm
@@ -29,7 +30,7 @@ from bough.rollout import Deadlines, RoleModel
 from bough.store import Checkpoints, read_metrics
 from bough.train import Run, start
 from bough.train.runtime import Runtime
-from bough.tree import Rewarded, Ternary, Tree
+from bough.tree import Rewarded, Ternary, Tree, read_json_column
 
 ASKS = Verifications(role="judge", prompt="{steps}?", system="")
 RIGHT, WRONG = "[1, 1] yes", "[0, 1] no"
@@ -69,8 +70,7 @@ def logprob(state: TrainedJudgeState, tree: Tree, answer: str) -> float:
     """The log-probability of an answer about the path of a tree."""
     asked = state._tree(ASKS.question(tree, tree.nodes - 1, (1, 3)).prompt, answer)  # pyright: ignore[reportPrivateUsage]
     assert asked is not None
-    assert state._model is not None  # pyright: ignore[reportPrivateUsage]
-    return float(np.nansum(state._model.logprobs([asked])[0]))  # pyright: ignore[reportPrivateUsage]
+    return float(np.nansum(state.data.model().logprobs([asked])[0]))
 
 
 def test_the_judge_imitates_the_verification_that_agrees_with_the_solver(tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def test_the_judge_imitates_the_verification_that_agrees_with_the_solver(tmp_pat
     gain = logprob(state, found.tree, RIGHT) - logprob(before, found.tree, RIGHT)
     assert logprob(state, found.tree, WRONG) - logprob(before, found.tree, WRONG) < gain / 2
     assert logprob(state, found.tree, WRONG) < np.log(0.01)
-    assert state.updates == 30
+    assert state.data.updates == 30
     assert all(torch.equal(value, weights[name]) for name, value in policy.state().items())
 
 
@@ -101,14 +101,14 @@ def test_a_failed_path_teaches_the_other_answer(tmp_path: Path) -> None:
 def test_the_state_is_restored_bit_for_bit(tmp_path: Path) -> None:
     policy, found = tiny(), verified(tmp_path, RIGHT, WRONG)
     state, again = begun(policy), begun(policy)
-    assert not state.state()
+    assert state.data.model.part is None
     state.transform([found], 0)
-    again.load_state({name: np.array(value) for name, value in state.state().items()})
+    restore(again.data, save(state.data))
     for _ in range(2):
-        one, two = state.state(), again.state()
+        one, two = save(state.data), save(again.data)
         assert one.keys() == two.keys()
         assert all(np.array_equal(one[name], two[name]) for name in one)
-        assert state.updates == again.updates
+        assert state.data.updates == again.data.updates
         for each in (state, again):
             each.transform([found], 0)
 
@@ -128,7 +128,7 @@ def test_the_majority_chooses_answers_that_agree_in_all_verdicts(
     state = begun(tiny(), "majority")
     state.transform([verified(tmp_path, *answers, success=Ternary.NO)], 0)
     assert state.observe()["judge/chosen"] == chosen
-    assert state.updates == bool(chosen)
+    assert state.data.updates == bool(chosen)
 
 
 def test_answers_beyond_the_context_are_left_out(tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ def test_a_judge_evolves_with_the_policy_and_a_later_run_asks_it_frozen(tmp_path
     assert max(float(row["judge/chosen"]) for row in rows) > 0
     judge = saved(directory.checkpoints, "adviser_0_TrainedJudge")
     policy = saved(directory.checkpoints, "policy")
-    assert any(not torch.equal(judge[f"weights/{name}"], value) for name, value in policy.items())
+    assert any(not torch.equal(judge[f"model/weights/{name}"], value) for name, value in policy.items())
 
     runtime = Runtime(run, directory.policy, Deadlines())
     engine = runtime.models["judge"].engine
@@ -170,7 +170,7 @@ def test_a_judge_evolves_with_the_policy_and_a_later_run_asks_it_frozen(tmp_path
     assert all(torch.equal(value, before[name]) for name, value in runtime.policy.state().items())
     evolved = asyncio.run(engine.score(prompt, answer))
     assert evolved != own
-    assert engine.policy_version == int(judge["updates"]) > 0
+    assert engine.policy_version == read_json_column(judge["fields"].numpy())["updates"] > 0
 
     asked = RoleModel(engine=engine, renderer=runtime.policy.renderer)
     frozen = FrozenCheckpoint(run=str(directory.path), judge=True).open_model(None, asked)
@@ -187,7 +187,7 @@ def test_spark_trains_a_judge_alone(tmp_path: Path) -> None:
     assert max(float(row["judge/chosen"]) for row in rows) > 0
     assert not any("loss/total" in row for row in rows)
     policy, judge = (saved(directory.checkpoints, each) for each in ("policy", "adviser_0_TrainedJudge"))
-    assert any(not torch.equal(judge[f"weights/{name}"], value) for name, value in policy.items())
+    assert any(not torch.equal(judge[f"model/weights/{name}"], value) for name, value in policy.items())
 
 
 def test_settings(tmp_path: Path) -> None:

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 import torch
 from jaxtyping import Float
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from bough.critics.module_state import entries_below, load_moments, load_weights, moments_of, weights_of
+from bough.critics.module_state import Network
 from bough.critics.replay_buffer import ReplayBuffer, Turn, turns_of
 from bough.critics.small_transformer import small_transformer
 from bough.critics.utterance import UtteranceCritic
@@ -78,22 +77,42 @@ def head_values(heads: nn.ModuleList, hidden: Tensor) -> Tensor:
     return torch.cat([head(hidden) for head in heads], dim=-1)
 
 
+@dataclass(slots=True, kw_only=True)
+class UtteranceCriticData:
+    """The state of the hook.
+
+    Attributes:
+        critic: The critic and its optimizer.
+        target: The target network.
+        buffer: The turns of earlier steps.
+        observed: The number of finished steps.
+    """
+
+    critic: Network[DoubleCritic]
+    target: Network[DoubleCritic]
+    buffer: ReplayBuffer
+    observed: int = 0
+
+
 class UtteranceCriticState(BatchHook[UtteranceCritic]):
     """The critic, its target network, its optimizer, and its replay buffer."""
 
     def __init__(self, settings: UtteranceCritic, setup: HookSetup) -> None:
         super().__init__(settings, setup)
-        self.buffer = ReplayBuffer(settings.capacity_turns)
         with seeded(setup.seed):
             self.twins = DoubleCritic(settings, setup.vocab_tokens).to(setup.device)
         self.target = copy.deepcopy(self.twins).requires_grad_(False)
         self._adam = torch.optim.Adam(self.twins.parameters(), lr=settings.learning_rate)
-        self._observed = 0
+        self.data: UtteranceCriticData = UtteranceCriticData(
+            critic=Network(self.twins, self._adam),
+            target=Network(self.target),
+            buffer=ReplayBuffer(capacity=settings.capacity_turns),
+        )
 
     @property
     def ready(self) -> bool:
         """Whether the warm-up is over."""
-        return self._observed >= self.settings.warmup_steps
+        return self.data.observed >= self.settings.warmup_steps
 
     def transform(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
         """Train on the batch and the replay buffer, then add values to the turns of the batch."""
@@ -106,7 +125,7 @@ class UtteranceCriticState(BatchHook[UtteranceCritic]):
             for node, turn in mine
             if not each.tree.replayed and each.tree.source[node] == Source.SAMPLED
         ]
-        self.buffer.add(new)
+        self.data.buffer.add(new)
         if own:
             self.learn(own, np.random.default_rng(seed))
         outputs = self.judge([turn for mine in turns for _, turn in mine])
@@ -128,7 +147,7 @@ class UtteranceCriticState(BatchHook[UtteranceCritic]):
         """
         count, losses = self.settings.batch_turns, np.zeros(2)
         for _ in range(self.settings.steps):
-            old = self.buffer.draw(count, generator)
+            old = self.data.buffer.draw(count, generator)
             fresh = [new[int(place)] for place in generator.integers(len(new), size=count)]
             losses += self._step(old, fresh)
         q_loss, v_loss = (losses / self.settings.steps).tolist()
@@ -144,23 +163,8 @@ class UtteranceCriticState(BatchHook[UtteranceCritic]):
 
     def observe(self) -> Mapping[str, float]:
         """Count a training step and return its metrics."""
-        self._observed += 1
-        return {**super().observe(), "utterance/turns": float(len(self.buffer))}
-
-    def state(self) -> Mapping[str, NDArray[Any]]:
-        """Weights, Adam's moments, and the turns of the buffer."""
-        state = weights_of(self.twins, "critic") | weights_of(self.target, "target")
-        state |= moments_of(self.twins, self._adam)
-        turns = {f"turns/{name}": column for name, column in self.buffer.state().items()}
-        return state | turns | {"observed": np.asarray([self._observed])}
-
-    def load_state(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Restore what `state` returned, bit for bit."""
-        load_weights(self.twins, "critic", state)
-        load_weights(self.target, "target", state)
-        load_moments(self.twins, self._adam, state)
-        self.buffer.load_state(entries_below(state, "turns/"))
-        self._observed = int(state["observed"][0])
+        self.data.observed += 1
+        return {**super().observe(), "utterance/turns": float(len(self.data.buffer.turns))}
 
     def _step(self, old: Sequence[Turn], fresh: Sequence[Turn]) -> Floats:
         """One gradient step; returns the losses of Q and V."""

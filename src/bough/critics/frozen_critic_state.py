@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +13,10 @@ from torch import Tensor, nn
 
 from bough.critics.double_critic import head_values, mlp_head, with_values
 from bough.critics.frozen_critic import FrozenCritic
-from bough.critics.module_state import entries_below, load_weights, weights_of
+from bough.critics.module_state import Network
 from bough.critics.replay_buffer import ReplayBuffer, Turn, turns_of
-from bough.hooks.hook import BatchHook, HookSetup
+from bough.hooks.hook import BatchHook, HookSetup, PolicyCopy
+from bough.hooks.hook_state import Late
 from bough.policy.seeding import seeded
 from bough.tree import Floats, Rewarded, TruncatedBy
 
@@ -51,27 +52,43 @@ class Heads(nn.Module):
         self.v = nn.ModuleList(mlp_head(width, inputs) for _ in range(2))
 
 
+@dataclass(slots=True, kw_only=True)
+class FrozenCriticData:
+    """The state of the hook.
+
+    Attributes:
+        buffer: The turns of the steps so far; empty once the critic is trained.
+        heads: The heads, from the training on.
+        tuned: The tuned copy of the policy, from the training on.
+        observed: The number of finished steps.
+    """
+
+    buffer: ReplayBuffer = field(default_factory=ReplayBuffer)
+    heads: Late[Network[Heads]]
+    tuned: Late[PolicyCopy]
+    observed: int = 0
+
+
 class FrozenCriticState(BatchHook[FrozenCritic]):
     """The data until the critic is trained, and the tuned copy and the heads from then on."""
 
     def __init__(self, settings: FrozenCritic, setup: HookSetup) -> None:
         super().__init__(settings, setup)
-        self.heads: Heads | None = None
-        self.data = ReplayBuffer()
-        """The turns of the steps so far; empty once the critic is trained."""
-        self._tuned: Any = None
-        self._observed = 0
+        self.data: FrozenCriticData = FrozenCriticData(
+            heads=Late(lambda: Network(Heads(settings.width, setup.width).to(setup.device))),
+            tuned=Late(lambda: setup.policy.copy(settings.tuning_rate, 1.0)),
+        )
 
     @property
     def ready(self) -> bool:
         """Whether the data are collected."""
-        return self._observed >= self.settings.warmup_steps
+        return self.data.observed >= self.settings.warmup_steps
 
     def transform(self, rewarded: Sequence[Rewarded], _seed: int) -> list[Rewarded]:
         """Collect the batch, or train the critic once; then add values to the turns of the batch."""
         if not self.ready:
-            self.data.add(_executed(rewarded))
-        elif self.heads is None:
+            self.data.buffer.add(_executed(rewarded))
+        elif self.data.heads.part is None:
             self.train()
         return [self._judged(each) for each in rewarded]
 
@@ -82,44 +99,22 @@ class FrozenCriticState(BatchHook[FrozenCritic]):
             ValueError: when no turn was executed, or no turn has the keys of the states before and after it.
         """
         for path in self.settings.data:
-            self.data.add(_executed(self.setup.policy.stored_trees(Path(path))))
-        turns = self.data.turns
+            self.data.buffer.add(_executed(self.setup.policy.stored_trees(Path(path))))
+        turns = self.data.buffer.turns
         if not turns:
             raise ValueError("FrozenCritic: got no turn that was executed; need more data or warmup_steps")
         if self.settings.tuning_steps:
-            self._tuned = self._copied()
             self.metrics["frozen/change_loss"] = tune(
-                self._tuned, turns, self.settings, self.setup.seed, self.setup.device
+                self.data.tuned(), turns, self.settings, self.setup.seed, self.setup.device
             )
-        self.heads = fit(self._transitions(turns), self.settings, self.setup.seed, self.metrics)
-        self.data = ReplayBuffer()
+        heads = fit(self._transitions(turns), self.settings, self.setup.seed, self.metrics)
+        self.data.heads.part = Network(heads)
+        self.data.buffer = ReplayBuffer()
 
     def observe(self) -> Mapping[str, float]:
         """Count a training step and return its metrics."""
-        self._observed += 1
+        self.data.observed += 1
         return super().observe()
-
-    def state(self) -> Mapping[str, NDArray[Any]]:
-        """The data, or the weights of the heads and of the tuned copy."""
-        state = {f"data/{name}": column for name, column in self.data.state().items()}
-        state |= {} if self.heads is None else weights_of(self.heads, "heads")
-        state |= {} if self._tuned is None else {f"tuned/{name}": each for name, each in self._tuned.state().items()}
-        return state | {"observed": np.asarray([self._observed])}
-
-    def load_state(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Restore what `state` returned, bit for bit."""
-        self._observed = int(state["observed"][0])
-        self.data.load_state(entries_below(state, "data/"))
-        self.heads = self._tuned = None
-        if tuned := entries_below(state, "tuned/"):
-            self._tuned = self._copied()
-            self._tuned.load_state(tuned)
-        if (first := state.get("heads/v.0.0.weight")) is not None:
-            self.heads = Heads(self.settings.width, first.shape[1]).to(self.setup.device)
-            load_weights(self.heads, "heads", state)
-
-    def _copied(self) -> Any:
-        return self.setup.policy.copy(self.settings.tuning_rate, 1.0)
 
     def _of_states(self, texts: Sequence[NDArray[np.int32]]) -> Tensor:
         """[n, W]: the reference policy's hidden states after n texts."""
@@ -131,7 +126,9 @@ class FrozenCriticState(BatchHook[FrozenCritic]):
         texts = [turn.text for turn in turns]
         state = self._of_states([turn.text[: turn.read] for turn in turns])
         after = (
-            self._of_states(texts) if self._tuned is None else self._tuned.states(texts).float().to(self.setup.device)
+            self._of_states(texts)
+            if self.data.tuned.part is None
+            else self.data.tuned().states(texts).float().to(self.setup.device)
         )
         return state, torch.cat([state, after], dim=1)
 
@@ -149,9 +146,10 @@ class FrozenCriticState(BatchHook[FrozenCritic]):
         """The tree with values; 0 before the critic is trained."""
         turns = list(turns_of(rewarded))
         values: Floats = np.zeros((len(turns), 4), dtype=np.float32)
-        if self.heads is not None and turns:
+        if self.data.heads.part is not None and turns:
             state, action = self._of_turns([turn for _, turn in turns])
-            found = torch.cat([head_values(self.heads.q, action), head_values(self.heads.v, state)], dim=1)
+            heads = self.data.heads().module
+            found = torch.cat([head_values(heads.q, action), head_values(heads.v, state)], dim=1)
             values = found.cpu().numpy()
             lesser = values[:, :2].min(axis=1)
             self.metrics["frozen/q"] = float(lesser.mean())

@@ -1,8 +1,7 @@
 """The state of a reward for progress: the collected paths, then a trained copy of the policy with a head."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
@@ -10,10 +9,11 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from bough.critics.double_critic import mlp_head
-from bough.critics.module_state import entries_below, load_weights, weights_of
+from bough.critics.module_state import Network
 from bough.critics.progress import ProgressReward
 from bough.critics.replay_buffer import turns_of
-from bough.hooks.hook import BatchHook, HookSetup
+from bough.hooks.hook import BatchHook, HookSetup, PolicyCopy
+from bough.hooks.hook_state import Late
 from bough.policy.seeding import seeded
 from bough.tree import Floats, Ints, Rewarded, Ternary, path_view, sum_at
 
@@ -58,20 +58,36 @@ class TurnSums:
         return TurnSums(**joined)
 
 
+@dataclass(slots=True, kw_only=True)
+class ProgressRewardData:
+    """The state of the hook.
+
+    Attributes:
+        trees: The turns of the warm-up; empty once the estimator is trained.
+        model: The copy of the policy, from the training on.
+        head: Its head, from the training on.
+        observed: The number of finished steps.
+    """
+
+    trees: list[TurnSums] = field(default_factory=list[TurnSums])
+    model: Late[PolicyCopy]
+    head: Late[Network[nn.Module]]
+    observed: int = 0
+
+
 class ProgressRewardState(BatchHook[ProgressReward]):
     """The trees of the warm-up until the estimator is trained, and the estimator from then on."""
 
     def __init__(self, settings: ProgressReward, setup: HookSetup) -> None:
         super().__init__(settings, setup)
-        self.data: list[TurnSums] = []
-        self._copy: Any = None
-        self._head: nn.Module | None = None
-        self._observed = 0
+        self.data: ProgressRewardData = ProgressRewardData(
+            model=Late(lambda: setup.policy.copy(settings.learning_rate, 1.0)), head=Late(self._new_head)
+        )
 
     @property
     def ready(self) -> bool:
         """Whether the warm-up is over."""
-        return self._observed >= self.settings.warmup_steps
+        return self.data.observed >= self.settings.warmup_steps
 
     def transform(self, rewarded: Sequence[Rewarded], _seed: int) -> list[Rewarded]:
         """Collect the batch, or train the estimator once; then reward the turns of the batch.
@@ -82,8 +98,8 @@ class ProgressRewardState(BatchHook[ProgressReward]):
         trees = [_turn_sums(each) for each in rewarded]
         new = [own for each, own in zip(rewarded, trees, strict=True) if not each.tree.replayed and len(own.node)]
         if not self.ready:
-            self.data += new
-        elif self._head is None:
+            self.data.trees += new
+        elif self.data.head.part is None:
             self._train()
         progress = [self._progress(each) for each in trees]
         valid = np.concatenate([each.tree.valid[own.node] for each, own in zip(rewarded, trees, strict=True)])
@@ -98,56 +114,31 @@ class ProgressRewardState(BatchHook[ProgressReward]):
 
     def observe(self) -> Mapping[str, float]:
         """Count a training step and return its metrics."""
-        self._observed += 1
+        self.data.observed += 1
         return super().observe()
 
-    def state(self) -> Mapping[str, NDArray[Any]]:
-        """The data, or the weights of the estimator."""
-        state: dict[str, NDArray[Any]] = {"observed": np.asarray([self._observed])}
-        for at, each in enumerate(self.data):
-            state |= {f"data/{at}/{name}": getattr(each, name) for name in TurnSums.__slots__}
-        if self._head is not None:
-            state |= weights_of(self._head, "head") | {f"copy/{k}": each for k, each in self._copy.state().items()}
-        return state
-
-    def load_state(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Restore the result of `state`, bit for bit."""
-        self._observed = int(state["observed"][0])
-        count = len({name.split("/")[1] for name in state if name.startswith("data/")})
-        self.data = [
-            TurnSums(**{name: state[f"data/{at}/{name}"].copy() for name in TurnSums.__slots__}) for at in range(count)
-        ]
-        self._copy = self._head = None
-        if (first := state.get("head/0.weight")) is not None:
-            load_weights(self._build(first.shape[1]), "head", state)
-            self._copy.load_state(entries_below(state, "copy/"))
-
-    def _build(self, inputs: int | None = None) -> nn.Module:
-        """The copy, and a new head for its hidden states of `inputs` elements."""
-        self._copy = self.setup.policy.copy(self.settings.learning_rate, 1.0)
-        inputs = inputs or self._copy.states(self.data[0].texts[:1]).shape[1]
+    def _new_head(self) -> Network[nn.Module]:
         with seeded(self.setup.seed):
-            self._head = mlp_head(self.settings.width, inputs).to(self.setup.device)
-        return self._head
+            return Network(mlp_head(self.settings.width, self.setup.width).to(self.setup.device))
 
     def _train(self) -> None:
         """Train the estimator on the collected paths, which are then dropped."""
-        if not self.data:
+        if not self.data.trees:
             raise ValueError("ProgressReward: got no path with a turn in the warm-up; need more warmup_steps")
-        head, generator = self._build(), np.random.default_rng(self.setup.seed)
+        head, generator = self.data.head().module, np.random.default_rng(self.setup.seed)
         adam = torch.optim.Adam(head.parameters(), lr=self.settings.head_rate)
         for _ in range(self.settings.steps):
             self.metrics["progress/fit"] = self._step(head, adam, TurnSums.join(self._sample(generator)))
-        self.metrics["progress/paths"] = float(sum(len(each.returns) for each in self.data))
-        self.data = []
+        self.metrics["progress/paths"] = float(sum(len(each.returns) for each in self.data.trees))
+        self.data.trees = []
 
     def _sample(self, generator: np.random.Generator) -> list[TurnSums]:
         """Trees with at least `batch_paths` paths together, at random; all of them if they have fewer."""
         chosen, paths = list[TurnSums](), 0
-        for place in map(int, generator.permutation(len(self.data))):
+        for place in map(int, generator.permutation(len(self.data.trees))):
             if paths >= self.settings.batch_paths:
                 break
-            chosen.append(self.data[place])
+            chosen.append(self.data.trees[place])
             paths += len(chosen[-1].returns)
         return chosen
 
@@ -162,17 +153,17 @@ class ProgressRewardState(BatchHook[ProgressReward]):
             return (weight[at] * head(states.float())[:, 0]).sum()
 
         adam.zero_grad(set_to_none=True)
-        self._copy.step_states(some.texts, part)
+        self.data.model().step_states(some.texts, part)
         adam.step()  # pyright: ignore[reportUnknownMemberType]
         return float(np.mean(errors**2))
 
     @torch.no_grad()
     def _progress(self, turns: TurnSums) -> Floats:
         """[n] float64: the progress of turns; 0 before the training."""
-        if self._head is None or not len(turns.node):
+        if self.data.head.part is None or not len(turns.node):
             return np.zeros(len(turns.node))
-        states: Tensor = self._copy.states(turns.texts).float().to(self.setup.device)
-        return self._head(states)[:, 0].cpu().numpy().astype(np.float64)
+        states: Tensor = self.data.model().states(turns.texts).float().to(self.setup.device)
+        return self.data.head().module(states)[:, 0].cpu().numpy().astype(np.float64)
 
     def _paid(self, rewarded: Rewarded, turns: TurnSums, progress: Floats) -> Rewarded:
         settings, valid = self.settings, rewarded.tree.valid[turns.node]

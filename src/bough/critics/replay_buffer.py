@@ -1,12 +1,10 @@
 """A replay buffer of turns."""
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bough.tree import Ints, Kind, Outcome, Rewarded, context, path_view
 
@@ -73,59 +71,24 @@ def turns_of(rewarded: Rewarded) -> Iterator[tuple[int, Turn]]:
         )
 
 
+@dataclass(slots=True, kw_only=True)
 class ReplayBuffer:
-    """The newest turns, up to a capacity; all without one."""
+    """The newest turns, up to a capacity; all without one.
 
-    def __init__(self, capacity: int | None = None) -> None:
-        self._turns: deque[Turn] = deque(maxlen=capacity)
+    Attributes:
+        capacity: Maximum number of turns; None for all.
+        turns: The turns, oldest first.
+    """
 
-    def __len__(self) -> int:
-        return len(self._turns)
+    capacity: int | None = None
+    turns: deque[Turn] = field(default_factory=deque[Turn])
 
     def add(self, turns: Sequence[Turn]) -> None:
         """Add turns; the oldest are dropped."""
-        self._turns.extend(turns)
-
-    @property
-    def turns(self) -> tuple[Turn, ...]:
-        """All turns, oldest first."""
-        return tuple(self._turns)
+        self.turns.extend(turns)
+        while self.capacity is not None and len(self.turns) > self.capacity:
+            self.turns.popleft()
 
     def draw(self, count: int, generator: np.random.Generator) -> list[Turn]:
         """Sample turns uniformly, with replacement."""
-        return [self._turns[int(place)] for place in generator.integers(len(self._turns), size=count)]
-
-    def state(self) -> dict[str, NDArray[Any]]:
-        """All turns as arrays; texts are concatenated."""
-        nothing = np.zeros(0, dtype=np.int32)
-        return {
-            "text": np.concatenate([nothing, *(turn.text for turn in self._turns)]),
-            "text_tokens": np.asarray([len(turn.text) for turn in self._turns], dtype=np.int64),
-            "read": np.asarray([turn.read for turn in self._turns], dtype=np.int64),
-            "reward": np.asarray([turn.reward for turn in self._turns], dtype=np.float64),
-            "after": np.concatenate([nothing, *(turn.after for turn in self._turns)]),
-            "after_tokens": np.asarray([len(turn.after) for turn in self._turns], dtype=np.int64),
-            "goes_on": np.asarray([turn.goes_on for turn in self._turns], dtype=np.uint8),
-            "done": np.asarray([turn.done for turn in self._turns], dtype=np.uint8),
-            "changed": np.asarray(
-                [-1 if turn.changed is None else turn.changed for turn in self._turns], dtype=np.int8
-            ),
-        }
-
-    def load_state(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Restore what `state` returned."""
-        texts, afters = (np.split(state[name], np.cumsum(state[f"{name}_tokens"])[:-1]) for name in ("text", "after"))
-        columns = (state[name].tolist() for name in ("read", "reward", "goes_on", "done", "changed"))
-        self._turns.clear()
-        self._turns.extend(
-            Turn(
-                text=text,
-                after=after,
-                read=read,
-                reward=reward,
-                goes_on=bool(goes_on),
-                done=bool(done),
-                changed=None if changed < 0 else bool(changed),
-            )
-            for text, after, read, reward, goes_on, done, changed in zip(texts, afters, *columns, strict=False)
-        )
+        return [self.turns[int(place)] for place in generator.integers(len(self.turns), size=count)]

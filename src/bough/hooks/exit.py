@@ -2,11 +2,10 @@
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bough.hooks.hook import BatchHook, HookSetup
 from bough.hooks.task_hooks import TaskRewriter, Teacher
@@ -21,9 +20,7 @@ from bough.tree import (
     TruncatedBy,
     counted,
     groups,
-    json_column,
     path,
-    read_json_column,
     text_in,
 )
 
@@ -87,22 +84,32 @@ class ExIt:
         return ExItState(self, setup)
 
 
+@dataclass(slots=True, kw_only=True)
+class ExItData:
+    """The state of the hook.
+
+    Attributes:
+        kept: The histories by id, oldest first: the task and its priority, > 0.
+        drawn: Histories in each batch that was drawn but has not arrived: with staleness a step draws the next one.
+    """
+
+    kept: dict[str, tuple[Task, float]] = field(default_factory=dict[str, tuple[Task, float]])
+    drawn: deque[int] = field(default_factory=deque[int])
+
+
 class ExItState(BatchHook[ExIt], TaskRewriter):
     """The stored histories."""
 
     def __init__(self, settings: ExIt, setup: HookSetup) -> None:
         super().__init__(settings, setup)
-        self.kept: dict[str, tuple[Task, float]] = {}
-        """By id, oldest first: the task and its priority, > 0."""
+        self.data: ExItData = ExItData()
         self._used = 0
-        # Histories in each batch that was drawn but has not arrived: with staleness a step draws the next one.
-        self._drawn: deque[int] = deque()
 
     async def rewrite(self, tasks: Sequence[Task], _teacher: Teacher, seed: int) -> list[Task]:
         """The tasks, some of them replaced by histories."""
         rng = np.random.default_rng(seed)
         replaced = [place for place in range(len(tasks)) if rng.random() < self.settings.chance]
-        known = list(self.kept.values())
+        known = list(self.data.kept.values())
         replaced = replaced[: len(known)]
         begun = list(tasks)
         if replaced:
@@ -110,44 +117,32 @@ class ExItState(BatchHook[ExIt], TaskRewriter):
             drawn = rng.choice(len(known), len(replaced), replace=False, p=weight / weight.sum())
             for place, at in zip(replaced, map(int, drawn), strict=True):
                 begun[place] = self._iterate(known[at][0], rng)
-        self._drawn.append(len(replaced))
+        self.data.drawn.append(len(replaced))
         return begun
 
     def transform(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
         """Store the histories of the batch, and return the batch unchanged."""
-        self._used += self._drawn.popleft() if self._drawn else 0
+        self._used += self.data.drawn.popleft() if self.data.drawn else 0
         rng = np.random.default_rng(seed)
         for group in groups([each for each in rewarded if not each.tree.replayed]):
             returns = np.concatenate([each.returns() for each in group])
             if len(returns):
                 differ = np.ptp(returns) > tie_tolerance(returns)
                 self._keep(group, float(returns.var()) if differ else 0.0, rng)
-        lowest = sorted(self.kept, key=lambda name: self.kept[name][1])
-        for name in lowest[: max(0, len(self.kept) - self.settings.keep)]:
-            del self.kept[name]
+        lowest = sorted(self.data.kept, key=lambda name: self.data.kept[name][1])
+        for name in lowest[: max(0, len(self.data.kept) - self.settings.keep)]:
+            del self.data.kept[name]
         return list(rewarded)
 
     def observe(self) -> Mapping[str, float]:
         """Return the metrics of the step."""
         used, self._used = self._used, 0
-        turns = [len(task.start) for task, _ in self.kept.values()]
+        turns = [len(task.start) for task, _ in self.data.kept.values()]
         return {
             "exit/used": float(used),
             "exit/kept": float(len(turns)),
             "exit/turns": float(np.mean(turns)) if turns else 0.0,
         }
-
-    def state(self) -> Mapping[str, NDArray[Any]]:
-        """The histories, as JSON, and their priorities."""
-        return {
-            "tasks": json_column([task.record() for task, _ in self.kept.values()]),
-            "priority": np.asarray([priority for _, priority in self.kept.values()], dtype=np.float64),
-        }
-
-    def load_state(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Restore the result of `state`, bit for bit."""
-        tasks = [Task.read(row) for row in read_json_column(state["tasks"])]
-        self.kept = {task.id: (task, at) for task, at in zip(tasks, state["priority"].tolist(), strict=True)}
 
     def _iterate(self, history: Task, rng: np.random.Generator) -> Task:
         """A history, with an instruction where there are any."""
@@ -159,18 +154,18 @@ class ExItState(BatchHook[ExIt], TaskRewriter):
     def _keep(self, group: Sequence[Rewarded], priority: float, rng: np.random.Generator) -> None:
         """Store or update the history of a group."""
         task = ITERATION.remove(group[0].tree.task)
-        self.kept.pop(task.id, None)
+        self.data.kept.pop(task.id, None)
         if not priority:
             return
         if task.start:
-            self.kept[task.id] = (task, priority)
+            self.data.kept[task.id] = (task, priority)
         ends = [(each.tree, int(leaf)) for each in group for leaf in counted(each.tree)]
         tree, leaf = ends[int(rng.integers(len(ends)))]
         begun, done = len(task.start), _actions(tree, leaf)
         cuts = len(done) - begun - int(tree.truncated_by[leaf] != TruncatedBy.TURNS)
         if cuts > 0:
             history = task.after(done[begun : begun + int(rng.integers(1, cuts + 1))])
-            self.kept[history.id] = (history, priority)
+            self.data.kept[history.id] = (history, priority)
 
 
 def _actions(tree: Tree, leaf: int) -> list[str]:

@@ -3,10 +3,8 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bough.hooks.hook import BatchHook, HookSetup
 from bough.needs import STATE_KEYS, Need
@@ -18,9 +16,7 @@ from bough.tree import (
     Rewarded,
     RewardRange,
     join,
-    json_column,
     path_view,
-    read_json_column,
     sum_at,
     text_in,
 )
@@ -130,54 +126,41 @@ class StateRecord:
     probability: dict[str, float] = field(default_factory=dict[str, float])
 
 
+@dataclass(slots=True, kw_only=True)
+class ExploRsData:
+    """The state of the hook.
+
+    Attributes:
+        records: By state key, the one that was visited longest ago first.
+    """
+
+    records: dict[int, StateRecord] = field(default_factory=dict[int, StateRecord])
+
+
 class ExploRsState(BatchHook[ExploRs]):
     """The tables, by state key."""
 
     def __init__(self, settings: ExploRs, setup: HookSetup) -> None:
         super().__init__(settings, setup)
-        self.records: dict[int, StateRecord] = {}
-        """By state key, the one that was visited longest ago first."""
+        self.data: ExploRsData = ExploRsData()
 
     def transform(self, rewarded: Sequence[Rewarded], _seed: int) -> list[Rewarded]:
         """The trees with the channel; then the tables with their paths, without those of earlier steps."""
         paid = [self._with_channel(each) for each in rewarded]
         self._learn([each for each in rewarded if not each.tree.replayed])
-        while len(self.records) > self.settings.max_states:
-            del self.records[next(iter(self.records))]
+        while len(self.data.records) > self.settings.max_states:
+            del self.data.records[next(iter(self.data.records))]
         return paid
 
     def observe(self) -> Mapping[str, float]:
         """Return the metrics of the step."""
-        visits = np.asarray([each.visits for each in self.records.values()])
-        sizes = [abs(phi) for each in self.records.values() for phi in each.phi.values()]
+        visits = np.asarray([each.visits for each in self.data.records.values()])
+        sizes = [abs(phi) for each in self.data.records.values() for phi in each.phi.values()]
         return {
             f"{CHANNEL}/states": float(len(visits)),
             f"{CHANNEL}/bonus": float(self.settings.bonus(visits).mean()) if len(visits) else self.settings.largest,
             f"{CHANNEL}/largest": max(sizes, default=0.0),
         }
-
-    def state(self) -> Mapping[str, NDArray[Any]]:
-        """All records, in their order."""
-        actions = [list(each.phi) for each in self.records.values()]
-        tables = [[each.phi[a], each.probability[a]] for each in self.records.values() for a in each.phi]
-        numbers = [[each.visits, each.value] for each in self.records.values()]
-        return {
-            "keys": np.asarray(list(self.records), dtype=np.int64),
-            "numbers": np.asarray(numbers, dtype=np.float64).reshape(-1, 2),
-            "actions": json_column(actions),
-            "tables": np.asarray(tables, dtype=np.float64).reshape(-1, 2),
-        }
-
-    def load_state(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Restore the result of `state`, bit for bit."""
-        actions: list[list[str]] = read_json_column(state["actions"])
-        rows, numbers = iter(state["tables"].tolist()), state["numbers"].tolist()
-        self.records = {}
-        for key, (visits, value), names in zip(state["keys"].tolist(), numbers, actions, strict=True):
-            record = StateRecord(visits=visits, value=value)
-            for name in names:
-                record.phi[name], record.probability[name] = next(rows)
-            self.records[key] = record
 
     def _with_channel(self, rewarded: Rewarded) -> Rewarded:
         tree = rewarded.tree
@@ -186,12 +169,12 @@ class ExploRsState(BatchHook[ExploRs]):
         paid = np.zeros(tree.nodes)
         view = path_view([rewarded])
         for node, key, action in zip(view.node.tolist(), view.key.tolist(), _actions(view), strict=True):
-            record = self.records.get(key)
+            record = self.data.records.get(key)
             paid[node] = 0.0 if record is None else record.phi.get(action, 0.0)
         shown = (tree.kind != Kind.ACTION) & (tree.kind[tree.parent] == Kind.ACTION) & (tree.state_key != 0)
         shown[0] = False
         going = np.flatnonzero(shown & ((tree.outcome == Outcome.OPEN) | (tree.outcome == Outcome.TRUNCATED)))
-        records = [self.records.get(int(tree.state_key[node])) for node in going]
+        records = [self.data.records.get(int(tree.state_key[node])) for node in going]
         visits = np.asarray([0.0 if each is None else each.visits for each in records])
         paid[going] += self.settings.bonus(visits)
         return replace(rewarded, channels={**rewarded.channels, CHANNEL: paid})
@@ -205,27 +188,27 @@ class ExploRsState(BatchHook[ExploRs]):
         actions, probability = _actions(view), _probabilities(view)
         known = [step for step, key in enumerate(view.key.tolist()) if key]
         for step in known:
-            record = self.records.setdefault(int(view.key[step]), StateRecord())
+            record = self.data.records.setdefault(int(view.key[step]), StateRecord())
             record.phi.setdefault(actions[step], 0.0)
             record.probability[actions[step]] = float(probability[step])
-        change = {key: np.zeros(len(self.records[key].phi)) for key in {int(view.key[step]) for step in known}}
+        change = {key: np.zeros(len(self.data.records[key].phi)) for key in {int(view.key[step]) for step in known}}
         for step in known:
-            record = self.records[int(view.key[step])]
+            record = self.data.records[int(view.key[step])]
             place = list(record.phi).index(actions[step])
             likely = np.asarray(list(record.probability.values()))
             advantage = float(weight[step]) * (float(ahead[step]) - record.value)
             change[int(view.key[step])] += self.settings.gradient(likely / max(1.0, likely.sum()), place, advantage)
         bound, rate = self.settings.bound, self.settings.rate
         for key, gradient in change.items():
-            record = self.records[key]
+            record = self.data.records[key]
             phi = np.clip(np.asarray(list(record.phi.values())) + rate * gradient, -bound, bound)
             record.phi = dict(zip(record.phi, phi.tolist(), strict=True))
         for step in known:
             key, share = int(view.key[step]), float(weight[step])
-            record = self.records.pop(key)
+            record = self.data.records.pop(key)
             record.visits += share
             record.value += share * (float(ahead[step]) - record.value) / record.visits
-            self.records[key] = record
+            self.data.records[key] = record
 
 
 def _actions(view: PathView) -> list[str]:

@@ -1,15 +1,13 @@
 """Draws the tasks that the policy fails."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bough.hooks.hook import BatchHook, HookSetup
 from bough.hooks.task_hooks import TaskSampler
-from bough.tree import Floats, Rewarded, Ternary, counted, groups, json_column, read_json_column
+from bough.tree import Floats, Rewarded, Ternary, counted, groups
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,25 +41,35 @@ class FailureSampling:
         return FailureSamplingState(self, setup)
 
 
+@dataclass(slots=True, kw_only=True)
+class FailureSamplingData:
+    """The state of the hook.
+
+    Attributes:
+        success: By task id, the share of successful paths when it was last drawn.
+    """
+
+    success: dict[str, float] = field(default_factory=dict[str, float])
+
+
 class FailureSamplingState(BatchHook[FailureSampling], TaskSampler):
     """The share of successful paths of each task."""
 
     def __init__(self, settings: FailureSampling, setup: HookSetup) -> None:
         super().__init__(settings, setup)
-        self.success: dict[str, float] = {}
-        """By task id, when it was last drawn."""
+        self.data: FailureSamplingData = FailureSamplingData()
 
     def transform(self, rewarded: Sequence[Rewarded], _seed: int) -> list[Rewarded]:
         """Record the batch's successes, and return the batch unchanged."""
         for group in groups([each for each in rewarded if not each.tree.replayed]):
             ends = [each.tree.success[counted(each.tree)] == Ternary.YES for each in group]
             if any(map(len, ends)):
-                self.success[group[0].tree.task.id] = float(np.concatenate(ends).mean())
+                self.data.success[group[0].tree.task.id] = float(np.concatenate(ends).mean())
         return list(rewarded)
 
     def observe(self) -> Mapping[str, float]:
         """Return the metrics of the step."""
-        known = list(self.success.values())
+        known = list(self.data.success.values())
         return {
             "failures/known": float(len(known)),
             "failures/rate": 1.0 - float(np.mean(known)) if known else 1.0,
@@ -70,16 +78,4 @@ class FailureSamplingState(BatchHook[FailureSampling], TaskSampler):
     def weigh(self, tasks: Sequence[str]) -> Floats:
         """[n]: the sampling weight of each task."""
         floor = self.settings.floor
-        return floor + (1 - floor) * (1.0 - np.asarray([self.success.get(task, 0.0) for task in tasks]))
-
-    def state(self) -> Mapping[str, NDArray[Any]]:
-        """All tasks, and their shares."""
-        return {
-            "tasks": json_column(list(self.success)),
-            "success": np.asarray(list(self.success.values()), dtype=np.float64),
-        }
-
-    def load_state(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Restore the result of `state`, bit for bit."""
-        names: list[str] = read_json_column(state["tasks"])
-        self.success = dict(zip(names, map(float, state["success"]), strict=True))
+        return floor + (1 - floor) * (1.0 - np.asarray([self.data.success.get(task, 0.0) for task in tasks]))

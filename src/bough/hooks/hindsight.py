@@ -1,11 +1,10 @@
 """Hindsight: a path that missed its goal, with the goal that it reached."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bough.hooks.hook import BatchHook, HookSetup
 from bough.piece import AtLeast, piece
@@ -18,9 +17,7 @@ from bough.tree import (
     Ternary,
     Tree,
     counted,
-    json_column,
     keep_paths,
-    read_json_column,
     step_info_in,
 )
 
@@ -57,12 +54,23 @@ class Hindsight:
         return HindsightState(self, setup)
 
 
+@dataclass(slots=True, kw_only=True)
+class HindsightData:
+    """The state of the hook.
+
+    Attributes:
+        prompts: The prompts of each goal, oldest first.
+    """
+
+    prompts: dict[str, list[Ints]] = field(default_factory=dict[str, list[Ints]])
+
+
 class HindsightState(BatchHook[Hindsight]):
     """The prompts of each goal, oldest first."""
 
     def __init__(self, settings: Hindsight, setup: HookSetup) -> None:
         super().__init__(settings, setup)
-        self.prompts: dict[str, list[Ints]] = {}
+        self.data: HindsightData = HindsightData()
         self._relabelled = 0
 
     def transform(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
@@ -79,24 +87,6 @@ class HindsightState(BatchHook[Hindsight]):
         count, self._relabelled = self._relabelled, 0
         return {"hindsight/relabelled": float(count)}
 
-    def state(self) -> Mapping[str, NDArray[Any]]:
-        """The prompts as columns."""
-        goals = [goal for goal, prompts in self.prompts.items() for _ in prompts]
-        tokens = [prompt for prompts in self.prompts.values() for prompt in prompts]
-        return {
-            "goals": json_column(goals),
-            "tokens": np.concatenate([np.zeros(0, dtype=np.int32), *tokens]),
-            "lengths": np.asarray([len(prompt) for prompt in tokens], dtype=np.int64),
-        }
-
-    def load_state(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Restore the result of `state`, bit for bit."""
-        ends = np.cumsum(state["lengths"])
-        goals: list[str] = read_json_column(state["goals"])
-        self.prompts = {}
-        for goal, prompt in zip(goals, np.split(state["tokens"], ends)[:-1], strict=True):
-            self.prompts.setdefault(goal, []).append(prompt.astype(np.int32))
-
     def _store(self, tree: Tree) -> None:
         """Store the prompt of a tree, once for each text."""
         goal = next(
@@ -105,7 +95,7 @@ class HindsightState(BatchHook[Hindsight]):
         )
         if not isinstance(goal, str):
             return
-        known = self.prompts.setdefault(goal, [])
+        known = self.data.prompts.setdefault(goal, [])
         prompt = tree.tokens_of(0).astype(np.int32)
         if not any(np.array_equal(prompt, each) for each in known):
             known.append(prompt)
@@ -120,7 +110,7 @@ class HindsightState(BatchHook[Hindsight]):
                 continue
             reached = cast("Mapping[str, Any]", found)
             goal = str(reached.get("goal"))
-            if prompts := self.prompts.get(goal):
+            if prompts := self.data.prompts.get(goal):
                 prompt = prompts[int(generator.integers(len(prompts)))]
                 path = keep_paths(rewarded, np.asarray([leaf]))
                 made.append(self._with_goal(path, goal, prompt, float(reached["reward"])))

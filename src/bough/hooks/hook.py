@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from bough.ask import Answer, Query, QueryClient
 from bough.hooks.distinct import refuse_repeats
+from bough.hooks.hook_state import OtherState, Part, restore, save
 from bough.lazy import Tensor, torch
 from bough.tree import Floats, Rewarded, StageError, derive, describe
 
@@ -22,7 +23,7 @@ Read = TypeVar("Read")
 Settings = TypeVar("Settings")
 
 
-class PolicyCopy(Protocol):
+class PolicyCopy(Part, Protocol):
     """A copy of the policy that a hook trains."""
 
     def logprobs(self, rewarded: Sequence[Rewarded]) -> list[Floats]:
@@ -49,14 +50,6 @@ class PolicyCopy(Protocol):
             texts: n texts.
             loss: Called with the states [m, W] and the indices [m] of some texts; returns the sum of their losses.
         """
-        ...
-
-    def state(self) -> Mapping[str, NDArray[Any]]:
-        """Weights and moments."""
-        ...
-
-    def load_state(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Restore the result of `state`, bit for bit."""
         ...
 
 
@@ -140,7 +133,10 @@ class BatchHook(ABC, Generic[Settings]):
         settings: The settings of the hook.
         setup: What it may use.
         metrics: The metrics of the step so far.
+        data: The state: a dataclass, which `Hooks` saves and restores (`bough.hooks.hook_state`); None without one.
     """
+
+    data: Any = None
 
     def __init__(self, settings: Settings, setup: HookSetup) -> None:
         self.settings = settings
@@ -171,13 +167,6 @@ class BatchHook(ABC, Generic[Settings]):
         """End the step; returns `metrics`, which are empty again."""
         metrics, self.metrics = self.metrics, {}
         return metrics
-
-    def state(self) -> Mapping[str, NDArray[Any]]:
-        """The complete state."""
-        return {}
-
-    def load_state(self, state: Mapping[str, NDArray[Any]], /) -> None:
-        """Restore the result of `state`, bit for bit."""
 
 
 @runtime_checkable
@@ -261,8 +250,15 @@ class HookState:
 
     def state(self) -> dict[str, Tensor]:
         """A copy of the state."""
-        return {name: torch.as_tensor(np.array(value)) for name, value in self._hook.state().items()}
+        return {name: torch.as_tensor(value) for name, value in save(self._hook.data).items()}
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
-        """Restore the result of `state`."""
-        self._hook.load_state({name: value.numpy() for name, value in state.items()})
+        """Restore the result of `state`.
+
+        Raises:
+            OtherState: as `restore`; names the hook.
+        """
+        try:
+            restore(self._hook.data, {name: value.numpy() for name, value in state.items()})
+        except OtherState as error:
+            raise OtherState(f"hook {type(self._hook.settings).__name__}: {error}") from error

@@ -1,14 +1,14 @@
 """Implicit step rewards: a copy of the policy that prefers better paths, and its log-ratio to the sampling policy."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bough.hooks.hook import BatchHook, HookSetup, PolicyCopy
+from bough.hooks.hook_state import Late
 from bough.hooks.tie_tolerance import TIE_TOLERANCE
 from bough.needs import Need, estimate
 from bough.tree import Floats, Ints, PathView, Rewarded, path_view, sum_at
@@ -66,16 +66,29 @@ class ImplicitReward:
         return ImplicitRewardState(self, setup)
 
 
+@dataclass(slots=True, kw_only=True)
+class ImplicitRewardData:
+    """The state of the hook.
+
+    Attributes:
+        model: The trained copy of the policy, which is copied at the first batch.
+    """
+
+    model: Late[PolicyCopy]
+
+
 class ImplicitRewardState(BatchHook[ImplicitReward]):
     """The trained copy of the policy."""
 
     def __init__(self, settings: ImplicitReward, setup: HookSetup) -> None:
         super().__init__(settings, setup)
-        self._model: PolicyCopy | None = None
+        self.data: ImplicitRewardData = ImplicitRewardData(
+            model=Late(lambda: setup.policy.copy(settings.learning_rate, settings.clip_norm))
+        )
 
     def transform(self, rewarded: Sequence[Rewarded], _seed: int) -> list[Rewarded]:
         """Train the model on the pairs of the batch, and add the estimate to its trees."""
-        model = self._model = self._model or self._copied()
+        model = self.data.model()
         new = [each for each in rewarded if not each.tree.replayed]
         if self.settings.update == "before":
             self._learn(model, new)
@@ -83,20 +96,6 @@ class ImplicitRewardState(BatchHook[ImplicitReward]):
         if self.settings.update == "after":
             self._learn(model, new)
         return paid
-
-    def state(self) -> Mapping[str, NDArray[Any]]:
-        """The model's weights and moments; nothing before the first batch."""
-        return {} if self._model is None else self._model.state()
-
-    def load_state(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Restore the result of `state`, bit for bit."""
-        self._model = None
-        if state:
-            self._model = self._copied()
-            self._model.load_state(state)
-
-    def _copied(self) -> PolicyCopy:
-        return self.setup.policy.copy(self.settings.learning_rate, self.settings.clip_norm)
 
     def _learn(self, model: PolicyCopy, rewarded: Sequence[Rewarded]) -> None:
         """The optimizer steps on the pairs of a batch."""

@@ -3,11 +3,10 @@
 import asyncio
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
-from typing import Annotated, Any, Literal, TypeAlias
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bough.ask import QuerySettings
 from bough.hooks.caption_model import CaptionModel, RunningScale
@@ -23,8 +22,6 @@ from bough.tree import (
     Task,
     Tree,
     counted,
-    json_column,
-    read_json_column,
     sigmoid,
     sum_to_root,
 )
@@ -136,25 +133,39 @@ class Oni(QuerySettings):
         return OniState(self, setup)
 
 
+@dataclass(slots=True, kw_only=True)
+class OniData:
+    """The state of the hook.
+
+    Attributes:
+        captions: The queue, the batch in flight, and the labels.
+        words: The linear model.
+        scale: Of the scores of "ranking".
+        labels: By caption, its newest label.
+    """
+
+    captions: CaptionLabels = field(default_factory=CaptionLabels)
+    words: CaptionModel
+    scale: RunningScale = field(default_factory=RunningScale)
+    labels: dict[str, int] = field(default_factory=dict[str, int])
+
+
 class OniState(BatchHook[Oni], TaskRewriter):
     """Asks for labels, and pays observations by them."""
 
     def __init__(self, settings: Oni, setup: HookSetup) -> None:
         super().__init__(settings, setup)
-        self.held = CaptionLabels()
+        self.data: OniData = OniData(words=CaptionModel.of(settings.width))
         self._task: asyncio.Task[list[int | None]] | None = None
-        self._model = CaptionModel(settings.width, settings.learning_rate)
-        self._scale = RunningScale()
-        self._table: dict[str, int] = {}
 
     async def rewrite(self, tasks: Sequence[Task], _teacher: Teacher, seed: int) -> list[Task]:
         """Take the labels that are due, and send the next captions; the tasks stay as they are."""
-        if self.held.sent and self._task is None:
+        if self.data.captions.sent and self._task is None:
             # The batch was in flight when a resumed run stopped.
             self._send()
         if self._task is not None and self._is_due(self._task):
             self._use(await self._task)
-        if self._task is None and self.held.queue:
+        if self._task is None and self.data.captions.queue:
             self._choose(np.random.default_rng(seed))
             self._send()
         return list(tasks)
@@ -177,37 +188,25 @@ class OniState(BatchHook[Oni], TaskRewriter):
 
     def observe(self) -> Mapping[str, float]:
         """Advance the clock and return the metrics of the step."""
-        self.held.clock += 1
-        counts = {"labels": len(self.held.labels), "queue": len(self.held.queue), "unread": self.held.unread}
+        self.data.captions.clock += 1
+        counts = {
+            "labels": len(self.data.captions.labels),
+            "queue": len(self.data.captions.queue),
+            "unread": self.data.captions.unread,
+        }
         return {
             "oni/dropped": 0.0,
             **super().observe(),
             **{f"oni/{name}": float(count) for name, count in counts.items()},
         }
 
-    def state(self) -> Mapping[str, NDArray[Any]]:
-        """Captions, labels, and the model of words."""
-        held = {name: getattr(self.held, name) for name in CaptionLabels.__slots__}
-        return {
-            "held": json_column(held),
-            "weight": self._model.weight,
-            "scale": self._scale.state(),
-        }
-
-    def load_state(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Restore the result of `state`, bit for bit."""
-        self.held, self._task = CaptionLabels(**read_json_column(state["held"])), None
-        self._table = {names[0]: label for names, label, _ in self.held.labels}
-        self._model.weight = state["weight"].copy()
-        self._scale.load_state(state, "scale")
-
     def _is_due(self, task: "asyncio.Task[list[int | None]]") -> bool:
         delay = self.settings.delay_steps
-        return task.done() if delay is None else self.held.clock >= self.held.sent_at + delay
+        return task.done() if delay is None else self.data.captions.clock >= self.data.captions.sent_at + delay
 
     def _choose(self, generator: np.random.Generator) -> None:
         """Move the newest captions from the queue to the batch in flight."""
-        held, count = self.held, self.settings.batch
+        held, count = self.data.captions, self.settings.batch
         newest, held.queue = held.queue[-count:][::-1], held.queue[:-count]
         if self.settings.variant == "ranking":
             others = [[each for each in held.known if each != caption] for caption in newest]
@@ -218,8 +217,8 @@ class OniState(BatchHook[Oni], TaskRewriter):
         held.sent_at = held.clock
 
     def _send(self) -> None:
-        if self.held.sent:
-            self._task = asyncio.create_task(self._labels(self.held.sent))
+        if self.data.captions.sent:
+            self._task = asyncio.create_task(self._labels(self.data.captions.sent))
 
     async def _labels(self, sent: Sequence[Sequence[str]]) -> list[int | None]:
         return await asyncio.gather(*map(self._label, sent))
@@ -235,33 +234,33 @@ class OniState(BatchHook[Oni], TaskRewriter):
 
     def _use(self, labels: Sequence[int | None]) -> None:
         """Read the answers to the batch in flight, and train the model of words."""
-        held, ranks = self.held, self.settings.variant == "ranking"
+        held, ranks = self.data.captions, self.settings.variant == "ranking"
         for captions, label in zip(held.sent, labels, strict=True):
             if label is None:
                 held.unread += 1
             else:
                 held.labels.append((list(captions), label, held.clock))
-                self._table[captions[0]] = label
+                self.data.labels[captions[0]] = label
         held.sent, self._task = [], None
         if ranks:
             ordered = [(one, other) if label == 1 else (other, one) for (one, other), label, _ in held.labels if label]
             better, worse = [one for one, _ in ordered], [other for _, other in ordered]
-            self._model.learn_pairs(better, worse, self.settings.steps)
+            self.data.words.learn_pairs(better, worse, self.settings)
         elif self.settings.variant == "classifier":
             known = np.asarray([label for _, label, _ in held.labels], dtype=np.float64)
-            self._model.learn_labels([names[0] for names, _, _ in held.labels], known, self.settings.steps)
+            self.data.words.learn_labels([names[0] for names, _, _ in held.labels], known, self.settings)
 
     def _queue(self, captions: Iterable[str]) -> None:
         """Add captions that have never been queued, while there is room."""
-        known = set(self.held.known)
+        known = set(self.data.captions.known)
         for caption in dict.fromkeys(captions):
             if caption in known:
                 continue
-            if len(self.held.queue) >= self.settings.queue:
+            if len(self.data.captions.queue) >= self.settings.queue:
                 self.metrics["oni/dropped"] = self.metrics.get("oni/dropped", 0.0) + 1
                 continue
-            self.held.queue.append(caption)
-            self.held.known.append(caption)
+            self.data.captions.queue.append(caption)
+            self.data.captions.known.append(caption)
 
     def _paid(self, tree: Tree, captions: Mapping[int, str]) -> Floats:
         """[N]: the reward of each observation of a tree."""
@@ -275,12 +274,12 @@ class OniState(BatchHook[Oni], TaskRewriter):
     def _values(self, captions: Sequence[str]) -> Floats:
         """[n]: the values of captions; 0 before the first label."""
         if self.settings.variant == "retrieval":
-            return np.asarray([self._table.get(caption, 0) for caption in captions], dtype=np.float64)
-        if not self.held.labels or not captions:
+            return np.asarray([self.data.labels.get(caption, 0) for caption in captions], dtype=np.float64)
+        if not self.data.captions.labels or not captions:
             return np.zeros(len(captions))
-        scores = self._model.scores(captions)
+        scores = self.data.words.scores(captions)
         if self.settings.variant == "classifier":
             return (sigmoid(scores) > self.settings.limit).astype(np.float64)
-        self._scale.add(scores)
-        distance = self._scale(scores)
+        self.data.scale.add(scores)
+        distance = self.data.scale(scores)
         return np.where(distance > self.settings.limit, distance, 0.0)

@@ -1,11 +1,7 @@
 """ZeroSearch: the results of searches degrade during training."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from dataclasses import dataclass, replace
 
 from bough.hooks.hook import BatchHook, HookSetup
 from bough.hooks.task_hooks import TaskRewriter, Teacher
@@ -62,17 +58,28 @@ class SearchNoise:
         return SearchNoiseState(self, setup)
 
 
+@dataclass(slots=True, kw_only=True)
+class SearchNoiseData:
+    """The state of the hook.
+
+    Attributes:
+        steps: The number of finished steps.
+    """
+
+    steps: int = 0
+
+
 class SearchNoiseState(BatchHook[SearchNoise], TaskRewriter):
     """The number of finished steps."""
 
     def __init__(self, settings: SearchNoise, setup: HookSetup) -> None:
         super().__init__(settings, setup)
-        self._steps = 0
+        self.data: SearchNoiseData = SearchNoiseData()
         self._played: float | None = None
 
     async def rewrite(self, tasks: Sequence[Task], _teacher: Teacher, _seed: int) -> list[Task]:
         """The tasks with the noise of this step."""
-        noise = self.settings.at(self._steps)
+        noise = self.settings.at(self.data.steps)
         return [replace(task, data={**task.data, "noise": noise}) for task in tasks]
 
     def transform(self, rewarded: Sequence[Rewarded], _seed: int) -> list[Rewarded]:
@@ -83,14 +90,6 @@ class SearchNoiseState(BatchHook[SearchNoise], TaskRewriter):
 
     def observe(self) -> Mapping[str, float]:
         """Return the metrics of the step."""
-        noise = self.settings.at(self._steps) if self._played is None else self._played
-        self._steps, self._played = self._steps + 1, None
+        noise = self.settings.at(self.data.steps) if self._played is None else self._played
+        self.data.steps, self._played = self.data.steps + 1, None
         return {"search/noise": noise}
-
-    def state(self) -> Mapping[str, NDArray[Any]]:
-        """The number of finished steps."""
-        return {"steps": np.asarray([self._steps])}
-
-    def load_state(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Restore the result of `state`, bit for bit."""
-        self._steps = int(state["steps"][0])

@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -11,7 +12,7 @@ from bough.hooks.hook import BatchHook, HookSetup
 from bough.hooks.task_hooks import TaskRewriter, Teacher
 from bough.needs import ORACLE, Need
 from bough.piece import AtLeast, Between, piece
-from bough.tree import AgentAction, Rewarded, Task, action_record, json_column, read_action, read_json_column
+from bough.tree import Rewarded, Task, action_record, read_action
 
 
 @piece
@@ -57,25 +58,36 @@ class Snapshots:
         return SnapshotsState(self, setup)
 
 
+@dataclass(slots=True, kw_only=True)
+class SnapshotsData:
+    """The state of the hook.
+
+    Attributes:
+        ways: The oracle's actions by task, as JSON.
+        steps: The number of finished steps.
+        drawn: Snapshots in each batch that was drawn but has not arrived: with staleness a step draws the next one.
+    """
+
+    ways: list[tuple[Task, list[Any]]] = field(default_factory=list[tuple[Task, list[Any]]])
+    steps: int = 0
+    drawn: deque[int] = field(default_factory=deque[int])
+
+
 class SnapshotsState(BatchHook[Snapshots], TaskRewriter):
     """The stored snapshots."""
 
     def __init__(self, settings: Snapshots, setup: HookSetup) -> None:
         super().__init__(settings, setup)
-        self.ways: list[tuple[Task, tuple[AgentAction, ...]]] = []
-        """The oracle's actions by task."""
+        self.data: SnapshotsData = SnapshotsData()
         self._until = setup.steps // 10 if settings.steps is None else settings.steps
-        self._steps = 0
         self._used = 0
-        # Snapshots in each batch that was drawn but has not arrived: with staleness a step draws the next one.
-        self._drawn: deque[int] = deque()
 
     def snapshots(self) -> list[tuple[Task, float]]:
         """The tasks that start at states of the oracle's paths, and their values."""
         settings = self.settings
         return [
-            (task.after(way[:at]), settings.discount ** (len(way) - at))
-            for task, way in self.ways
+            (task.after([*map(read_action, way[:at])]), settings.discount ** (len(way) - at))
+            for task, way in self.data.ways
             for at in range(0, len(way), settings.every)
         ]
 
@@ -86,15 +98,15 @@ class SnapshotsState(BatchHook[Snapshots], TaskRewriter):
             ValueError: when the oracle solves none of the tasks.
         """
         settings = self.settings
-        if self._steps >= self._until:
-            self._drawn.append(0)
+        if self.data.steps >= self._until:
+            self.data.drawn.append(0)
             return list(tasks)
-        known = {task.id for task, _ in self.ways}
+        known = {task.id for task, _ in self.data.ways}
         for task in tasks:
-            if len(self.ways) < settings.episodes and task.id not in known and (way := await teacher(task)):
+            if len(self.data.ways) < settings.episodes and task.id not in known and (way := await teacher(task)):
                 known.add(task.id)
-                self.ways.append((task, way))
-        if not self.ways:
+                self.data.ways.append((task, [*map(action_record, way)]))
+        if not self.data.ways:
             raise ValueError(
                 f"Snapshots: got no solution of any of {len(tasks)} tasks; need an environment with a method "
                 "`plan(state)` that solves them"
@@ -110,29 +122,19 @@ class SnapshotsState(BatchHook[Snapshots], TaskRewriter):
             member = int(rng.choice([at for at in left if label[at] == cluster]))
             left.remove(member)
             begun.append(found[member][0])
-        self._drawn.append(len(begun))
+        self.data.drawn.append(len(begun))
         return begun
 
     def transform(self, rewarded: Sequence[Rewarded], _seed: int) -> list[Rewarded]:
         """Count the snapshots of the batch, and return it unchanged."""
-        self._used += self._drawn.popleft() if self._drawn else 0
+        self._used += self.data.drawn.popleft() if self.data.drawn else 0
         return list(rewarded)
 
     def observe(self) -> Mapping[str, float]:
         """Return the metrics of the step."""
         used, self._used = self._used, 0
-        self._steps += 1
+        self.data.steps += 1
         return {"snapshots/used": float(used), "snapshots/kept": float(len(self.snapshots()))}
-
-    def state(self) -> Mapping[str, NDArray[Any]]:
-        """The oracle's actions, as JSON, and the number of finished steps."""
-        ways = [[task.record(), [*map(action_record, way)]] for task, way in self.ways]
-        return {"ways": json_column(ways), "steps": np.asarray([self._steps])}
-
-    def load_state(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Restore the result of `state`, bit for bit."""
-        self.ways = [(Task.read(row), tuple(map(read_action, way))) for row, way in read_json_column(state["ways"])]
-        self._steps = int(state["steps"][0])
 
 
 def part(value: NDArray[np.float64], clusters: int) -> NDArray[np.int64]:

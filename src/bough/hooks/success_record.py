@@ -1,14 +1,13 @@
 """The smallest or mean count of the successful paths of each task, across steps: the state of two hooks."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from typing import Any, Literal, TypeAlias
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bough.hooks.hook import BatchHook, HookSetup
-from bough.tree import Bools, Floats, Ints, Rewarded, Tree, counted, groups, json_column, read_json_column, sum_to_root
+from bough.tree import Bools, Floats, Ints, Rewarded, Tree, counted, groups, sum_to_root
 from bough.tree.endings import path_reward_nodes, solved
 
 Count: TypeAlias = Callable[[Tree], Floats | Ints]
@@ -21,14 +20,23 @@ History: TypeAlias = Literal["min", "mean"]
 """The record of a task: the smallest count of its successful paths so far, or the mean of all of them."""
 
 
-class SuccessRecordState(BatchHook[object]):
-    """The record of each task, and the reward that compares paths with it.
-
-    The record is read before a batch and updated after it, so the order of paths does not matter.
+@dataclass(slots=True, kw_only=True)
+class SuccessRecords:
+    """The state of the hook.
 
     Attributes:
         records: By task id, the smallest count among its successful paths so far, or the mean.
         successes: By task id, the number of its successful paths so far.
+    """
+
+    records: dict[str, float] = field(default_factory=dict[str, float])
+    successes: dict[str, int] = field(default_factory=dict[str, int])
+
+
+class SuccessRecordState(BatchHook[object]):
+    """The record of each task, and the reward that compares paths with it.
+
+    The record is read before a batch and updated after it, so the order of paths does not matter.
     """
 
     def __init__(
@@ -54,14 +62,13 @@ class SuccessRecordState(BatchHook[object]):
             history: Whether the record is the smallest count or the mean.
         """
         super().__init__(settings, setup)
-        self.records: dict[str, float] = {}
-        self.successes: dict[str, int] = {}
+        self.data: SuccessRecords = SuccessRecords()
         self._history = history
         self._channel, self._count, self._pay, self._own_group = channel, count, pay, own_group
 
     def transform(self, rewarded: Sequence[Rewarded], _seed: int) -> list[Rewarded]:
         """The trees with the channel; then the records with their paths."""
-        before, after = dict(self.records), self.records
+        before, after = dict(self.data.records), self.data.records
         for group in groups([each for each in rewarded if not each.tree.replayed]):
             task = group[0].tree.task.id
             found = [_paths(each.tree, self._count(each.tree)) for each in group]
@@ -73,32 +80,18 @@ class SuccessRecordState(BatchHook[object]):
 
     def observe(self) -> Mapping[str, float]:
         """The number of tasks with a record, and the mean record."""
-        known = list(self.records.values())
+        known = list(self.data.records.values())
         mean = float(np.mean(known)) if known else 0.0
         return {f"{self._channel}/tasks": float(len(known)), f"{self._channel}/record": mean}
 
-    def state(self) -> Mapping[str, NDArray[Any]]:
-        """All records."""
-        return {
-            "tasks": json_column(list(self.records)),
-            "records": np.asarray(list(self.records.values()), dtype=np.float64),
-            "successes": np.asarray([self.successes[task] for task in self.records], dtype=np.int64),
-        }
-
-    def load_state(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Restore the result of `state`, bit for bit."""
-        tasks: list[str] = read_json_column(state["tasks"])
-        self.records = dict(zip(tasks, state["records"].tolist(), strict=True))
-        self.successes = dict(zip(tasks, state["successes"].tolist(), strict=True))
-
     def _add(self, task: str, good: Floats) -> None:
         """Update the record of a task by the counts of successful paths."""
-        before, record = self.successes.get(task, 0), self.records.get(task)
-        self.successes[task] = before + len(good)
+        before, record = self.data.successes.get(task, 0), self.data.records.get(task)
+        self.data.successes[task] = before + len(good)
         if self._history == "mean":
-            self.records[task] = (before * (record or 0.0) + float(good.sum())) / (before + len(good))
+            self.data.records[task] = (before * (record or 0.0) + float(good.sum())) / (before + len(good))
         else:
-            self.records[task] = min(np.inf if record is None else record, float(good.min()))
+            self.data.records[task] = min(np.inf if record is None else record, float(good.min()))
 
     def _with_channel(self, rewarded: Rewarded, record: float | None) -> Rewarded:
         tree = rewarded.tree

@@ -1,11 +1,10 @@
 """Replay of successful paths in groups without a success."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Annotated, Any
+from dataclasses import dataclass, field, replace
+from typing import Annotated
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bough.hooks.hook import BatchHook, HookSetup
 from bough.piece import Above, AtLeast, piece
@@ -13,16 +12,9 @@ from bough.tree import (
     Ints,
     Rewarded,
     counted,
-    cut_tree,
     groups,
-    join_column,
-    join_trees,
-    json_column,
     keep_paths,
     leaves,
-    read_json_column,
-    rows_of,
-    tree_record,
 )
 
 
@@ -66,13 +58,23 @@ class SuccessReplay:
         return SuccessReplayState(self, setup)
 
 
+@dataclass(slots=True, kw_only=True)
+class SuccessReplayData:
+    """The state of the hook.
+
+    Attributes:
+        kept: The stored paths by task id, oldest first; each a tree of one path.
+    """
+
+    kept: dict[str, list[Rewarded]] = field(default_factory=dict[str, list[Rewarded]])
+
+
 class SuccessReplayState(BatchHook[SuccessReplay]):
     """The stored paths."""
 
     def __init__(self, settings: SuccessReplay, setup: HookSetup) -> None:
         super().__init__(settings, setup)
-        self.kept: dict[str, list[Rewarded]] = {}
-        """By task id, oldest first; each a tree of one path."""
+        self.data: SuccessReplayData = SuccessReplayData()
         self._used = 0
 
     def transform(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
@@ -80,7 +82,7 @@ class SuccessReplayState(BatchHook[SuccessReplay]):
         generator = np.random.default_rng(seed)
         swapped: dict[int, list[Rewarded]] = {}
         for group in groups(rewarded):
-            kept = self.kept.get(group[0].tree.task.id)
+            kept = self.data.kept.get(group[0].tree.task.id)
             if kept and self._failed(group):
                 first = next(each for each in group if len(counted(each.tree)))
                 swapped[id(first)] = [kept[int(generator.integers(len(kept)))], *_without_first(first)]
@@ -92,30 +94,8 @@ class SuccessReplayState(BatchHook[SuccessReplay]):
     def observe(self) -> Mapping[str, float]:
         """Return the metrics of the step."""
         used, self._used = self._used, 0
-        kept = [len(paths) for paths in self.kept.values()]
+        kept = [len(paths) for paths in self.data.kept.values()]
         return {"replay/used": float(used), "replay/kept": float(sum(kept)), "replay/tasks": float(len(kept))}
-
-    def state(self) -> Mapping[str, NDArray[Any]]:
-        """The stored paths as columns, as in a file of trees; their texts as JSON."""
-        kept = [each for paths in self.kept.values() for each in paths]
-        state = join_trees([each.tree for each in kept])
-        names = list(dict.fromkeys(name for each in kept for name in each.channels))
-        for place, name in enumerate(names):
-            paid = [each.channels.get(name, np.full(each.tree.nodes, np.nan)) for each in kept]
-            state[f"channel_{place}"] = join_column(np.dtype(np.float64), paid)
-        words = [tree_record(each.tree) | {"channels": list(each.channels)} for each in kept]
-        return state | {"words": json_column({"channels": names, "paths": words})}
-
-    def load_state(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Restore the result of `state`, bit for bit."""
-        words: dict[str, Any] = read_json_column(state["words"])
-        place = {name: number for number, name in enumerate(words["channels"])}
-        self.kept = {}
-        for at, line in enumerate(words["paths"]):
-            tree = cut_tree(state, at, line)
-            rows = rows_of(state, "channel", at)
-            channels = {name: state[f"channel_{place[name]}"][rows] for name in line["channels"]}
-            self.kept.setdefault(tree.task.id, []).append(Rewarded(tree=tree, channels=channels))
 
     def _failed(self, group: Sequence[Rewarded]) -> bool:
         """Whether all paths of a group have a low, nearly equal return."""
@@ -128,7 +108,7 @@ class SuccessReplayState(BatchHook[SuccessReplay]):
         good = counted(tree)[rewarded.returns() > self.settings.success_above]
         if tree.replayed or not len(good):
             return
-        paths = self.kept.setdefault(tree.task.id, [])
+        paths = self.data.kept.setdefault(tree.task.id, [])
         for end in good.tolist():
             kept = keep_paths(rewarded, np.asarray([end]))
             paths.append(replace(kept, tree=replace(kept.tree, replayed=True), estimates={}))

@@ -1,17 +1,16 @@
 """Tracks the success rate of each task across steps."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bough.hooks.hook import BatchHook, HookSetup
 from bough.hooks.task_hooks import TaskSampler
 from bough.needs import Need, estimate
 from bough.piece import piece
-from bough.tree import Floats, Rewarded, groups, json_column, read_json_column
+from bough.tree import Floats, Rewarded, groups
 
 RATE = "success_rate"
 """Name of the estimate: at every token of a tree, the tracked success rate of its task before the rollout."""
@@ -102,18 +101,29 @@ class Record:
         return self.alpha / (self.alpha + self.beta)
 
 
+@dataclass(slots=True, kw_only=True)
+class TrackerData:
+    """The state of the hook.
+
+    Attributes:
+        records: By task id.
+        moved_nats: The cumulative divergence of the policy.
+    """
+
+    records: dict[str, Record] = field(default_factory=dict[str, Record])
+    moved_nats: float = 0.0
+
+
 class TrackerState(BatchHook[Tracker], TaskSampler):
     """The records of all tasks."""
 
     def __init__(self, settings: Tracker, setup: HookSetup) -> None:
         super().__init__(settings, setup)
-        self.records: dict[str, Record] = {}
-        """By task id."""
-        self._moved_nats = 0.0
+        self.data: TrackerData = TrackerData()
 
     def rate(self, task: str) -> float:
         """The tracked success rate of a task."""
-        return self.records[task].rate if task in self.records else 0.5
+        return self.data.records[task].rate if task in self.data.records else 0.5
 
     def transform(self, rewarded: Sequence[Rewarded], _seed: int) -> list[Rewarded]:
         """Return the trees with the rate of their task; then add their returns to the records.
@@ -133,8 +143,8 @@ class TrackerState(BatchHook[Tracker], TaskSampler):
     def after_update(self, divergence: Callable[[], float]) -> None:
         """Add the update's divergence."""
         nats = divergence()
-        self._moved_nats += nats
-        rates = [record.rate for record in self.records.values()]
+        self.data.moved_nats += nats
+        rates = [record.rate for record in self.data.records.values()]
         self.metrics = {"tracker/divergence": nats, "tracker/rate": float(np.mean(rates)) if rates else 0.5}
 
     def weigh(self, tasks: Sequence[str]) -> Floats | None:
@@ -144,35 +154,16 @@ class TrackerState(BatchHook[Tracker], TaskSampler):
         rate = np.asarray([self.rate(task) for task in tasks])
         return np.sqrt(rate * (1.0 - rate)) + self.settings.explore
 
-    def state(self) -> Mapping[str, NDArray[Any]]:
-        """All records, and the cumulative divergence."""
-        known = [(record.alpha, record.beta, record.at_nats) for record in self.records.values()]
-        return {
-            "tasks": json_column(list(self.records)),
-            "records": np.asarray(known, dtype=np.float64).reshape(-1, 3),
-            "moved_nats": np.asarray([self._moved_nats]),
-        }
-
-    def load_state(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Restore the result of `state`, bit for bit."""
-        tasks: list[str] = read_json_column(state["tasks"])
-        rows: list[list[float]] = state["records"].tolist()
-        self.records = {
-            task: Record(alpha=alpha, beta=beta, at_nats=at)
-            for task, (alpha, beta, at) in zip(tasks, rows, strict=True)
-        }
-        self._moved_nats = float(state["moved_nats"][0])
-
     def _note(self, task: str, returns: Floats) -> None:
         if not np.all((returns >= 0.0) & (returns <= 1.0)):
             raise ValueError(
                 f"Tracker: got a return of {returns[np.argmax(np.abs(returns - 0.5))]:g} (task {task}); need returns "
                 "from 0 to 1. Take rewards that sum to that, or a credit rule that compares the paths of a group"
             )
-        known = self.records.get(task)
+        known = self.data.records.get(task)
         if known is None:
             alpha, beta = self.settings.prior(returns)
         else:
-            rho = self.settings.kept(self._moved_nats - known.at_nats)
+            rho = self.settings.kept(self.data.moved_nats - known.at_nats)
             alpha, beta = rho * known.alpha + float(returns.sum()), rho * known.beta + float((1.0 - returns).sum())
-        self.records[task] = Record(alpha=alpha, beta=beta, at_nats=self._moved_nats)
+        self.data.records[task] = Record(alpha=alpha, beta=beta, at_nats=self.data.moved_nats)

@@ -2,17 +2,16 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any, ClassVar
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bough.hooks.hook import BatchHook, HookSetup
 from bough.hooks.task_hooks import TaskRewriter, TaskSampler, Teacher
 from bough.needs import ON_POLICY, Need
 from bough.piece import piece
-from bough.tree import Floats, Rewarded, Task, json_column, read_json_column
+from bough.tree import Floats, Rewarded, Task
 
 CHOSEN, IN_SET, OTHER = 1.0, 1e-4, 1e-8
 """Sampling weights of a task: of the variant whose turn it is, of another variant of the set, of any other."""
@@ -74,35 +73,50 @@ class WorstCases:
         return WorstCasesState(self, setup)
 
 
+@dataclass(slots=True, kw_only=True)
+class WorstCasesData:
+    """The state of the hook.
+
+    Attributes:
+        members: The variants of the set, oldest first, as JSON.
+        returns: By variant, the returns of the present probe.
+        steps: The number of finished steps.
+        lowest: The lowest mean of the last probe.
+        mean: The mean over its variants.
+    """
+
+    members: list[str] = field(default_factory=list[str])
+    returns: dict[str, list[float]] = field(default_factory=dict[str, list[float]])
+    steps: int = 0
+    lowest: float = 0.0
+    mean: float = 0.0
+
+
 class WorstCasesState(BatchHook[WorstCases], TaskRewriter, TaskSampler):
     """The set, and the returns of the present probe."""
 
     def __init__(self, settings: WorstCases, setup: HookSetup) -> None:
         super().__init__(settings, setup)
-        self.members: list[str] = []
-        """The variants of the set, oldest first, as JSON."""
-        self._returns: dict[str, list[float]] = {}
-        self._steps = 0
-        self._lowest, self._mean = 0.0, 0.0
+        self.data: WorstCasesData = WorstCasesData()
 
     @property
     def probing(self) -> bool:
         """Whether the present step is of a probe."""
         cycle = self.settings.probe_steps + self.settings.train_steps
-        return not self.members or self._steps % cycle < self.settings.probe_steps
+        return not self.data.members or self.data.steps % cycle < self.settings.probe_steps
 
     @property
     def chosen(self) -> str:
         """The member whose turn it is."""
         cycle = self.settings.probe_steps + self.settings.train_steps
-        turn = self._steps % cycle - self.settings.probe_steps
-        return self.members[-1 - turn % len(self.members)]
+        turn = self.data.steps % cycle - self.settings.probe_steps
+        return self.data.members[-1 - turn % len(self.data.members)]
 
     def weigh(self, tasks: Sequence[str]) -> Floats | None:
         """[n]: nearly all weight on the task whose turn it is; None in a probe, and where tasks are no variants."""
         if self.probing or self.settings.key:
             return None
-        weight = dict.fromkeys(self.members, IN_SET) | {self.chosen: CHOSEN}
+        weight = dict.fromkeys(self.data.members, IN_SET) | {self.chosen: CHOSEN}
         return np.asarray([weight.get(json.dumps(task), OTHER) for task in tasks])
 
     async def rewrite(self, tasks: Sequence[Task], _teacher: Teacher, _seed: int) -> list[Task]:
@@ -110,7 +124,7 @@ class WorstCasesState(BatchHook[WorstCases], TaskRewriter, TaskSampler):
         key, values, length = self.settings.key, self.settings.values, self.settings.probe_steps
         if not key:
             return list(tasks)
-        cycle, place = divmod(self._steps, length + self.settings.train_steps)
+        cycle, place = divmod(self.data.steps, length + self.settings.train_steps)
         # The turns go on in the next step of probes, so that small batches play all variants too.
         start = (cycle * length + place) * len(tasks)
         given = [
@@ -127,38 +141,32 @@ class WorstCasesState(BatchHook[WorstCases], TaskRewriter, TaskSampler):
         for each in rewarded:
             returns = each.returns()
             if self.probing and len(returns) and not each.tree.replayed:
-                self._returns.setdefault(self._of(each.tree.task), []).append(float(returns.mean()))
+                self.data.returns.setdefault(self._of(each.tree.task), []).append(float(returns.mean()))
         return list(rewarded)
 
     def observe(self) -> Mapping[str, float]:
         """End the step, and a probe after its last one; return the metrics."""
         settings = self.settings
-        place = self._steps % (settings.probe_steps + settings.train_steps)
+        place = self.data.steps % (settings.probe_steps + settings.train_steps)
         # A first probe without returns is prolonged.
-        last = place == settings.probe_steps - 1 or (place >= settings.probe_steps and not self.members)
-        if last and self._returns:
+        last = place == settings.probe_steps - 1 or (place >= settings.probe_steps and not self.data.members)
+        if last and self.data.returns:
             self._add()
-        self._steps += 1
-        return {"worst/set": float(len(self.members)), "worst/return": self._lowest, "worst/mean": self._mean}
-
-    def state(self) -> Mapping[str, NDArray[Any]]:
-        """The set and the returns, as JSON."""
-        found = [self.members, self._returns, self._steps, self._lowest, self._mean]
-        return {"words": json_column(found)}
-
-    def load_state(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Restore the result of `state`, bit for bit."""
-        found = read_json_column(state["words"])
-        self.members, self._returns, self._steps, self._lowest, self._mean = found
+        self.data.steps += 1
+        return {
+            "worst/set": float(len(self.data.members)),
+            "worst/return": self.data.lowest,
+            "worst/mean": self.data.mean,
+        }
 
     def _add(self) -> None:
         """Add the worst variant of the probe to the set, unless a member is as bad."""
-        mean = {variant: float(np.mean(paid)) for variant, paid in self._returns.items()}
+        mean = {variant: float(np.mean(paid)) for variant, paid in self.data.returns.items()}
         worst = min(mean, key=lambda variant: mean[variant])
-        self._lowest, self._mean = mean[worst], float(np.mean(list(mean.values())))
-        if all(mean[worst] < mean.get(member, np.inf) for member in self.members):
-            self.members.append(worst)
-        self._returns = {}
+        self.data.lowest, self.data.mean = mean[worst], float(np.mean(list(mean.values())))
+        if all(mean[worst] < mean.get(member, np.inf) for member in self.data.members):
+            self.data.members.append(worst)
+        self.data.returns = {}
 
     def _of(self, task: Task) -> str:
         """The variant of a task, as JSON."""

@@ -1,11 +1,10 @@
 """A judge of paths that is trained beside the policy, on its own verifications."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
-from typing import Annotated, Any, Literal, TypeAlias, cast
+from dataclasses import dataclass, field
+from typing import Annotated, Literal, TypeAlias, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bough.appraise import Verifications
 from bough.appraise.path_fields import path_steps
@@ -13,6 +12,7 @@ from bough.appraise.verification import Verification
 from bough.config.config import ConfigError
 from bough.hooks import HookRecipe
 from bough.hooks.hook import BatchHook, HookSetup, PolicyCopy
+from bough.hooks.hook_state import Late
 from bough.lazy import Tensor
 from bough.needs import Need, appraised
 from bough.piece import Above, AtLeast, piece
@@ -22,11 +22,8 @@ from bough.tree import Kind, Outcome, Rewarded, Source, Task, Ternary, Tree, Ver
 
 Agreement: TypeAlias = Literal["success", "majority"]
 
-WEIGHTS = "weights/"
-"""The beginning of the keys of the weights in the state."""
-
-UPDATES = "updates"
-"""The key of the number of optimizer steps in the state."""
+WEIGHTS = "model/weights/"
+"""The beginning of the names of the weights in the state."""
 
 
 @piece
@@ -76,17 +73,27 @@ class TrainedJudge:
         return TrainedJudgeState(self, setup)
 
 
-class TrainedJudgeState(BatchHook[TrainedJudge]):
-    """The trained copy of the policy.
+@dataclass(slots=True, kw_only=True)
+class TrainedJudgeData:
+    """The state of the hook.
 
     Attributes:
+        model: The trained copy of the policy, which is copied at the first batch.
         updates: Optimizer steps so far.
     """
 
+    model: Late[PolicyCopy]
+    updates: int = 0
+
+
+class TrainedJudgeState(BatchHook[TrainedJudge]):
+    """The trained copy of the policy."""
+
     def __init__(self, settings: TrainedJudge, setup: HookSetup) -> None:
         super().__init__(settings, setup)
-        self._model: PolicyCopy | None = None
-        self.updates = 0
+        self.data: TrainedJudgeData = TrainedJudgeData(
+            model=Late(lambda: setup.policy.copy(settings.learning_rate, settings.clip_norm))
+        )
 
     @property
     def ready(self) -> bool:
@@ -95,7 +102,7 @@ class TrainedJudgeState(BatchHook[TrainedJudge]):
 
     def transform(self, rewarded: Sequence[Rewarded], _seed: int) -> list[Rewarded]:
         """Train the judge on the chosen verifications of the batch, whose trees do not change."""
-        model = self._model = self._model or self._copied()
+        model = self.data.model()
         chosen = [each for each in (self._tree(*found) for found in self._chosen(rewarded)) if each is not None]
         self._count("judge/chosen", len(chosen))
         total = sum(int(each.tree.sampled.sum()) for each in chosen)
@@ -105,22 +112,8 @@ class TrainedJudgeState(BatchHook[TrainedJudge]):
                 logprob = np.concatenate(model.logprobs(chosen))
                 self.metrics["judge/loss"] = float(-np.nansum(logprob) / total)
             model.step(chosen, weight)
-            self.updates += 1
+            self.data.updates += 1
         return list(rewarded)
-
-    def state(self) -> Mapping[str, NDArray[Any]]:
-        """The model's weights and moments, and the number of updates; nothing before the first batch."""
-        return {} if self._model is None else {**self._model.state(), UPDATES: np.array(self.updates)}
-
-    def load_state(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Restore the result of `state`, bit for bit."""
-        self._model, self.updates = None, 0
-        if state:
-            self._model, self.updates = self._copied(), int(state[UPDATES])
-            self._model.load_state({name: value for name, value in state.items() if name != UPDATES})
-
-    def _copied(self) -> PolicyCopy:
-        return self.setup.policy.copy(self.settings.learning_rate, self.settings.clip_norm)
 
     def _count(self, name: str, number: int) -> None:
         self.metrics[name] = self.metrics.get(name, 0.0) + number

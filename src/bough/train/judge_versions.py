@@ -3,13 +3,10 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-import torch
-
 from bough.config.config import ConfigError
 from bough.engine import OwnModel
 from bough.engine.gated import GatedEngine
-from bough.hooks.hook import BatchHook
+from bough.hooks.hook import BatchHook, HookState
 from bough.policy.policy import Policy
 from bough.roles.judge import TrainedJudgeState, weights_in
 from bough.roles.models import JudgeWeights, ModelSource
@@ -44,9 +41,8 @@ class JudgeVersions:
             version: The policy's number of updates.
         """
         del number, version
-        state = {name: torch.as_tensor(np.array(value)) for name, value in self._hook.state().items()}
-        weights = weights_in(state)
-        await self._engine.load(self._policy, self._hook.updates, weights=weights or None)
+        weights = weights_in(HookState(self._hook).state())
+        await self._engine.load(self._policy, self._hook.data.updates, weights=weights or None)
 
 
 def judge_versions(

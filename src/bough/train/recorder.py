@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from bough.config.config import EARLIER, ConfigError
+from bough.hooks.hook_state import OtherState
 from bough.learner.process_memory import process_bytes
 from bough.store import (
     Checkpoints,
@@ -84,6 +86,7 @@ class RunRecorder:
 
         Raises:
             StoreError: when all checkpoints are damaged; names each.
+            ConfigError: when the state of a hook is that of another version.
         """
         found = self._checkpoints.latest()
         if found.checkpoint is None and found.skipped:
@@ -102,7 +105,10 @@ class RunRecorder:
         for each in policies:
             each.restore(checkpoint, state)
         for name, memory in memories.items():
-            memory.load_state(checkpoint.tensors(name))
+            try:
+                memory.load_state(checkpoint.tensors(name))
+            except OtherState as error:
+                raise ConfigError(f"{checkpoint.path.name}: {error}{EARLIER}") from error
         counters = {each.name: int(str(state.get(each.name, 0))) for each in fields(HealthState)}
         progress.step, progress.health = checkpoint.step, HealthState(**counters)
         progress.drawn = int(str(state["drawn"]))

@@ -64,7 +64,7 @@ def test_histories_are_improved_on_or_diverged_from_and_grow_by_an_answer() -> N
         return Rewarded(tree=each, channels={"paid": paid})
 
     state.transform([rewarded(tree)], 0)
-    ((history, _),) = state.kept.values()
+    ((history, _),) = state.data.kept.values()
     assert len(history.start) == 1, "a path that the limit of turns ended is a history as a whole"
 
     async def nobody(_: Task) -> tuple[str, ...]:
@@ -76,8 +76,8 @@ def test_histories_are_improved_on_or_diverged_from_and_grow_by_an_answer() -> N
     (begun,) = asyncio.run(state.rewrite([TASK], nobody, 0))
     after, _ = played(begun, World(length=9), letters="ab", turns=1)
     state.transform([rewarded(after)], 0)
-    assert sorted(len(task.start) for task, _ in state.kept.values()) == [1, 2]
-    assert all("iteration" not in task.data for task, _ in state.kept.values())
+    assert sorted(len(task.start) for task, _ in state.data.kept.values()) == [1, 2]
+    assert all("iteration" not in task.data for task, _ in state.data.kept.values())
 
 
 def test_the_method_is_of_single_answers_with_a_bonus() -> None:
