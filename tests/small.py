@@ -6,6 +6,7 @@ from bough.learner import Optimizer
 from bough.objective import Chord, Epo, Kl, PpoClip, Sum, Tis
 from bough.policy import Tiny
 from bough.rollout import Limits
+from bough.schedule import CosineSchedule
 from bough.train import (
     Checkpointing,
     Demonstrations,
@@ -64,7 +65,9 @@ def busy() -> Run:
         objective=Sum(terms=(mixed, Kl(coefficient=0.1), Epo(coefficient=0.01, low=1.0, high=1.0))),
         demonstrations=Demonstrations(count=4, per_step=2),
         sampling=Sampling(max_tokens=3, temperature=0.7),
-        optimizer=Optimizer(learning_rate=3e-3, minibatches=2, epochs=2, weight_decay=0.1, schedule="cosine"),
+        optimizer=Optimizer(
+            learning_rate=3e-3, minibatches=2, epochs=2, weight_decay=0.1, schedule=CosineSchedule(start=1.0, end=0.0)
+        ),
         warmup=Warmup(demonstrations=4, epochs=4, learning_rate=1e-2, batch_tokens=256),
         steps=10,
         tasks=Tasks(split="train", count=6),

@@ -3,11 +3,13 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cache
+from itertools import product
 from numbers import Real
 from types import NoneType, UnionType
 from typing import Annotated, Any, TypeVar, Union, cast, dataclass_transform, get_args, get_origin
 
 from bough.checks import check_choices, check_finite, field_types
+from bough.varying import samples_of
 
 Made = TypeVar("Made")
 
@@ -85,13 +87,13 @@ def check_bounds(settings: object) -> None:
         ValueError: names the first field out of its bounds.
     """
     for name, (bounds, optional) in bounds_of(type(settings)).items():
-        value: object = getattr(settings, name)
-        if value is None and optional:
+        given: object = getattr(settings, name)
+        if given is None and optional:
             continue
-        for each in bounds:
+        for each, value in product(bounds, samples_of(given)):
             # A bool is an int, and an array of one number compares like a number.
             if isinstance(value, bool) or not isinstance(value, Real) or not each.allows(cast("float", value)):
-                raise ValueError(f"{type(settings).__name__}.{name}: got {value!r}; need {each.need}")
+                raise ValueError(f"{type(settings).__name__}.{name}: got {given!r}; need {each.need}")
 
 
 @cache

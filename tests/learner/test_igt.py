@@ -18,6 +18,7 @@ from bough.learner import Learner, Optimizer
 from bough.learner.igt import Igt
 from bough.objective import Normalizer, PpoClip
 from bough.policy import Tiny
+from bough.schedule import LinearSchedule
 from bough.train import Checkpointing, resume, start
 
 
@@ -126,7 +127,7 @@ def learner(momentum: str, seed: int = 0) -> Learner:
     policy = Tiny(layers=1, width=16, heads=2, vocab_tokens=260, context_tokens=128).build(["a b"])
     torch.manual_seed(seed)
     critic = ValueHead().build(16)
-    settings = Optimizer(momentum=momentum, learning_rate=0.1, schedule="linear")  # type: ignore[arg-type]
+    settings = Optimizer(momentum=momentum, learning_rate=0.1, schedule=LinearSchedule(start=1.0, end=0.0))  # type: ignore[arg-type]
     return Learner(policy, settings, total_updates=10, temperature=1.0, critic=critic)
 
 

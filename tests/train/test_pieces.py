@@ -16,6 +16,7 @@ from bough.learner.learning_rate import scale
 from bough.learner.loss_inputs import ObjectiveContext
 from bough.objective import Entropy, Kl, Loss, LossInputs, Need, Normalizer, PpoClip, Sum
 from bough.policy import Tiny
+from bough.schedule import LinearSchedule
 from bough.train import Health, NoLearningSignal
 from bough.train.health import (
     HealthState,
@@ -210,15 +211,15 @@ def test_the_gradient_does_not_know_how_the_batch_was_split(share: Normalizer) -
 def test_parts_and_epochs_make_steps() -> None:
     rng = np.random.default_rng(1)
     batch = pack([credited(random_tree(rng, task=str(task), vocab=40), rng) for task in range(4)])
-    one = learner(minibatches=2, epochs=3, schedule="linear", learning_rate=1e-3)
+    one = learner(minibatches=2, epochs=3, schedule=LinearSchedule(start=1.0, end=0.0), learning_rate=1e-3)
     metrics = one.learn(batch, PpoClip(), Normalizer(), seed=0)
     assert one.updates == 6
     assert metrics["optimizer/learning_rate"] == pytest.approx(1e-3 * np.mean([1.0, 0.9, 0.8, 0.7, 0.6, 0.5]))
-    other = learner(minibatches=2, epochs=3, schedule="linear", learning_rate=1e-3)
+    other = learner(minibatches=2, epochs=3, schedule=LinearSchedule(start=1.0, end=0.0), learning_rate=1e-3)
     other.learn(batch, PpoClip(), Normalizer(), seed=0)
     one.learn(batch, PpoClip(), Normalizer(), seed=1)
     # What a checkpoint keeps is all there is.
-    third = learner(minibatches=2, epochs=3, schedule="linear", learning_rate=1e-3)
+    third = learner(minibatches=2, epochs=3, schedule=LinearSchedule(start=1.0, end=0.0), learning_rate=1e-3)
     third.policy.load_state(other.policy.state())
     third.state.load_moments(other.state.moments(), updates=6)
     third.learn(batch, PpoClip(), Normalizer(), seed=1)

@@ -24,6 +24,7 @@ from bough.env import State, Step
 from bough.learner import Diverged
 from bough.objective import Loss, LossInputs, PpoClip
 from bough.rollout import DeadlineExceeded
+from bough.schedule import LinearSchedule
 from bough.store import Checkpoints, RunDirectory, StoreError, read_metrics
 from bough.train import Checkpointing, Evaluation, Health, NoLearningSignal, Run, Tasks, read_heldout, resume, start
 from bough.tree import Outcome, Rewarded, Task
@@ -376,7 +377,9 @@ def test_weights_that_are_not_finite_are_never_written(tmp_path: Path, capsys: p
 
 
 def test_more_steps(tmp_path: Path) -> None:
-    run = brief(steps=2, optimizer=replace(small().world.optimizer, schedule="linear", minibatches=1))
+    run = brief(
+        steps=2, optimizer=replace(small().world.optimizer, schedule=LinearSchedule(start=1.0, end=0.0), minibatches=1)
+    )
     directory = start(run, tmp_path, terminal=False)
     rate = run.world.optimizer.learning_rate
     assert [row["optimizer/learning_rate"] for row in rows(directory)[EPOCHS:]] == [rate, rate / 2]

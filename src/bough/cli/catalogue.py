@@ -42,6 +42,7 @@ from bough.rollout import Explorer
 from bough.search import Backup, Evaluate, Expand, Hint, Prune, Rate, Score, Select
 from bough.train import World
 from bough.train.check import check
+from bough.varying import ValueSchedule
 
 Room: TypeAlias = tuple[str, tuple[str, ...], Any]
 """A title, the packages that export its pieces, and the type of its pieces."""
@@ -76,6 +77,7 @@ PIECES: dict[str, Room] = {
     "revise": ("Demonstrations from trees", ("bough.rewrite",), PathRewriter),
     "objective": ("Objectives", ("bough.objective",), Objective),
     "pairs": ("Parts of objectives: pairs", ("bough.objective",), Pairs),
+    "schedule": ("Schedules of settings", ("bough.schedule",), ValueSchedule),
     "critic": ("Critics", ("bough.critics",), ValueHead),
     "lora": ("Adapters", ("bough.policy",), Lora),
 }

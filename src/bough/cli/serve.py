@@ -111,7 +111,7 @@ def _of_run(path: Path, step: int | None, seat: str) -> "tuple[Policy, EngineRec
         policy = run.world.policy.build((), directory.policy_of(seat))
         policy.load_state(checkpoint.tensors(f"policy-{seat}" if seat else "policy"))
     name = f"{run.name}-{seat}" if seat else run.name
-    return policy, run.world.execution.engine, run.world.sampling, name
+    return policy, run.world.execution.engine, run.world.at(1.0).sampling, name
 
 
 def _of_model(path: Path) -> "tuple[Policy, EngineRecipe, Sampling, str]":

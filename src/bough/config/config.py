@@ -12,7 +12,7 @@ from typing import Any, cast, get_args, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
-from bough.config.kinds import element_of, item_of, wants_piece, wrong_kind
+from bough.config.kinds import element_of, item_of, number_of, wants_piece, wrong_kind
 from bough.nearest import unknown
 from bough.usercode import load_module
 from bough.usercode.load import PREFIX, import_folder, import_from
@@ -126,6 +126,9 @@ def check(annotation: Any, value: object, where: str) -> Any:
 
     A piece must be of the field's kind; its fields are checked by its constructor.
     """
+    numbers = number_of(annotation)
+    if numbers is not None and isinstance(value, (int, float)):
+        return check(numbers, value, where)
     if wants_piece(annotation):
         _check_piece(annotation, value, where)
         return value

@@ -20,6 +20,12 @@ def wants_piece(annotation: Any) -> bool:
     return any(_is_kind(part) for part in _parts(annotation))
 
 
+def number_of(annotation: Any) -> Any:
+    """The type of the plain number in a field that holds a number or a piece, `float` of `float | ValueSchedule`."""
+    found = tuple(part for part in _parts(annotation) if part in NUMBERS)
+    return Union[found] if found and wants_piece(annotation) else None  # noqa: UP007
+
+
 def element_of(annotation: Any) -> Any:
     """The type of each piece in a field that holds several, `Reward` of `Sequence[Reward]`; None for one piece."""
     if get_origin(annotation) in (Union, UnionType):

@@ -4,10 +4,11 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Annotated, Protocol, cast, runtime_checkable
 
 from bough.needs import ENTROPIES, MEAN_TURN_ENTROPY, Need
 from bough.piece import AtLeast, Between, piece
+from bough.varying import Number, samples_of
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -23,7 +24,8 @@ def check_temperature(name: str, value: float) -> None:
     Raises:
         ValueError: when it is neither 0 nor a finite number of at least `LEAST_TEMPERATURE`; the message has `name`.
     """
-    if not (value == 0 or LEAST_TEMPERATURE <= value < math.inf):
+    found = cast("list[float]", samples_of(value))
+    if not all(each == 0 or LEAST_TEMPERATURE <= each < math.inf for each in found):
         raise ValueError(f"{name}: got {value}; need 0 (greedy), or a finite number of at least {LEAST_TEMPERATURE}")
 
 
@@ -44,8 +46,8 @@ class Sampling:
 
     Attributes:
         max_tokens: Most tokens of one completion, > 0.
-        temperature: Divides the logits; 0 takes the most likely token (log-probability 0, entropy 0), others are at
-            least `LEAST_TEMPERATURE`.
+        temperature: Divides the logits, a number or a schedule; 0 takes the most likely token (log-probability 0,
+            entropy 0), others are at least `LEAST_TEMPERATURE`.
         top_p: Keeps the smallest set of most likely tokens whose probability reaches it, in (0, 1]; 1 in training.
         entropies: Whether completions carry entropies.
         top_probs: Number of most likely tokens that a completion lists at each position, with their probabilities;
@@ -53,7 +55,7 @@ class Sampling:
     """
 
     max_tokens: Annotated[int, AtLeast(1)] = 32
-    temperature: float = 1.0
+    temperature: Number = 1.0
     top_p: Annotated[float, Between(0, 1, "a number above 0 and at most 1", above=True)] = 1.0
     entropies: bool = True
     top_probs: Annotated[int, AtLeast(0, "0 (none) or more")] = 0

@@ -87,7 +87,7 @@ def _baselines(run: Run, tasks: Sequence[Task], seed: int) -> tuple[float, float
     env = run.world.env
     if seats_of(env):
         return math.nan, math.nan
-    turns = run.world.limits.turns or LONGEST
+    turns = run.world.at(1.0).limits.turns or LONGEST
     try:
         return random_return(env, tasks, turns=turns, seed=seed), oracle_return(env, tasks, turns=turns)
     finally:

@@ -62,7 +62,7 @@ async def server_agent(
         context=world.context,
         parser=world.parser,
         guard=world.guard,
-        sampling=text_sampling(world.sampling, renderer),
+        sampling=text_sampling(world.at(1.0).sampling, renderer),
     )
     others = {seat: role_model(source, None, own) for seat, source in seat_sources(run.policies).items()}
     seats = {
@@ -73,7 +73,7 @@ async def server_agent(
         agent=agent,
         host=host,
         instructions=world.env.instructions,
-        limits=world.limits,
+        limits=world.at(1.0).limits,
         deadlines=deadlines,
         seats=seats,
         seat=first_seat(run),

@@ -16,7 +16,7 @@ from bough.hooks.search_noise import SearchNoise
 from bough.hooks.snapshots import Snapshots
 from bough.hooks.subgroup_votes import SubgroupVotes
 from bough.hooks.success_replay import SuccessReplay
-from bough.hooks.task_hooks import TaskRewriter, TaskSampler
+from bough.hooks.task_hooks import SettingDriver, TaskRewriter, TaskSampler
 from bough.hooks.tracker import Tracker
 from bough.hooks.value_resampling import ValueResampling
 from bough.hooks.worst_cases import WorstCases
@@ -38,6 +38,7 @@ __all__ = [
     "PickPaths",
     "PolicyAccess",
     "SearchNoise",
+    "SettingDriver",
     "Snapshots",
     "SubgroupVotes",
     "SuccessReplay",

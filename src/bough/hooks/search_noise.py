@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from bough.hooks.hook import BatchHook, HookSetup
 from bough.hooks.task_hooks import TaskRewriter, Teacher
 from bough.piece import piece
+from bough.schedule import ExponentialSchedule
 from bough.tree import Rewarded, Task
 
 
@@ -50,8 +51,8 @@ class SearchNoise:
 
     def at(self, step: int) -> float:
         """The noise of a step, 0 for the first."""
-        part = min(step / self.steps, 1.0)
-        return self.start + (self.base**part - 1) / (self.base - 1) * (self.end - self.start)
+        curve = ExponentialSchedule(start=self.start, end=self.end, base=self.base)
+        return curve.at_progress(min(step / self.steps, 1.0))
 
     def build(self, setup: HookSetup) -> "SearchNoiseState":
         """Return the state before the first step."""

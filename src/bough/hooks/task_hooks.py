@@ -1,7 +1,7 @@
 """Hooks of a run: they choose the tasks of a batch, for all policies in training."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Protocol, TypeAlias
 
 import numpy as np
@@ -29,6 +29,18 @@ class TaskRewriter(ABC):
         """The same number of tasks. A task with another start has an id of its own (`Task.after`)."""
 
 
+DRIVEN = ("sampling.temperature", "limits.turns", "limits.tokens", "optimizer.schedule", "normalizer.horizon_tokens")
+"""The settings that a hook can drive."""
+
+
+class SettingDriver(ABC):
+    """A hook that also sets numbers of the run for its next step, such as a curriculum. It needs staleness 0."""
+
+    @abstractmethod
+    def drive(self) -> Mapping[str, float]:
+        """By setting, of `DRIVEN`, the number of the next step. Other settings keep their number or schedule."""
+
+
 class HookOwner(Protocol):
     """The policy of some hooks."""
 
@@ -48,7 +60,26 @@ class TaskHooks:
         """Find them among the hooks of the policies in training."""
         members = [(owner, name, hook) for owner, hooks in policies for name, hook in hooks.members.items()]
         self._samplers = [(owner, name, hook) for owner, name, hook in members if isinstance(hook, TaskSampler)]
+        self._drivers = [(name, hook) for _, name, hook in members if isinstance(hook, SettingDriver)]
         self._rewriters = [(owner, name, hook) for owner, name, hook in members if isinstance(hook, TaskRewriter)]
+
+    @property
+    def drives(self) -> bool:
+        """Whether a hook drives settings."""
+        return bool(self._drivers)
+
+    def drive(self) -> dict[str, float]:
+        """By setting, the numbers that hooks give for the next step."""
+        found: dict[str, float] = {}
+        for name, hook in self._drivers:
+            for setting, number in hook.drive().items():
+                if setting not in DRIVEN or setting in found or not np.isfinite(number):
+                    raise StageError(
+                        f"{name}.drive: got {setting}={number}; need a finite number for one of {', '.join(DRIVEN)}, "
+                        "each driven by one hook"
+                    )
+                found[setting] = number
+        return found
 
     @property
     def rewrites(self) -> bool:

@@ -121,6 +121,7 @@ class Learner:
         self, batch: Batch, objective: Objective, normalizer: Normalizer, *, seed: int, context: ObjectiveContext
     ) -> dict[str, float]:
         batch, context = batch.to(self.state.model.device), context.to(self.state.model.device)
+        self._temperature = context.temperature or self._temperature
         # A rank that has started again checks again, and with shards no rank can do so alone.
         if not all(self._ranks.all_gather([self._checked], CPU)):
             self._check(batch)
@@ -180,8 +181,8 @@ class Learner:
                 f"update {self.updates}: got a loss of {metrics['loss/total']} and a gradient norm of {norm}; need "
                 "finite numbers. Lower optimizer.learning_rate or optimizer.clip_norm, or check the range of rewards"
             )
-        settings = self.settings
-        rate = scale(settings.schedule, self.updates, settings.warmup_steps, self._total, context.scheduled_update)
+        schedule = self.settings.schedule if context.schedule is None else context.schedule
+        rate = scale(schedule, self.updates, self.settings.warmup_steps, self._total, context.scheduled_update)
         self.state.optimizers.step(rate)
         self.state.updates += last
         learning_rate = rate * self.settings.learning_rate
@@ -354,14 +355,15 @@ class Learner:
         norm = torch.nn.utils.clip_grad_norm_(list(weights), most)
         return float(norm.full_tensor() if isinstance(norm, DTensor) else norm)
 
-    def logprobs(self, batch: Batch) -> Tensor:
-        """[M]: the policy's log-probabilities of the trained tokens of a batch, without gradients."""
+    def logprobs(self, batch: Batch, *, temperature: float | None = None) -> Tensor:
+        """[M]: the policy's log-probabilities of the trained tokens of a batch; `temperature` holds from here on."""
+        self._temperature = temperature or self._temperature
 
         def work() -> Tensor:
             there = batch.to(self.state.model.device)
             return self._outputs_of_batch(self._pack(there), there, frozenset()).logprob.to(batch.at.device)
 
-        return self._calls.together("logprobs", work, batch)
+        return self._calls.together("logprobs", work, batch, temperature=temperature)
 
     def _outputs(self, worker: CpuWorker, chunk: ChunkOutput, batch: Batch, needs: frozenset[Need]) -> TokenOutputs:
         return token_outputs(worker.policy, chunk, batch, **self._output_options(worker, needs))

@@ -23,6 +23,8 @@ class ObjectiveContext:
         progress: Fraction of the training that is done, in [0, 1].
         scheduled_update: For the learning rate, the number of updates up to here if no step had skipped its update;
             None for the number of updates done.
+        temperature: Divides the logits from here on; None for the learner's.
+        schedule: Factor on the learning rate; None for the optimizer's `schedule`.
         clipped_norm: See `LossInputs`; None where no objective needs it.
         turn_number: See `LossInputs`.
     """
@@ -31,6 +33,8 @@ class ObjectiveContext:
     mean_turn_entropy: Tensor | None = None
     progress: float = 0.0
     scheduled_update: int | None = None
+    temperature: float | None = None
+    schedule: float | None = None
     clipped_norm: float | None = None
     turn_number: int | None = None
 

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from bough.needs import ON_POLICY, PATHS, TURN_BY_TURN, Need
 from bough.piece import Above, AtLeast, Between, piece
+from bough.varying import Number
 
 
 @piece
@@ -25,8 +26,8 @@ class Optimizer:
         betas: Decay of the two moments.
         epsilon: Added to the root of the second moment.
         weight_decay: Decoupled; applies to matrices, not to biases and norms.
-        schedule: The learning rate after its warm-up: constant, or falling to zero over the steps of the run. A step
-            whose batch has no advantage has no update, and counts too.
+        schedule: Factor on the learning rate after its warm-up: a number, or a schedule over the steps of the run, such
+            as `LinearSchedule(start=1, end=0)`. A step whose batch has no advantage has no update, and counts too.
         warmup_steps: Optimizer steps over which the learning rate rises. Of w steps the first has 1 / (w + 1) of it;
             transformers begins at 0, with which the first update changes nothing.
         clip_norm: Maximum norm of the gradient; larger ones are scaled down. The policy's is not clipped with "harpg".
@@ -49,7 +50,7 @@ class Optimizer:
     betas: tuple[float, float] = (0.9, 0.95)
     epsilon: Annotated[float, Above(0, "a finite number above 0")] = 1e-8
     weight_decay: Annotated[float, AtLeast(0)] = 0.0
-    schedule: Literal["constant", "linear", "cosine"] = "constant"
+    schedule: Annotated[Number, AtLeast(0)] = 1.0
     warmup_steps: Annotated[int, AtLeast(0)] = 0
     clip_norm: Annotated[float, Above(0, "a finite number above 0")] = 1.0
     epochs: Annotated[int, AtLeast(1)] = 1

@@ -5,6 +5,7 @@ from dataclasses import replace
 from bough.credit import Filtered, Searched
 from bough.critics import ValueHead
 from bough.objective import Imitation, Sum, ValueClip
+from bough.schedule import LinearSchedule
 from bough.searches.puct import puct
 from bough.train import Checkpointing, Run, World
 
@@ -17,7 +18,12 @@ def alpha_math(world: World, *, simulations: int = 40, rounds: int = 3, batch_ta
     and -1 for failure. In the first round the critic is untrained, and the policy's priors guide the search.
     """
     optimizer = replace(
-        world.optimizer, learning_rate=1e-3, schedule="linear", warmup_steps=10, epochs=6, minibatches=24
+        world.optimizer,
+        learning_rate=1e-3,
+        schedule=LinearSchedule(start=1.0, end=0.0),
+        warmup_steps=10,
+        epochs=6,
+        minibatches=24,
     )
     return world.run(
         explorer=puct(width=4, simulations=simulations, revisit=False),

@@ -7,6 +7,7 @@ from jaxtyping import Bool, Float, Int
 from bough.lazy import Tensor
 from bough.piece import AtLeast, piece
 from bough.tree import PathCounts
+from bough.varying import Whole
 
 NO_PATHS = PathCounts()
 """No further paths."""
@@ -31,11 +32,11 @@ class Normalizer:
 
     Attributes:
         by: The normaliser.
-        horizon_tokens: Divisor of `constant`, tokens > 0; None with every other normaliser.
+        horizon_tokens: Divisor of `constant`, tokens > 0, a number or a schedule; None with every other normaliser.
     """
 
     by: Literal["path_tokens", "paths", "unique_tokens", "constant"] = "path_tokens"
-    horizon_tokens: Annotated[int | None, AtLeast(1)] = None
+    horizon_tokens: Annotated[Whole | None, AtLeast(1)] = None
 
     def __post_init__(self) -> None:
         if (self.by == "constant") != (self.horizon_tokens is not None):

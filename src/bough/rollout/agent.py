@@ -10,6 +10,7 @@ from bough.guard import Guard
 from bough.needs import POLICY
 from bough.piece import Above, AtLeast, piece
 from bough.rollout.path_writer import PolicyFormat
+from bough.varying import Whole
 
 Critic: TypeAlias = Callable[[Sequence[tuple[int, ...]]], Awaitable[Sequence[float]]]
 """Estimates the values of some states together, each from the tokens that the policy reads in it."""
@@ -116,8 +117,8 @@ class Limits:
     tokens and every step that may have to be replayed.
 
     Attributes:
-        turns: Maximum number of actions on one path, without those of `Task.start`.
-        tokens: Maximum number of sampled tokens on one path; None for no limit.
+        turns: Maximum number of actions on one path, without those of `Task.start`: a number or a schedule.
+        tokens: Maximum number of sampled tokens on one path, a number or a schedule; None for no limit.
         tree_turns: Maximum number of environment steps in a tree, replayed ones included; None for no limit.
         tree_tokens: Maximum number of sampled tokens in a tree; None for no limit.
         tree_calls: Maximum number of engine requests in a tree (completions, scores, values); None for no limit.
@@ -126,8 +127,8 @@ class Limits:
         engine_deadline_s: Maximum duration of one completion, in seconds, before the run counts as stuck.
     """
 
-    turns: Annotated[int, AtLeast(1)] = 16
-    tokens: Annotated[int | None, AtLeast(1)] = None
+    turns: Annotated[Whole, AtLeast(1)] = 16
+    tokens: Annotated[Whole | None, AtLeast(1)] = None
     tree_turns: Annotated[int | None, AtLeast(1)] = None
     tree_tokens: Annotated[int | None, AtLeast(1)] = None
     tree_calls: Annotated[int | None, AtLeast(1)] = None

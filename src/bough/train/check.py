@@ -8,6 +8,7 @@ from bough.config.config import ConfigError
 from bough.config.fields import leaf_fields
 from bough.config.values import check_values
 from bough.hooks.distinct import refuse_repeats
+from bough.hooks.task_hooks import TaskHooks
 from bough.learner.optimizer import check_sharding
 from bough.roles.recipes import FilesRecipe
 from bough.roles.seat_policy import OwnPolicy
@@ -156,3 +157,14 @@ def _content(task: Task) -> str:
     if not (task.data or task.seed or start):
         return ""
     return json.dumps([task.data, task.seed, start], sort_keys=True, default=repr)
+
+
+def refuse_drivers(run: Run, hooks: TaskHooks) -> None:
+    """Refuse hooks that drive settings where the trees of a step grow before it.
+
+    Raises:
+        ConfigError: has the staleness.
+    """
+    if hooks.drives and run.world.execution.staleness:
+        got = run.world.execution.staleness
+        raise ConfigError(f"execution.staleness: got {got} with a hook that drives settings; need 0")

@@ -134,8 +134,8 @@ async def _grow(runtime: Runtime) -> Sequence[Tree]:
     engine = Scripted(script=await _script(runtime, tasks[0]), context_tokens=runner.agent.engine.context_tokens)
     begun = 1 + max(len(task.start) for task in tasks)
     limits = replace(
-        run.world.limits,
-        turns=min(run.world.limits.turns, TURNS),
+        runner.limits,
+        turns=min(runner.limits.turns, TURNS),
         tree_turns=min(run.world.limits.tree_turns or CALLS * begun, CALLS * begun),
         tree_calls=min(run.world.limits.tree_calls or CALLS, CALLS),
     )

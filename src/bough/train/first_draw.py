@@ -277,7 +277,7 @@ async def _texts(run: Run, tasks: Sequence[Task], host: TimedHost) -> tuple[list
         async with places:
             try:
                 return await host.retried(
-                    lambda: tokenizer_corpus(host, task, run.world.parser, turns=run.world.limits.turns)
+                    lambda: tokenizer_corpus(host, task, run.world.parser, turns=run.world.at(1.0).limits.turns)
                 )
             except EnvFault:
                 return None

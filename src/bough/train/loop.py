@@ -249,7 +249,7 @@ class _Loop:
         seed, recorder, step = self._seed(batch.step), self.recorder, batch.step
         batch.tasks = batch.tasks or await self.runtime.tasks_from(batch.drawn)
         batch.disk = recorder.partial_trees(step, round_number) if self.settings.checkpointing.as_grown else None
-        runner = self.runtime.rollouts
+        runner = self.runtime.runner(self.world.schedule.progress(step - 1 - self.first))
         return await runner.run(
             self.method.explorer,
             batch.tasks,
@@ -297,7 +297,8 @@ class _Loop:
             data.metrics |= data.staleness() if self.staleness else {}
             if stale and self.method.hooks:
                 with watch("learn"):
-                    data.before = data.policy.learner.logprobs(data.packed)
+                    temperature = data.policy.world.sampling.temperature
+                    data.before = data.policy.learner.logprobs(data.packed, temperature=temperature)
         await self.learn(updated, watch)
         for data in updated:
             policy = data.policy
@@ -339,10 +340,12 @@ class _Loop:
         context = ObjectiveContext(
             reference=policy.reference.model,
             mean_turn_entropy=mean_turn_entropies(policy.entropies, policy.policy.device),
-            progress=done / self.world.schedule.steps,
+            progress=policy.progress,
+            temperature=policy.world.sampling.temperature,
+            schedule=policy.driven.get("optimizer.schedule"),
             scheduled_update=done * optimizer.epochs * optimizer.minibatches,
         )
-        loss, normalizer = policy.run.loss, policy.run.method.normalizer
+        loss, normalizer = policy.run.loss, policy.normalizer
         seed = policy.role.seed(self._seed(step))
         return policy.learner.learn(data.packed, loss, normalizer, seed=seed, context=context)
 

@@ -1,7 +1,7 @@
 """A run: a method on a world."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypedDict, Unpack
 
 from bough.appraise import Appraiser
@@ -27,6 +27,7 @@ from bough.roles.recipes import EngineRecipe, PolicyRecipe
 from bough.roles.seat_policy import SeatPolicy
 from bough.rollout import Explorer, Limits
 from bough.train.settings import Checkpointing, Demonstrations, Evaluation, Execution, Health, Schedule, Tasks, Warmup
+from bough.varying import fields_of_group, samples_of, settings_at
 
 NAME_BYTES = 255
 """Longest name of a folder on common file systems, in UTF-8."""
@@ -148,12 +149,25 @@ class World:
 
     def __post_init__(self) -> None:
         check_kinds(self)
-        if self.sampling.temperature == 0:
+        if 0 in samples_of(self.sampling.temperature):
             raise ValueError("World.sampling.temperature: got 0; need more than 0, or all paths of a group are equal")
 
     def replace(self, **fields: Unpack[WorldFields]) -> "World":
         """A copy with fields replaced; `steps=50` replaces `schedule.steps`."""
         return set_fields(self, fields)
+
+    def at(self, progress: float, driven: Mapping[str, float] | None = None) -> "World":
+        """The world at a progress of the run, with numbers in the place of the schedules of sampling and limits.
+
+        Args:
+            progress: From 0, the first step, to 1, the end.
+            driven: By name, such as "limits.turns", numbers that hooks give.
+        """
+        groups = {"sampling": self.sampling, "limits": self.limits}
+        return replace(
+            self,
+            **{name: settings_at(group, progress, fields_of_group(driven, name)) for name, group in groups.items()},
+        )
 
     def run(self, **fields: Unpack[RunFields]) -> "Run":
         """A run on this world. Fields that are not given have their defaults, which are GRPO's.

@@ -26,7 +26,7 @@ from bough.roles.seat_models import model_agent, seat_sources
 from bough.roles.seat_policy import OwnPolicy
 from bough.rollout import Agent, Deadlines, RoleModel, RolloutRunner, SeatAgent
 from bough.store import Checkpoint
-from bough.train.check import refuse_overlap
+from bough.train.check import refuse_drivers, refuse_overlap
 from bough.train.checked_engine import CheckedEngine
 from bough.train.checkpointable import Checkpointable
 from bough.train.earlier import EarlierWeights
@@ -109,6 +109,7 @@ class Runtime:
             self.ranks = leading_rank(run, self.notify)
         self.trained = self._trained(assets)
         self.task_hooks = TaskHooks([(each.role, each.hooks) for each in self.learning])
+        refuse_drivers(run, self.task_hooks)
         own, policy = RoleModel(engine=self.main.gated, renderer=self.policy.renderer), self.main.policy
         self.models = {role: role_model(source, policy, own) for role, source in run.models.items()}
         self.seat_models = {seat: role_model(each, policy, own) for seat, each in seat_sources(run.policies).items()}
@@ -133,11 +134,14 @@ class Runtime:
         }
 
     async def begin_step(self, number: int) -> None:
-        """Refresh earlier versions that are due, and empty the caches, before step `number` of reinforcement.
+        """Before step `number` of reinforcement: set schedules, refresh due earlier versions, and empty the caches.
 
         Caches that are in use, because trees grow over several steps, stay. Raises `ClusterGone` as `check_connected`.
         """
         check_connected()
+        driven = self.task_hooks.drive()
+        for policy in self.trained:
+            policy.progress, policy.driven = self.run.world.schedule.progress(number), driven
         for each in (*self.earlier.values(), *self.judges):
             await each.begin_step(number, self.main.learner.updates)
         if self.run.world.execution.staleness <= 1:
@@ -177,40 +181,40 @@ class Runtime:
 
     @property
     def rollouts(self) -> RolloutRunner:
-        """Where training trees grow."""
-        return self._runner(demonstrates=False)
+        """Where held-out trees grow."""
+        return self.runner()
 
-    def _runner(self, *, demonstrates: bool) -> RolloutRunner:
-        """Where trees grow; in demonstrations the oracle acts for every seat with weights of its own."""
+    def runner(self, progress: float = 1.0, *, demonstrates: bool = False) -> RolloutRunner:
+        """Where trees grow, with limits at a progress; an oracle demonstrates for each seat with weights of its own."""
         run, env = self.run, self.run.world.env
         seats = {
             seat: SeatAgent(
                 instructions=instructions,
-                agent=self._agent(seat),
+                agent=self._agent(seat, progress),
                 automatic=not self._explored(seat, demonstrates=demonstrates),
             )
             for seat, instructions in seats_of(env).items()
         }
         return RolloutRunner(
-            agent=self.main.agent(self.models),
+            agent=self.main.agent(self.models, progress),
             host=self.host,
             instructions=env.instructions,
-            limits=run.world.limits,
+            limits=self.main.world_at(progress).limits,
             deadlines=self.deadlines,
             seats=seats,
             seat=self.main.role.seat,
             max_concurrent=run.world.schedule.batch_tasks,
         )
 
-    def _agent(self, seat: str) -> Agent | Script:
+    def _agent(self, seat: str, progress: float) -> Agent | Script:
         """The agent of a seat."""
-        policy, main = self.run.policies.get(seat), self.main.agent(self.models)
+        policy, main = self.run.policies.get(seat), self.main.agent(self.models, progress)
         if policy is None:
             return main
         if isinstance(policy, Script):
             return policy
         if isinstance(policy, OwnPolicy):
-            return next(each.agent(self.models) for each in self.trained if each.role.name == seat)
+            return next(each.agent(self.models, progress) for each in self.trained if each.role.name == seat)
         return model_agent(main, policy, self.seat_models[seat])
 
     def _explored(self, seat: str, *, demonstrates: bool) -> bool:
@@ -267,7 +271,7 @@ class Runtime:
 
     async def demonstrate_tasks(self, tasks: Sequence[Task], field: str, shortcuts: float = 0.0) -> list[Tree]:
         """As `demonstrate`, of given tasks."""
-        return await self._demonstrate(self._runner(demonstrates=True), tasks, field, shortcuts)
+        return await self._demonstrate(self.runner(demonstrates=True), tasks, field, shortcuts)
 
     async def demonstrate_in(self, env: Env, count: int, field: str, shortcuts: float = 0.0) -> list[Tree]:
         """As `demonstrate`, on tasks of the same split of another environment.
@@ -282,7 +286,7 @@ class Runtime:
             timed = TimedHost(host=host, deadlines=self.deadlines, deadline_s=run.world.limits.env_deadline_s)
             tasks = await draw_tasks(run, run.world.tasks, timed, field, seed=run.seed)
             refuse_overlap(tasks, self.heldout_tasks)
-            runner = replace(self._runner(demonstrates=True), host=host, instructions=env.instructions)
+            runner = replace(self.runner(demonstrates=True), host=host, instructions=env.instructions)
             return await self._demonstrate(runner, tasks, field, shortcuts)
         finally:
             await host.close()
@@ -298,7 +302,7 @@ class Runtime:
         if (solved := count_solved(grown.trees)) < len(grown.trees):
             self.notify(
                 f"{field}: {solved} of {len(grown.trees)} demonstrations solve their task"
-                f"{unsolved_reason(grown.trees, self.run.world.limits.turns)}"
+                f"{unsolved_reason(grown.trees, self.run.world.at(1.0).limits.turns)}"
             )
         return list(grown.trees)
 

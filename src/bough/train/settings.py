@@ -119,6 +119,10 @@ class Schedule:
     steps: Annotated[int, AtLeast(0)] = 100
     batch_tasks: Annotated[int, AtLeast(1)] = 16
 
+    def progress(self, number: int) -> float:
+        """The progress of a run at a step of reinforcement, 0 for the first: from 0 to below 1."""
+        return number / max(1, self.steps)
+
     def __post_init__(self) -> None:
         if self.steps > MAX_STEPS:
             raise ValueError(f"Schedule.steps: got {self.steps}; need at most {MAX_STEPS:,}")

@@ -38,6 +38,7 @@ from bough.needs import (
     names_of,
     needs_of,
 )
+from bough.objective import Normalizer
 from bough.policy.policy import Policy
 from bough.rollout import Agent, Deadlines, PolicyFormat, RoleModel
 from bough.store import Checkpoint, stored_rewarded
@@ -46,8 +47,9 @@ from bough.train.canary import Canary
 from bough.train.checked_engine import CheckedEngine
 from bough.train.checkpointable import Checkpointable
 from bough.train.first_draw import FirstDraw
-from bough.train.run import Run
+from bough.train.run import Run, World
 from bough.tree import Floats, Rewarded, Tree, derive, seat_view, view_task_id
+from bough.varying import fields_of_group, settings_at
 
 Read = TypeVar("Read")
 
@@ -128,6 +130,10 @@ class TrainedPolicy:
         self.budget = self._budget(run, reference=reference)
         if self.budget is not None:
             run = self._with_optimizer(micro_tokens=self.budget.micro_tokens)
+        self.driven: Mapping[str, float] = {}
+        """The numbers that hooks give for the present step."""
+        self.progress = 0.0
+        """The progress of the run at the present step, in [0, 1]."""
         width = self.policy.head()[0].shape[1]
         self.critic = None if run.method.critic is None else run.method.critic.build(width).to(self.policy.device)
         self.valuer = self._valuer()
@@ -135,7 +141,7 @@ class TrainedPolicy:
             self.policy,
             run.world.optimizer,
             total_updates=run.world.schedule.steps * run.world.optimizer.epochs * run.world.optimizer.minibatches,
-            temperature=run.world.sampling.temperature,
+            temperature=self.world.sampling.temperature,
             critic=self.critic,
             seed=derive(role.seed(run.seed), "optimizer") % 2**31,
             ranks=ranks,
@@ -143,6 +149,14 @@ class TrainedPolicy:
         self.reference = Reference(self.policy, wanted=reference, ranks=ranks)
         self.ask_models: QueryClient | None = None
         """Asks the models of the run; None before its first step."""
+        self.hooks = Hooks(run.method.hooks, self._hook_setup(width))
+        self.checked = self.checked_engine(self.gated, first_draw)
+        self.entropies: list[tuple[float, int]] = []
+        """By turn, over the steps of reinforcement so far: the sum of the tokens' entropies, nats, and their number."""
+
+    def _hook_setup(self, width: int) -> HookSetup:
+        """What hooks may use."""
+        run = self.run
         access = PolicyAccess(
             reference_states=self._reference_states,
             attention=partial(attention_maps, self.policy),
@@ -153,8 +167,8 @@ class TrainedPolicy:
             tokens=self._tokens,
             conversation=self._conversation,
         )
-        setup = HookSetup(
-            seed=role.seed(run.seed),
+        return HookSetup(
+            seed=self.role.seed(run.seed),
             steps=run.world.schedule.steps,
             vocab_tokens=self.policy.vocab_tokens,
             width=width,
@@ -162,10 +176,6 @@ class TrainedPolicy:
             policy=access,
             ask=self._ask,
         )
-        self.hooks = Hooks(run.method.hooks, setup)
-        self.checked = self.checked_engine(self.gated, first_draw)
-        self.entropies: list[tuple[float, int]] = []
-        """By turn, over the steps of reinforcement so far: the sum of the tokens' entropies, nats, and their number."""
 
     def _share_threads(self, run: Run) -> Run:
         """The run with a number of `cpu_workers`. Where they share the threads, generation has one."""
@@ -189,13 +199,28 @@ class TrainedPolicy:
         """The run, with the settings of this policy."""
         return self.role.run
 
-    def agent(self, models: Mapping[str, RoleModel]) -> Agent:
+    @property
+    def world(self) -> World:
+        """The world at the present step, without schedules."""
+        return self.world_at(self.progress)
+
+    def world_at(self, progress: float) -> World:
+        """The world at a progress, without schedules; at the present one with the numbers of hooks."""
+        return self.run.world.at(progress, self.driven if progress == self.progress else None)
+
+    @property
+    def normalizer(self) -> Normalizer:
+        """The normalizer at the present step, without schedules."""
+        return settings_at(self.run.method.normalizer, self.progress, fields_of_group(self.driven, "normalizer"))
+
+    def agent(self, models: Mapping[str, RoleModel], progress: float | None = None) -> Agent:
         """The policy as an agent.
 
         Args:
             models: The models of other roles.
+            progress: Of the run; None for that of the present step.
         """
-        world = self.run.world
+        world = self.world_at(self.progress if progress is None else progress)
         return Agent(
             engine=self.gated,
             renderer=self.policy.renderer,
@@ -274,7 +299,7 @@ class TrainedPolicy:
             bootstrap=FINAL_VALUES in needs,
             reference=self.reference.model if reference else None,
             guide=self.reference.model if greedy else None,
-            temperature=self.run.world.sampling.temperature,
+            temperature=self.world.sampling.temperature,
             micro_tokens=self.run.world.optimizer.micro_tokens,
         )
 
@@ -327,7 +352,7 @@ class TrainedPolicy:
 
     def _copy(self, learning_rate: float, clip_norm: float) -> TrainedCopy:
         """A copy of the present policy for a hook."""
-        world = self.run.world
+        world = self.world
         return TrainedCopy(
             self.policy,
             learning_rate=learning_rate,

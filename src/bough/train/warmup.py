@@ -10,6 +10,7 @@ from bough.batch import pack_demonstrations
 from bough.batch.packed_tree import trained_nodes
 from bough.learner.learner import Diverged, Learner
 from bough.objective import Imitation, Normalizer
+from bough.schedule import LinearSchedule
 from bough.train.first_draw import first_tasks
 from bough.train.recorder import RunRecorder
 from bough.train.runtime import Runtime
@@ -114,7 +115,7 @@ class _Imitation:
             trained.run.world.optimizer,
             learning_rate=settings.learning_rate,
             momentum="adam",
-            schedule="linear",
+            schedule=LinearSchedule(start=1.0, end=0.0),
             epochs=1,
             minibatches=minibatches,
             warmup_steps=0,
