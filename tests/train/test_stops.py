@@ -4,7 +4,7 @@ import asyncio
 import json
 import shutil
 import signal
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from bough.config import ConfigError
 from bough.engine import Completion, Engine, EngineFault, Local, Request, Sampling
 from bough.engine.model import ServedPolicy
 from bough.env import State, Step
+from bough.hooks import BatchHook, HookSetup, TaskRewriter
 from bough.learner import Diverged
 from bough.objective import Loss, LossInputs, PpoClip
 from bough.rollout import DeadlineExceeded
@@ -165,35 +166,29 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
 class CountsBatches:
     """A hook whose tasks and metrics depend on how many batches were drawn."""
 
-    def build(self, *, vocab_tokens: int, device: str, seed: int) -> "CountsBatchesState":
-        del vocab_tokens, device, seed
-        return CountsBatchesState()
+    def build(self, setup: HookSetup) -> "CountsBatchesState":
+        return CountsBatchesState(self, setup)
 
 
-class CountsBatchesState:
-    ready = True
+@dataclass(slots=True, kw_only=True)
+class CountsBatchesData:
+    drawn: int = 0
 
-    def __init__(self) -> None:
-        self.drawn = 0
 
-    async def rewrite(self, tasks: Sequence[Task], teacher: object, seed: int) -> list[Task]:
-        del teacher, seed
-        self.drawn += 1
+class CountsBatchesState(BatchHook[CountsBatches], TaskRewriter):
+    def __init__(self, settings: CountsBatches, setup: HookSetup) -> None:
+        super().__init__(settings, setup)
+        self.data = CountsBatchesData()
+
+    async def rewrite(self, tasks: Sequence[Task], _teacher: object, _seed: int) -> list[Task]:
+        self.data.drawn += 1
         return list(tasks)
 
-    def transform(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
-        del seed
+    def transform(self, rewarded: Sequence[Rewarded], _seed: int) -> list[Rewarded]:
         return list(rewarded)
 
-    def observe(self, moved: Callable[[], float]) -> Mapping[str, float]:
-        del moved
-        return {"counts/drawn": float(self.drawn)}
-
-    def state(self) -> Mapping[str, Any]:
-        return {"drawn": np.asarray([self.drawn])}
-
-    def load_state(self, state: Mapping[str, Any]) -> None:
-        self.drawn = int(state["drawn"][0])
+    def observe(self) -> Mapping[str, float]:
+        return {"counts/drawn": float(self.data.drawn)}
 
 
 @pytest.mark.parametrize("hooks", [(), (CountsBatches(),)], ids=["", "hook"])

@@ -271,7 +271,7 @@ def _learn(trained: TrainedPolicy, credited: Sequence[Credited], trees: Sequence
     batch = replace(batch, tokens=batch.tokens % trained.policy.vocab_tokens).to(trained.policy.device)
     context = ObjectiveContext(reference=trained.policy if REFERENCE in needs else None)
     learner, objective = trained.learner, run.method.objective
-    metrics = learner.rehearse(batch, run.loss, run.method.normalizer, context=context)
+    metrics = learner.rehearse(batch, run.loss, trained.normalizer, context=context)
     wrong = {name: value for name, value in metrics.items() if not np.isfinite(value)}
     if wrong:
         raise ConfigError(
@@ -283,7 +283,7 @@ def _learn(trained: TrainedPolicy, credited: Sequence[Credited], trees: Sequence
         # slightly off 1: a ratio of 1 can be the minimum of a divergence, and one far from 1 is clipped.
         offset = 0.01 * (-1.0) ** torch.arange(len(batch.at), device=batch.at.device)
         sampled = replace(batch, rollout_logprob=learner.logprobs(batch) + offset)
-        metrics = learner.rehearse(sampled, objective, run.method.normalizer, context=context)
+        metrics = learner.rehearse(sampled, objective, trained.normalizer, context=context)
         if metrics["optimizer/gradient_norm"] == 0:
             raise ConfigError(
                 f"objective={type(objective).__name__}: got a gradient of 0 on a synthetic batch with advantages; "
