@@ -509,7 +509,7 @@ def test_held_out_tasks_that_are_trained_on() -> None:
     [
         (lambda: {"credit": Grpo(std="grup")}, "std: got 'grup'; need 'group', 'batch' or 'none'"),  # type: ignore[arg-type]
         (lambda: {"credit": Filtered(value_targets=Grpo(mean="all"))}, "mean: got 'all'; need 'group'"),  # type: ignore[arg-type]
-        (lambda: {"optimizer": Optimizer(schedule="sine")}, "schedule: got 'sine'; need 'constant'"),  # type: ignore[arg-type]
+        (lambda: {"optimizer": Optimizer(schedule="sine")}, "schedule: got 'sine'; need at least 0"),  # type: ignore[arg-type]
         (lambda: {"regularizers": (Kl(estimator="k4"),)}, "estimator: got 'k4'; need 'k1', 'k2' or 'k3'"),  # type: ignore[arg-type]
     ],
 )

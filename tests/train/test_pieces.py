@@ -1,5 +1,5 @@
 from dataclasses import replace
-from typing import Literal
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ from bough.learner.learning_rate import scale
 from bough.learner.loss_inputs import ObjectiveContext
 from bough.objective import Entropy, Kl, Loss, LossInputs, Need, Normalizer, PpoClip, Sum
 from bough.policy import Tiny
-from bough.schedule import LinearSchedule
+from bough.schedule import CosineSchedule, LinearSchedule
 from bough.train import Health, NoLearningSignal
 from bough.train.health import (
     HealthState,
@@ -33,25 +33,26 @@ from bough.train.notices import Notices
 from bough.train.summary import summarize
 from bough.tree import ActionCounts, Outcome, fail_unknown
 
+LINEAR: Any = LinearSchedule(start=1.0, end=0.0)
+COSINE: Any = CosineSchedule(start=1.0, end=0.0)
+
 
 def test_schedules() -> None:
-    assert [scale("constant", update, 0, 4) for update in range(5)] == [1.0] * 5
-    assert [scale("linear", update, 0, 4) for update in range(4)] == [1.0, 0.75, 0.5, 0.25]
-    assert [scale("linear", update, 3, 7) for update in range(5)] == [0.25, 0.5, 0.75, 1.0, 0.75]
-    assert scale("cosine", 2, 0, 4) == pytest.approx(0.5)
-    assert scale("cosine", 0, 0, 4) == 1.0
-    for name in ("linear", "cosine"):
-        assert 0 < scale(name, 9, 0, 4) < 1e-6
-        falls = [scale(name, update, 2, 30) for update in range(2, 31)]
+    assert [scale(1.0, update, 0, 4) for update in range(5)] == [1.0] * 5
+    assert [scale(LINEAR, update, 0, 4) for update in range(4)] == [1.0, 0.75, 0.5, 0.25]
+    assert [scale(LINEAR, update, 3, 7) for update in range(5)] == [0.25, 0.5, 0.75, 1.0, 0.75]
+    assert scale(COSINE, 2, 0, 4) == pytest.approx(0.5)
+    assert scale(COSINE, 0, 0, 4) == 1.0
+    for schedule in (LINEAR, COSINE):
+        assert 0 < scale(schedule, 9, 0, 4) < 1e-6
+        falls = [scale(schedule, update, 2, 30) for update in range(2, 31)]
         assert falls == sorted(falls, reverse=True)
 
 
-@pytest.mark.parametrize(("name", "last"), [("linear", 1 / 8), ("cosine", 0.0381), ("constant", 1.0)])
-def test_a_schedule_ends_where_a_run_ends_also_when_batches_were_skipped(
-    name: Literal["linear", "cosine", "constant"], last: float
-) -> None:
+@pytest.mark.parametrize(("schedule", "last"), [(LINEAR, 1 / 8), (COSINE, 0.0381), (1.0, 1.0)])
+def test_a_schedule_ends_where_a_run_ends_also_when_batches_were_skipped(schedule: Any, last: float) -> None:
     # Of ten places the updates are at 0, 3 and 9; the rise counts updates, the fall counts places.
-    rates = [scale(name, update, 2, 10, place) for update, place in enumerate((0, 3, 9))]
+    rates = [scale(schedule, update, 2, 10, place) for update, place in enumerate((0, 3, 9))]
     assert rates[:2] == pytest.approx([1 / 3, 2 / 3])
     assert rates[2] == pytest.approx(last, abs=1e-4)
 
@@ -59,7 +60,7 @@ def test_a_schedule_ends_where_a_run_ends_also_when_batches_were_skipped(
 def test_a_batch_has_the_rates_of_its_place_in_the_run() -> None:
     rng = np.random.default_rng(1)
     batch = pack([credited(random_tree(rng, task=str(task), vocab=40), rng) for task in range(4)])
-    settings = {"minibatches": 2, "epochs": 2, "schedule": "linear", "learning_rate": 1e-3}
+    settings = {"minibatches": 2, "epochs": 2, "schedule": LINEAR, "learning_rate": 1e-3}
     late = learner(**settings).learn(
         batch, PpoClip(), Normalizer(), seed=0, context=ObjectiveContext(scheduled_update=6)
     )
@@ -211,15 +212,15 @@ def test_the_gradient_does_not_know_how_the_batch_was_split(share: Normalizer) -
 def test_parts_and_epochs_make_steps() -> None:
     rng = np.random.default_rng(1)
     batch = pack([credited(random_tree(rng, task=str(task), vocab=40), rng) for task in range(4)])
-    one = learner(minibatches=2, epochs=3, schedule=LinearSchedule(start=1.0, end=0.0), learning_rate=1e-3)
+    one = learner(minibatches=2, epochs=3, schedule=LINEAR, learning_rate=1e-3)
     metrics = one.learn(batch, PpoClip(), Normalizer(), seed=0)
     assert one.updates == 6
     assert metrics["optimizer/learning_rate"] == pytest.approx(1e-3 * np.mean([1.0, 0.9, 0.8, 0.7, 0.6, 0.5]))
-    other = learner(minibatches=2, epochs=3, schedule=LinearSchedule(start=1.0, end=0.0), learning_rate=1e-3)
+    other = learner(minibatches=2, epochs=3, schedule=LINEAR, learning_rate=1e-3)
     other.learn(batch, PpoClip(), Normalizer(), seed=0)
     one.learn(batch, PpoClip(), Normalizer(), seed=1)
     # What a checkpoint keeps is all there is.
-    third = learner(minibatches=2, epochs=3, schedule=LinearSchedule(start=1.0, end=0.0), learning_rate=1e-3)
+    third = learner(minibatches=2, epochs=3, schedule=LINEAR, learning_rate=1e-3)
     third.policy.load_state(other.policy.state())
     third.state.load_moments(other.state.moments(), updates=6)
     third.learn(batch, PpoClip(), Normalizer(), seed=1)
