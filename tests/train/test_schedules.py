@@ -37,6 +37,12 @@ def test_a_number_and_a_schedule_are_written_in_one_place() -> None:
     assert run.world.at(0.5).sampling.temperature == 1.0
     assert override(run, ["sampling.temperature=0.7"]).world.at(0.5).sampling.temperature == 0.7
     assert run.world.at(0.5, {"limits.tokens": 3.6}).limits.tokens == 4, "a whole number"
+    stored = dump(run)
+    stored["world"]["optimizer"]["schedule"] = "linear"  # type: ignore[call-overload,index]
+    with pytest.raises(
+        ConfigError, match=r"optimizer.schedule: got 'linear'; need a number or a piece.* another version"
+    ):
+        load(stored)
     normalizer = Normalizer(by="constant", horizon_tokens=LinearSchedule(start=4, end=8))  # type: ignore[arg-type]
     assert settings_at(normalizer, 0.5).horizon_tokens == 6
 

@@ -164,7 +164,11 @@ def _check_piece(annotation: Any, value: object, where: str) -> None:
         for place, item in enumerate(cast("tuple[object, ...]", value)):
             _check_piece(element, item, f"{where}.{place}")
     elif not is_piece(value):
-        raise ConfigError(f"{where}: got {_shown(value)}; need a piece, written as Name or Name(field=value)")
+        # A text where a number or a piece belongs is the name of a choice of an earlier version.
+        number, earlier = ("a number or ", EARLIER) if number_of(annotation) is not None else ("", "")
+        raise ConfigError(
+            f"{where}: got {_shown(value)}; need {number}a piece, written as Name or Name(field=value){earlier}"
+        )
     elif wrong := wrong_kind(annotation, type(value)):
         raise ConfigError(f"{where}: {wrong}")
 
