@@ -288,7 +288,7 @@ def test_an_override_that_fails_beside_another_is_named(changes: list[str], name
         ("policy=Pretrained(path=x,lora=Lorra)", "policy.lora: unknown name 'Lorra'; did you mean 'Lora'"),
         ("optimizer.betas=3", "optimizer.betas: got 3; need"),
         ("optimizer.betas=[1,2,3]", "optimizer.betas"),
-        ("limits.turns=none", "limits.turns: got None; need a valid integer"),
+        ("limits.turns=none", "limits.turns: got None; need a number or a piece"),
         ("policy.lora.rank=3", "policy.lora: unknown name 'lora'"),
         ("tasks.file.x=3", "tasks.file.x: tasks.file is None, which has no fields; need tasks.file=VALUE"),
     ],

@@ -55,6 +55,7 @@ def test_a_number_and_a_schedule_are_written_in_one_place() -> None:
         ("limits.turns=LinearSchedule(start=0,end=3)", "Limits.turns: got LinearSchedule.* need at least 1"),
         ("sampling.temperature=PickPaths()", "got PickPaths, which lacks at_progress"),
         ("limits.turns=2.5", "need a valid integer"),
+        ("sampling.temperature=inf", r"Sampling.temperature: got inf; need 0 \(greedy\)"),
         ("optimizer.schedule=linear", "unknown name 'linear'"),
     ],
 )

@@ -12,7 +12,7 @@ from typing import Any, cast, get_args, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
-from bough.config.kinds import element_of, item_of, number_of, wants_piece, wrong_kind
+from bough.config.kinds import NOT_FINITE, element_of, item_of, number_of, wants_piece, wrong_kind
 from bough.nearest import unknown
 from bough.usercode import load_module
 from bough.usercode.load import PREFIX, import_folder, import_from
@@ -127,7 +127,7 @@ def check(annotation: Any, value: object, where: str) -> Any:
     A piece must be of the field's kind; its fields are checked by its constructor.
     """
     numbers = number_of(annotation)
-    if numbers is not None and isinstance(value, (int, float)):
+    if numbers is not None and (isinstance(value, (int, float)) or str(value).lower() in NOT_FINITE):
         return check(numbers, value, where)
     if wants_piece(annotation):
         _check_piece(annotation, value, where)
@@ -165,7 +165,8 @@ def _check_piece(annotation: Any, value: object, where: str) -> None:
             _check_piece(element, item, f"{where}.{place}")
     elif not is_piece(value):
         # A text where a number or a piece belongs is the name of a choice of an earlier version.
-        number, earlier = ("a number or ", EARLIER) if number_of(annotation) is not None else ("", "")
+        number = "a number or " if number_of(annotation) is not None else ""
+        earlier = EARLIER if number and isinstance(value, str) else ""
         raise ConfigError(
             f"{where}: got {_shown(value)}; need {number}a piece, written as Name or Name(field=value){earlier}"
         )

@@ -13,6 +13,8 @@ Leaf = type | str
 
 CONTAINERS = frozenset(["Sequence", "list", "tuple", "Iterable", "Iterator", "Collection", "Mapping", "dict", "set"])
 NUMBERS = (bool, int, float)
+NOT_FINITE = ("inf", "-inf", "nan")
+"""Texts of numbers that look like names."""
 
 
 def wants_piece(annotation: Any) -> bool:

@@ -11,7 +11,7 @@ from typing import Any, cast, get_type_hints
 
 from bough.config.config import ConfigError, build, check, fields_of, is_piece
 from bough.config.fields import short_names, unknown_field
-from bough.config.kinds import element_of, item_of, wants_piece
+from bough.config.kinds import NOT_FINITE, element_of, item_of, number_of, wants_piece
 from bough.config.naming import find_piece
 from bough.nearest import unknown
 
@@ -163,7 +163,8 @@ def _read(text: str, now: object, annotation: Any, where: str, change: _Change |
     """The value of a text with the changes of its parts, given the present value and the type of the field."""
     change = change or _Change()
     text = text.strip()
-    if not (wants_piece(annotation) or is_piece(now)) or text.lower() in NOTHING:
+    plain = text.lower() in NOTHING or (number_of(annotation) is not None and text.lower() in NOT_FINITE)
+    if not (wants_piece(annotation) or is_piece(now)) or plain:
         value = interpret(annotation, text, where)
     elif (item := item_of(annotation)) is not None and (named := NAMED.match(text)):
         pairs = [(part, ITEM.match(part)) for part in split_arguments(named[1], where)]
