@@ -72,18 +72,24 @@ def random_actions(state: State, rng: Random, count: int) -> list[Action]:
     return actions
 
 
+UNUSUAL = {"multi_turn_miss_func_49", *(f"multi_turn_{each}_173" for each in CATEGORIES)}
+"""Episodes whose ground truth calls `tail` before it is added, or closes a ticket by a text in place of a number."""
+
+
 def test_the_oracle_solves_every_episode() -> None:
+    """Every one of the first category; the others have its scenarios, and every fourth is played."""
     env = Bfcl(executes_unlisted=True, partial=True)
     wrong: list[str] = []
-    for name in entries():
+    played = [n for i, n in enumerate(entries()) if n.startswith("multi_turn_base") or i % 4 == 0 or n in UNUSUAL]
+    assert len(played) > 300
+    for name in played:
         state = start(name, env)
         steps = play(env, state, env.plan(state) or ())
         assert steps, f"{name}: no plan"
         assert (steps[-1].outcome, steps[-1].success) == (Outcome.TERMINATED, True), name
         assert sum(step.reward for step in steps) == pytest.approx(1)
         wrong += [name for step in steps if not step.valid]
-    # Here the ground truth calls `tail` before it is added, and closes a ticket by a text in place of a number.
-    assert set(wrong) == {"multi_turn_miss_func_49", *(f"multi_turn_{each}_173" for each in CATEGORIES)}
+    assert set(wrong) == UNUSUAL
 
 
 def test_without_unlisted_functions_one_episode_has_no_plan_and_is_no_task() -> None:
