@@ -278,19 +278,6 @@ def test_keys_hold_no_step_counter_and_tell_states_apart() -> None:
     assert ENV.step(state, DONE).state.key != state.key, "and so is the user turn"
 
 
-def test_the_same_task_and_actions_give_the_same_states_in_another_process() -> None:
-    code = (
-        "from bough.worlds.bfcl import Bfcl\nfrom bough.tree import Task\nenv = Bfcl()\n"
-        "for name in ('multi_turn_base_57', 'multi_turn_long_context_12', 'multi_turn_base_109'):\n"
-        "    state = env.start(Task(id='a', data={'episode': name}))\n"
-        "    for action in env.plan(state):\n"
-        "        state = env.step(state, action).state\n        print(state.key, repr(state.observation))\n"
-    )
-    ran = [subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True) for _ in range(2)]
-    assert ran[0].stdout == ran[1].stdout
-    assert len(ran[0].stdout.splitlines()) > 15
-
-
 def test_two_threads_at_once_give_what_one_gives() -> None:
     names = [entry.name for entry in entries().values() if {"MathAPI", "VehicleControlAPI"} & {*entry.classes}][::9]
 
