@@ -51,7 +51,6 @@ check: $(STAMP)  ## The fast gates, two at a time: pyright takes most of it, on 
 
 types: $(STAMP)
 	$(BIN)/pyright
-	$(BIN)/pyright --project bench
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

@@ -170,7 +170,7 @@ def gradients(bench: Bench) -> Iterator[str]:
     yield "|---" * 4 + "|"
     for size, dtype, policy in bench.models():
         if size in EXACT_SIZES:
-            nodes = trees.SHAPES["a spine of 16 turns with side leaves"](np.random.default_rng(0))
+            nodes = trees.SHAPES[list(trees.SHAPES)[1 if bench.quick else 2]](np.random.default_rng(0))
             given = batch(nodes, SIZES[size][3], np.random.default_rng(1))
             exact = model(size, "cpu", torch.float64)
             exact.load_state({name: weight.cpu().double() for name, weight in policy.state().items()})

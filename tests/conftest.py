@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 from hypothesis import settings
-from tests.shapes import check_shapes
+from tests.shapes import calls, check_shapes
 from tests.talk import Bough
 
 
@@ -40,6 +40,11 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # These tensors are small, and threads that wait for each other cost more than they save.
 torch.set_num_threads(1)
+
+
+def pytest_runtest_setup() -> None:
+    """The shapes in the first calls of a test are checked."""
+    calls.clear()
 
 
 def pytest_collection_finish() -> None:

@@ -69,12 +69,3 @@ class Bough:
         assert self._process.stdin
         self._process.stdin.close()
         self._process.wait(timeout=30)
-
-
-def alone(*arguments: object, folder: Path, timeout_s: float = 280) -> Said:
-    """A command in a process for itself."""
-    command = [sys.executable, "-m", "bough", *map(str, arguments)]
-    ran = subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, timeout=timeout_s, check=False, env=ENVIRONMENT
-    )
-    return Said(status=ran.returncode, out=ran.stdout, err=ran.stderr)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import torch
 from jaxtyping import Float, Int, TypeCheckError
-from tests.shapes import checked
+from tests.shapes import EVERY, FIRST, checked
 from torch import Tensor
 
 from bough.batch.logprob import chosen_logprobs
@@ -65,3 +65,15 @@ def test_a_function_without_shapes_is_left_as_it_is() -> None:
 def test_modules_of_bough_are_checked() -> None:
     assert chosen_logprobs.__code__.co_name == "checking"
     assert LossInputs.__init__.__code__.co_name == "checking"
+
+
+def test_later_calls_are_checked_now_and_then() -> None:
+    for _ in range(FIRST):
+        _outer(torch.zeros(2))
+    refused = 0
+    for _ in range(2 * EVERY):
+        try:
+            _outer(torch.zeros(2, 2))
+        except TypeCheckError:
+            refused += 1
+    assert refused == 2

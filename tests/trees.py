@@ -289,3 +289,7 @@ def credited(tree: Tree, rng: np.random.Generator) -> Credited:
 def seeds() -> strategies.SearchStrategy[np.random.Generator]:
     """Random generators: `@given(seeds())`, then `random_tree(rng)`, is how properties of trees are tested."""
     return strategies.integers(0, 2**32 - 1).map(np.random.default_rng)
+
+
+FEW_SEEDS = strategies.integers(0, 11)
+"""For a property of all rules: what is made of a seed is made once, and each rule sees some of them."""

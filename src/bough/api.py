@@ -12,7 +12,7 @@ from bough.env import Env
 from bough.evaluate import CheckSizes, EnvReport, PolicyResult, SearchResult
 from bough.evaluate.envs import check_env as check
 from bough.evaluate.policy import evaluate as evaluate_policy
-from bough.evaluate.search import search as search_heldout
+from bough.evaluate.search_result import search as search_heldout
 from bough.roles import PolicyRecipe
 from bough.store import RunDirectory
 from bough.train import Run, World, start

@@ -6,8 +6,6 @@ import os
 import re
 import shutil
 import signal
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,8 +14,8 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 from tests.appraise.judged import JudgeServer, Length, run
+from tests.forks import command
 from tests.small import MEASURED
-from tests.talk import ENVIRONMENT
 
 from bough.appraise import RubricJudge
 from bough.config import ConfigError, dump, load, override
@@ -116,8 +114,7 @@ def test_a_run_killed_while_it_judges_asks_nothing_twice(server: JudgeServer, tm
     questions = sorted(server.asked)
     server.asked.clear()
     server.hang_at = len(questions) // 2
-    command = [sys.executable, "-m", "bough", "train", TARGET, *change, "--out", str(tmp_path / "killed")]
-    process = subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.DEVNULL, start_new_session=True)
+    process = command("train", TARGET, *change, "--out", tmp_path / "killed")
     assert server.reached.wait(120)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()

@@ -197,7 +197,7 @@ def test_a_last_layer_that_wants_all_tokens_gets_them() -> None:
 
 
 @given(st.sampled_from(KINDS), st.integers(0, 10**6), st.integers(1, 70), st.integers(1, 9))
-@settings(max_examples=20)
+@settings(max_examples=12)
 def test_any_packed_tree_in_any_chunks(kind: str, seed: int, most: int, every: int) -> None:
     some = texts(kind, seed)
     apiece = hidden(model("llama"), some, merge=False, most=10**6)

@@ -47,7 +47,7 @@ def run(chunk: Chunk, given: list[Tensor], window: int | None) -> Tensor:
 @pytest.mark.parametrize("kv_heads", [4, 2])
 def test_same_attention(window: int | None, kv_heads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     torch.manual_seed(0)
-    chunks = chunks_of(0, 600)[:4] + chunks_of(1, 10**6)
+    chunks = chunks_of(0, 600)[:2] + chunks_of(1, 10**6)
     assert {len(chunk.past) > 0 for chunk in chunks} == {True, False}
     for chunk in chunks:
         given = heads(chunk, kv_heads, torch.float32)

@@ -1,10 +1,9 @@
 """The scripts of bench/ and scripts/: each starts, the quick ones run, and what the slow ones train can be built."""
 
-import runpy
-import sys
 from pathlib import Path
 
 import pytest
+from tests.bench.scripts import execute
 from tests.missing import need
 
 import compare
@@ -47,23 +46,12 @@ SLOW = {
 """By script, options with which it is over in a minute or two of one core; `make test-bench` runs them."""
 
 
-def _execute(file: Path, options: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "argv", [str(file), *options])
-    monkeypatch.setattr(sys, "path", [str(file.parent), *sys.path])
-    # Modules of tests may have the names of its neighbours.
-    for neighbour in file.parent.glob("*.py"):
-        loaded = sys.modules.get(neighbour.stem)
-        if loaded is not None and loaded.__file__ != str(neighbour):
-            monkeypatch.delitem(sys.modules, neighbour.stem)
-    runpy.run_path(str(file), run_name="__main__")
-
-
 @pytest.mark.parametrize("file", WITH_OPTIONS, ids=lambda file: file.stem)
 def test_a_script_starts_and_shows_its_options(
     file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as ended:
-        _execute(file, ["--help"], monkeypatch)
+        execute(file, ["--help"], monkeypatch)
     assert ended.value.code == 0
     assert "usage:" in capsys.readouterr().out
 
@@ -72,7 +60,7 @@ def test_a_script_starts_and_shows_its_options(
 def test_a_quick_script_prints_its_table(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    _execute(ROOT / "bench" / f"{name}.py", SMALLEST[name].split(), monkeypatch)
+    execute(ROOT / "bench" / f"{name}.py", SMALLEST[name].split(), monkeypatch)
     assert any(line.startswith("|") for line in capsys.readouterr().out.splitlines())
 
 
@@ -81,7 +69,7 @@ def test_a_quick_script_prints_its_table(
 def test_a_slow_script_ends_well(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     need("time")
     monkeypatch.chdir(tmp_path)
-    _execute(ROOT / "bench" / f"{name}.py", SLOW[name].split(), monkeypatch)
+    execute(ROOT / "bench" / f"{name}.py", SLOW[name].split(), monkeypatch)
 
 
 @pytest.mark.parametrize("rule", where_methods_part.RULES)

@@ -1,16 +1,15 @@
 """`bough chat`, with the lines of a person from a list or a pipe."""
 
 import signal
-import subprocess
-import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 from tests.evaluate.chat_server import KEY, chat_server, keep_accounts
+from tests.forks import command
 from tests.small import run as small
-from tests.talk import ENVIRONMENT, Bough
+from tests.talk import Bough
 
 import bough as library
 from bough.cli.chat import chat_in_environment
@@ -193,42 +192,26 @@ def test_a_file_that_has_no_trees_is_not_replaced(trained: RunDirectory, tmp_pat
     assert taken.read_bytes() == b"weights"
 
 
-def command(*arguments: object) -> list[str]:
-    return [sys.executable, "-m", "bough", "chat", *map(str, arguments)]
-
-
 def test_lines_from_a_pipe(trained: RunDirectory, tmp_path: Path) -> None:
     out = tmp_path / "piped.safetensors"
-    ran = subprocess.run(
-        command(trained.path, "evaluation.temperature=0", "--out", out),
-        input="left\n\n", capture_output=True, text=True, env=ENVIRONMENT, check=True, timeout=60,
-    )  # fmt: skip
-    assert "> left\nyou: left\n" in ran.stdout
-    assert ran.stdout.endswith(f"trees: {out}\n")
-    assert not ran.stderr
+    process = command("chat", trained.path, "evaluation.temperature=0", "--out", out, speaks=True)
+    process.say("left\n\n", last=True)
+    said = process.wait()
+    assert "> left\nyou: left\n" in said.fine()
+    assert said.out.endswith(f"trees: {out}\n")
+    assert not said.err
     assert len(read_trees(out)) == 1
 
 
-@pytest.fixture
-def waiting(trained: RunDirectory, tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
-    asked = command(trained.path, "--out", tmp_path / "kept.safetensors")
-    with subprocess.Popen(
-        asked, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT
-    ) as process:
-        yield process
-
-
-def test_ctrl_c_keeps_what_happened(waiting: subprocess.Popen[str], tmp_path: Path) -> None:
-    assert waiting.stdin
-    assert waiting.stdout
-    assert waiting.stderr
-    waiting.stdin.write("left\n")
-    waiting.stdin.flush()
-    while "turn 1" not in waiting.stdout.readline():
-        assert waiting.poll() is None
-    waiting.send_signal(signal.SIGINT)
-    assert waiting.wait(timeout=30) == 130
-    assert "Traceback" not in waiting.stderr.read()
+def test_ctrl_c_keeps_what_happened(trained: RunDirectory, tmp_path: Path) -> None:
+    with command("chat", trained.path, "--out", tmp_path / "kept.safetensors", speaks=True) as waiting:
+        waiting.say("left\n")
+        while "turn 1" not in waiting.line():
+            pass
+        waiting.send(signal.SIGINT)
+        said = waiting.wait()
+    assert said.status == 130
+    assert "Traceback" not in said.err
     assert len(read_trees(tmp_path / "kept.safetensors")) == 1
 
 

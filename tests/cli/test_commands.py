@@ -3,7 +3,6 @@ import json
 import os
 import re
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -12,7 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.config.test_config import RECIPES
-from tests.talk import ENVIRONMENT, ONE_STEP, SMALL, Bough, alone
+from tests.forks import command
+from tests.talk import ENVIRONMENT, ONE_STEP, SMALL, Bough
 
 import bough as bough_package
 from bough.cli import main
@@ -218,7 +218,7 @@ def test_only_a_mistake_has_no_traceback(
 
 def test_debugging(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(ENVIRONMENT, "BOUGH_DEBUG", "1")
-    said = alone("train", "grpo_nothing", folder=tmp_path)
+    said = command("train", "grpo_nothing", folder=tmp_path).wait()
     assert said.status == 2, "the status is the same as without"
     assert "Traceback" in said.err
     assert "ConfigError: method: unknown name 'grpo_nothing'" in said.err
@@ -227,27 +227,19 @@ def test_debugging(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(("kind", "ignored"), [(signal.SIGINT, False), (signal.SIGTERM, False), (signal.SIGTERM, True)])
 def test_an_interrupted_run_can_go_on(kind: signal.Signals, ignored: bool, bough: Bough, tmp_path: Path) -> None:
     """By Ctrl-C, and by SIGTERM, also where Ctrl-C is ignored."""
-    command = [sys.executable, "-m", "bough", "train", f"{SMALL}:slow", "steps=200", "health.dead_batches=999"]
     # A shell that starts the tests in the background has them ignore Ctrl-C, and what they start would inherit that.
     before = signal.signal(signal.SIGINT, signal.SIG_IGN if ignored else signal.default_int_handler)
-    process = subprocess.Popen(
-        command,
-        cwd=tmp_path,
-        env=ENVIRONMENT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    process = command("train", f"{SMALL}:slow", "steps=200", "health.dead_batches=999", folder=tmp_path)
     signal.signal(signal.SIGINT, before)
     metrics = tmp_path / "runs" / "slow" / "metrics.jsonl"
     deadline = time.monotonic() + 60
     while not (metrics.is_file() and metrics.read_bytes().count(b"\n") > 20) and time.monotonic() < deadline:
         time.sleep(0.02)
-    os.kill(process.pid, kind)
-    _, err = process.communicate(timeout=60)
-    assert process.returncode == 130, err
+    process.send(kind)
+    said = process.wait()
+    assert said.status == 130, said
     expected = "\ninterrupted; go on with `bough resume runs/slow`\n"
-    assert err.startswith(expected)
-    assert err == expected or ignored, "nothing else is printed"
+    assert said.err.startswith(expected)
+    assert said.err == expected or ignored, "nothing else is printed"
     assert "The run stopped early" in (tmp_path / "runs" / "slow" / "report.html").read_text()
     assert bough("eval", "runs/slow", folder=tmp_path).fine()

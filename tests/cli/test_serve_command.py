@@ -3,8 +3,6 @@
 import json
 import signal
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from http.client import HTTPConnection
@@ -13,7 +11,8 @@ from urllib.parse import urlsplit
 
 import pytest
 from openai import OpenAI
-from tests.talk import ENVIRONMENT, ONE_STEP, SMALL, Bough
+from tests.forks import command
+from tests.talk import ONE_STEP, SMALL, Bough
 
 from bough.cli.find import find_model
 from bough.cli.serve import serve_policy
@@ -35,28 +34,20 @@ def trained(bough: Bough, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_run_and_its_model_are_served(
     trained: Path, part: str, names: list[str], end: signal.Signals, status: int
 ) -> None:
-    command = [sys.executable, "-m", "bough", "serve", str(trained / part), "--port", "0", "--key", "secret"]
-    command += [f"--name={name}" for name in names if part]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT
-    ) as server:
-        assert server.stdout is not None
-        assert server.stderr is not None
-        try:
-            word, name, _, url = server.stdout.readline().split()
-            assert (word, name) == ("serving", names[0])
-            with OpenAI(base_url=url, api_key="secret", max_retries=0) as client:
-                assert [each.id for each in client.models.list()] == names
-                answer = client.chat.completions.create(
-                    model=names[-1], messages=[{"role": "user", "content": "hi"}], max_tokens=3
-                )
-            assert 1 <= answer.usage.completion_tokens <= 3  # type: ignore[union-attr]
-            assert _answer_while_ending(url, name, lambda: server.send_signal(end)) == 200
-        except BaseException:
-            server.kill()
-            raise
-        assert server.wait(timeout=30) == status
-        assert "Traceback" not in server.stderr.read()
+    named = [f"--name={name}" for name in names if part]
+    with command("serve", trained / part, "--port", "0", "--key", "secret", *named) as server:
+        word, name, _, url = server.line().split()
+        assert (word, name) == ("serving", names[0])
+        with OpenAI(base_url=url, api_key="secret", max_retries=0) as client:
+            assert [each.id for each in client.models.list()] == names
+            answer = client.chat.completions.create(
+                model=names[-1], messages=[{"role": "user", "content": "hi"}], max_tokens=3
+            )
+        assert 1 <= answer.usage.completion_tokens <= 3  # type: ignore[union-attr]
+        assert _answer_while_ending(url, name, lambda: server.send(end)) == 200
+        said = server.wait()
+    assert said.status == status
+    assert "Traceback" not in said.err
 
 
 def _answer_while_ending(url: str, name: str, end: Callable[[], None]) -> int:

@@ -1,12 +1,11 @@
 """Errors in the user's own code: class, file and line; and projects of several files, from any working directory."""
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from tests.talk import ENVIRONMENT, ONE_STEP, Bough, alone
+from tests.forks import command, script
+from tests.talk import ONE_STEP, Bough
 
 USAGE, FAILED = 2, 1
 
@@ -193,7 +192,7 @@ def test_a_project_of_several_files_goes_on_from_any_folder(bough: Bough, tmp_pa
     bough("train", "recipe.py", *ONE_STEP, folder=home).fine()
     run = os.path.relpath(home / "runs" / "small", away)
     # A process of its own: one in which the project was imported has it, wherever its files are.
-    assert alone("eval", run, "workers=1", folder=away).fine().startswith("step 2: success ")
+    assert command("eval", run, "workers=1", folder=away).wait().fine().startswith("step 2: success ")
     assert "resumed after step 1 of 2 (checkpoint 2)" in bough("resume", run, "steps=2", folder=away).fine()
     assert (
         "success"
@@ -229,7 +228,4 @@ def test_threads_that_stay_are_ended() -> None:
         "sys.argv = ['bough', 'list', 'Grpo']; "
         "threading.Thread(target=time.sleep, args=(10_000,), name='stays').start(); cli.main()"
     )
-    ran = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=200, check=True, env=ENVIRONMENT
-    )
-    assert "the command is done, and threads still run: 'stays'; they are ended" in ran.stderr
+    assert "the command is done, and threads still run: 'stays'; they are ended" in script(code).wait().err

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import pytest
@@ -9,9 +10,11 @@ import pytest
 from bough.credit import lite_ppo, rloo
 from bough.tree import Credited, Rewarded, path_view, spread_turns
 from laboratory import Gradients, against, examine, run
-from samples import Sample, sample
+from samples import Sample
+from samples import sample as draw
 from worlds import WORLDS, Exact, World
 
+sample = cache(draw)
 every_world = pytest.mark.parametrize("world", WORLDS, ids=[world.name for world in WORLDS])
 
 
@@ -100,7 +103,7 @@ def test_discounting_is_by_the_turn() -> None:
 @pytest.mark.parametrize("design", ["chains", "branches"])
 def test_samples_return_what_is_expected(world: World, design: str) -> None:
     exact = world.exact
-    returns = path_view(sample(world, groups=200, paths=8, design=design, seed=7).rewarded()).returns  # type: ignore[arg-type]
+    returns = path_view(sample(world, groups=200, paths=8, design=design, seed=1).rewarded()).returns  # type: ignore[arg-type]
     assert len(returns) == 1600
     groups = returns.reshape(200, 8).mean(1)
     apart = groups.mean() - np.mean([exact.value[exact.number[start]] for start in world.starts])

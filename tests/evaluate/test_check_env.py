@@ -1,5 +1,6 @@
 """`check_env` passes good environments, and finds a planted fault of each kind."""
 
+import gc
 import json
 from asyncio import CancelledError
 from dataclasses import replace
@@ -211,3 +212,14 @@ def test_a_cancelled_client_is_a_fault_of_the_environment() -> None:
             raise CancelledError
 
     assert any("raised CancelledError" in text for text in failures(Cancelled(), only=("oracle",)).values())
+
+
+def test_what_a_program_froze_stays_frozen() -> None:
+    try:
+        for frozen in (False, True):
+            (gc.freeze if frozen else gc.unfreeze)()
+            with resources.collecting_new_objects():
+                assert gc.get_freeze_count() > 0
+            assert (gc.get_freeze_count() > 0) == frozen
+    finally:
+        gc.freeze()

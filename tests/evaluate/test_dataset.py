@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from bough.cli.app import app
 from bough.evaluate import DatasetMeasures, measure
 from bough.evaluate.baselines import oracle_return, random_return
-from bough.evaluate.measure_run import sentences
+from bough.evaluate.run_measures import sentences
 from bough.store import RunDirectory
 from bough.train import start
 from bough.tree import Kind, Outcome, Tree, TreeNode, build

@@ -2,14 +2,13 @@
 
 import json
 import signal
-import subprocess
-import sys
 from inspect import signature
 from pathlib import Path
 
 import numpy as np
 import pytest
 from tests.evaluate.broken import break_steps
+from tests.forks import command
 from tests.small import run as small
 from tests.talk import ENVIRONMENT
 
@@ -119,13 +118,16 @@ class Fused(BestOf):
 """Kills its process at the end of a tree; the earlier ones are on the disk."""
 
 
-def test_a_killed_search_goes_on_without_losing_a_tree(finished: RunDirectory, tmp_path: Path) -> None:
+def test_a_killed_search_goes_on_without_losing_a_tree(
+    finished: RunDirectory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     piece, out = tmp_path / "fused.py", tmp_path / "killed"
     piece.write_text(FUSED)
     explorer, changes = f"{piece}:Fused(n=2,stop_value=null)", ["evaluation.tasks.count=6", *EXACT]
-    command = [sys.executable, "-m", "bough", "search", str(finished.path), explorer, *changes, "--out", str(out)]
-    killed = subprocess.run(command, env={**ENVIRONMENT, "FUSE": "3"}, stdout=subprocess.DEVNULL, check=False)
-    assert killed.returncode == -signal.SIGKILL
+    with monkeypatch.context() as patch:
+        patch.setitem(ENVIRONMENT, "FUSE", "3")
+        killed = command("search", finished.path, explorer, *changes, "--out", out).wait()
+    assert killed.status == -signal.SIGKILL
     kept = {path: path.stat().st_mtime_ns for path in (out / "trees").glob("*.safetensors")}
     assert len(kept) == 2
     resumed = search(finished.path, [f"explorer={explorer}", *changes], out=out)

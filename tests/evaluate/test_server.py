@@ -1,8 +1,6 @@
 """The model of a server as the agent of an evaluation."""
 
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -11,8 +9,9 @@ from typing import Any
 import pytest
 from tests.evaluate.chat_server import KEY, Answer, chat_server, keep_accounts, raw, say
 from tests.explore.stage import Letters, grow, runner
+from tests.forks import command
 from tests.small import run as small
-from tests.talk import ENVIRONMENT, Bough
+from tests.talk import Bough
 
 import bough
 from bough.ask import Query, Text
@@ -52,13 +51,8 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
 
 @pytest.fixture(scope="module")
 def served(trained: RunDirectory) -> Iterator[str]:
-    command = [sys.executable, "-m", "bough", "serve", str(trained.path), "--port", "0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=ENVIRONMENT) as process:
-        assert process.stdout is not None
-        try:
-            yield process.stdout.readline().split()[-1]
-        finally:
-            process.terminate()
+    with command("serve", trained.path, "--port", "0") as process:
+        yield process.line().split()[-1]
 
 
 @pytest.mark.parametrize("api", ["chat", "completions"])
@@ -135,14 +129,9 @@ def test_a_run_with_calls_served_by_bough_acts_as_here(tmp_path: Path) -> None:
     run = bough.train("grpo", [*few, "steps=0", "evaluation.tasks.count=12"], on="ledger", out=tmp_path, name="led")
     changes = ["evaluation.temperature=0"]
     here = bough.evaluate(run, changes).score.trees
-    command = [sys.executable, "-m", "bough", "serve", str(run.directory), "--port", "0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=ENVIRONMENT) as process:
-        assert process.stdout is not None
-        try:
-            url = process.stdout.readline().split()[-1]
-            there = bough.evaluate(run, changes, policy=OpenAi(model="led", base_url=url)).score.trees
-        finally:
-            process.terminate()
+    with command("serve", run.directory, "--port", "0") as process:
+        url = process.line().split()[-1]
+        there = bough.evaluate(run, changes, policy=OpenAi(model="led", base_url=url)).score.trees
     formed = [place for place, tree in enumerate(here) if not (tree.well_formed == 0).any()]
     assert sum(bool(calls_in(info)) for place in formed for info in here[place].info) > 3
     assert [texts(there[place]) for place in formed] == [texts(here[place]) for place in formed]

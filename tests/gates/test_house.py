@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -24,6 +25,13 @@ for name in names("methods", "recipes"):
     check(run)
     assert load(dump(run)) == run
 """
+
+
+@pytest.fixture(autouse=True, scope="module")
+def forget() -> Iterator[None]:
+    """Later collections of garbage need not search a million nodes of syntax trees."""
+    yield
+    parsed.cache_clear()
 
 
 def test_files_and_functions_are_short() -> None:

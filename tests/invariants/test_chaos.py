@@ -4,18 +4,17 @@ Kills at random times, of two runs at once. Now and then two processes resume a 
 """
 
 import json
-import multiprocessing
 import os
 import random
 import resource
 import shutil
-import sys
+import signal
 import time
-from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import pytest
 from safetensors.numpy import load_file
+from tests.forks import Fork, run_command
 from tests.small import MEASURED
 from tests.talk import SMALL
 
@@ -34,20 +33,11 @@ SETTINGS = (
     "evaluation.tasks.count=2",
 )
 
-# Children are forked from a process that has imported torch and has never used it.
-processes = multiprocessing.get_context("forkserver")
-processes.set_forkserver_preload(["pytest", "bough.cli", "bough.train", "bough.recipes", "torch", "transformers"])
 
-
-def run_command(arguments: list[str], log: Path, largest_file: int) -> None:
+def limited(arguments: list[str], largest_file: int) -> None:
     """Run a `bough` command in this process, with a limit to the size of files."""
-    for stream in (1, 2):
-        os.dup2(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND), stream)
     resource.setrlimit(resource.RLIMIT_FSIZE, (largest_file, resource.RLIM_INFINITY))
-    from bough.cli import main
-
-    sys.argv = ["bough", *arguments]
-    main()
+    run_command(arguments)
 
 
 class Victim:
@@ -59,16 +49,16 @@ class Victim:
         self.kill_at_s = 0.0
         self.finished = 0
         self.turns = 0
-        self._living: list[tuple[BaseProcess, Path]] = []
-        self._logs = 0
+        self._living: list[Fork] = []
+        self._logs: list[str] = []
 
     @property
     def directory(self) -> Path:
         return self.folder / str(self.finished) / "slow"
 
     def logged(self, words: str) -> bool:
-        """Whether the words are in the log of a process."""
-        return any(words in log.read_text() for log in self.folder.glob("*.log"))
+        """Whether a process printed the words."""
+        return any(words in log for log in (*self._logs, *(process.printed for process in self._living)))
 
     def resumed(self) -> bool:
         """Whether a process has gone on from a checkpoint."""
@@ -83,34 +73,27 @@ class Victim:
             run = (f"{SMALL}:slow", f"staleness={self.staleness}", *SETTINGS)
             arguments = ["train", *run, "--out", str(self.directory.parent)]
         two = twice and arguments[0] == "resume"
-        self._living = [self._start(arguments, largest_file) for _ in range(1 + two)]
+        self._living = [Fork(limited, arguments, largest_file) for _ in range(1 + two)]
         if two:
-            while all(process.is_alive() for process, _ in self._living):
+            while all(process.alive for process in self._living):
                 time.sleep(0.002)
-
-    def _start(self, arguments: list[str], largest_file: int) -> tuple[BaseProcess, Path]:
-        self._logs += 1
-        log = self.folder / f"{self._logs}.log"
-        process = processes.Process(target=run_command, args=(arguments, log, largest_file))
-        process.start()
-        return process, log
 
     def kill(self) -> int:
         """Kill what lives; returns how many processes that were."""
-        living = [process for process, _ in self._living if process.is_alive()]
+        living = [process for process in self._living if process.alive]
         for process in living:
-            process.kill()
+            process.send(signal.SIGKILL)
         self.wait()
-        return sum(process.exitcode == -9 for process in living)
+        return sum(process.wait().status == -9 for process in living)
 
     def wait(self) -> None:
         """Wait for the end of all processes, and check how they ended."""
-        for process, log in self._living:
-            process.join(120)
-            text = log.read_text() if log.is_file() else ""
+        for process in self._living:
+            said, text = process.wait(), process.printed
             refused = len(self._living) == 2 and REFUSED in text
-            assert process.exitcode in (0, -9) or refused or FULL in text, text
-        statuses = [process.exitcode for process, _ in self._living]
+            assert said.status in (0, -9) or refused or FULL in text, text
+            self._logs.append(text)
+        statuses = [process.wait().status for process in self._living]
         assert sum(status in (0, -9) for status in statuses) <= 1 or 0 in statuses, "two processes owned a run"
         self._living = []
         if 0 in statuses:

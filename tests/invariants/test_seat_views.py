@@ -1,12 +1,14 @@
 """Every credit rule on the views of seats: finite, for the seat's own sampled tokens alone; batches train each once."""
 
+from functools import lru_cache
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.env.nim import SECOND, Nim
 from tests.rollout.test_seats import nim, tree_of
-from tests.trees import dressed
+from tests.trees import FEW_SEEDS, dressed
 
 from bough.batch import pack
 from bough.credit import Credit, Grpo
@@ -19,6 +21,7 @@ from rules import rules
 RULES = rules()
 
 
+@lru_cache(maxsize=64)
 def views(seed: int, *, automatic: bool = False) -> list[Tree]:
     """The views of both seats of two trees that fork at the turns of either."""
     place, _ = nim(automatic=automatic, play=lambda rng: rng.choice("1122x"))
@@ -28,21 +31,20 @@ def views(seed: int, *, automatic: bool = False) -> list[Tree]:
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
-@settings(max_examples=6)
-@given(seed=st.integers(0, 10**6))
+@settings(max_examples=4)
+@given(seed=FEW_SEEDS)
 def test_a_rule_credits_the_tokens_of_the_seat(rule: Credit, seed: int) -> None:
     rng = np.random.default_rng(seed)
     given_trees = [dressed(view, rng, needs_of(rule)) for view in views(seed)]
     for credited in rule(given_trees):
         outside = ~trained(credited.tree)
-        assert np.isfinite(credited.positive).all()
-        assert np.isfinite(credited.negative).all()
-        assert not credited.positive[outside].any()
-        assert not credited.negative[outside].any()
+        for side in (credited.positive, credited.negative):
+            assert np.isfinite(side).all()
+            assert not side[outside].any()
 
 
 @settings(max_examples=20)
-@given(seed=st.integers(0, 10**6), automatic=st.booleans())
+@given(seed=FEW_SEEDS, automatic=st.booleans())
 def test_a_batch_has_each_sampled_token_of_a_seat_once(seed: int, automatic: bool) -> None:
     found = views(seed, automatic=automatic)
     batch = pack(Grpo()(compute_rewards(found, [EnvReward(), Success()])))

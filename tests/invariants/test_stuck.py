@@ -4,7 +4,8 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from tests.talk import ONE_STEP, Bough, alone
+from tests.forks import command
+from tests.talk import ONE_STEP, Bough
 
 from bough.rollout import DeadlineExceeded, Deadlines
 
@@ -106,7 +107,7 @@ def test_a_canary_that_never_comes(bough: Bough, recipes: Path) -> None:
 
 @pytest.mark.parametrize("block", ["start", "step"])
 def test_an_environment_that_blocks_the_process(recipes: Path, block: str) -> None:
-    said = alone("train", "stuck.py:blocked", *ONE_STEP, f"env.block={block}", folder=recipes.parent)
+    said = command("train", "stuck.py:blocked", *ONE_STEP, f"env.block={block}", folder=recipes.parent).wait()
     assert said.status == STUCK, said
     assert "past its deadline of 3 s for environment" in said.err
     assert "and the event loop does not answer\nwaiting:\n" in said.err

@@ -1,21 +1,17 @@
 """A run with a trained judge that is killed while the judge answers, and resumed."""
 
-import multiprocessing
 import os
 from collections import Counter
 from pathlib import Path
 
 import pytest
+from tests.forks import Fork
 from tests.roles.judge_of_run import KILL_AT, Recorded, run
 from tests.small import MEASURED
 
 from bough.roles import JudgeWeights
 from bough.store import Checkpoints, RunDirectory, read_metrics
 from bough.train import Run, resume, start
-
-# Children are forked from a process that has imported torch and has never used it.
-processes = multiprocessing.get_context("forkserver")
-processes.set_forkserver_preload(["pytest", "bough.cli", "bough.train", "bough.recipes", "torch", "transformers"])
 
 
 def killed(out: Path, records: Path, staleness: int, kill_at: int) -> None:
@@ -58,10 +54,7 @@ def test_a_run_killed_while_its_judge_answers_is_resumed_bit_for_bit(tmp_path: P
 
     kill_at = next(number for number, each in enumerate(asked) if int(each.split()[0]) == versions[-1]) + 3
     records = tmp_path / "killed.txt"
-    process = processes.Process(target=killed, args=(tmp_path / "killed", records, staleness, kill_at))
-    process.start()
-    process.join()
-    assert process.exitcode == -9
+    assert Fork(killed, tmp_path / "killed", records, staleness, kill_at).wait().status == -9
     before = requests(records)
     answered = {question for what, question in before if what == "end"}
     directory = resume(tmp_path / "killed" / "verified", terminal=False)

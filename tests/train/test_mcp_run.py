@@ -78,7 +78,7 @@ def test_killed_servers_cost_no_episode_and_are_no_failure_of_the_policy(url: st
         env=tools_env(tools=[interrupt], servers=servers, tasks=rows, reward=right, plan=plan),
         policy=Tiny(layers=1, width=32, heads=2, vocab_tokens=1000, context_tokens=4096),
         parser=ToolCalls(),
-        sampling=Sampling(max_tokens=96),
+        sampling=Sampling(max_tokens=96, temperature=0.4),  # at 1 one path of nine is right, with luck
         warmup=Warmup(demonstrations=12, epochs=16, learning_rate=1e-2, batch_tokens=2048),
         evaluation=Evaluation(tasks=Tasks(split="test", count=2), every=STEPS),
     )

@@ -2,10 +2,7 @@
 
 import hashlib
 import json
-import os
 import signal
-import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,6 +13,7 @@ import pytest
 from safetensors.numpy import load_file
 from tests import seats, small
 from tests.env.nim import Nim
+from tests.forks import script
 
 from bough import evaluate, load, search
 from bough.ask import Query, Text
@@ -182,9 +180,7 @@ def test_a_run_that_is_killed_and_resumed_ends_as_if_it_had_not_been(name: str, 
         f"run = seats.own().replace(name={name!r}, policies=dict(second=policies[{name!r}]))\n"
         f"start(run, Path({str(tmp_path / 'killed')!r}))"
     )
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(seats.__file__).parents[1]), *sys.path])}
-    ran = subprocess.run([sys.executable, "-c", code], env=environment, stdout=subprocess.DEVNULL, check=False)
-    assert ran.returncode == -signal.SIGKILL
+    assert script(code).wait().status == -signal.SIGKILL
     killed = tmp_path / "killed" / name
     resume(killed)
     assert rows(killed) == rows(whole.path)

@@ -27,7 +27,7 @@ def measure_data(
 
     bough measure runs/a --trees found/trees --best 0.97
     """
-    from bough.evaluate.measure_run import measure_run, sentences
+    from bough.evaluate.run_measures import measure_run, sentences
     from bough.store import check_output, write_json
 
     if out is not None:

@@ -1,5 +1,6 @@
 """Worker processes that share the memory of the weights."""
 
+import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from multiprocessing.process import BaseProcess
@@ -16,6 +17,9 @@ from bough.launch import check_count
 
 START_S = 600.0
 """Longest time of a start, seconds."""
+
+METHOD = "forkserver" if sys.platform == "linux" else "spawn"
+"""How a process is started: as a fork of one that has imported what it needs, where system libraries survive a fork."""
 
 
 class SharedProcesses:
@@ -50,7 +54,9 @@ class SharedProcesses:
             ValueError: when the model cannot be sent, or does not fit the memory that processes share.
         """
         del index
-        context = torch.multiprocessing.get_context("spawn")
+        context = torch.multiprocessing.get_context(METHOD)
+        if METHOD == "forkserver":
+            context.set_forkserver_preload([serve.__module__])
         ours, theirs = context.Pipe()
         arguments = (theirs, self._config, self._model, policy_version, self._threads)
         process = context.Process(target=serve, args=arguments, name="bough-engine", daemon=True)

@@ -2,9 +2,9 @@
 
 import os
 import tempfile
-from collections.abc import Sequence
-from contextlib import suppress
-from functools import lru_cache
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
+from functools import cache, lru_cache
 from hashlib import blake2b
 from importlib import import_module
 from importlib.util import find_spec
@@ -138,9 +138,6 @@ def _write(parts: Sequence[Any], folder: Path) -> None:
 
 def _read(file: Path) -> tuple[PreTrainedModel, Any, list[str], list[str]]:
     """Model, in float32 with dense weights, and tokenizer of a GGUF file; names of missing and of unused tensors."""
-    reader = cast("Any", import_module("gguf")).GGUFReader(file)
-    if (parts := reader.get_field("split.count")) is not None and parts.contents() > 1:
-        raise ValueError(f"it is one of {parts.contents()} parts; join them by llama-gguf-split --merge")
     named: dict[str, object] = {"gguf_file": file.name, "trust_remote_code": False}
     options = named | {"dtype": torch.float32, "output_loading_info": True}
     # Without it, some versions of transformers keep quantised blocks.
@@ -149,7 +146,12 @@ def _read(file: Path) -> tuple[PreTrainedModel, Any, list[str], list[str]]:
 
         options["quantization_config"] = GgufConfig(dequantize=True)
     models: Any = AutoModelForCausalLM
-    source, report = models.from_pretrained(str(file.parent), **options)
+    with _parsed_once():
+        reader = cast("Any", import_module("gguf")).GGUFReader(str(file))
+        if (parts := reader.get_field("split.count")) is not None and parts.contents() > 1:
+            raise ValueError(f"it is one of {parts.contents()} parts; join them by llama-gguf-split --merge")
+        source, report = models.from_pretrained(str(file.parent), **options)
+        tokenizer = cast("Any", AutoTokenizer).from_pretrained(str(file.parent), **named)
     # A model loaded from GGUF can't be saved; a new model with the same weights can.
     config = source.config
     with suppress(AttributeError):
@@ -158,8 +160,22 @@ def _read(file: Path) -> tuple[PreTrainedModel, Any, list[str], list[str]]:
         dense = type(source)(config)
     dense.load_state_dict(source.state_dict(), assign=True)
     dense.tie_weights()
-    tokenizer = cast("Any", AutoTokenizer).from_pretrained(str(file.parent), **named)
     return dense, tokenizer, sorted(report["missing_keys"]), _unused(reader, dense)
+
+
+@contextmanager
+def _parsed_once() -> Generator[None]:
+    """Has transformers parse a file, and list a model's names, once: it does so for config, weights and tokenizer."""
+    gguf = cast("Any", import_module("gguf"))
+    names = ("GGUFReader", "get_tensor_name_map")
+    before = {name: getattr(gguf, name) for name in names}
+    for name, made in before.items():
+        setattr(gguf, name, cache(made))
+    try:
+        yield
+    finally:
+        for name, made in before.items():
+            setattr(gguf, name, made)
 
 
 def _unused(reader: Any, model: PreTrainedModel) -> list[str]:

@@ -106,9 +106,10 @@ class Credited:
 
 def included(credited: Sequence[Credited], view: PathView) -> Bools:
     """[E] bool: whether the path of each entry is included."""
-    excluded = [at + each.excluded_leaves for at, each in zip(view.offset.tolist(), credited, strict=False)]
-    leaves = np.concatenate([np.zeros(0, dtype=np.int64), *excluded])
-    return ~np.isin(view.leaf, leaves)[view.path[view.path_tokens.step]]
+    stays = np.ones(len(view.through), dtype=np.bool_)
+    for at, each in zip(view.offset.tolist(), credited, strict=False):
+        stays[at + each.excluded_leaves] = False
+    return stays[view.leaf[view.path[view.path_tokens.step]]]
 
 
 def included_leaves(credited: Credited) -> Ints:

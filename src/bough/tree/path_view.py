@@ -9,10 +9,10 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from bough.tree.marks import COUNTED, Kind, Outcome
+from bough.tree.marks import Kind, Outcome
 from bough.tree.stages import Rewarded
 from bough.tree.tree import DTYPES, Bools, Floats, Info, Ints
-from bough.tree.walk import sum_at
+from bough.tree.walk import is_counted, sum_at
 
 Spans: TypeAlias = Mapping[str, tuple[int, int]]
 """By annotation, the first token of its part of an action and the end, counted from the action's first token."""
@@ -208,7 +208,7 @@ def path_view(rewarded: Sequence[Rewarded]) -> PathView:
     reward = np.concatenate([np.zeros(0), *(each.reward for each in rewarded)])
     ends = np.ones(len(parent), dtype=np.bool_)
     ends[parent[parent >= 0]] = False
-    leaf = np.flatnonzero(ends & np.isin(outcome, COUNTED))
+    leaf = np.flatnonzero(ends & is_counted(outcome))
     nodes, length = _walk(parent, leaf)
     owner = np.repeat(np.arange(len(leaf)), length)
     acts = kind[nodes] == Kind.ACTION

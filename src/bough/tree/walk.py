@@ -18,7 +18,16 @@ def leaves(tree: Tree) -> Ints:
 def counted(tree: Tree) -> Ints:
     """[P] int64: the leaves of the paths in statistics and losses (outcomes in `COUNTED`)."""
     ends = leaves(tree)
-    return ends[np.isin(tree.outcome[ends], COUNTED)]
+    return ends[is_counted(tree.outcome[ends])]
+
+
+_COUNTED = np.isin(np.arange(len(Outcome)), COUNTED)
+
+
+def is_counted(outcome: Ints) -> Bools:
+    """Whether each outcome, of any shape, is in `COUNTED`."""
+    # A table: np.isin takes longer than the rest of a small tree's path view.
+    return _COUNTED[outcome]
 
 
 def path(tree: Tree, node: int) -> Ints:

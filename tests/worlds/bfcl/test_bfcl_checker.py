@@ -108,11 +108,9 @@ def test_results_of_arithmetic_are_the_package_s_own(call: ToolCall) -> None:
 def test_verdicts_on_the_ground_truth_and_on_changed_ones_are_the_package_s_own() -> None:
     rng = random.Random(0)
     verdicts: Counter[bool] = Counter()
-    for number, entry in enumerate(entries().values()):
+    for entry in [*entries().values()][::2]:
         truth = [[*turn.calls] for turn in solution(entry.name).turns]
         assert official.verdict(entry, truth)
-        if number % 2:
-            continue
         changed = mutated(truth, rng)
         good = official.verdict(entry, changed)
         assert outcome(entry, changed) == good, (entry.name, changed)

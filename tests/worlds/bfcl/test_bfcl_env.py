@@ -72,18 +72,24 @@ def random_actions(state: State, rng: Random, count: int) -> list[Action]:
     return actions
 
 
+UNUSUAL = {"multi_turn_miss_func_49", *(f"multi_turn_{each}_173" for each in CATEGORIES)}
+"""Episodes whose ground truth calls `tail` before it is added, or closes a ticket by a text in place of a number."""
+
+
 def test_the_oracle_solves_every_episode() -> None:
+    """Every one of the first category; the others have its scenarios, and every fourth is played."""
     env = Bfcl(executes_unlisted=True, partial=True)
     wrong: list[str] = []
-    for name in entries():
+    played = [n for i, n in enumerate(entries()) if n.startswith("multi_turn_base") or i % 4 == 0 or n in UNUSUAL]
+    assert len(played) > 300
+    for name in played:
         state = start(name, env)
         steps = play(env, state, env.plan(state) or ())
         assert steps, f"{name}: no plan"
         assert (steps[-1].outcome, steps[-1].success) == (Outcome.TERMINATED, True), name
         assert sum(step.reward for step in steps) == pytest.approx(1)
         wrong += [name for step in steps if not step.valid]
-    # Here the ground truth calls `tail` before it is added, and closes a ticket by a text in place of a number.
-    assert set(wrong) == {"multi_turn_miss_func_49", *(f"multi_turn_{each}_173" for each in CATEGORIES)}
+    assert set(wrong) == UNUSUAL
 
 
 def test_without_unlisted_functions_one_episode_has_no_plan_and_is_no_task() -> None:
@@ -270,19 +276,6 @@ def test_keys_hold_no_step_counter_and_tell_states_apart() -> None:
     entered = ENV.step(state, Action(calls=(ToolCall(name="cd", arguments={"folder": "document"}),)))
     assert entered.state.key != once.state.key, "the current folder is part of the state"
     assert ENV.step(state, DONE).state.key != state.key, "and so is the user turn"
-
-
-def test_the_same_task_and_actions_give_the_same_states_in_another_process() -> None:
-    code = (
-        "from bough.worlds.bfcl import Bfcl\nfrom bough.tree import Task\nenv = Bfcl()\n"
-        "for name in ('multi_turn_base_57', 'multi_turn_long_context_12', 'multi_turn_base_109'):\n"
-        "    state = env.start(Task(id='a', data={'episode': name}))\n"
-        "    for action in env.plan(state):\n"
-        "        state = env.step(state, action).state\n        print(state.key, repr(state.observation))\n"
-    )
-    ran = [subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True) for _ in range(2)]
-    assert ran[0].stdout == ran[1].stdout
-    assert len(ran[0].stdout.splitlines()) > 15
 
 
 def test_two_threads_at_once_give_what_one_gives() -> None:

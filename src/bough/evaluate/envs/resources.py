@@ -65,13 +65,18 @@ class Samples:
 
 @contextmanager
 def collecting_new_objects() -> Generator[None]:
-    """The garbage collector looks at the objects made inside alone: a large program is not searched for each sample."""
+    """The garbage collector looks at the objects made inside alone: a large program is not searched for each sample.
+
+    Where the program has frozen its own objects before, all stay frozen, since only all can be unfrozen.
+    """
+    frozen = gc.get_freeze_count() > 0
     gc.collect()
     gc.freeze()
     try:
         yield
     finally:
-        gc.unfreeze()
+        if not frozen:
+            gc.unfreeze()
 
 
 def play_episodes(trial: Trial, mark: ProcessMark) -> Samples:

@@ -130,7 +130,7 @@ class Bm25sIndex:
 
     def __init__(self, settings: Bm25s, documents: Sequence[Document]) -> None:
         try:
-            import bm25s  # pyright: ignore[reportMissingImports]
+            import bm25s  # pyright: ignore[reportMissingImports, reportMissingTypeStubs]
         except ImportError as error:
             raise ImportError(
                 f"Bm25s: got no package bm25s; install it ({install('search')}), or take index=Fts5()"
