@@ -53,9 +53,7 @@ def restore_lists(value: object, folder: Path) -> Any:
     file = folder / Path(str(found[KEY])).name
     text = file.read_bytes() if file.is_file() else b""
     if _checksum(text) != file.stem:
-        raise StoreError(
-            f"{file}: got {'a file that changed' if text else 'no file'}; need it as the run wrote it"
-        )
+        raise StoreError(f"{file}: got {'a file that changed' if text else 'no file'}; need it as the run wrote it")
     return restore_lists(json.loads(text), folder)
 
 
