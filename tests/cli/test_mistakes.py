@@ -562,3 +562,7 @@ def test_a_run_that_is_there(bough: Bough, project: Path) -> None:
     assert "run directory runs/small exists and holds a run at step 1" in error
     assert "choose another name=..., or continue it with `bough resume runs/small`" in error
     assert {path: path.read_bytes() for path in (project / "runs").rglob("*") if path.is_file()} == before
+    run = project / "runs" / "small"
+    (run / "heldout" / "step_000001.json").write_text("{")
+    assert "heldout/step_000001.json: got no JSON" in bough("resume", str(run), "steps=2", folder=project).error(FAILED)
+    assert (run / "metrics.jsonl").read_bytes() == before[run / "metrics.jsonl"], "before the first step"

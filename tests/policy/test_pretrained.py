@@ -219,8 +219,8 @@ def test_code_in_the_folder_never_runs(file: str, tmp_path: Path, monkeypatch: p
 
 def test_a_config_with_more_layers_than_there_are_tensors(tmp_path: Path) -> None:
     config = folders.folder(tmp_path) / "config.json"
-    config.write_text(json.dumps({**json.loads(config.read_text()), "num_hidden_layers": 10**7, "limit": math.inf}))
-    with pytest.raises(OSError, match=r"got 10,000,000 layers in .* with \d+ tensors; need its own config"):
+    config.write_text(json.dumps({**json.loads(config.read_text()), "num_hidden_layers": 400, "limit": math.inf}))
+    with pytest.raises(OSError, match=r"got 400 layers in .* with \d+ tensors; need its own config"):
         build(tmp_path)
 
 
@@ -294,7 +294,7 @@ def test_a_template_that_does_not_end(tmp_path: Path, monkeypatch: pytest.Monkey
     folders.folder(
         tmp_path, template=f"{{% for a in {numbers} %}}{{% for b in {numbers} %}}{{% endfor %}}{{% endfor %}}"
     )
-    with pytest.raises(ValueError, match=r"got a chat template that .*did not end within 1 s"):
+    with pytest.raises(ValueError, match="got a chat template that fails: it did not end within 1 s"):
         build(tmp_path)
 
 

@@ -92,3 +92,23 @@ def test_a_runs_own_file_is_no_place_for_an_output(tmp_path: Path, name: str) ->
         check_output(run.path / name)
     check_output(run.path / "pairs.jsonl")
     check_output(tmp_path / name)
+
+
+def test_long_lists_are_kept_beside_the_configuration(tmp_path: Path) -> None:
+    rows = [f'{{"prompt": "é {number}"}}' for number in range(30_000)]
+    config = {"world": {"env": {"rows": rows, "names": ["a"]}, "again": [rows, [1, 2]]}, "steps": 3}
+    run = RunDirectory.create(tmp_path / "run")
+    run.write_config(config)
+    run.write_manifest({})
+    assert run.config.stat().st_size < 1000
+    assert len([*run.data.iterdir()]) == 1, "equal lists are one file"
+    assert run.read_config() == config
+    run.write_config({**config, "steps": 4})
+    assert run.read_config()["steps"] == 4
+    (file,) = run.data.iterdir()
+    file.write_text(file.read_text().replace("é 7", "é 8"))
+    with pytest.raises(StoreError, match=r"data/\w+\.json: got a file that changed; need it as the run wrote it"):
+        run.read_config()
+    file.unlink()
+    with pytest.raises(StoreError, match="got no file"):
+        run.read_config()

@@ -1,6 +1,6 @@
 """Imports an agent's function once, and forks a process for each episode.
 
-Runs as a script and imports nothing of Bough: `python fork_agents.py FOLDER_OF_LAUNCH FILE.py NAME`. Requests are
+Runs as a script and imports nothing of Bough: `python fork_agents.py FOLDER_OF_KEEPER FILE.py NAME`. Requests are
 lines of JSON on standard input, answers on standard output:
 
     {"id": 1, "memory": 0, "environment": {...}, "out": FILE, "err": FILE}   ->   {"id": 1, "pid": 42}
@@ -35,7 +35,7 @@ def main(folder: str, file: str, name: str) -> None:
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)  # what the import prints is no answer
     sys.path.insert(0, folder)
-    launch: Any = importlib.import_module("launch")
+    keeper: Any = importlib.import_module("keeper")
 
     sys.path[0] = str(Path(file).parent)
     agent = _load(file, name)
@@ -44,7 +44,7 @@ def main(folder: str, file: str, name: str) -> None:
     signal.set_wakeup_fd(wakes)
     signal.signal(signal.SIGCHLD, _woken)
     running: dict[int, int] = {}
-    launch.call_prctl(launch.PR_SET_CHILD_SUBREAPER, 1)
+    keeper.call_prctl(keeper.PR_SET_CHILD_SUBREAPER, 1)
     with suppress(KeyboardInterrupt):
         while True:
             ready, _, _ = select.select([0, woken], [], [])
@@ -53,7 +53,7 @@ def main(folder: str, file: str, name: str) -> None:
                 for pid, status in _ended(running):
                     print(json.dumps({"id": running.pop(pid), "status": status}), file=answers)
                 # The children of an episode's process that was killed become children of this one.
-                launch.end_children(but=running)
+                keeper.end_children(but=running)
             if 0 in ready:
                 line = _line()
                 if not line:
@@ -62,18 +62,18 @@ def main(folder: str, file: str, name: str) -> None:
                 pid = os.fork()
                 if pid == 0:
                     os.close(answers.fileno())
-                    _child(agent, request, launch)
+                    _child(agent, request, keeper)
                 running[pid] = request["id"]
                 print(json.dumps({"id": request["id"], "pid": pid}), file=answers)
     for pid in running:
         with suppress(OSError):
             os.kill(pid, signal.SIGTERM)
-    end = time.monotonic() + launch.END_S
+    end = time.monotonic() + keeper.END_S
     while running and time.monotonic() < end:
         for pid, _ in _ended(running):
             del running[pid]
         time.sleep(0.001)
-    launch.end_children()
+    keeper.end_children()
 
 
 def _woken(number: int, frame: object) -> None:
@@ -115,7 +115,7 @@ def _ended(running: Mapping[int, int]) -> list[tuple[int, int]]:
     return ended
 
 
-def _child(agent: Agent, request: Mapping[str, Any], launch: Any) -> None:
+def _child(agent: Agent, request: Mapping[str, Any], keeper: Any) -> None:
     """Run an episode in a child of this process; never returns."""
     try:
         for number, path in enumerate(("/dev/null", request["out"], request["err"])):
@@ -123,7 +123,7 @@ def _child(agent: Agent, request: Mapping[str, Any], launch: Any) -> None:
             os.dup2(file, number)
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        launch.end_like(launch.keep(lambda: _episode(agent, request["environment"]), request["memory"]))
+        keeper.end_like(keeper.keep(lambda: _episode(agent, request["environment"]), request["memory"]))
     finally:
         os._exit(1)
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from bough.explore.process import CLOSE_S, KEEP_BYTES, KEEPER_S, Exit, end_keeper
+from bough.launch import keeper
 
 SCRIPT = Path(__file__).with_name("fork_agents.py")
 
@@ -85,7 +86,7 @@ async def forked_agents(file: str, name: str) -> AsyncGenerator[ForkedAgents]:
         sys.executable,
         "-P",
         str(SCRIPT),
-        str(SCRIPT.parent),
+        str(Path(keeper.__file__).parent),
         file,
         name,
         stdin=asyncio.subprocess.PIPE,

@@ -4,12 +4,10 @@ import asyncio
 import contextlib
 import os
 import signal
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-LAUNCH = Path(__file__).with_name("launch.py")
+from bough.launch.keeper import kept_command
 
 KEEP_BYTES = 2**16
 """Bytes of the end of each output that are kept."""
@@ -18,7 +16,7 @@ CLOSE_S = 5.0
 """How long the output may stay open after the end of the program."""
 
 KEEPER_S = 10.0
-"""How long the keeper of a program may take to end all its processes; see `launch.keep`."""
+"""How long the keeper of a program may take to end all its processes; see `bough.launch.keeper`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,11 +46,7 @@ async def run_process(
         memory_bytes: Most bytes of address space; 0 for no limit.
     """
     process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-P",
-        str(LAUNCH),
-        str(memory_bytes),
-        *words,
+        *kept_command(words, memory_bytes=memory_bytes),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,

@@ -13,13 +13,14 @@ from typing import cast
 from bough.store.atomic import StoreError, explain_unwritable, read_stored, write_json
 from bough.store.checkpoint import Checkpoints
 from bough.store.lock import holder
+from bough.store.long_lists import move_lists, restore_lists
 
 CONFIG = "config"
 """The key of the checksums of config.json in manifest.json."""
 
 OWN_NAMES = re.compile(
     r"(config|manifest)\.json|(metrics|answers)\.jsonl|run\.lock|report\.html|final(-.*)?"
-    r"|tensorboard|trees|logs|growing|checkpoints|policy|heldout"
+    r"|data|tensorboard|trees|logs|growing|checkpoints|policy|heldout"
 )
 """What a run writes into its folder, see `RunDirectory`."""
 
@@ -43,6 +44,7 @@ class RunDirectory:
     """A run's folder. `create` makes a new one, `open` finds an existing one.
 
         config.json      every setting of the run, resolved; a run can be started again from it
+        data/            long lists of config.json, such as rows of tasks
         manifest.json    versions, machine, checksums of files, data and config.json, changes
         run.lock         the process that writes here; see `owned`
         metrics.jsonl    one line a step
@@ -111,6 +113,11 @@ class RunDirectory:
     def config(self) -> Path:
         """Every setting of the run."""
         return self.path / "config.json"
+
+    @property
+    def data(self) -> Path:
+        """The long lists of config.json; see `move_lists`."""
+        return self.path / "data"
 
     @property
     def manifest(self) -> Path:
@@ -186,6 +193,7 @@ class RunDirectory:
 
     def write_config(self, config: Mapping[str, object]) -> None:
         """Write config.json atomically, and its checksums if there is a manifest."""
+        config = cast("dict[str, object]", move_lists(config, self.data))
         manifest = self.read_manifest()
         if manifest:
             # The process may end between the two writes, so the manifest first holds both checksums.
@@ -199,7 +207,8 @@ class RunDirectory:
         """The configuration from config.json.
 
         Raises:
-            StoreError: when it is no JSON object, or was edited; names the edited fields.
+            StoreError: when it is no JSON object, or was edited; names the edited fields. When a list of `data` is
+                missing or was edited.
         """
         config = read_stored(self.config)
         now, known = _checksums(config), cast("list[dict[str, str]]", self.read_manifest().get(CONFIG, []))
@@ -210,7 +219,7 @@ class RunDirectory:
                 f"{self.config}: got a file whose {', '.join(changed)} changed after the run wrote it; need it as "
                 f"written. Restore it; `bough resume {self.path} FIELD=VALUE` changes what a run may change"
             )
-        return config
+        return cast("dict[str, object]", restore_lists(config, self.data))
 
     def write_manifest(self, manifest: Mapping[str, object]) -> None:
         """Write manifest.json with the checksums of config.json, atomically."""

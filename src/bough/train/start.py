@@ -16,7 +16,7 @@ from bough.train.check import check, check_files, check_trained_sampling
 from bough.train.event_loop import run_coroutine
 from bough.train.interrupt import interruptible
 from bough.train.provenance import Provenance
-from bough.train.recorder import heldout_file
+from bough.train.recorder import heldout_file, read_heldout
 from bough.train.run import Run
 from bough.train.torchrun import resume_command, under_torchrun, with_ranks_of_torchrun, with_torchrun_ranks
 from bough.train.unused import refuse_unused_models, unread_columns
@@ -109,8 +109,8 @@ def resume(
         terminal: Whether to draw a live display; None detects a terminal.
 
     Raises:
-        StoreError: when there is no run in `path`, another process writes there, config.json was edited, or all
-            checkpoints are damaged.
+        StoreError: when there is no run in `path`, another process writes there, config.json was edited, a held-out
+            result or all checkpoints are damaged.
         ConfigError: when config.json names pieces or fields that do not exist, a change is not in `MAY_CHANGE`, or
             `steps` is less than the steps done; when files, data or tasks changed, without `accept_changes`.
         NoLearningSignal: when the run cannot learn.
@@ -126,6 +126,7 @@ def resume(
         if newest.checkpoint is None and not newest.skipped:
             lines.append("the run has no checkpoint yet, and begins at its first step")
         check(run)
+        read_heldout(directory)  # the report reads them after the last step
         if run != stored:
             directory.write_config(dump(run))
         if done >= steps and _is_complete(run, directory):

@@ -1,7 +1,9 @@
 """A server of MCP by hand: `python mcp_hand.py NAME`. The argument `result` of its tool `say` is the result."""
 
 import json
+import os
 import sys
+import time
 
 SAY = {"name": "say", "description": "says", "inputSchema": {"type": "object"}}
 EVIL = {"type": "object", "properties": {"a": {"type": "string", "pattern": "^(a+)+$"}}}
@@ -23,6 +25,17 @@ def tools(name: str, listed: int) -> list[object]:
     if name == "looping":
         return [{**SAY, "inputSchema": {"type": "object", "$ref": "#"}}]
     return [SAY]
+
+
+def child() -> str:
+    """The process of a child that leaves the session, and sleeps on."""
+    if (pid := os.fork()) == 0:
+        os.setsid()
+        for number in range(3):
+            os.close(number)
+        time.sleep(600)
+        os._exit(0)
+    return str(pid)
 
 
 def write(text: str) -> None:
@@ -50,6 +63,8 @@ def main(name: str) -> None:
             for noise in given.get("noise", ()):
                 write(noise)
             sys.stdout.write("x" * given.get("characters", 0))
+            if given.get("child"):
+                result = {"content": [{"type": "text", "text": child()}]}
             if given.get("bytes"):
                 sys.stdout.buffer.write(b"\xff\xfe noise \xe4\n")
             if given.get("changes"):

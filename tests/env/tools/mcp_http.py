@@ -1,13 +1,33 @@
-"""The MCP server of the tests over HTTP."""
+"""The MCP server of the tests over HTTP, and calls of a tool `say`."""
+
+# ruff: noqa: ARG001
 
 import os
 import socket
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
+
+from bough.env import State, ToolsEnv
+from bough.tree import Action, ToolCall
 
 SERVER = str(Path(__file__).with_name("mcp_server.py"))
+
+
+def solved(state: None, row: Mapping[str, Any], answer: str) -> bool:
+    return True
+
+
+def first(env: ToolsEnv) -> State:
+    return env.start(env.tasks("train", 1, 0)[0])
+
+
+def say(env: ToolsEnv, state: State, **arguments: Any) -> str:
+    (message,) = env.step(state, Action(calls=(ToolCall(name="say", arguments=arguments),))).state.observation
+    return message.content  # type: ignore[union-attr]
 
 
 def free_port() -> int:

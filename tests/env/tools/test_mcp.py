@@ -22,6 +22,7 @@ from bough.config import dump, load
 from bough.env import Branching, EnvFault, McpHttp, McpStdio, Replay, State, Step, ToolsEnv, call, tools_env
 from bough.tree import Action
 
+HAND = str(Path(__file__).with_name("mcp_hand.py"))
 SDK1 = Path(sys.prefix) / "mcp1"
 PATHS = {1: str(SDK1), 2: ""}
 """The path of a server's process, by the version of the SDK that it uses."""
@@ -124,6 +125,14 @@ def test_each_episode_has_a_process_that_ends_with_it() -> None:
     assert ends(server), "nothing holds the state"
 
 
+def test_a_child_that_left_the_session_of_its_server_ends_with_it() -> None:
+    env = stdio(args=(HAND, "plain"))
+    step = env.step(first(env), call("say", child=True))
+    assert is_running(pid(step))
+    env.close()
+    assert ends(pid(step))
+
+
 @pytest.mark.parametrize("sdk", PATHS)
 def test_a_killed_server_is_a_fault_and_the_episode_starts_again_on_a_fresh_one(sdk: int) -> None:
     env = stdio(env={"PYTHONPATH": PATHS[sdk]})
@@ -214,8 +223,8 @@ def test_no_process_outlives_a_killed_run(tmp_path: Path) -> None:
     script = tmp_path / "run.py"
     script.write_text(
         "import sys, time\nsys.path[:0] = sys.argv[1:]\nimport test_mcp as t\n"
-        "env = t.stdio()\n"
-        "step = env.step(t.first(env), t.call('process'))\nprint(t.pid(step), flush=True)\ntime.sleep(30)\n"
+        "env = t.stdio(args=(t.HAND, 'plain'))\n"
+        "step = env.step(t.first(env), t.call('say', child=1))\nprint(t.pid(step), flush=True)\ntime.sleep(30)\n"
     )
     command = [sys.executable, str(script), str(Path(__file__).parent), str(Path(__file__).parents[3])]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as run:

@@ -1,13 +1,8 @@
 """Messages of MCP servers: results of every kind reach the model, and what is no message is named."""
 
-# ruff: noqa: ARG001
-
 import json
 import sys
-import threading
 import time
-from collections.abc import Mapping
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
@@ -17,17 +12,13 @@ import numpy as np
 import pytest
 from mcp.types import CallToolResult
 from pydantic import ValidationError
+from tests.env.tools.mcp_http import first, say, solved
 from tests.fuzz import inputs
 
-from bough.env import EnvFault, McpHttp, McpStdio, State, ToolsEnv, tools_env
+from bough.env import EnvFault, McpStdio, ToolsEnv, tools_env
 from bough.env.tools.mcp_messages import result_text
-from bough.tree import Action, ToolCall
 
 HAND = str(Path(__file__).with_name("mcp_hand.py"))
-
-
-def solved(state: None, row: Mapping[str, Any], answer: str) -> bool:
-    return True
 
 
 def hand(name: str, deadline_s: float = 30) -> ToolsEnv:
@@ -35,15 +26,6 @@ def hand(name: str, deadline_s: float = 30) -> ToolsEnv:
     env = tools_env(servers=[server], tasks=[{"prompt": "x", "split": "train"}], reward=solved, max_calls=1000)
     assert isinstance(env, ToolsEnv)
     return env
-
-
-def first(env: ToolsEnv) -> State:
-    return env.start(env.tasks("train", 1, 0)[0])
-
-
-def say(env: ToolsEnv, state: State, **arguments: Any) -> str:
-    (message,) = env.step(state, Action(calls=(ToolCall(name="say", arguments=arguments),))).state.observation
-    return message.content  # type: ignore[union-attr]
 
 
 BODY = {"uri": "file:///a.txt", "mimeType": "text/plain", "text": "the body"}
@@ -121,29 +103,6 @@ def test_a_message_of_any_length_is_refused() -> None:
     env.close()
     with pytest.raises(EnvFault, match="did not start: got a message of more than 8,388,608 bytes"):
         first(hand("endless"))
-
-
-class Long(BaseHTTPRequestHandler):
-    """Answers each request with 9,000,000 bytes of JSON."""
-
-    def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["Content-Length"]))
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.end_headers()
-        self.wfile.write(b" " * 9_000_000)
-
-    def log_message(self, *_: object) -> None: ...
-
-
-def test_an_answer_over_http_is_limited() -> None:
-    with ThreadingHTTPServer(("127.0.0.1", 0), Long) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        url = f"http://127.0.0.1:{server.server_port}/mcp"
-        env = tools_env(servers=[McpHttp(url=url)], tasks=[{"prompt": "x", "split": "train"}], reward=solved)
-        with pytest.raises(EnvFault, match=r"did not start: .*got a message of more than 8,388,608 bytes"):
-            env.start(env.tasks("train", 1, 0)[0])
-        server.shutdown()
 
 
 def test_a_result_is_not_checked_by_the_servers_patterns() -> None:

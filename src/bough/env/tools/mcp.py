@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
@@ -9,11 +10,17 @@ from typing import Any, ClassVar, TypeAlias
 
 from bough.checks import WORKING_FOLDER
 from bough.env.tools.mcp_limits import limit_answer
+from bough.launch.keeper import kept_command
+
+GRACE_S = 1.5
+"""Seconds that a server has after SIGTERM; the SDK kills its keeper after 2."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpStdio:
     """A server that is started as a process, and spoken to over its standard input and output.
+
+    Its children end with it, in other sessions too (Linux).
 
     In `args`, `env` and `folder`, {NAME} is replaced by the field NAME of the task's row, and {state} by the text of
     the episode's state, such as a path. $NAME is replaced by an environment variable.
@@ -56,15 +63,22 @@ class McpStdio:
 
         Args:
             values: The values of the placeholders.
+
+        Raises:
+            FileNotFoundError: when there is no such program.
         """
         from mcp import StdioServerParameters, stdio_client
 
+        env = {name: filled(value, values) for name, value in self.env.items()}
+        folder = filled(self.folder, values)
+        _check_program(self.command, folder, env.get("PATH"))
+        command, *args = kept_command([self.command, *(filled(each, values) for each in self.args)], grace_s=GRACE_S)
         return stdio_client(
             StdioServerParameters(
-                command=self.command,
-                args=[filled(each, values) for each in self.args],
-                env={name: filled(value, values) for name, value in self.env.items()} or None,
-                cwd=filled(self.folder, values) or None,
+                command=command,
+                args=args,
+                env=env or None,
+                cwd=folder or None,
                 # A strict reader would end at bytes that are no UTF-8, and all calls would be late.
                 encoding_error_handler="replace",
             )
@@ -120,6 +134,13 @@ def filled(text: str, values: Mapping[str, object]) -> str:
     return re.sub(r"\{(\w+)\}", lambda found: str(values.get(found[1], found[0])), known)
 
 
+def _check_program(command: str, folder: str, path: str | None) -> None:
+    """Checks that a command can be run; its keeper could only tell it to standard error."""
+    place = os.path.join(folder, command) if os.path.dirname(command) else command
+    if shutil.which(place, path=path) is None:
+        raise FileNotFoundError(f"got the command {command!r}; need a program on the PATH, or a path to one")
+
+
 def _check_seconds(server: "McpServer") -> None:
     if server.startup_s <= 0 or server.deadline_s <= 0:
         raise ValueError(
@@ -145,8 +166,9 @@ async def _streams(url: str, headers: Mapping[str, str], timeout_s: float) -> As
     from mcp.client.streamable_http import streamable_http_client
 
     timeout, hooks = httpx2.Timeout(timeout_s, read=None), {"response": [limit_answer]}
+    sent = {"Accept-Encoding": "identity", **headers}
     async with (
-        httpx2.AsyncClient(headers=dict(headers), timeout=timeout, event_hooks=hooks) as client,
+        httpx2.AsyncClient(headers=sent, timeout=timeout, event_hooks=hooks) as client,
         streamable_http_client(url, http_client=client) as streams,
     ):
         yield streams

@@ -12,6 +12,8 @@ MOST_BYTES = 8 << 20
 
 NEED = f"a message of more than {MOST_BYTES:,} bytes; need a server whose results are shorter"
 
+COMPRESSED = "got a compressed answer; need one as it is, as the request's Accept-Encoding says"
+
 READER = "TextReceiveStream"
 """The name of the reader in the SDK's module, in versions 1 and 2."""
 
@@ -61,12 +63,16 @@ def _limit_lines() -> None:
 
 
 async def limit_answer(response: Any) -> None:
-    """A hook of httpx2 that limits a whole answer; the SDK limits each event of a stream."""
-    if not response.headers.get("content-type", "").startswith("text/event-stream"):
-        response.stream = _limited_stream(response.stream)
+    """A hook of httpx2 that limits a whole answer; the SDK limits each event of a stream.
+
+    A compressed answer is refused: a few bytes of it may be gigabytes.
+    """
+    encoded = response.headers.pop("content-encoding", "identity") != "identity"
+    if encoded or not response.headers.get("content-type", "").startswith("text/event-stream"):
+        response.stream = _limited_stream(response.stream, COMPRESSED if encoded else "")
 
 
-def _limited_stream(stream: Any) -> Any:
+def _limited_stream(stream: Any, refused: str) -> Any:
     import httpx2
 
     class Limited(httpx2.AsyncByteStream):
@@ -74,6 +80,8 @@ def _limited_stream(stream: Any) -> Any:
 
         async def __aiter__(self) -> AsyncGenerator[bytes]:
             read = 0
+            if refused:
+                raise httpx2.StreamError(refused)
             async for part in stream:
                 read += len(part)
                 if read > MOST_BYTES:

@@ -2,19 +2,27 @@
 
 import json
 import logging
+import re
 import sys
 from collections.abc import Mapping
 from functools import cache
 from typing import Any, cast
 
-UNREADABLE = "Failed to parse JSONRPC message from server"
-"""What the SDK logs, with a traceback, for each such line."""
+UNREADABLE = (
+    "Failed to parse JSONRPC message from server",
+    "Error parsing JSON response",
+    "Error parsing SSE message",
+)
+"""What the SDK logs, with a traceback, for each such line or answer."""
 
-LOGGERS = ("mcp.client.stdio", "client", "mcp.client.session")
+LOGGERS = ("mcp.client.stdio", "client", "mcp.client.session", "mcp.client.streamable_http")
 """Loggers of the SDK, of versions 1 and 2."""
 
 SHOWN = 80
 """Maximum characters of a line in a message."""
+
+PROBLEMS = re.compile(r"\d+ validation errors? for \S+\n(?:(\S[^\n]*)\n)?  (.*?) \[type=.*", re.DOTALL)
+"""Pydantic's text of an answer that is no message."""
 
 _NOISY: set[str] = set()
 """Servers whose first line that is no message was shown."""
@@ -40,6 +48,11 @@ def _content(part: Mapping[str, Any]) -> str:
     return f"[{' '.join([str(part['type']), *named])}]"
 
 
+def first_problem(reason: str) -> str:
+    """A reason with the first problem in the place of pydantic's list of them."""
+    return PROBLEMS.sub(lambda found: ": ".join(filter(None, found.groups())), reason)
+
+
 def show_noise(server: str, error: Exception) -> None:
     """Shows the first line of a server that is no message, by the error that it is for the SDK."""
     if server not in _NOISY:
@@ -63,7 +76,7 @@ def quiet_sdk() -> None:
     def once(record: logging.LogRecord) -> bool:
         first, record.exc_info = record.msg not in shown, None
         shown.add(str(record.msg))
-        return first and record.msg != UNREADABLE
+        return first and record.msg not in UNREADABLE
 
     for name in LOGGERS:
         logging.getLogger(name).addFilter(once)

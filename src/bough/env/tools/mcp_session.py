@@ -14,7 +14,7 @@ from typing import Any, TypeVar, cast
 from bough.env.env import EnvFault
 from bough.env.tools.mcp import McpServer
 from bough.env.tools.mcp_limits import limited
-from bough.env.tools.mcp_messages import quiet_sdk, result_text, show_noise
+from bough.env.tools.mcp_messages import first_problem, quiet_sdk, result_text, show_noise
 from bough.tree import Tool
 from bough.usercode.loop import start_loop
 from bough.usercode.origin import describe
@@ -368,7 +368,7 @@ def _reason(error: BaseException) -> str:
     """The first exception inside groups."""
     while isinstance(error, BaseExceptionGroup):
         error = cast("BaseException", error.exceptions[0])
-    return describe(error)
+    return first_problem(describe(error))
 
 
 @cache

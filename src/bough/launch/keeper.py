@@ -1,6 +1,6 @@
-"""Runs an agent's process with a memory limit, and ends everything that it leaves behind.
+"""Runs a process of others with a memory limit, and ends everything that it leaves behind.
 
-Runs as a script and imports nothing of Bough: `python launch.py MEMORY_BYTES COMMAND ARGUMENT ...`.
+Runs as a script and imports nothing of Bough: `python keeper.py MEMORY_BYTES GRACE_S COMMAND ARGUMENT ...`.
 """
 
 import os
@@ -8,25 +8,37 @@ import resource
 import signal
 import sys
 import time
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Sequence
 from contextlib import suppress
 from functools import partial
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 END_S = 5.0
-"""How long the end of what an agent left behind may take; a process of another user can't be killed."""
+"""How long the end of what a process left behind may take; a process of another user can't be killed."""
 
 
-def keep(agent: Callable[[], None], memory_bytes: int) -> int:
+def kept_command(words: Sequence[str], *, memory_bytes: int = 0, grace_s: float = 0.0) -> tuple[str, ...]:
+    """A command that runs another one by `keep`.
+
+    Args:
+        words: The other command and its arguments.
+        memory_bytes: Most bytes of address space of each process; 0 for no limit.
+        grace_s: Seconds between SIGTERM and SIGKILL.
+    """
+    return (sys.executable, "-I", "-S", __file__, str(memory_bytes), str(grace_s), *words)
+
+
+def keep(work: Callable[[], None], memory_bytes: int, grace_s: float = 0.0) -> int:
     """Run a function in a child, then end all processes below this one; returns the child's exit status.
 
     The child leads a session of its own. Its daemons become children of this process, where the system can (Linux);
     elsewhere the child's process group is ended. SIGTERM, which the end of the parent sends too, ends them all.
 
     Args:
-        agent: Called in the child; does not return.
+        work: Called in the child; does not return.
         memory_bytes: Most bytes of address space of each process; 0 for no limit.
+        grace_s: Seconds that the child has after SIGTERM.
     """
     call_prctl(PR_SET_CHILD_SUBREAPER, 1)
     keeper = os.getpid()
@@ -41,21 +53,28 @@ def keep(agent: Callable[[], None], memory_bytes: int) -> int:
         if os.getppid() == keeper:
             if memory_bytes:
                 resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
-            agent()
+            work()
         os._exit(1)
-    signal.signal(signal.SIGTERM, partial(_end, child))
+    signal.signal(signal.SIGALRM, partial(_end, child, 0.0))
+    signal.signal(signal.SIGTERM, partial(_end, child, grace_s))
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    for number in (signal.SIGTERM, signal.SIGALRM):
+        signal.signal(number, signal.SIG_IGN)
     _kill(child)
     end_children()
     return status
 
 
-def _end(pid: int, number: int, frame: object) -> None:
-    """Kill a process, as a handler of a signal."""
+def _end(pid: int, grace_s: float, number: int, frame: object) -> None:
+    """End a process, as a handler of a signal."""
     del number, frame
-    _kill(pid)
+    if grace_s:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(pid, signal.SIGTERM)
+        signal.setitimer(signal.ITIMER_REAL, grace_s)
+    else:
+        _kill(pid)
 
 
 def end_children(but: Container[int] = ()) -> None:
@@ -104,7 +123,7 @@ def _parent(pid: int) -> int:
         return 0
 
 
-def main(memory_bytes: str, *words: str) -> None:
+def main(memory_bytes: str, grace_s: str, *words: str) -> None:
     """Keep a command, and end as it does."""
 
     def command() -> None:
@@ -117,7 +136,7 @@ def main(memory_bytes: str, *words: str) -> None:
                 flush=True,
             )
 
-    end_like(keep(command, int(memory_bytes)))
+    end_like(keep(command, int(memory_bytes), float(grace_s)))
 
 
 def end_like(status: int) -> None:
