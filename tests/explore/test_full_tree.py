@@ -234,9 +234,9 @@ def test_quality_may_be_anything() -> None:
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({"width": 0}, "need width >= 1"),
-        ({"depth": -1}, "need width >= 1 and the others >= 0"),
-        ({"retries": -1}, "need width >= 1 and the others >= 0"),
+        ({"width": 0}, "FullTree.width: got 0; need at least 1"),
+        ({"depth": -1}, "FullTree.depth: got -1; need at least 0"),
+        ({"retries": -1}, "FullTree.retries: got -1; need at least 0"),
         ({"keep": 0}, "FullTree.keep: got 0; need at least 1, or None"),
     ],
 )
@@ -293,5 +293,5 @@ def test_a_path_that_ends_before_the_window_is_a_tree() -> None:
 
 def test_heat_and_trunk_are_not_negative() -> None:
     for field in ("heat", "trunk"):
-        with pytest.raises(ValueError, match=rf"FullTree: got .*{field}=-1.*need 0 or more"):
+        with pytest.raises(ValueError, match=rf"FullTree.{field}: got -1; need at least 0"):
             FullTree(**{field: -1})  # type: ignore[arg-type]

@@ -1,9 +1,7 @@
 """Generalised advantages of a planner and of an executor, each on its own time scale."""
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
@@ -11,6 +9,7 @@ from bough.credit.marks import all_spans, marked
 from bough.credit.returns import ahead, gae, sum_ahead
 from bough.credit.valued import Valued, bootstrap_needs, end_values, valued_turns, whiten
 from bough.needs import Need, annotation, value_head
+from bough.piece import AtLeast, Between, piece
 from bough.tree import (
     Bools,
     Credited,
@@ -27,7 +26,7 @@ from bough.tree import (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Hae:
     """HiPER (arXiv 2602.16165): GAE in subgoals and over them; needs `PlanAct` and heads low, high, switch.
 
@@ -80,25 +79,16 @@ class Hae:
         as_released: With `bootstrap_truncated`: bootstrap with L of the last turn and H of the last segment.
     """
 
-    discount: float = 0.95
-    lam_low: float = 0.95
-    lam_high: float = 0.95
-    keep_penalty: float = 0.0
+    discount: Annotated[float, Between(0, 1, above=True)] = 0.95
+    lam_low: Annotated[float, Between(0, 1)] = 0.95
+    lam_high: Annotated[float, Between(0, 1)] = 0.95
+    keep_penalty: Annotated[float, AtLeast(0, "0 or more, it is subtracted")] = 0.0
     keep_by: Literal["turn", "path"] = "turn"
     whiten: bool = True
     bootstrap_truncated: bool = False
     as_released: bool = False
 
     compares: ClassVar[Literal["nothing"]] = "nothing"
-
-    def __post_init__(self) -> None:
-        if not 0 < self.discount <= 1:
-            raise ValueError(f"Hae.discount: got {self.discount}; need a number above 0, at most 1")
-        for name in ("lam_low", "lam_high"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise ValueError(f"Hae.{name}: got {getattr(self, name)}; need a number from 0 to 1")
-        if not 0 <= self.keep_penalty < math.inf:
-            raise ValueError(f"Hae.keep_penalty: got {self.keep_penalty}; need 0 or more, it is subtracted")
 
     @property
     def needs(self) -> frozenset[Need]:

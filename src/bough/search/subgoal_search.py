@@ -5,7 +5,7 @@ from dataclasses import field
 from typing import Annotated
 
 from bough.ask import QuerySettings
-from bough.ask.prompts import Lines, Text, check_placeholders
+from bough.ask.prompts import Lines, Placeholders, Text
 from bough.needs import FORKS, Need, roles
 from bough.piece import AtLeast, piece
 from bough.rollout.cursor import Cursor
@@ -78,9 +78,9 @@ class SubgoalSearch(QuerySettings):
     revisions: Annotated[int, AtLeast(0)] = 2
     reflect: bool = False
     attempts: Annotated[int, AtLeast(1)] = 1
-    plan: str = PLAN
-    revise: str = REVISE
-    why: str = REFLECT
+    plan: Annotated[str, Placeholders("count")] = PLAN
+    revise: Annotated[str, Placeholders("count", "done", "plan", "failed")] = REVISE
+    why: Annotated[str, Placeholders("subgoal")] = REFLECT
 
     def __post_init__(self) -> None:
         if self.search.stop_value is None or not self.search.anywhere:
@@ -88,9 +88,6 @@ class SubgoalSearch(QuerySettings):
                 f"SubgoalSearch.search: got stop_value={self.search.stop_value}, anywhere={self.search.anywhere}; need "
                 "the value of a reached subgoal, and anywhere=True"
             )
-        check_placeholders("SubgoalSearch.plan", self.plan, "count")
-        check_placeholders("SubgoalSearch.revise", self.revise, "count", "done", "plan", "failed")
-        check_placeholders("SubgoalSearch.why", self.why, "subgoal")
 
     @property
     def needs(self) -> frozenset[Need]:

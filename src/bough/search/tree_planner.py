@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated
 
 from bough.ask import QuerySettings
-from bough.ask.prompts import Choice, Lines, check_placeholders, numbered
+from bough.ask.prompts import Choice, Lines, Placeholders, numbered
 from bough.needs import FORKS, Need, roles
 from bough.piece import AtLeast, piece
 from bough.rollout.cursor import Cursor
@@ -104,12 +104,8 @@ class TreePlanner(QuerySettings):
     votes: Annotated[int, AtLeast(1)] = 1
     retries: Annotated[int, AtLeast(0)] = 10
     plan_tokens: int | None = None
-    plan: str = PLAN
-    decide: str = DECIDE
-
-    def __post_init__(self) -> None:
-        check_placeholders("TreePlanner.plan", self.plan)
-        check_placeholders("TreePlanner.decide", self.decide, "failures", "choices")
+    plan: Annotated[str, Placeholders()] = PLAN
+    decide: Annotated[str, Placeholders("failures", "choices")] = DECIDE
 
     @property
     def needs(self) -> frozenset[Need]:

@@ -4,14 +4,15 @@ import os
 import re
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, TypeAlias
+from dataclasses import field
+from typing import Annotated, Any, ClassVar, TypeAlias
 
 from bough.checks import WORKING_FOLDER
 from bough.env.tools.mcp_limits import limit_answer
+from bough.piece import Above, piece
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class McpStdio:
     """A server that is started as a process, and spoken to over its standard input and output.
 
@@ -39,12 +40,9 @@ class McpStdio:
     folder: str = field(default="", metadata=WORKING_FOLDER)
     stateless: bool = False
     deterministic: bool = False
-    startup_s: float = 30.0
-    deadline_s: float = 30.0
+    startup_s: Annotated[float, Above(0, "more than 0 seconds")] = 30.0
+    deadline_s: Annotated[float, Above(0, "more than 0 seconds")] = 30.0
     is_process: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        _check_seconds(self)
 
     @property
     def name(self) -> str:
@@ -71,7 +69,7 @@ class McpStdio:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class McpHttp:
     """A server at an address, spoken to over "streamable HTTP". Its process is the user's; its sessions are Bough's.
 
@@ -92,12 +90,9 @@ class McpHttp:
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     stateless: bool = False
     deterministic: bool = False
-    startup_s: float = 30.0
-    deadline_s: float = 30.0
+    startup_s: Annotated[float, Above(0, "more than 0 seconds")] = 30.0
+    deadline_s: Annotated[float, Above(0, "more than 0 seconds")] = 30.0
     is_process: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        _check_seconds(self)
 
     @property
     def name(self) -> str:
@@ -118,13 +113,6 @@ def filled(text: str, values: Mapping[str, object]) -> str:
     """A setting with {NAME} replaced by a value and $NAME by an environment variable; unknown ones are kept."""
     known = os.path.expandvars(text)
     return re.sub(r"\{(\w+)\}", lambda found: str(values.get(found[1], found[0])), known)
-
-
-def _check_seconds(server: "McpServer") -> None:
-    if server.startup_s <= 0 or server.deadline_s <= 0:
-        raise ValueError(
-            f"{type(server).__name__}: got {server.startup_s=}, {server.deadline_s=}; need more than 0 seconds"
-        )
 
 
 def _http_streams(

@@ -1,11 +1,12 @@
 """Actions with a written search before them: a small game tree in one line, and the action it leads to."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import Annotated
 
-from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Closing, Env, Oracle, Split, State, Step, env_gives, seats_of
 from bough.needs import ORACLE, Need
+from bough.piece import AtLeast, Between, piece
 from bough.tree import Outcome, Task, action_text
 
 MOVE = "move:"
@@ -16,7 +17,7 @@ MAX_TURNS = 500
 """Turns of the oracle's play from a state at the last level; longer plays are valued by their rewards so far."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class InternalSearch:
     """Board games by internal search (arXiv 2412.12119): an action is a game tree in one line, then the move.
 
@@ -41,15 +42,8 @@ class InternalSearch:
     """
 
     env: Env
-    depth: int = 2
-    width: int = 2
-
-    def __post_init__(self) -> None:
-        check_settings(self)
-        if self.depth < 1 or self.width < 1:
-            raise ValueError(f"InternalSearch: got depth={self.depth}, width={self.width}; need at least 1 of each")
-        if self.depth > MAX_DEPTH:
-            raise ValueError(f"InternalSearch.depth: got {self.depth}; need at most {MAX_DEPTH}")
+    depth: Annotated[int, Between(1, MAX_DEPTH)] = 2
+    width: Annotated[int, AtLeast(1)] = 2
 
     @property
     def branching(self) -> Branching:

@@ -11,11 +11,10 @@ from functools import lru_cache, partial
 from hashlib import blake2b
 from typing import Annotated, TypeAlias
 
-from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
 from bough.env.grid import ACTIONS, MOVES, Rows, canonical, find, rows_of, show
 from bough.env.splits import draw_instances, instance_task
-from bough.piece import AtLeast, Between
+from bough.piece import AtLeast, Between, piece
 from bough.tree import Outcome, Task
 
 Cell: TypeAlias = tuple[int, int]
@@ -40,7 +39,7 @@ class LakeState:
         return self.rows[self.cell[0]][self.cell[1]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class FrozenLake:
     """A grid of ice and holes. Reaching the goal pays 1 and ends the episode; falling into a hole ends it with 0.
 
@@ -68,13 +67,12 @@ class FrozenLake:
     frozen: Annotated[float, Between(0, 1, "a probability above 0", above=True)] = 0.8
     slip: Annotated[float, Between(0, 1, "a probability")] = 0.0
     max_steps: int = 20
-    min_moves: int = 2
+    min_moves: Annotated[int, AtLeast(1)] = 2
     corners: bool = False
 
     def __post_init__(self) -> None:
-        check_settings(self)
-        if not 1 <= self.min_moves <= self.max_steps:
-            raise ValueError(f"FrozenLake.min_moves: got {self.min_moves}; need 1 to max_steps={self.max_steps}")
+        if self.min_moves > self.max_steps:
+            raise ValueError(f"FrozenLake.min_moves: got {self.min_moves}; need at most max_steps={self.max_steps}")
 
     @property
     def branching(self) -> Branching:

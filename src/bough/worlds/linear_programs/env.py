@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations
-from typing import TypeAlias, cast
+from typing import Annotated, TypeAlias, cast
 
-from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
 from bough.env.splits import draw_instances, instance_task
+from bough.piece import AtLeast, Between, piece
 from bough.tree import Outcome, Task
 
 Row: TypeAlias = tuple[int, int, int]
@@ -53,7 +53,7 @@ class LinearProgram:
     over: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class LinearPrograms:
     """Word problems of operations research, far smaller than StepORLM's (arXiv 2509.22558), with an exact verdict.
 
@@ -76,16 +76,14 @@ class LinearPrograms:
         ValueError: when a field is out of its range.
     """
 
-    resources: int = 2
-    largest: int = 4
+    resources: Annotated[int, Between(1, len(RESOURCES))] = 2
+    largest: Annotated[int, AtLeast(2)] = 4
     patience: int = 6
 
     def __post_init__(self) -> None:
-        check_settings(self)
-        if not 1 <= self.resources <= len(RESOURCES) or self.largest < 2 or self.patience < self.resources + 2:
+        if self.patience < self.resources + 2:
             raise ValueError(
-                f"LinearPrograms: got resources={self.resources}, largest={self.largest}, patience={self.patience}; "
-                f"need 1 to {len(RESOURCES)}, at least 2, and at least resources + 2"
+                f"LinearPrograms.patience: got {self.patience}; need at least {self.resources + 2}, resources + 2"
             )
 
     @property

@@ -4,11 +4,10 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated, ClassVar, cast
 
 from bough.env.check_call import check_call
-from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
 from bough.env.last_tagged import last_tagged
 from bough.needs import CALLS, Need
-from bough.piece import AtLeast, Between
+from bough.piece import AtLeast, Between, piece
 from bough.tree import Action, BadCall, Message, Observation, Outcome, Task, Tool, ToolCall
 from bough.usercode.origin import shorten
 from bough.worlds.search.degraded import degraded_search
@@ -86,7 +85,7 @@ class SearchState:
     solved: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class SearchQa:
     """Questions that need several documents of a corpus, as in Search-R1 (arXiv 2503.09516).
 
@@ -139,9 +138,6 @@ class SearchQa:
     max_errors: int | None = None
     noise: Annotated[float, Between(0, 1)] = 0.0
     document_characters: Annotated[int, AtLeast(1)] = 4000
-
-    def __post_init__(self) -> None:
-        check_settings(self)
 
     @property
     def branching(self) -> Branching:

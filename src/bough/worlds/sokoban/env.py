@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Annotated, TypeAlias
 
-from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
 from bough.env.grid import ACTIONS, MOVES, Rows, canonical, find, put, rows_of, show
 from bough.env.splits import draw_instances, instance_task
-from bough.piece import Between
+from bough.piece import AtLeast, Between, piece
 from bough.tree import Outcome, Task
 
 Cell: TypeAlias = tuple[int, int]
@@ -28,7 +27,7 @@ class Room:
     steps: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Sokoban:
     """A storeroom. Solving it pays 1 and ends the episode. Boxes can be pushed, never pulled: some pushes are final.
 
@@ -53,23 +52,22 @@ class Sokoban:
     """
 
     size: int = 6
-    boxes: int = 1
+    boxes: Annotated[int, AtLeast(1)] = 1
     walls: Annotated[float, Between(0, 1, "a probability below 1", below=True)] = 0.1
     max_steps: int = 30
-    min_moves: int = 1
+    min_moves: Annotated[int, AtLeast(1)] = 1
     box_reward: float = 0.0
     show_border: bool = True
 
     def __post_init__(self) -> None:
-        check_settings(self)
         inside = max(self.size - 2, 0) ** 2
-        if self.boxes < 1 or inside < 2 * self.boxes + 1:
+        if inside < 2 * self.boxes + 1:
             raise ValueError(
                 f"Sokoban: got size={self.size} and boxes={self.boxes}; need 1 or more boxes, and room for each, for "
                 f"its target and for the player inside the outer walls ({inside} cells)"
             )
-        if not 1 <= self.min_moves <= self.max_steps:
-            raise ValueError(f"Sokoban.min_moves: got {self.min_moves}; need 1 to max_steps={self.max_steps}")
+        if self.min_moves > self.max_steps:
+            raise ValueError(f"Sokoban.min_moves: got {self.min_moves}; need at most max_steps={self.max_steps}")
 
     @property
     def branching(self) -> Branching:
