@@ -100,7 +100,7 @@ def test_ray_without_the_extra_names_it(monkeypatch: pytest.MonkeyPatch) -> None
     ("fields", "text"),
     [
         ({"strategy": "pack"}, "Ray.strategy: got 'pack'; need one of 'PACK', 'SPREAD'"),
-        ({"cpus": -1.0}, "Ray.cpus: got -1.0; need at least 0"),
+        ({"cpus": -1.0}, "Ray.cpus: got -1.0; need 0 to 1"),
         ({"gpus": 1.5}, "Ray.gpus: got 1.5; need 0 to 1, or a whole number"),
         ({"cpus": 0.0}, "Ray: got cpus=0 and gpus=0; need one of them above 0"),
         ({"wait_s": 0.0}, "Ray.wait_s: got 0.0; need"),

@@ -6,13 +6,13 @@ import secrets
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Annotated, Any
+from dataclasses import dataclass
+from typing import Any
 
 from bough.launch.listen import reached_at
 from bough.launch.placement import LaunchError
 from bough.launch.ray_connect import WITHOUT_PORT, check_cluster, connect, connected, host_and_port, translated
 from bough.launch.ray_process import RayProcess, Starter
-from bough.piece import Above, AtLeast, piece
 
 STRATEGIES = ("PACK", "SPREAD", "STRICT_PACK", "STRICT_SPREAD")
 
@@ -23,7 +23,7 @@ POLL_S = 0.5
 """Seconds between two looks for signals, in a wait for free resources."""
 
 
-@piece
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Ray:
     """Processes on a Ray cluster (extra `ray`), each in a bundle of a placement group.
 
@@ -43,10 +43,10 @@ class Ray:
     """
 
     address: str | None = None
-    cpus: Annotated[float, AtLeast(0)] = 1.0
-    gpus: Annotated[float, AtLeast(0)] = 0.0
+    cpus: float = 1.0
+    gpus: float = 0.0
     strategy: str = "PACK"
-    wait_s: Annotated[float, Above(0)] = 60.0
+    wait_s: float = 60.0
 
     def __post_init__(self) -> None:
         if self.address is not None and self.address not in WITHOUT_PORT:
@@ -62,6 +62,8 @@ class Ray:
                 raise ValueError(f"Ray.{name}: got {number}; need 0 to 1, or a whole number above 1")
         if not self.cpus and not self.gpus:
             raise ValueError("Ray: got cpus=0 and gpus=0; need one of them above 0; set cpus=0.01 for a small share")
+        if not 0 < self.wait_s < math.inf:
+            raise ValueError(f"Ray.wait_s: got {self.wait_s}; need a finite number above 0, seconds")
 
     def reserve(self, name: str, count: int, fewest: int | None = None) -> "RayLauncher":
         """See `Placement.reserve`. `strategy` is that of the processes whose resources are free.

@@ -81,5 +81,5 @@ def test_an_environment_without_a_list_of_moves_is_refused() -> None:
     (task,) = env.tasks("train", 1, 0)
     with pytest.raises(ValueError, match="need one that lists admissible actions"):
         env.plan(env.start(task))
-    with pytest.raises(ValueError, match="InternalSearch.depth: got 0"):
+    with pytest.raises(ValueError, match=r"InternalSearch.depth: got 0"):
         InternalSearch(env=Nim(), depth=0)

@@ -122,7 +122,7 @@ def test_states_are_values_and_mistakes_are_named() -> None:
     state = pickle.loads(pickle.dumps(do(env, "split 0").state))
     assert env.step(state, "solve 1").valid
     assert env.branching is Branching.COPY
-    with pytest.raises(ValueError, match="ThoughtGraph.numbers: got 1"):
+    with pytest.raises(ValueError, match=r"ThoughtGraph.numbers: got 1"):
         ThoughtGraph(numbers=1)
     with pytest.raises(ValueError, match=r"got the numbers \[1\]"):
         env.start(Task(id="b", data={"numbers": [1]}))
