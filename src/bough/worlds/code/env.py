@@ -10,6 +10,7 @@ from bough.env.env import Branching, Split, State, Step
 from bough.env.rows import RowTasks
 from bough.env.sandbox import Sandbox, SandboxError
 from bough.env.splits import content_hash, draw_instances, instance_task
+from bough.env.state_value import value_of
 from bough.piece import AtLeast, SomeOf, piece
 from bough.tree import Outcome, Task
 from bough.worlds.code.family import Tier
@@ -95,15 +96,11 @@ class CodeTasks:
     attempts: Annotated[int, AtLeast(1)] = 1
     ends: Literal["visible", "attempts"] = "visible"
     sandbox: Sandbox = field(default_factory=Sandbox)
+    branching = Branching.COPY
 
     def __post_init__(self) -> None:
         if not self.tiers and not self.families:
             raise ValueError("CodeTasks.tiers: got none; need a tier or a family")
-
-    @property
-    def branching(self) -> Branching:
-        """`COPY`: a state is a value."""
-        return Branching.COPY
 
     @property
     def instructions(self) -> str:
@@ -159,7 +156,7 @@ class CodeTasks:
         Raises:
             SandboxError: when the machine cannot run a sandbox.
         """
-        before = _code_state(state)
+        before = value_of(state, CodeState, "CodeTasks")
         if before.outcome is not Outcome.OPEN:
             return Step(state=state, outcome=before.outcome, valid=False)
         problem, answer = before.problem, code_of(action)
@@ -183,7 +180,7 @@ class CodeTasks:
 
     def plan(self, state: State) -> tuple[str, ...] | None:
         """Returns the reference answer; None where there is none, or after the end."""
-        found = _code_state(state)
+        found = value_of(state, CodeState, "CodeTasks")
         answer = found.problem.answer
         if found.outcome is not Outcome.OPEN or not answer:
             return None
@@ -261,11 +258,3 @@ def _state(current: CodeState) -> State:
     return State(
         observation=text, key=content_hash(f"{current.problem.prompt}\n{text}{ending_of(current)}"), value=current
     )
-
-
-def _code_state(state: State) -> CodeState:
-    if not isinstance(state.value, CodeState):
-        raise TypeError(
-            f"CodeTasks: got a state with a value of type {type(state.value).__name__}; need one of its own"
-        )
-    return state.value

@@ -14,6 +14,7 @@ from typing import Annotated, TypeAlias
 from bough.env.env import Branching, Split, State, Step
 from bough.env.grid import ACTIONS, MOVES, Rows, canonical, find, rows_of, show
 from bough.env.splits import draw_instances, instance_task
+from bough.env.state_value import value_of
 from bough.piece import AtLeast, Between, piece
 from bough.tree import Outcome, Task
 
@@ -69,15 +70,11 @@ class FrozenLake:
     max_steps: int = 20
     min_moves: Annotated[int, AtLeast(1)] = 2
     corners: bool = False
+    branching = Branching.COPY
 
     def __post_init__(self) -> None:
         if self.min_moves > self.max_steps:
             raise ValueError(f"FrozenLake.min_moves: got {self.min_moves}; need at most max_steps={self.max_steps}")
-
-    @property
-    def branching(self) -> Branching:
-        """`COPY`: a state is a value."""
-        return Branching.COPY
 
     @property
     def instructions(self) -> str:
@@ -121,7 +118,7 @@ class FrozenLake:
 
     def step(self, state: State, action: str) -> Step:
         """Moves the agent. An unrecognised action costs a step and changes nothing else."""
-        walk = _walk(state)
+        walk = value_of(state, LakeState, "FrozenLake")
         if walk.letter in "HG":
             return Step(state=state, outcome=Outcome.TERMINATED, valid=False, success=walk.letter == "G")
         move = action.strip().lower()
@@ -148,7 +145,7 @@ class FrozenLake:
         reaching the goal within the steps left; ties go to the fewer expected steps, over fresh samples of every slip.
         None where the goal is out of reach in the steps left; the empty plan at the goal.
         """
-        walk = _walk(state)
+        walk = value_of(state, LakeState, "FrozenLake")
         left = self.max_steps - walk.steps
         if walk.letter == "G":
             return ()
@@ -210,14 +207,6 @@ def _state(walk: LakeState) -> State:
     letters[walk.cell[0]][walk.cell[1]] = STANDING[walk.letter]
     seen = show(tuple("".join(row) for row in letters))
     return State(observation=seen, key=seen, value=walk, admissible=ACTIONS)
-
-
-def _walk(state: State) -> LakeState:
-    if not isinstance(state.value, LakeState):
-        raise TypeError(
-            f"FrozenLake: got a state with a value of type {type(state.value).__name__}; need one of its own"
-        )
-    return state.value
 
 
 def _slid(move: str, luck: str, slip: float) -> str:

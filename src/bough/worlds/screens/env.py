@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from bough.env.check_call import check_call
 from bough.env.env import Branching, EnvFault, Split, State, Step
 from bough.env.splits import content_hash, instance_task
+from bough.env.state_value import value_of
 from bough.needs import CALLS, Need
 from bough.piece import AtLeast, AtMost, Between, piece
 from bough.screen.pointing import Pointing
@@ -80,6 +81,7 @@ class Screens:
     calls: bool = False
     max_steps: Annotated[int, AtLeast(1, "1 or more")] = 20
     _raised: set[str] = field(init=False, repr=False, compare=False, default_factory=set[str])
+    branching = Branching.COPY
 
     def __post_init__(self) -> None:
         installed = min(len(kinds_of(self.level, split)) for split in ("train", "dev", "test"))
@@ -89,11 +91,6 @@ class Screens:
             raise ValueError(f"Screens.height: got {self.height}; need 24 for each of {max(self.page_rows, 10)} rows")
         if self.calls and self.click != "point":
             raise ValueError(f"Screens.click: got {self.click!r} with calls=true; need 'point', the form of the tool")
-
-    @property
-    def branching(self) -> Branching:
-        """`COPY`: a state is a value."""
-        return Branching.COPY
 
     @property
     def needs(self) -> frozenset[Need]:
@@ -147,7 +144,7 @@ class Screens:
         Raises:
             EnvFault: with `fault_rate`.
         """
-        phone = _phone_of(state)
+        phone = value_of(state, Phone, "Screens")
         self._fault(phone, action)
         if phone.over:
             return Step(state=state, outcome=Outcome.TERMINATED, valid=False, success=phone.solved())
@@ -162,7 +159,7 @@ class Screens:
 
         The plan of a task with one request is a shortest one from the home screen. Other plans are short.
         """
-        phone = _phone_of(state)
+        phone = value_of(state, Phone, "Screens")
         moves = None if phone.over else phone.plan(self._view)
         if moves is None:
             return None
@@ -174,7 +171,7 @@ class Screens:
 
     def pointings(self, state: State) -> tuple[Pointing, ...] | None:
         """Returns the target of each action of `plan` but `done`; None without a plan."""
-        phone = _phone_of(state)
+        phone = value_of(state, Phone, "Screens")
         moves = phone.plan(self._view)
         return None if moves is None else tuple(pointing for _, pointing in phone.lines(moves, self._view))
 
@@ -320,9 +317,3 @@ class Screens:
 
 def _answer(call: ToolCall | BadCall, text: str) -> Message:
     return Message(role="tool", content=text, call_id="" if isinstance(call, BadCall) else call.call_id)
-
-
-def _phone_of(state: State) -> Phone:
-    if not isinstance(state.value, Phone):
-        raise TypeError(f"Screens: got a state with a value of type {type(state.value).__name__}; need one of its own")
-    return state.value

@@ -9,6 +9,7 @@ from typing import Annotated, TypeAlias
 from bough.env.env import Branching, Split, State, Step
 from bough.env.grid import ACTIONS, MOVES, Rows, canonical, find, put, rows_of, show
 from bough.env.splits import draw_instances, instance_task
+from bough.env.state_value import value_of
 from bough.piece import AtLeast, Between, piece
 from bough.tree import Outcome, Task
 
@@ -58,6 +59,7 @@ class Sokoban:
     min_moves: Annotated[int, AtLeast(1)] = 1
     box_reward: float = 0.0
     show_border: bool = True
+    branching = Branching.COPY
 
     def __post_init__(self) -> None:
         inside = max(self.size - 2, 0) ** 2
@@ -68,11 +70,6 @@ class Sokoban:
             )
         if self.min_moves > self.max_steps:
             raise ValueError(f"Sokoban.min_moves: got {self.min_moves}; need at most max_steps={self.max_steps}")
-
-    @property
-    def branching(self) -> Branching:
-        """`COPY`: a state is a value."""
-        return Branching.COPY
 
     @property
     def instructions(self) -> str:
@@ -118,7 +115,7 @@ class Sokoban:
 
     def step(self, state: State, action: str) -> Step:
         """Moves or pushes. An unrecognised action costs a step and changes nothing else."""
-        room = _room(state)
+        room = value_of(state, Room, "Sokoban")
         if _solved(room.rows):
             return Step(state=state, outcome=Outcome.TERMINATED, valid=False, success=True)
         move = action.strip().lower()
@@ -138,7 +135,7 @@ class Sokoban:
 
     def plan(self, state: State) -> tuple[str, ...] | None:
         """Returns a shortest solution, by search; None where the steps left are too few."""
-        room = _room(state)
+        room = value_of(state, Room, "Sokoban")
         way = solve(room.rows)
         return way if way is not None and len(way) <= self.max_steps - room.steps else None
 
@@ -203,12 +200,6 @@ def _alive(rows: Rows) -> frozenset[Cell]:
                 seen.add(pulled)
                 queue.append(pulled)
     return frozenset(seen)
-
-
-def _room(state: State) -> Room:
-    if not isinstance(state.value, Room):
-        raise TypeError(f"Sokoban: got a state with a value of type {type(state.value).__name__}; need one of its own")
-    return state.value
 
 
 def _solved(rows: Rows) -> bool:
