@@ -43,12 +43,12 @@ class Siblings:
     the environment's observation.
 
     Attributes:
-        carry_out: Whether each action is executed before the next is sampled, so that its observation is known. The
+        execute_first: Whether each action is executed before the next is sampled, so that its observation is known. The
             search does not execute it again.
         text: The hint; it may use the placeholders {actions}, {instructions}, {turns} and {observation}.
     """
 
-    carry_out: bool = False
+    execute_first: bool = False
     text: Annotated[str, Placeholders("actions")] = (
         "You have tried this here before:\n{actions}\nDo something different from all of it."
     )
@@ -67,7 +67,7 @@ class Siblings:
             first.setdefault(draft.parsed.text, draft)
         lines: list[str] = []
         for action, draft in first.items():
-            if self.carry_out:
+            if self.execute_first:
                 await tree.execute_action(draft)
             answer = tree.observation(draft)
             lines.append(f"- {action}" + ("" if answer is None else f" -> {answer}"))

@@ -78,7 +78,7 @@ class SubgoalValue(QuerySettings):
 
     The role's model answers whether the state reaches it; without an answer the node is unjudged (`Search`). Without a
     subgoal there is no question, and only the environment's success counts. For searches in `SubgoalSearch`, with
-    `anywhere`, and 2 for `success_value` and `stop_value`.
+    `answer_at_any_node`, and 2 for `success_value` and `stop_value`.
 
     Attributes:
         value: The value of other states.

@@ -45,7 +45,7 @@ def _subgoal_search() -> Search:
         eager=True,
         success_value=REACHED,
         stop_value=REACHED,
-        anywhere=True,
+        answer_at_any_node=True,
         rounds=20,
     )
 
@@ -83,10 +83,11 @@ class SubgoalSearch(QuerySettings):
     why: Annotated[str, Placeholders("subgoal")] = REFLECT
 
     def __post_init__(self) -> None:
-        if self.search.stop_value is None or not self.search.anywhere:
+        if self.search.stop_value is None or not self.search.answer_at_any_node:
             raise ValueError(
-                f"SubgoalSearch.search: got stop_value={self.search.stop_value}, anywhere={self.search.anywhere}; need "
-                "the value of a reached subgoal, and anywhere=True"
+                f"SubgoalSearch.search: got stop_value={self.search.stop_value}, "
+                f"answer_at_any_node={self.search.answer_at_any_node}; need the value of a reached subgoal, and "
+                "answer_at_any_node=True"
             )
 
     @property

@@ -119,7 +119,7 @@ class TreePlanner(QuerySettings):
             written = await tree.together(tree.within_budget(self._plan(tree, number)) for number in range(self.plans))
             await self._follow(tree, merged([plan for plan in written if plan]))
         finally:
-            tree.store_results(anywhere=True)
+            tree.store_results(answer_at_any_node=True)
 
     async def _plan(self, tree: SearchTree, number: int) -> list[str]:
         text, own, turns = (

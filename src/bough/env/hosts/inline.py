@@ -8,7 +8,7 @@ from functools import partial
 from typing import Annotated, TypeVar
 
 from bough.env.checked import ValidatedEnv
-from bough.env.env import MAX_CONCURRENT_CALLS, Branching, Closing, Env, Split, State, Step, waits_of
+from bough.env.env import MAX_CONCURRENT_CALLS, Branching, Closable, Env, Split, State, Step, waits_of
 from bough.env.hosts.busy_time import BusyTime
 from bough.launch import in_background
 from bough.piece import AtLeast, check_bounds
@@ -91,8 +91,8 @@ class InProcessHost:
         return await self._run(partial(ValidatedEnv(env=self.env).plan, state))
 
     async def close(self) -> None:
-        """Closes the environment, if it holds processes or connections (`Closing`)."""
-        if isinstance(self.env, Closing):
+        """Closes the environment, if it holds processes or connections (`Closable`)."""
+        if isinstance(self.env, Closable):
             await self._run(self.env.close)
 
     async def _run(self, call: Callable[[], Result]) -> Result:

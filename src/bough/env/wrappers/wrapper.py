@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from bough.env.env import Branching, Closing, Env, Oracle, Split, State, env_gives
+from bough.env.env import Branching, Closable, Env, Oracle, Split, State, env_gives
 from bough.needs import ORACLE, Need
 from bough.piece import piece
 from bough.tree import AgentAction, Task
@@ -39,7 +39,7 @@ class Wrapper:
 
     def close(self) -> None:
         """Closes the inner environment."""
-        if isinstance(self.env, Closing):
+        if isinstance(self.env, Closable):
             self.env.close()
 
     def inner_plan(self, inner: State) -> tuple[AgentAction, ...] | None:
