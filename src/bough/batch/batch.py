@@ -166,6 +166,8 @@ class Batch:
         ]
         of_path = tree[np.searchsorted(row, first_token.cpu().numpy(), side="right") - 1]
         task = index.task.cpu().numpy()
+        # All trees of a task get the number of its first tree, so that one draw deals them together. A tree without a
+        # path in the index keeps its own number.
         first = np.full(int(task.max(initial=-1)) + 1, len(tree))
         np.minimum.at(first, task, of_path)
         leader = np.arange(int(tree.max(initial=-1)) + 1)
@@ -179,6 +181,7 @@ class Batch:
         begin, length = self.row[rows], self.row.diff()[rows]
         row = torch.cat([length.new_zeros(1), length.cumsum(0)])
         tokens, trained = _ranges(begin, length), _ranges(bounds[rows], bounds.diff()[rows])
+        # `at` counts from the first token of the batch, so the trained tokens of a row move with it.
         moved = (row[:-1] - begin).repeat_interleave(bounds.diff()[rows])
         batch = replace(
             self.only(trained),

@@ -40,6 +40,14 @@ class Hae:
                   A_k = R_k + discount^d * H_(k+1) - H_k + discount^d * lam_high * A_(k+1)
         decision  A_t = r_t + discount * r_(t+1) + ... + discount^n * H_(k+1) - W_t       n turns left in its segment
 
+    Two segments of two turns, where "->" names the value from which the left one is bootstrapped:
+
+        turn        1         2        3        4       end
+        segment     |------- 1 -------||------- 2 -----|
+        action      L_1  ->  L_2  ->  H_3
+                                       L_3  ->  L_4  ->  0
+        subgoal     H_1  ---------->   H_3  --------->   0
+
     The tokens of a turn's action get the first, those of the subgoal that begins a segment the second, those of the
     decision to switch or to keep the third; all other tokens get 0. Targets are A + L before the first token of
     the action, A + H and A + W before the first token of the turn. Four turns, discount and both lambdas 0.95:
@@ -109,6 +117,7 @@ class Hae:
         )
         begins = marked(view, "switch")[valued.at]
         reward = self._penalised(valued, keeps=~begins)
+        # The first turn of a path has no subgoal to keep: it begins a segment whatever its decision says.
         begins[valued.start[:-1][np.diff(valued.start) > 0]] = True
         low_end, high_end = self._ends(view, valued.start, begins, low, high)
         action, decision = self._inside(valued.start, begins, reward, low, high, (low_end, high_end))
@@ -151,7 +160,9 @@ class Hae:
         """[V] each: the advantage of each turn's action, and the return to the end of the segment and beyond."""
         low_end, high_end = end
         ends = ahead(begins.astype(np.float64), start, end=1.0) > 0
+        # At the end of a segment the planner decides next, so the action is bootstrapped with the planner's value.
         error = reward + self.discount * np.where(ends, ahead(high, start, low_end), ahead(low, start)) - low
+        # No sum of the executor crosses the end of its segment.
         decay = np.where(ends, 0.0, self.discount)
         beyond = np.where(ends, ahead(high, start, high_end), 0.0)
         returns = sum_ahead(reward + self.discount * beyond, decay, start)
@@ -163,6 +174,7 @@ class Hae:
         segment = np.cumsum(begins) - 1
         turns = np.diff(np.append(first, len(begins)))
         earned = sum_at(segment, self.discount ** (np.arange(len(begins)) - first[segment]) * reward, len(first))
+        # To the planner a segment is one step, which is discounted by its number of turns.
         discount = self.discount**turns
         segments = np.searchsorted(first, start)
         return gae(earned, high, segments, discount=discount, decay=discount * self.lam_high, end=end)
