@@ -267,7 +267,9 @@ def test_deeper_levels_are_hotter() -> None:
     own = np.asarray([each is None for each in stored])
     batch = pack([Credited(rewarded=rewarded(tree), path_advantage=np.ones(count_path_tokens(tree)))])
     at_own = np.repeat(own, np.diff(tree.span)[tree.kind == Kind.ACTION])
-    assert batch.fresh[batch.origin.argsort()].tolist() == at_own.tolist(), "only these are compared with the learner"
+    assert batch.on_policy[batch.origin.argsort()].tolist() == at_own.tolist(), (
+        "only these are compared with the learner"
+    )
 
 
 def test_the_window_begins_after_a_trunk_drawn_for_each_tree() -> None:

@@ -68,7 +68,7 @@ def test_greedy_logprobs_are_the_policys_of_the_references_best_token() -> None:
 def add_chunks(model: object, batch: object) -> list[object]:
     from bough.learner.token_outputs import read
 
-    return list(read(model, batch.forest(), 64).forward())  # type: ignore[arg-type, attr-defined]
+    return list(read(model, batch.prefix_tree(), 64).forward())  # type: ignore[arg-type, attr-defined]
 
 
 def inputs(progress: float = 0.5) -> tuple[LossInputs, torch.Tensor, torch.Tensor]:

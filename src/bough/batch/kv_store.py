@@ -102,8 +102,8 @@ class KVGradCarry:
         """
         here, there = self._own
         if len(here) and self._later is not None:
-            # Every stored token of this chunk is in the prefix of the next one: what a still later chunk reads of it lies
-            # before the next chunk, hence on that one's path.
+            # Every stored token of this chunk is in the prefix of the next one: prefixes are paths, so what a later
+            # chunk reads of this one lies on the path to the next one too.
             at = np.searchsorted(self._later._past, there)
             for number, own in enumerate((key, value)):
                 if own.requires_grad:
