@@ -116,7 +116,7 @@ def evenness(trees: Sequence[Tree], policy: Policy, ranks: int) -> float:
     """Tokens of the rank with the fewest, over the mean."""
     rewarded = [each for tree in trees for each in reward_trees([tree], (EnvReward(),))]
     batch = pack([spread_paths(each, np.ones(len(counted(each.tree)))) for each in rewarded])
-    tokens = [len(each) for each in shares(batch.forest(), ranks, policy.arithmetic().operations)]
+    tokens = [len(each) for each in shares(batch.prefix_tree(), ranks, policy.arithmetic().operations)]
     return min(tokens) * ranks / sum(tokens)
 
 

@@ -218,9 +218,9 @@ def _update_line(bench: Bench, policy: Policy, given: Batch) -> str:
         # Updates by FlexAttention need a GPU.
         times = bench.in_turn(packed, paths, *([masked] if bench.on_gpu else []))
     except torch.OutOfMemoryError:
-        return f"{len(given.forest()):,} | out of memory; lower --chunk | | | |"
+        return f"{len(given.prefix_tree()):,} | out of memory; lower --chunk | | | |"
     took, speedup = statistics.median(row[0] for row in times), _ratio(times, 1)
-    tokens, factor = len(given.forest()), trees.saving(policy, given)
+    tokens, factor = len(given.prefix_tree()), trees.saving(policy, given)
     flex = f"**{_ratio(times, 2):.2f}**" if bench.on_gpu else NONE
     return f"{tokens:,} | {factor:.2f} | {tokens / took:,.0f} | **{speedup:.2f}** | {speedup / factor:.2f} | {flex}"
 

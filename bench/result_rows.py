@@ -22,12 +22,19 @@ Row: TypeAlias = dict[str, Any]
 RENAMED = {
     "Asks": "QuerySettings",
     "AsksVotes": "VoteSettings",
+    "Closing": "Closable",
+    "Deviating": "HasKnownDeviations",
     "STUB": "NOT_EXECUTED",
     "PayRange": "RewardRange",
+    "Seated": "MultiAgentEnv",
+    "anywhere": "answer_at_any_node",
+    "carry_out": "execute_first",
+    "hopeless": "turns_without_plan",
     "pays": "reward_ranges",
     "reader": "policy_format",
     "shields": "satisfies",
     "story": "prompt_fields",
+    "widen": "expansions_per_node",
 }
 """Names in the code of measured pieces that have changed since, with the present ones."""
 

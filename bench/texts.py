@@ -55,9 +55,9 @@ def batch(nodes: list[Node], words: int, rng: np.random.Generator) -> Batch:
         negative=torch.as_tensor(np.minimum(sign, 0.0)).float(),
         paths=torch.ones(len(at), dtype=torch.int64),
         inverse_length=torch.full((len(at),), 1 / len(at), dtype=torch.float64),
-        even=torch.ones(len(at), dtype=torch.bool),
+        equal_length=torch.ones(len(at), dtype=torch.bool),
         origin=torch.arange(len(at)),
         turn=torch.zeros(len(at), dtype=torch.int64),
         expert=torch.zeros(len(at), dtype=torch.bool),
-        fresh=torch.ones(len(at), dtype=torch.bool),
+        on_policy=torch.ones(len(at), dtype=torch.bool),
     )

@@ -123,7 +123,7 @@ def compare(name: str, of_size: str, rounds: int, chunk: int) -> str:
     policy = model(size)
     nodes = SHAPES[name](np.random.default_rng(0))
     given, path = (batch(each, size[3], np.random.default_rng(1)) for each in (nodes, longest(nodes)))
-    tree, paths = given.forest(), given.forest(merge=False)
+    tree, paths = given.prefix_tree(), given.prefix_tree(merge=False)
     tokens = len(path.tokens)
     *quick, apiece, alone = (
         side(policy, each, merges=merges, micro_tokens=most)
@@ -157,7 +157,7 @@ def saving(policy: Policy, given: Batch) -> float:
     count, trained = policy.arithmetic().operations, len(given.at)
     together, apart = (
         count(tokens=len(each), trained=trained, pairs=each.pairs, skipped_tokens=skipped_tokens(len(each), trained))
-        for each in (given.forest(), given.forest(merge=False))
+        for each in (given.prefix_tree(), given.prefix_tree(merge=False))
     )
     return apart / together
 

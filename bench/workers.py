@@ -84,7 +84,7 @@ def main() -> None:
         for name, policy in policies.items():
             for kind, nodes in BATCHES.items():
                 given = batch(nodes, policy.vocab_tokens, np.random.default_rng(0))
-                say(f"| {name}, {kind} | {len(given.forest()):,} | {compare(policy, given, arguments.rounds)} |")
+                say(f"| {name}, {kind} | {len(given.prefix_tree()):,} | {compare(policy, given, arguments.rounds)} |")
         say(f"\n{machine(2)}")
 
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import numpy as np
 import pytest
 
-from bough.cli.catalogue import show_one
-from bough.piece import Above, AtLeast, AtMost, Between, piece
+from bough.cli.catalogue import fields_of, show_one
+from bough.piece import Above, AtLeast, AtMost, Between, NotEmpty, Regex, SomeOf, piece
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,6 +25,10 @@ class Rule:
     both: Annotated[float, Above(0), AtMost(2)] = 1.0
     apart: Annotated[float, AtLeast(0)] | None = None
     later: "Annotated[float, AtLeast(0)]" = 0.0
+    names: Annotated[tuple[str, ...], NotEmpty("names, each once", different=True)] = ("a",)
+    parts: Annotated[tuple[str, ...], SomeOf(("x", "y"))] = ("x",)
+    pattern: Annotated[str, Regex()] = ""
+    few: tuple[int, ...] = ()
     unknown: "Path | None" = None
 
     def __post_init__(self) -> None:
@@ -46,15 +50,22 @@ class LongerRule(Rule):
         ({"epsilon": math.inf}, r"Rule.epsilon: got inf; need a finite number$"),
         ({"count": 0}, r"Rule.count: got 0; need at least 1$"),
         ({"loss": 0.1}, r"Rule.loss: got 0.1; need 0 or less$"),
-        ({"epsilon": None}, r"Rule.epsilon: got None; need a number above 0$"),
-        ({"epsilon": "3"}, r"Rule.epsilon: got '3'; need a number above 0$"),
-        ({"epsilon": np.array([1.0, 2.0])}, r"Rule.epsilon: got array\(\[1., 2.\]\); need a number above 0$"),
-        ({"epsilon": np.float32("nan")}, r"Rule.epsilon: got .*nan\)?; need a number above 0$"),
-        ({"count": True}, r"Rule.count: got True; need at least 1$"),
+        ({"epsilon": None}, r"Rule.epsilon: got None; need a number$"),
+        ({"epsilon": "3"}, r"Rule.epsilon: got '3'; need a number$"),
+        ({"epsilon": np.array([1.0, 2.0])}, r"Rule.epsilon: got array\(\[1., 2.\]\); need a number$"),
+        ({"epsilon": np.float32("nan")}, r"Rule.epsilon: got .*nan\)?; need a number$"),
+        ({"count": True}, r"Rule.count: got True; need an integer$"),
         ({"both": 3.0}, r"Rule.both: got 3.0; need at most 2$"),
-        ({"apart": -1.0}, r"Rule.apart: got -1.0; need at least 0$"),
+        ({"apart": -1.0}, r"Rule.apart: got -1.0; need at least 0, or None$"),
         ({"later": -1.0}, r"Rule.later: got -1.0; need at least 0$"),
-        ({"share": 1}, r"Rule.share: got 1; need a number from 0 to below 1$"),
+        ({"share": 1}, r"Rule.share: got 1; need a number from 0 to below 1, or None$"),
+        ({"names": ()}, r"Rule.names: got \(\); need names, each once$"),
+        ({"names": ("a", "a")}, r"Rule.names: got \('a', 'a'\); need names, each once$"),
+        ({"parts": ("z",)}, r"Rule.parts: got \('z',\); need some of x, y$"),
+        ({"parts": ()}, r"Rule.parts: got \(\); need some of x, y$"),
+        ({"pattern": "("}, r"Rule.pattern: got '\(' \(.*\); need a regular expression$"),
+        ({"count": 1.5}, r"Rule.count: got 1.5; need an integer$"),
+        ({"few": [1]}, r"Rule.few: got \[1\]; need a tuple, each item an integer$"),
         ({"how": "most"}, r"Rule.how: got 'most'; need 'mean' or 'sum'$"),
         ({"free": -1.0}, r"Rule.free: less than the loss$"),
         ({"free": math.inf}, r"Rule.free: got inf; need a finite number$"),
@@ -97,8 +108,35 @@ def test_a_piece_takes_numpy_numbers_and_big_ints() -> None:
     assert (rule.epsilon, rule.count, Rule(count=10**400).apart) == (0.5, 3, None)
 
 
+@piece
+class Stricter(Rule):
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.free > self.title:
+            raise ValueError("Stricter.free: above the title")
+
+    @property
+    def title(self) -> float:
+        return super().count
+
+
+def test_a_piece_calls_the_methods_of_its_base() -> None:
+    assert Stricter(free=1.0).title == 1
+    for free, message in ((-1.0, "Rule.free: less than the loss"), (2.0, "Stricter.free: above the title")):
+        with pytest.raises(ValueError, match=message):
+            Stricter(free=free)
+
+
 def test_the_list_of_pieces_shows_bounds() -> None:
     assert "    epsilon: float, a number above 0 = 1e-06" in show_one("Capo")
+
+
+def test_the_list_of_pieces_shows_the_bounds_of_a_base_and_plain_unions() -> None:
+    shown = fields_of(LongerRule)
+    assert "count: int, at least 1 = 2" in shown
+    assert "share: float | None, a number from 0 to below 1 = None" in shown
+    assert "apart: float | None, at least 0 = None" in shown
+    assert "both: float, a number above 0, at most 2 = 1.0" in shown
 
 
 def test_a_piece_is_a_frozen_dataclass() -> None:

@@ -1,4 +1,4 @@
-"""Checks of a dataclass's fields: finite numbers, and one of a few values."""
+"""Checks of a dataclass's fields: types, finite numbers, and one of a few values."""
 
 import dataclasses
 import inspect
@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
+from numbers import Integral, Real
 from types import NoneType, SimpleNamespace, UnionType
 from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin, get_type_hints
 
@@ -128,3 +129,63 @@ def _values(annotation: Any) -> tuple[object, ...]:
         return ()
     parts = [(None,) if part is NoneType else _values(part) for part in get_args(annotation)]
     return tuple(value for part in parts for value in part) if all(parts) else ()
+
+
+def check_types(settings: object) -> None:
+    """Check the numbers, texts, literals and tuples in the fields of a dataclass; other fields are not checked.
+
+    `bough.config` checks settings that come as texts.
+
+    Raises:
+        ValueError: names the first field with a value of another type, or with nan.
+    """
+    for name, kind in _settable(type(settings)).items():
+        value: object = getattr(settings, name)
+        if not _fits(kind, value):
+            raise ValueError(f"{type(settings).__name__}.{name}: got {value!r:.200}; need {_wanted(kind)}")
+
+
+@cache
+def _settable(cls: Any) -> Mapping[str, Any]:
+    """The types of the fields that are arguments of a dataclass."""
+    types = field_types(cls)
+    return {each.name: types[each.name] for each in dataclasses.fields(cls) if each.init and each.name in types}
+
+
+def _fits(annotation: Any, value: object) -> bool:
+    """Whether a value is of a type; True for types that are not checked."""
+    origin, parts = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return _fits(parts[0], value)
+    if origin in (Union, UnionType):
+        return any(_fits(part, value) for part in parts)
+    if origin is Literal:
+        return value in parts
+    if origin is tuple:
+        if not isinstance(value, tuple):
+            return False
+        items = cast("tuple[object, ...]", value)
+        # Each class checks the literals in its tuples, and lists the known ones in the message.
+        parts = [str if get_origin(part) is Literal else part for part in parts]
+        kinds = parts[:1] * len(items) if parts[-1] is ... else parts
+        return len(kinds) == len(items) and all(map(_fits, kinds, items))
+    if annotation in (int, float):
+        number = not isinstance(value, bool) and isinstance(value, Integral if annotation is int else Real)
+        # `check_finite` refuses nan of Python; that of NumPy does not equal itself.
+        return number and (isinstance(value, float) or value == value)
+    return not (annotation in (str, bool, NoneType) and not isinstance(value, annotation))
+
+
+def _wanted(annotation: Any) -> str:
+    """A type in words."""
+    words = {int: "an integer", float: "a number", str: "a text", bool: "True or False", NoneType: "None"}
+    origin, parts = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return _wanted(parts[0])
+    if origin in (Union, UnionType):
+        return " or ".join(map(_wanted, parts))
+    if origin is Literal:
+        return listed(parts)
+    if origin is tuple:
+        return f"a tuple, each item {_wanted(parts[0])}" if parts[-1] is ... else f"a tuple of {len(parts)} items"
+    return words.get(annotation) or f"a {getattr(annotation, '__name__', annotation)}"

@@ -1,14 +1,16 @@
 """The decorator of pieces: frozen dataclasses whose fields have their bounds in their types."""
 
-from collections.abc import Callable, Iterator, Mapping
+import inspect
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cache
 from itertools import product
 from numbers import Real
-from types import NoneType, UnionType
+from types import CellType, FunctionType, NoneType, UnionType
 from typing import Annotated, Any, TypeVar, Union, cast, dataclass_transform, get_args, get_origin
 
-from bough.checks import check_choices, check_finite, field_types
+from bough.checks import check_choices, check_finite, check_types, field_types
 from bough.varying import samples_of
 
 Made = TypeVar("Made")
@@ -16,30 +18,41 @@ Made = TypeVar("Made")
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The numbers that a field takes: `Annotated[float, Above(0)]`. None is allowed where the type has it.
+    """What a field takes beyond its type: `Annotated[float, Above(0)]`. None is allowed where the type has it.
 
     Attributes:
-        need: What an error names as needed.
-        allows: Whether a number is within the bounds; False for nan.
+        need: What an error names as needed; `bough list NAME` shows it.
+        wrong: Why a value is refused: "got 0; need a number above 0"; "" for a value that the field takes.
     """
 
     need: str
-    allows: Callable[[float], bool] = field(repr=False, compare=False)
+    wrong: Callable[[object], str] = field(repr=False, compare=False)
+
+
+def Numbers(need: str, allows: Callable[[float], bool]) -> Bounds:  # noqa: N802
+    """Real numbers for which `allows` is True; it is False for nan."""
+
+    def wrong(value: object) -> str:
+        # A bool is an int, and an array of one number compares like a number.
+        number = not isinstance(value, bool) and isinstance(value, Real)
+        return "" if number and allows(cast("float", value)) else f"got {value!r}; need {need}"
+
+    return Bounds(need, wrong)
 
 
 def Above(low: float, need: str = "") -> Bounds:  # noqa: N802
     """Numbers above `low`."""
-    return Bounds(need or f"a number above {low}", lambda value: value > low)
+    return Numbers(need or f"a number above {low}", lambda value: value > low)
 
 
 def AtLeast(low: float, need: str = "") -> Bounds:  # noqa: N802
     """`low` and larger numbers."""
-    return Bounds(need or f"at least {low}", lambda value: value >= low)
+    return Numbers(need or f"at least {low}", lambda value: value >= low)
 
 
 def AtMost(high: float, need: str = "") -> Bounds:  # noqa: N802
     """`high` and smaller numbers."""
-    return Bounds(need or f"at most {high}", lambda value: value <= high)
+    return Numbers(need or f"at most {high}", lambda value: value <= high)
 
 
 def Between(low: float, high: float, need: str = "", *, above: bool = False, below: bool = False) -> Bounds:  # noqa: N802
@@ -49,15 +62,50 @@ def Between(low: float, high: float, need: str = "", *, above: bool = False, bel
         return (value > low if above else value >= low) and (value < high if below else value <= high)
 
     start, end = ("above", "and below" if below else "and up to") if above else ("from", "to below" if below else "to")
-    return Bounds(need or f"a number {start} {low} {end} {high}", allows)
+    return Numbers(need or f"a number {start} {low} {end} {high}", allows)
+
+
+def NotEmpty(need: str = "at least one", *, different: bool = False) -> Bounds:  # noqa: N802
+    """Texts, sequences and mappings with at least one element; with `different`, each element once."""
+
+    def wrong(value: object) -> str:
+        items = cast("Collection[object]", value)
+        return f"got {value!r}; need {need}" if not items or (different and len({*items}) < len(items)) else ""
+
+    return Bounds(need, wrong)
+
+
+def SomeOf(known: Iterable[object], *, empty: bool = False) -> Bounds:  # noqa: N802
+    """Sequences of elements of `known`; at least one of them, unless `empty`."""
+    names = [*known]
+    need = f"some of {', '.join(map(str, names))}" + (", or () for all" if empty else "")
+
+    def wrong(value: object) -> str:
+        items = cast("Collection[object]", value)
+        return "" if {*items} <= {*names} and (items or empty) else f"got {value!r}; need {need}"
+
+    return Bounds(need, wrong)
+
+
+def Regex() -> Bounds:  # noqa: N802
+    """Texts that are regular expressions."""
+
+    def wrong(value: object) -> str:
+        try:
+            re.compile(cast("str", value))
+        except (re.error, TypeError) as error:
+            return f"got {value!r} ({error}); need a regular expression"
+        return ""
+
+    return Bounds("a regular expression", wrong)
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
 def piece(cls: type[Made]) -> type[Made]:
     """A frozen dataclass with keyword-only fields and slots, which checks its fields when it is made.
 
-    Bounds are checked first, then values of a `Literal`, then the class's `__post_init__`, its own or inherited, which
-    relates fields; at last `check_finite` refuses nan and inf.
+    Values of a `Literal` are checked first, then the types of numbers, texts and tuples, then bounds, then the class's
+    `__post_init__`, its own or inherited, which relates fields; at last `check_finite` refuses nan and inf.
 
     Example:
         >>> @piece
@@ -68,20 +116,35 @@ def piece(cls: type[Made]) -> type[Made]:
         ValueError: Discount.gamma: got 2.0; need a number from 0 to 1
     """
     own = cast("Callable[..., None] | None", getattr(cls, "__post_init__", None))
+    cell = _class_cell(cls)
 
     def check(self: Any, *init_only: Any) -> None:
-        check_bounds(self)
         check_choices(self)
+        check_types(self)
+        check_bounds(self)
         if own is not None:
             own(self, *init_only)
         check_finite(self)
 
     cls.__post_init__ = check  # pyright: ignore[reportAttributeAccessIssue]
-    return dataclass(frozen=True, slots=True, kw_only=True)(cls)
+    made = dataclass(frozen=True, slots=True, kw_only=True)(cls)
+    if cell is not None:
+        # `dataclass` makes a second class, with slots; `super()` in its methods must find this one.
+        cell.cell_contents = made
+    return made
+
+
+def _class_cell(cls: type) -> CellType | None:
+    """The variable from which `super()` reads the class, which all methods share; None when no method has `super()`."""
+    for member in vars(cls).values():
+        function = inspect.unwrap(getattr(member, "fget", None) or getattr(member, "__func__", member))
+        if isinstance(function, FunctionType) and "__class__" in function.__code__.co_freevars:
+            return (function.__closure__ or ())[function.__code__.co_freevars.index("__class__")]
+    return None
 
 
 def check_bounds(settings: object) -> None:
-    """Check the numbers of a dataclass whose types have bounds.
+    """Check the fields of a dataclass whose types have bounds.
 
     Raises:
         ValueError: names the first field out of its bounds.
@@ -91,9 +154,9 @@ def check_bounds(settings: object) -> None:
         if given is None and optional:
             continue
         for each, value in product(bounds, samples_of(given)):
-            # A bool is an int, and an array of one number compares like a number.
-            if isinstance(value, bool) or not isinstance(value, Real) or not each.allows(cast("float", value)):
-                raise ValueError(f"{type(settings).__name__}.{name}: got {given!r}; need {each.need}")
+            if reason := each.wrong(value):
+                got = reason if value is given else f"got {given!r}; need {each.need}"
+                raise ValueError(f"{type(settings).__name__}.{name}: {got}{', or None' if optional else ''}")
 
 
 @cache

@@ -160,7 +160,7 @@ def test_the_constraint_refuses_a_giant_step_and_wrong_settings() -> None:
     assert paid["format_constraint"].sum() == 1
     with pytest.raises(ValueError, match=r"FormatConstraint.answer: got '\(' .* need a regular expression"):
         FormatConstraint(answer="(")
-    with pytest.raises(ValueError, match="max_steps=1"):
+    with pytest.raises(ValueError, match=r"FormatConstraint.max_steps: got 1; need at least min_steps=2"):
         FormatConstraint(min_steps=2, max_steps=1)
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from bough.appraise.path_critique import WrongSteps
 from bough.ask import LabelParser, NumberParser
-from bough.ask.prompts import Choice, check_placeholders, prompt_fields
+from bough.ask.prompts import Choice, Placeholders, prompt_fields
 
 
 @pytest.mark.parametrize(
@@ -56,13 +56,14 @@ def test_what_can_not_be() -> None:
 def test_a_story_names_what_was_read_and_done() -> None:
     told = prompt_fields("go", [(".", "a"), ("a", "b")], "ab")
     assert told == {"instructions": "go", "turns": ".\n> a\na\n> b", "observation": "ab"}
-    check_placeholders("X", "{turns} {{as such}}")
-    with pytest.raises(ValueError, match=r"X: got the placeholders \['action'\]; need some of"):
-        check_placeholders("X", "{action}")
-    with pytest.raises(ValueError, match=r"X: got the placeholders \['turns'\]; need some of \['calls'\]"):
-        check_placeholders("X", "{turns} {calls}", "calls", prompt_fields=False)
-    with pytest.raises(ValueError, match=r"X: got '{first}'; need the placeholder {second} in it"):
-        check_placeholders("X", "{first}", required=("first", "second"))
+    assert Placeholders().wrong("{turns} {{as such}}") == ""
+    assert Placeholders().wrong("{action}").startswith("got the placeholders ['action']; need some of")
+    calls = Placeholders("calls", prompt_fields=False)
+    assert calls.wrong("{turns} {calls}") == "got the placeholders ['turns']; need some of ['calls']"
+    both = Placeholders(required=("first", "second"))
+    assert both.wrong("{first}") == "got '{first}'; need the placeholder {second} in it"
+    assert both.wrong("{first").endswith("need braces in pairs, or doubled")
+    assert calls.need == "placeholders {calls}"
 
 
 def test_a_number_of_thousands_of_digits_is_no_answer() -> None:

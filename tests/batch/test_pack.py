@@ -37,16 +37,16 @@ def test_worked_example() -> None:
     assert batch.tree.tolist() == [0, 0]
     assert batch.at.tolist() == [2, 3, 5, 11, 12]
     assert batch.target.tolist() == [1, 2, 3, 4, 5]
-    forest = batch.forest()
+    forest = batch.prefix_tree()
     assert forest.tokens.tolist() == [7, 8, 1, 2, 9, 4]
     assert forest.at.tolist() == [1, 2, 4, 4, 5]
-    assert batch.forest(merge=False).path_tokens == len(batch.forest(merge=False)) == 11
+    assert batch.prefix_tree(merge=False).path_tokens == len(batch.prefix_tree(merge=False)) == 11
     assert batch.rollout_logprob.tolist() == pytest.approx([-0.1, -0.2, -0.3, -0.4, -0.5])
     assert batch.positive.tolist() == [1, 1, 2, 0, 0]
     assert batch.negative.tolist() == [-0.5, -0.5, 0, -1, -1]
     assert batch.paths.tolist() == [2, 2, 1, 1, 1]
     assert batch.inverse_length.tolist() == pytest.approx([1 / 3 + 1 / 4] * 2 + [1 / 3] + [1 / 4] * 2)
-    assert batch.even.tolist() == [False, False, True, True, True]
+    assert batch.equal_length.tolist() == [False, False, True, True, True]
 
 
 def test_a_rebuilt_context_is_a_row_of_its_own() -> None:
@@ -87,7 +87,7 @@ def test_a_failed_demonstration_is_not_shown() -> None:
     batch = pack_demonstrations([build(start, failed)])
     assert (batch.rows, len(batch.tokens), len(batch.at)) == (0, 0, 0)
     assert batch.minibatches(3, seed=0) == []
-    assert batch.forest().chunks(10) == []
+    assert batch.prefix_tree().chunks(10) == []
 
 
 def test_nothing_packs_to_nothing() -> None:
@@ -118,7 +118,7 @@ def test_path_statistics_of_random_trees(rng: np.random.Generator) -> None:
             even.append(len(set(mine)) == 1)
     assert sorted(batch.paths.tolist()) == sorted(paths)
     assert sorted(batch.inverse_length.tolist()) == pytest.approx(sorted(inverse))
-    assert int(batch.even.sum()) == sum(even)
+    assert int(batch.equal_length.sum()) == sum(even)
 
 
 def columns(batch: Batch) -> dict[str, torch.Tensor]:
@@ -131,7 +131,7 @@ def test_every_trained_token_is_predicted_from_what_was_read(
     rng: np.random.Generator, max_tokens: int, merge: bool
 ) -> None:
     batch = pack([credited(random_tree(rng, task=str(i)), rng) for i in range(3)])
-    forest = batch.forest(merge=merge)
+    forest = batch.prefix_tree(merge=merge)
     assert sum(len(each) for each in forest.chunks(max_tokens)) == len(forest)
     for begin, at, place in zip(
         (batch.at - batch.position[batch.at]).tolist(), batch.at.tolist(), forest.at, strict=True
@@ -143,11 +143,11 @@ def test_every_trained_token_is_predicted_from_what_was_read(
 @given(seeds(), st.integers(1, 9))
 def test_taking_rows_loses_nothing(rng: np.random.Generator, hands: int) -> None:
     batch = pack([credited(random_tree(rng, task=str(i)), rng) for i in range(3)])
-    parts = [batch.take(torch.arange(batch.rows)[first::hands]) for first in range(hands)]
+    parts = [batch.select_rows(torch.arange(batch.rows)[first::hands]) for first in range(hands)]
     assert sorted(row for part in parts for row in rows(part.batch)) == sorted(rows(batch))
     assert sorted(torch.cat([torch.empty(0), *(part.trained for part in parts)]).tolist()) == list(range(len(batch.at)))
     for part in parts:
-        for name in ("rollout_logprob", "positive", "negative", "paths", "inverse_length", "even", "target"):
+        for name in ("rollout_logprob", "positive", "negative", "paths", "inverse_length", "equal_length", "target"):
             assert torch.equal(getattr(part.batch, name), getattr(batch, name)[part.trained])
         before = [rows(batch)[i] for i in torch.searchsorted(batch.row, batch.at[part.trained], right=True) - 1]
         after = [rows(part.batch)[i] for i in torch.searchsorted(part.batch.row, part.batch.at, right=True) - 1]
@@ -186,11 +186,11 @@ def test_each_optimizer_step_has_sampled_paths_and_demonstrations() -> None:
 
 def test_taking_rows_out_of_order_keeps_them_whole() -> None:
     batch = pack([spread_paths(rewarded(branching()), np.asarray([2.0, -1.0]))])
-    part = batch.take(torch.tensor([1, 0]))
+    part = batch.select_rows(torch.tensor([1, 0]))
     assert rows(part.batch) == [[7, 8, 1, 2, 9, 4, 5], [7, 8, 1, 2, 9, 3]]
     assert part.trained.tolist() == [3, 4, 0, 1, 2]
     assert part.batch.at.tolist() == [5, 6, 9, 10, 12]
-    back = part.batch.take(torch.tensor([1, 0])).batch
+    back = part.batch.select_rows(torch.tensor([1, 0])).batch
     assert all(torch.equal(mine, columns(batch)[name]) for name, mine in columns(back).items())
 
 

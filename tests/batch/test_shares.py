@@ -31,7 +31,7 @@ def path(packed: PackedPrefixTree, at: int) -> list[int]:
 
 @given(seeds(), st.integers(1, 5))
 def test_each_prediction_has_one_share_and_its_whole_prefix(rng: np.random.Generator, count: int) -> None:
-    whole = pack([credited(random_tree(rng, task=str(i)), rng) for i in range(3)]).forest()
+    whole = pack([credited(random_tree(rng, task=str(i)), rng) for i in range(3)]).prefix_tree()
     found = shares(whole, count, operations)
     assert len(found) == count
     assert sorted(np.concatenate([each.prediction for each in found])) == list(range(len(whole.at)))

@@ -317,7 +317,7 @@ CHANGES = [
     ("explorer=LabelParser", "explorer: got LabelParser*need an Explorer*offered: Aries, BeforeUpdates"),
     ("explorer=mtcs()", "explorer: unknown name 'mtcs'; did you mean 'mcts'?"),
     ("explorer=mcts(widht=3)", "explorer.widht: unknown name 'widht'; did you mean 'width'? in mcts"),
-    ("explorer.n=0", "explorer.n: Chains: got n=0, retries=2; need n >= 1"),
+    ("explorer.n=0", "explorer.n: Chains.n: got 0; need at least 1"),
     ("rewards=EnvReward", "rewards: got EnvReward; need several pieces, as in [Name, Name(field=value)]"),
     ("rewards.4=Success", "rewards.4: got '4'; need a number from 0 to 0"),
     ("rewards=[EnvReward, Sucess]", "rewards.1: unknown name 'Sucess'; did you mean 'Success'?"),

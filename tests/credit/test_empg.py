@@ -69,5 +69,5 @@ def test_the_batch_is_centred(rng: np.random.Generator) -> None:
 def test_what_it_needs() -> None:
     assert needs_of(Empg()) == {ENTROPIES}
     for name in ("sharpness", "foresight", "bonus"):
-        with pytest.raises(ValueError, match=f"Empg.{name}: got -1.0; need 0 or more"):
+        with pytest.raises(ValueError, match=f"Empg.{name}: got -1.0; need at least 0"):
             Empg(**{name: -1.0})  # type: ignore[arg-type]

@@ -57,7 +57,7 @@ class World:
             reference=None,
             positive=batch.positive,
             negative=batch.negative,
-            loss_weight=share(batch.paths, batch.inverse_length, batch.even),
+            loss_weight=share(batch.paths, batch.inverse_length, batch.equal_length),
         )
         return -torch.autograd.grad(PpoClip()(columns).value, self.scores, retain_graph=True)[0]
 

@@ -123,9 +123,9 @@ def test_with_a_value_of_nothing_it_is_the_return_to_go(rng: np.random.Generator
 @pytest.mark.parametrize(
     ("field", "message"),
     [
-        ({"discount": 0.0}, "Gae.discount: got 0.0; need a number above 0, at most 1"),
+        ({"discount": 0.0}, "Gae.discount: got 0.0; need a number above 0 and up to 1"),
         ({"lam": 1.5}, "Gae.lam: got 1.5; need a number from 0 to 1"),
-        ({"kl": -1.0}, "Gae.kl: got -1.0; need 0 or more"),
+        ({"kl": -1.0}, "Gae.kl: got -1.0; need at least 0"),
     ],
 )
 def test_fields(field: dict[str, float], message: str) -> None:

@@ -147,7 +147,7 @@ def test_nothing_is_nothing() -> None:
     ("field", "told"),
     [
         ({"discount": 1.1}, "Gigpo.discount: got 1.1; need a number from 0 to 1"),
-        ({"similarity": 0.0}, "Gigpo.similarity: got 0.0; need a number above 0 up to 1, or None"),
+        ({"similarity": 0.0}, "Gigpo.similarity: got 0.0; need a number above 0 and up to 1, or None"),
         ({"epsilon": 0.0}, "Gigpo.epsilon: got 0.0; need a number above 0"),
     ],
 )

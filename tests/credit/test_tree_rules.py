@@ -389,7 +389,7 @@ def test_ranges() -> None:
         (lambda: TreePo(epsilon=0.0), "TreePo.epsilon: got 0.0; need a number above 0"),
         (lambda: TreeRpo(epsilon=0.0), "TreeRpo.epsilon: got 0.0; need a number above 0"),
         (lambda: TreeRpo(ddof=2), "TreeRpo.ddof: got 2; need 0 or 1"),
-        (lambda: SegmentPo(certain=0.0), "SegmentPo.certain: got 0.0; need a number above 0 up to 1"),
+        (lambda: SegmentPo(certain=0.0), "SegmentPo.certain: got 0.0; need a number above 0 and up to 1"),
     ):
         with pytest.raises(ValueError, match=told):
             make()

@@ -66,5 +66,5 @@ def test_paths_that_share_a_turn_count_it_once() -> None:
         N(parent=5, kind=OBSERVATION, outcome=Outcome.TERMINATED, success=True),
     )
     assert kept(UsefulTurns(), rewarded(tree)) == [[1, 1, 1, 1]]
-    with pytest.raises(ValueError, match=r"UsefulTurns: got min_turns=0"):
+    with pytest.raises(ValueError, match=r"UsefulTurns.min_turns: got 0; need at least 1"):
         UsefulTurns(min_turns=0)

@@ -64,5 +64,5 @@ def test_paths_that_an_earlier_filter_removed_take_no_place() -> None:
 def test_settings() -> None:
     with pytest.raises(ValueError, match=r"ScoredPaths.by: got 'median'; need 'mean', 'min', 'last' or 'product'"):
         ScoredPaths(by="median")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match=r"ScoredPaths.min_score: got nan; need a number"):
+    with pytest.raises(ValueError, match=r"ScoredPaths.min_score: got nan; need a finite number"):
         ScoredPaths(min_score=float("nan"))

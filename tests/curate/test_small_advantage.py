@@ -19,7 +19,7 @@ def test_small_paths_leave_and_the_others_share_the_mean() -> None:
     assert len(thinned.excluded_leaves) == 2
     batch = pack([thinned])
     assert len(batch.at) == len(pack([tree]).at) // 2
-    assert Normalizer()(batch.paths, batch.inverse_length, batch.even).sum().item() == pytest.approx(1.0)
+    assert Normalizer()(batch.paths, batch.inverse_length, batch.equal_length).sum().item() == pytest.approx(1.0)
     assert set(batch.positive.tolist()) == {0.5, 0.0}
 
 

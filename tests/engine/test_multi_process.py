@@ -349,7 +349,7 @@ def test_what_cannot_work_is_refused() -> None:
     elsewhere.device = torch.device("meta")
     with pytest.raises(ValueError, match="need a model on the CPU"):
         fleet(elsewhere)
-    with pytest.raises(ValueError, match=r"Local\.processes: got 3; need 0 to 2"):
+    with pytest.raises(ValueError, match=r"Local\.processes: got 3; need at most slots=2"):
         Local(processes=3, slots=2)
     with pytest.raises(ValueError, match="for each of 2 processes"):
         Local(processes=2, cache_tokens=100)

@@ -150,7 +150,7 @@ def test_faults_are_tried_again() -> None:
 
 @pytest.mark.parametrize("fields", [{"n": 0}, {"max_corrected": -1}, {"retries": -1}])
 def test_ranges(fields: dict[str, int]) -> None:
-    with pytest.raises(ValueError, match=r"Correct: got .*; need n >= 1"):
+    with pytest.raises(ValueError, match=rf"Correct.{next(iter(fields))}: got .*; need at least"):
         Correct(**fields)
 
 

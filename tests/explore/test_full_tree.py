@@ -234,9 +234,9 @@ def test_quality_may_be_anything() -> None:
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({"width": 0}, "need width >= 1"),
-        ({"depth": -1}, "need width >= 1 and the others >= 0"),
-        ({"retries": -1}, "need width >= 1 and the others >= 0"),
+        ({"width": 0}, "FullTree.width: got 0; need at least 1"),
+        ({"depth": -1}, "FullTree.depth: got -1; need at least 0"),
+        ({"retries": -1}, "FullTree.retries: got -1; need at least 0"),
         ({"keep": 0}, "FullTree.keep: got 0; need at least 1, or None"),
     ],
 )
@@ -267,7 +267,9 @@ def test_deeper_levels_are_hotter() -> None:
     own = np.asarray([each is None for each in stored])
     batch = pack([Credited(rewarded=rewarded(tree), path_advantage=np.ones(count_path_tokens(tree)))])
     at_own = np.repeat(own, np.diff(tree.span)[tree.kind == Kind.ACTION])
-    assert batch.fresh[batch.origin.argsort()].tolist() == at_own.tolist(), "only these are compared with the learner"
+    assert batch.on_policy[batch.origin.argsort()].tolist() == at_own.tolist(), (
+        "only these are compared with the learner"
+    )
 
 
 def test_the_window_begins_after_a_trunk_drawn_for_each_tree() -> None:
@@ -293,5 +295,5 @@ def test_a_path_that_ends_before_the_window_is_a_tree() -> None:
 
 def test_heat_and_trunk_are_not_negative() -> None:
     for field in ("heat", "trunk"):
-        with pytest.raises(ValueError, match=rf"FullTree: got .*{field}=-1.*need 0 or more"):
+        with pytest.raises(ValueError, match=rf"FullTree.{field}: got -1; need at least 0"):
             FullTree(**{field: -1})  # type: ignore[arg-type]

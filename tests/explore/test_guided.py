@@ -166,5 +166,5 @@ def test_faults_are_tried_again() -> None:
 
 @pytest.mark.parametrize("fields", [{"n": 0}, {"again": -1}, {"ahead": 0}, {"retries": -1}])
 def test_ranges(fields: dict[str, int]) -> None:
-    with pytest.raises(ValueError, match=r"Guided: got .*; need n >= 1"):
+    with pytest.raises(ValueError, match=rf"Guided.{next(iter(fields))}: got .*; need at least"):
         Guided(**fields)

@@ -116,7 +116,7 @@ def test_an_early_end_and_a_guide_without_a_plan() -> None:
 
 
 def test_mistakes_are_named() -> None:
-    with pytest.raises(ValueError, match=r"RollIns: got ppo=2, mix=1.0; need numbers from 0 to 1"):
+    with pytest.raises(ValueError, match=r"RollIns.ppo: got 2; need a number from 0 to 1"):
         RollIns(ppo=2)
     with pytest.raises(ValueError, match=r"rlgf.kind: got 'dagger'; need one of ppo_pp, aggrevated, lols"):
         rlgf(small_world(), kind="dagger")  # type: ignore[arg-type]

@@ -131,7 +131,7 @@ def test_the_ratio_of_a_replayed_path_is_against_the_policy_that_sampled_it() ->
     fresh = rewarded(replace(chains([0.0, 0.0]), policy_version=np.full(5, 9, dtype=np.int32)))
     batch = pack(Grpo()(one.transform([fresh], 1)))
     assert batch.rollout_logprob[:3].tolist() == pytest.approx([-0.1, -0.4, -0.5])
-    assert batch.fresh.tolist() == [False] * 3 + [True] * 2
+    assert batch.on_policy.tolist() == [False] * 3 + [True] * 2
     assert bool((batch.positive[:3] > 0).all())
     policy = Tiny(layers=1, width=16, heads=2, vocab_tokens=260, context_tokens=64, dtype="float64").build(["a b"])
     learner = Learner(policy, Optimizer(), total_updates=1, temperature=1.0)
@@ -151,8 +151,8 @@ def test_a_micro_batch_of_old_tokens_alone_makes_no_gap() -> None:
     one.transform([world(version=3)], 0)
     fresh = rewarded(replace(chains([0.0, 0.0]), policy_version=np.full(5, 9, dtype=np.int32)))
     batch = pack(Grpo()(one.transform([fresh], 1)))
-    old = batch.take(torch.tensor([0])).batch
-    assert not bool(old.fresh.any())
+    old = batch.select_rows(torch.tensor([0])).batch
+    assert not bool(old.on_policy.any())
     policy = Tiny(layers=1, width=16, heads=2, vocab_tokens=260, context_tokens=64).build(["a b"])
     learner = Learner(policy, Optimizer(), total_updates=1, temperature=1.0)
     assert learner.backward(old, PpoClip(), Normalizer())["policy/gap"] == 0.0

@@ -95,7 +95,7 @@ def test_packed_is_path_by_path(share: Normalizer, seed: int) -> None:
     trees = [(even if share.by == "paths" else branches)(rng, str(i)) for i in range(2)]
     advantages = [rng.normal(size=len(counted(tree))) for tree in trees]
     batch = pack([spread_paths(rewarded(tree), a) for tree, a in zip(trees, advantages, strict=True)])
-    packed = loss(WHOLE, batch, share(batch.paths, batch.inverse_length, batch.even))
+    packed = loss(WHOLE, batch, share(batch.paths, batch.inverse_length, batch.equal_length))
     apiece = path_loss(trees, advantages, share.by, share.horizon_tokens)
     assert packed.item() == pytest.approx(apiece.item(), rel=1e-6)
     assert apart(gradient(packed), gradient(apiece)) < 1e-6
@@ -108,7 +108,7 @@ def test_one_summed_advantage_is_another_loss() -> None:
     batch = pack([spread_paths(rewarded(tree), advantage)])
     net = batch.positive + batch.negative
     summed = dataclasses.replace(batch, positive=net.clamp(min=0), negative=net.clamp(max=0))
-    share = Normalizer()(batch.paths, batch.inverse_length, batch.even)
+    share = Normalizer()(batch.paths, batch.inverse_length, batch.equal_length)
     apiece = gradient(path_loss([tree], [advantage], "path_tokens", None))
     assert apart(gradient(loss(WHOLE, batch, share)), apiece) < 1e-6
     assert apart(gradient(loss(WHOLE, summed, share)), apiece) > 0.05
@@ -118,7 +118,7 @@ def test_every_bound_is_active_somewhere() -> None:
     rng = np.random.default_rng(1)
     trees = [branches(rng, str(i)) for i in range(4)]
     batch = pack([spread_paths(rewarded(tree), rng.normal(size=len(counted(tree)))) for tree in trees])
-    share = Normalizer(by="unique_tokens")(batch.paths, batch.inverse_length, batch.even)
+    share = Normalizer(by="unique_tokens")(batch.paths, batch.inverse_length, batch.equal_length)
     logprob, entropy = read(batch)
     columns = LossInputs(
         logprob=logprob,
@@ -145,7 +145,7 @@ def test_paths_of_different_lengths_are_refused_where_they_share_tokens() -> Non
     )
     batch = pack([spread_paths(rewarded(tree), np.asarray([1.0, -1.0]))])
     with pytest.raises(ValueError, match=r"Normalizer\(by='paths'\): got 1 trained tokens shared"):
-        Normalizer(by="paths")(batch.paths, batch.inverse_length, batch.even)
+        Normalizer(by="paths")(batch.paths, batch.inverse_length, batch.equal_length)
 
 
 def test_advantages_are_keyed_by_node() -> None:

@@ -284,9 +284,9 @@ def test_any_split_gives_the_same_gradient_and_metrics(objective: Objective) -> 
     whole, reported = sight.read(sight.columns(batch, weight))
     shuffled = torch.randperm(batch.rows, generator=torch.Generator().manual_seed(1))
     splits: list[list[MiniBatch]] = [
-        [batch.take(row[None]) for row in shuffled],
-        [batch.take(shuffled)],
-        [batch.take(shuffled[0::2]), batch.take(shuffled[1::2])],
+        [batch.select_rows(row[None]) for row in shuffled],
+        [batch.select_rows(shuffled)],
+        [batch.select_rows(shuffled[0::2]), batch.select_rows(shuffled[1::2])],
     ]
     for parts in splits:
         each = [sight.read(sight.columns(part.batch, weight[part.trained])) for part in parts]
@@ -412,7 +412,7 @@ def assert_stretches_are_paths(objective: Objective, dtype: str, bound: float, c
     )
     # Preferences that go by how paths end have no pairs for some draws.
     batch, (reported, apiece) = next((each, found) for each, found in tried if bool(found[1].any()))
-    forest_ = batch.forest()
+    forest_ = batch.prefix_tree()
     assert len(forest_) < forest_.path_tokens
     assert len(forest_.chunks(10)) > 3
     # Rounding is the same in all cuts.

@@ -25,7 +25,7 @@ def batch() -> Batch:
 
 def by_rows(batch: Batch, count: int) -> list[MiniBatch]:
     """Micro-batches of so many rows."""
-    return [batch.take(rows) for rows in torch.arange(batch.rows).split(count)]
+    return [batch.select_rows(rows) for rows in torch.arange(batch.rows).split(count)]
 
 
 def accumulated(parts: list[MiniBatch], share: torch.Tensor) -> torch.Tensor:
@@ -34,7 +34,7 @@ def accumulated(parts: list[MiniBatch], share: torch.Tensor) -> torch.Tensor:
 
 @pytest.mark.parametrize("share", SHARES, ids=lambda share: share.by)
 def test_micro_batches_row_orders_and_ranks(batch: Batch, share: Normalizer) -> None:
-    weight = share(batch.paths, batch.inverse_length, batch.even)
+    weight = share(batch.paths, batch.inverse_length, batch.equal_length)
     whole = gradient(loss(WHOLE, batch, weight))
     rows = torch.arange(batch.rows)
     shuffled = torch.randperm(batch.rows, generator=torch.Generator().manual_seed(1))
@@ -42,8 +42,8 @@ def test_micro_batches_row_orders_and_ranks(batch: Batch, share: Normalizer) -> 
         "one row each": by_rows(batch, 1),
         "a few rows each": by_rows(batch, 3),
         "all": by_rows(batch, 10**6),
-        "another order": [batch.take(shuffled)],
-        "two ranks, dealt by turns": [batch.take(rows[0::2]), batch.take(rows[1::2])],
+        "another order": [batch.select_rows(shuffled)],
+        "two ranks, dealt by turns": [batch.select_rows(rows[0::2]), batch.select_rows(rows[1::2])],
         "by tree": batch.minibatches(3, seed=5),
     }
     for name, parts in splits.items():
@@ -54,7 +54,7 @@ def test_a_part_of_a_part(batch: Batch) -> None:
     """An optimizer step on some trees, in micro-batches, is a step on these trees."""
     for part in batch.minibatches(2, seed=7):
         own = part.batch
-        weight = Normalizer()(own.paths, own.inverse_length, own.even)
+        weight = Normalizer()(own.paths, own.inverse_length, own.equal_length)
         whole = gradient(loss(WHOLE, own, weight))
         assert apart(accumulated(by_rows(own, 2), weight), whole) < 1e-6
 
@@ -73,18 +73,18 @@ def test_metrics_add_up(batch: Batch) -> None:
         )
         return {name: metric.item() for name, metric in WHOLE(columns).metrics.items()}
 
-    weight = Normalizer()(batch.paths, batch.inverse_length, batch.even)
+    weight = Normalizer()(batch.paths, batch.inverse_length, batch.equal_length)
     whole, parts = metrics(batch, weight), [metrics(p.batch, weight[p.trained]) for p in by_rows(batch, 3)]
     assert {name: sum(part[name] for part in parts) for name in whole} == pytest.approx(whole, rel=1e-6)
 
 
 def test_an_unshared_divisor_would_show(batch: Batch) -> None:
     """The mean over each micro-batch by itself, a usual mistake, is another gradient."""
-    weight = Normalizer()(batch.paths, batch.inverse_length, batch.even)
+    weight = Normalizer()(batch.paths, batch.inverse_length, batch.equal_length)
     parts = by_rows(batch, 3)
     wrong = torch.zeros(())
     for part in parts:
         own = part.batch
-        weight_of_part = Normalizer()(own.paths, own.inverse_length, own.even)
+        weight_of_part = Normalizer()(own.paths, own.inverse_length, own.equal_length)
         wrong = wrong + gradient(loss(WHOLE, own, weight_of_part)) / len(parts)
     assert apart(wrong, gradient(loss(WHOLE, batch, weight))) > 1e-2

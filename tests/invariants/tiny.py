@@ -34,7 +34,7 @@ def tiny() -> CausalModel:
 def read(batch: Batch) -> tuple[Tensor, Tensor]:
     """[M] log-probabilities and entropies of the trained tokens."""
     model = tiny()
-    forest = batch.forest(merge=False)
+    forest = batch.prefix_tree(merge=False)
     (page,) = ChunkedForward(model.hidden, forest, len(forest)).backward()
     weight, bias = model.head()
     logprob, entropy = chosen_logprobs(page.hidden, weight, batch.target[page.trained], bias, entropy=True)

@@ -62,7 +62,7 @@ def test_more_readers_than_trees() -> None:
 
 
 def test_each_reader_has_much_the_same_to_do() -> None:
-    workers, forest = CpuWorkers(policy(), None, 4), batch(40).forest()
+    workers, forest = CpuWorkers(policy(), None, 4), batch(40).prefix_tree()
 
     def read(_: CpuWorker, reading: ChunkedForward) -> int:
         return sum(len(stretch) for chapter in reading.groups for stretch in chapter)

@@ -61,7 +61,7 @@ def test_the_error_falls_on_a_fixed_batch(rule: Credit, detach: bool) -> None:
     objective = Sum(terms=(PpoClip(), ValueClip(clip=None)))
     errors = [one.step(given, objective, Normalizer())["policy/value_error"] for _ in range(60)]
     known = ~given.value_targets["value"].isnan()
-    weight = Normalizer()(given.paths, given.inverse_length, given.even)[known]
+    weight = Normalizer()(given.paths, given.inverse_length, given.equal_length)[known]
     mean_square = float((weight * given.value_targets["value"][known].square()).sum() / weight.sum())
     assert errors[0] == pytest.approx(mean_square, rel=1e-5)
     assert errors[-1] < 0.7 * errors[0]

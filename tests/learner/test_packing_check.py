@@ -58,9 +58,9 @@ def test_a_model_that_reads_forests_is_left_alone() -> None:
         metrics = learner.learn(batch(), PpoClip(), Normalizer(), seed=0)
     assert learner.merges
     given = batch()
-    assert metrics["update/tokens"] == len(given.forest()) < given.forest().path_tokens
+    assert metrics["update/tokens"] == len(given.prefix_tree()) < given.prefix_tree().path_tokens
     # The arithmetic of the tokens, of the words and of the pairs is not saved alike.
-    assert 1 < metrics["update/saving"] < given.forest().path_pairs / given.forest().pairs
+    assert 1 < metrics["update/saving"] < given.prefix_tree().path_pairs / given.prefix_tree().pairs
 
 
 def test_one_that_does_not_is_trained_path_by_path() -> None:
@@ -94,7 +94,7 @@ def test_in_bfloat16_rounding_is_no_objection_and_a_leak_is() -> None:
 
 def test_nothing_to_compare_is_no_objection() -> None:
     given = batch()
-    single = given.take(torch.tensor([0])).batch
+    single = given.select_rows(torch.tensor([0])).batch
     model = policy()
     leak(model)
     assert packing_agrees(model, single, temperature=1.0)

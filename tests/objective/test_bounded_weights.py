@@ -140,7 +140,7 @@ def test_rec_with_the_ratio_of_a_path_has_the_gradient_of_gspo_and_the_value_of_
         (Opmd, "temperature", -1.0),
         (Sppo, "epsilon", 0.0),
         (Rec, "low", 1.0),
-        (Rec, "high", math.inf),
+        (Rec, "high", -0.1),
         (Rec, "low_far", 0.1),
         (Rec, "high_far", 0.1),
         (Rec, "coefficient", -1.0),

@@ -32,7 +32,7 @@ def test_a_token_that_is_likely_enough_has_no_gradient() -> None:
     assert cut == pytest.approx([*plain[:3], 0, plain[4]])
     assert plain[3] != 0
     assert run(Chord(phi="none", cutoff=0.8), shown(False, True))[1][3:] == pytest.approx([0, -0.05])
-    with pytest.raises(ValueError, match=r"Chord.cutoff: got 0; need a number above 0, at most 1"):
+    with pytest.raises(ValueError, match=r"Chord.cutoff: got 0; need a number above 0 and up to 1"):
         Chord(cutoff=0)
 
 
@@ -79,7 +79,7 @@ def test_what_does_not_tell_the_two_apart_is_refused() -> None:
         Chord()(example())
     for make, message in (
         (lambda: Chord(peak=1.5), "Chord.peak: got 1.5; need a number from 0 to 1"),
-        (lambda: Chord(peak=0.1, valley=0.2), r"Chord.valley: got 0.2; need a number from 0 to peak=0.1"),
+        (lambda: Chord(peak=0.1, valley=0.2), r"Chord.valley: got 0.2; need at most peak=0.1"),
         (lambda: Chord(warm=0.6, decay=0.5), "Chord: got warm=0.6, decay=0.5; need shares"),
         (lambda: SftMix(mu=-0.1), "SftMix.mu: got -0.1"),
     ):

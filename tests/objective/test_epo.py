@@ -102,7 +102,7 @@ def test_turns_never_seen_before_are_not_penalised() -> None:
 def test_settings_and_columns_that_make_no_sense_are_refused() -> None:
     with pytest.raises(ValueError, match=r"Epo.high: got 0.5; need at least low=0.8"):
         Epo(high=0.5)
-    with pytest.raises(ValueError, match=r"Epo.smoothing: got -1.0; need 0 or more"):
+    with pytest.raises(ValueError, match=r"Epo.smoothing: got -1.0; need at least 0"):
         Epo(smoothing=-1.0)
     with pytest.raises(ValueError, match="Epo: got columns without `entropy` or `mean_turn_entropy`"):
         Epo()(example())

@@ -57,5 +57,5 @@ def test_mistakes_are_named() -> None:
         OffPolicyClip(denominator="old")(shown())
     with pytest.raises(ValueError, match="got columns without `expert`"):
         OffPolicyClip()(example())
-    with pytest.raises(ValueError, match=r"OffPolicyClip.shape: got -1; need 0 or more"):
+    with pytest.raises(ValueError, match=r"OffPolicyClip.shape: got -1; need at least 0"):
         OffPolicyClip(shape=-1)

@@ -109,4 +109,4 @@ def test_what_it_needs() -> None:
     with pytest.raises(ConfigError, match=r"needs optimizer steps for one turn at a time; got .*optimizer.momentum"):
         check(slow)
     with pytest.raises(ValueError, match="got a batch without paths for an objective on turns"):
-        turn_order(forest(experts=False, seed=6, count=2)[1].only(torch.arange(3)), SeeUpo())
+        turn_order(forest(experts=False, seed=6, count=2)[1].select_tokens(torch.arange(3)), SeeUpo())

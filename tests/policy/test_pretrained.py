@@ -24,7 +24,7 @@ def test_a_missing_folder(tmp_path: Path) -> None:
         FileNotFoundError, match=r"Pretrained.path: got '.*nowhere', which is no folder and no file; need"
     ):
         build(tmp_path / "nowhere")
-    with pytest.raises(ValueError, match=r"Pretrained.path: got an empty string"):
+    with pytest.raises(ValueError, match=r"Pretrained.path: got ''; need a folder"):
         Pretrained(path="")
 
 

@@ -47,7 +47,7 @@ def test_paths_of_all_trees_of_a_task_are_one_group() -> None:
     whole = Diversity()([group(("aaaa", 1.0), ("aaaa", 1.0), ("bbbb", 1.0))])[0]["diversity"]
     parts = Diversity()([group(("aaaa", 1.0), ("aaaa", 1.0)), group(("bbbb", 1.0))])
     assert np.concatenate([each["diversity"][1:] for each in parts]) == pytest.approx(whole[1:])
-    with pytest.raises(ValueError, match=r"Diversity.weight: got -1; need 0 or more"):
+    with pytest.raises(ValueError, match=r"Diversity.weight: got -1; need at least 0"):
         Diversity(weight=-1)
 
 

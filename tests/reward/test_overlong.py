@@ -26,7 +26,7 @@ def test_without_a_cap_it_grows_on(tokens: int, paid: float) -> None:
 
 
 def test_bad_settings() -> None:
-    with pytest.raises(ValueError, match=r"buffer_tokens: got 7; need 1 to 6, the limit"):
+    with pytest.raises(ValueError, match=r"Overlong.buffer_tokens: got 7; need at most 6, the limit"):
         Overlong(limit_tokens=6, buffer_tokens=7)
     with pytest.raises(ValueError, match=r"factor: got -1"):
         Overlong(factor=-1.0)

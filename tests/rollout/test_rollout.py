@@ -221,7 +221,7 @@ def test_limits_and_chains_know_their_ranges() -> None:
     for name, value, told in (("turns", 0, "need at least 1"), ("env_deadline_s", 0.0, "need more than 0 seconds")):
         with pytest.raises(ValueError, match=f"Limits.{name}: got {value}; {told}"):
             Limits(**{name: value})  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="Chains: got n=0, retries=2; need n >= 1 and retries >= 0"):
+    with pytest.raises(ValueError, match=r"Chains\.n: got 0; need at least 1"):
         Chains(n=0)
 
 

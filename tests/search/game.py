@@ -83,7 +83,7 @@ class Watched:
         try:
             await self.search.go(tree)
         finally:
-            tree.store_results(anywhere=inner.anywhere)
+            tree.store_results(answer_at_any_node=inner.answer_at_any_node)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -98,7 +98,7 @@ def letters(optimism: float) -> SearchTree:
         agent_swift(evaluations=3, optimism=optimism),
         expand=Admissible(),
         evaluate=Known(values=values),
-        anywhere=False,
+        answer_at_any_node=False,
     )
     return search(how, Game(depth=2, letters="abc"))[0]
 

@@ -60,7 +60,9 @@ def test_siblings_are_told_to_be_different() -> None:
 def test_siblings_that_were_carried_out_say_what_came_of_it() -> None:
     """One action at a time, as depth-first search writes them: the second is told how the first ended."""
     engine = talk(different, lambda _: "never")
-    one = Search(select=DepthFirst(), expand=Sample(width=1, hint=Siblings(text="{actions}")), widen=3, merge=False)
+    one = Search(
+        select=DepthFirst(), expand=Sample(width=1, hint=Siblings(text="{actions}")), expansions_per_node=3, merge=False
+    )
     tree = search(engine, one, host=SHORT)
     assert read(engine) == [".", ".\n- c -> c", ".\n- c -> c\n- b -> b"]
     assert answer(tree) == "a"
@@ -69,7 +71,7 @@ def test_siblings_that_were_carried_out_say_what_came_of_it() -> None:
 @pytest.mark.parametrize(
     "how",
     [
-        replace(i_mcts(rounds=1), expand=Sample(width=3, hint=Siblings(carry_out=True))),
+        replace(i_mcts(rounds=1), expand=Sample(width=3, hint=Siblings(execute_first=True))),
         web_pilot(width=3, rounds=3).search,
     ],
 )
@@ -85,7 +87,7 @@ def test_siblings_are_told_with_what_came_of_them(how: Search) -> None:
 def test_an_end_that_a_hint_came_upon_is_found() -> None:
     """The second action succeeds when it is carried out for the third to be written; nothing selects it."""
     engine = talk(lambda read, _: next(each for each in "bac" if f"- {each}" not in read), lambda _: "5")
-    one = Search(select=Best(), expand=Sample(width=3, hint=Siblings(carry_out=True)))
+    one = Search(select=Best(), expand=Sample(width=3, hint=Siblings(execute_first=True)))
     tree = search(engine, one, host=SHORT)
     assert answer(tree) == "a"
     assert tree.counts.turns == 2
@@ -94,7 +96,7 @@ def test_an_end_that_a_hint_came_upon_is_found() -> None:
 @pytest.mark.parametrize("turns", [1, 2, 3])
 def test_siblings_are_carried_out_within_the_budget(turns: int) -> None:
     engine = talk(lambda read, _: next(each for each in "dcba" if f"- {each}" not in read), lambda _: "5")
-    one = Search(select=Best(), expand=Sample(width=4, hint=Siblings(carry_out=True)), stop_value=None)
+    one = Search(select=Best(), expand=Sample(width=4, hint=Siblings(execute_first=True)), stop_value=None)
     tree = search(engine, one, host=SHORT, limits=Limits(tree_turns=turns))
     assert tree.counts.turns == turns
 
@@ -108,7 +110,7 @@ def test_reflections_are_on_the_newest_failures_and_asked_for_once() -> None:
 
     engine = talk(act, lambda read: f"because {read.rpartition('> ')[2][0]}")
     hint = Hints(parts=(FixedHint(text="Think."), Reflections(keep=2)))
-    one = Search(select=DepthFirst(), expand=Sample(width=1, hint=hint), widen=5, merge=False)
+    one = Search(select=DepthFirst(), expand=Sample(width=1, hint=hint), expansions_per_node=5, merge=False)
     tree = search(engine, one, host=SHORT)
     assert read(engine) == [
         ".\nThink.",
@@ -123,7 +125,7 @@ def test_reflections_are_on_the_newest_failures_and_asked_for_once() -> None:
 
 def test_a_reflection_that_nobody_gave_is_counted() -> None:
     engine = talk(lambda *_: "b", lambda _: InjectedFault.FAULT)
-    one = Search(select=DepthFirst(), expand=Sample(width=1, hint=Reflections()), widen=2, merge=False)
+    one = Search(select=DepthFirst(), expand=Sample(width=1, hint=Reflections()), expansions_per_node=2, merge=False)
     tree = search(engine, one, host=SHORT)
     assert len(questions(engine)) == 2
     assert tree.counts.unanswered == 1

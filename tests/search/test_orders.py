@@ -116,10 +116,12 @@ def test_depth_first_takes_the_best_rated_first() -> None:
     seed=strategies.integers(0, 10_000),
     width=strategies.integers(1, 3),
     deepest=strategies.booleans(),
-    widen=strategies.integers(1, 2),
+    expansions_per_node=strategies.integers(1, 2),
     eager=strategies.booleans(),
 )
-def test_a_heap_is_a_sorted_frontier(seed: int, width: int, deepest: bool, widen: int, eager: bool) -> None:
+def test_a_heap_is_a_sorted_frontier(
+    seed: int, width: int, deepest: bool, expansions_per_node: int, eager: bool
+) -> None:
     """Scores that stay are asked for once; the search is the one that asks for all of them in every round."""
 
     @dataclass(frozen=True)
@@ -140,7 +142,7 @@ def test_a_heap_is_a_sorted_frontier(seed: int, width: int, deepest: bool, widen
                 evaluate=Known(values=values),
                 rate=Last(),
                 eager=eager,
-                widen=widen,
+                expansions_per_node=expansions_per_node,
                 prune=(DedupeStates(),),
                 rounds=12,
             )

@@ -68,7 +68,7 @@ def small(**fields: Any) -> SubgoalSearch:
         eager=True,
         success_value=REACHED,
         stop_value=REACHED,
-        anywhere=True,
+        answer_at_any_node=True,
         rounds=2,
     )
     return SubgoalSearch(search=how, **fields)
@@ -130,7 +130,7 @@ def test_equal_states_are_expanded_once_and_states_tried_in_vain_never_again() -
             eager=True,
             success_value=REACHED,
             stop_value=REACHED,
-            anywhere=True,
+            answer_at_any_node=True,
         )
         host = game(wins="ccccc", keys=sort)
         tree = search(engine, SubgoalSearch(search=how, revisions=1), host=host, limits=Limits(turns=3))
@@ -185,7 +185,7 @@ def test_a_budget_ends_everything_and_settings_are_checked() -> None:
         tree = search(engine, small(), host=InProcessHost(env=World(length=9)), limits=Limits(tree_calls=calls))
         assert len(engine.requests) <= calls
         assert tree.answer.sum() == 1
-    with pytest.raises(ValueError, match=r"SubgoalSearch\.search: got stop_value=1\.0, anywhere=False"):
+    with pytest.raises(ValueError, match=r"SubgoalSearch\.search: got stop_value=1\.0, answer_at_any_node=False"):
         SubgoalSearch(search=Search(select=Best()))
     with pytest.raises(ValueError, match=r"SubgoalSearch\.max_subgoals: got 0"):
         SubgoalSearch(max_subgoals=0)

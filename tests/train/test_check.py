@@ -377,7 +377,7 @@ def test_only_an_oracle_can_begin_tasks() -> None:
         check(run.replace(tasks=late))
     with pytest.raises(ConfigError, match=r"evaluation.*=Tasks: needs .* an oracle; got env=Bare;"):
         check(run.replace(evaluation=Evaluation(tasks=late)))
-    with pytest.raises(ValueError, match=r"Tasks.actions_left: got 0; need 1 or more, or None"):
+    with pytest.raises(ValueError, match=r"Tasks.actions_left: got 0; need at least 1, or None"):
         replace(late, actions_left=0)
 
 

@@ -11,7 +11,7 @@ from bough.appraise.ask import AskModels
 from bough.appraise.path_fields import acts, path_fields
 from bough.ask import Answer, VoteSettings
 from bough.ask.each import each
-from bough.ask.prompts import AnswerParser, Lines, check_placeholders, numbered
+from bough.ask.prompts import AnswerParser, Lines, Placeholders, numbered
 from bough.needs import Need, appraised
 from bough.piece import AtLeast, piece
 from bough.tree import Entry, Tree, Verdict, path
@@ -73,14 +73,10 @@ class Checklist(VoteSettings):
     field: str = "checklist"
     evidence: bool = True
     max_items: Annotated[int, AtLeast(1)] = 8
-    write: str = WRITE
-    prompt: str = CHECK
+    write: Annotated[str, Placeholders()] = WRITE
+    prompt: Annotated[str, Placeholders("action", "answer", required=("items",))] = CHECK
     system: str = "You judge the work of an agent."
     read: AnswerParser[Mapping[int, str]] = Satisfied()
-
-    def __post_init__(self) -> None:
-        check_placeholders("Checklist.write", self.write)
-        check_placeholders("Checklist.prompt", self.prompt, "action", "answer", required=("items",))
 
     @property
     def gives(self) -> frozenset[Need]:

@@ -13,7 +13,7 @@ from bough.appraise.path_fields import acts, path_fields
 from bough.ask import VoteSettings
 from bough.ask.answer import mean_entry
 from bough.ask.each import each
-from bough.ask.prompts import AnswerParser, check_placeholders
+from bough.ask.prompts import AnswerParser, Placeholders
 from bough.needs import Appraised, Need, appraised, names_of
 from bough.piece import AtLeast, piece
 from bough.tree import Entry, Kind, Tree, Verdict, turn_start
@@ -73,13 +73,12 @@ class HopProgress(VoteSettings):
     views: tuple[View, ...] = VIEWS
     caution: Annotated[float, AtLeast(0)] = 0.0
     goal: str = "goal"
-    prompt: str = HOP
+    prompt: Annotated[str, Placeholders("goal", "start", "before", "after")] = HOP
     system: str = "You judge the progress of an agent."
     read: AnswerParser[float] = HopParser()
     temperature: float = 0.1
 
     def __post_init__(self) -> None:
-        check_placeholders("HopProgress.prompt", self.prompt, "goal", "start", "before", "after")
         if not self.views or len(set(self.views)) < len(self.views) or not set(self.views) <= set(VIEWS):
             raise ValueError(f"HopProgress.views: got {self.views}; need one or more of {VIEWS}, each once")
 

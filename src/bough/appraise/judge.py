@@ -10,7 +10,7 @@ from bough.appraise.path_fields import acts, path_fields
 from bough.ask import VoteSettings
 from bough.ask.answer import mean_entry
 from bough.ask.each import each
-from bough.ask.prompts import AnswerParser, LabelParser, NumberParser, check_placeholders
+from bough.ask.prompts import AnswerParser, LabelParser, NumberParser, Placeholders
 from bough.needs import POLICY, Need, appraised
 from bough.piece import piece
 from bough.tree import Entry, Tree, counted
@@ -50,7 +50,7 @@ class RubricJudge(VoteSettings):
     read: AnswerParser[float] = NumberParser()
 
     def __post_init__(self) -> None:
-        check_placeholders("RubricJudge.prompt", self.prompt, *self._placeholders)
+        self._check("prompt", self.prompt)
 
     @property
     def gives(self) -> frozenset[Need]:
@@ -69,10 +69,6 @@ class RubricJudge(VoteSettings):
         answers = await each(ask(query) for query in queries)
         return dict(zip(nodes, map(mean_entry, answers), strict=True))
 
-    @property
-    def _placeholders(self) -> tuple[str, ...]:
-        return ("answer", "action") if self.each == "step" else ("answer",)
-
     def _prompt(self) -> str:
         if self.prompt_file is None:
             return self.prompt
@@ -82,8 +78,12 @@ class RubricJudge(VoteSettings):
             raise ValueError(
                 f"RubricJudge.prompt_file: cannot read {self.prompt_file} ({error.strerror}); need a text file"
             ) from error
-        check_placeholders(f"RubricJudge.prompt_file {self.prompt_file}", prompt, *self._placeholders)
+        self._check(f"prompt_file {self.prompt_file}", prompt)
         return prompt
+
+    def _check(self, name: str, prompt: str) -> None:
+        if wrong := Placeholders("answer", *(["action"] if self.each == "step" else [])).wrong(prompt):
+            raise ValueError(f"RubricJudge.{name}: {wrong}")
 
 
 def step_critic(column: str = "critic", n: int = 1, role: str = POLICY) -> RubricJudge:

@@ -5,14 +5,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 from bough.appraise.appraise import Columns
 from bough.appraise.ask import AskModels
 from bough.appraise.path_fields import path_fields, path_steps
 from bough.ask import Answer, VoteSettings
 from bough.ask.each import each
-from bough.ask.prompts import AnswerParser, check_placeholders, numbered
+from bough.ask.prompts import AnswerParser, Placeholders, numbered
 from bough.integers import integers
 from bough.needs import Need, appraised
 from bough.piece import piece
@@ -65,13 +65,10 @@ class PathCritique(VoteSettings):
     column: str = "critique"
     vote: Vote = "majority"
     n: int = 4
-    prompt: str = PATH
+    prompt: Annotated[str, Placeholders("steps", "answer")] = PATH
     system: str = "You judge the work of an agent."
     read: AnswerParser[AbstractSet[int]] = WrongSteps()
     max_tokens: int = 512
-
-    def __post_init__(self) -> None:
-        check_placeholders("PathCritique.prompt", self.prompt, "steps", "answer")
 
     @property
     def gives(self) -> frozenset[Need]:

@@ -3,13 +3,14 @@
 import math
 from collections.abc import Mapping, Sequence
 from itertools import permutations
+from typing import Annotated
 
 from bough.appraise.appraise import Columns
 from bough.appraise.ask import AskModels
 from bough.appraise.two_paths import TWO, DifferentPaths, fields_of_two
 from bough.ask import Answer, VoteSettings
 from bough.ask.each import each
-from bough.ask.prompts import Choice, check_placeholders
+from bough.ask.prompts import Choice, Placeholders
 from bough.needs import Need, appraised
 from bough.piece import piece
 from bough.tree import Entry, Tree, Verdict
@@ -31,12 +32,9 @@ class RoundRobin(VoteSettings):
     """
 
     column: str = "rank"
-    prompt: str = TWO
+    prompt: Annotated[str, Placeholders(required=("first", "second"))] = TWO
     system: str = "You compare the work of two agents."
     max_tokens: int = 64
-
-    def __post_init__(self) -> None:
-        check_placeholders("RoundRobin.prompt", self.prompt, required=("first", "second"))
 
     @property
     def gives(self) -> frozenset[Need]:

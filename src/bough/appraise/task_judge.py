@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from typing import Annotated
 
 from bough.appraise.appraise import Columns
 from bough.appraise.ask import AskModels
 from bough.appraise.path_fields import path_fields
 from bough.ask import VoteSettings
 from bough.ask.answer import mean_entry
-from bough.ask.prompts import AnswerParser, LabelParser, check_placeholders
+from bough.ask.prompts import AnswerParser, LabelParser, Placeholders
 from bough.needs import Need, appraised, roles, task_field
 from bough.piece import piece
 from bough.tree import Entry, Tree
@@ -41,13 +42,10 @@ class TaskJudge(VoteSettings):
     """
 
     column: str = "task"
-    prompt: str = TASK
+    prompt: Annotated[str, Placeholders("data")] = TASK
     fields: tuple[str, ...] = ()
     system: str = "You check the tasks of a data set."
     read: AnswerParser[float] = LabelParser(scores={"yes": 1.0, "no": 0.0})
-
-    def __post_init__(self) -> None:
-        check_placeholders("TaskJudge.prompt", self.prompt, "data")
 
     @property
     def needs(self) -> frozenset[Need]:

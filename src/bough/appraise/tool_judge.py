@@ -3,14 +3,14 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import field
-from typing import TypeAlias
+from typing import Annotated, TypeAlias
 
 from bough.appraise.appraise import Columns
 from bough.appraise.ask import AskModels
 from bough.ask import VoteSettings
 from bough.ask.answer import mean_entry
 from bough.ask.each import each
-from bough.ask.prompts import AnswerParser, LabelParser, check_placeholders
+from bough.ask.prompts import AnswerParser, LabelParser, Placeholders
 from bough.needs import Need, appraised
 from bough.piece import piece
 from bough.tree import (
@@ -67,7 +67,7 @@ class ToolJudge(VoteSettings):
     """
 
     column: str = "tool_use"
-    prompt: str = CALL
+    prompt: Annotated[str, Placeholders("question", "before", "calls", "result", prompt_fields=False)] = CALL
     system: str = "You judge calls of tools by what they show."
     read: AnswerParser[float] = field(
         default_factory=lambda: LabelParser(scores={"useful": 1, "useless": 0, "harmful": -1})
@@ -77,9 +77,6 @@ class ToolJudge(VoteSettings):
 
     def __post_init__(self) -> None:
         # The placeholders of `PROMPT_FIELDS` hold the policy's text.
-        check_placeholders(
-            "ToolJudge.prompt", self.prompt, "question", "before", "calls", "result", prompt_fields=False
-        )
         if not self.red_line < 0:
             raise ValueError(f"ToolJudge.red_line: got {self.red_line}; need a number below 0")
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import field
+from typing import Annotated
 
 from bough.appraise.appraise import Columns
 from bough.appraise.ask import AskModels
@@ -9,7 +10,7 @@ from bough.appraise.topologies import Match, Topology, quantiles, standings
 from bough.appraise.two_paths import DifferentPaths, fields_of_two
 from bough.ask import Answer, VoteSettings
 from bough.ask.each import each
-from bough.ask.prompts import AnswerParser, LabelParser, check_placeholders
+from bough.ask.prompts import AnswerParser, LabelParser, Placeholders
 from bough.needs import Need, appraised
 from bough.piece import piece
 from bough.tree import Entry, Tree, Verdict
@@ -58,12 +59,9 @@ class Tournament(VoteSettings):
 
     column: str = "rank"
     topology: Topology = "single_elimination"
-    prompt: str = TWO
+    prompt: Annotated[str, Placeholders(required=("first", "second"))] = TWO
     system: str = "You compare the work of two agents."
     read: AnswerParser[float] = field(default_factory=lambda: LabelParser(scores={"1": 1.0, "2": 0.0, "tie": 0.5}))
-
-    def __post_init__(self) -> None:
-        check_placeholders("Tournament.prompt", self.prompt, required=("first", "second"))
 
     @property
     def gives(self) -> frozenset[Need]:

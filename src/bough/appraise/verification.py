@@ -3,14 +3,14 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Annotated, TypeAlias
 
 from bough.appraise.appraise import Columns
 from bough.appraise.ask import AskModels
 from bough.appraise.path_fields import path_fields, path_steps
 from bough.ask import Answer, Query, VoteSettings
 from bough.ask.each import each
-from bough.ask.prompts import AnswerParser, check_placeholders, numbered
+from bough.ask.prompts import AnswerParser, Placeholders, numbered
 from bough.needs import Need, appraised
 from bough.piece import piece
 from bough.tree import Entry, Tree, Verdict
@@ -65,13 +65,10 @@ class Verifications(VoteSettings):
     column: str = "verdict"
     steps: str = "steps"
     n: int = 3
-    prompt: str = PATH
+    prompt: Annotated[str, Placeholders("steps", "answer")] = PATH
     system: str = "You verify the work of an agent."
     read: AnswerParser[Verification] = VerdictParser()
     max_tokens: int = 512
-
-    def __post_init__(self) -> None:
-        check_placeholders("Verifications.prompt", self.prompt, "steps", "answer")
 
     @property
     def gives(self) -> frozenset[Need]:

@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from string import Formatter
-from typing import Protocol, TypeVar, runtime_checkable
+from typing import Protocol, TypeVar, cast, runtime_checkable
 
 from bough.integers import integers
-from bough.piece import piece
+from bough.piece import Bounds, piece
 
 PROMPT_FIELDS = frozenset({"instructions", "turns", "observation"})
 """The placeholders that every prompt may use: the instructions, the turns so far, and the observation."""
@@ -124,30 +124,27 @@ class Lines:
         return tuple(item for item in items if item)[: self.max_items] or None
 
 
-def check_placeholders(
-    owner: str, prompt: str, *allowed: str, prompt_fields: bool = True, required: Sequence[str] = ()
-) -> None:
-    """Check the placeholders of a prompt: `allowed`, `required` and `PROMPT_FIELDS`; literal braces are doubled.
+def Placeholders(*allowed: str, prompt_fields: bool = True, required: Sequence[str] = ()) -> Bounds:  # noqa: N802
+    """Prompts with the placeholders `allowed`, `required` and `PROMPT_FIELDS`; literal braces are doubled.
 
     Args:
-        owner: The field, for messages.
-        prompt: The prompt.
-        allowed: Placeholders that it may have.
+        allowed: Placeholders that a prompt may have.
         prompt_fields: Whether it may have those of `PROMPT_FIELDS`, too.
         required: Placeholders that it must have.
-
-    Raises:
-        ValueError: when it has others, or lacks one.
     """
     known = {*allowed, *required, *(PROMPT_FIELDS if prompt_fields else ())}
-    try:
-        found = {name for _, name, _, _ in Formatter().parse(prompt) if name is not None}
-    except ValueError as error:
-        raise ValueError(f"{owner}: got {prompt!r} ({error}); need braces in pairs, or doubled") from error
-    if found - known:
-        raise ValueError(f"{owner}: got the placeholders {sorted(found - known)}; need some of {sorted(known)}")
-    if lacking := [name for name in required if name not in found]:
-        raise ValueError(f"{owner}: got {prompt!r}; need the placeholder {{{lacking[0]}}} in it")
+
+    def wrong(value: object) -> str:
+        try:
+            found = {name for _, name, _, _ in Formatter().parse(cast("str", value)) if name is not None}
+        except (TypeError, ValueError) as error:
+            return f"got {value!r} ({error}); need braces in pairs, or doubled"
+        if found - known:
+            return f"got the placeholders {sorted(found - known)}; need some of {sorted(known)}"
+        lacking = [name for name in required if name not in found]
+        return f"got {value!r}; need the placeholder {{{lacking[0]}}} in it" if lacking else ""
+
+    return Bounds(" ".join(["placeholders", *(f"{{{name}}}" for name in sorted(known))]), wrong)
 
 
 def prompt_fields(instructions: str, past: Sequence[tuple[str, str]], observation: str) -> dict[str, str]:

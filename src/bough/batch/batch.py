@@ -47,12 +47,12 @@ class Batch:
         paths: [M] int64, number of counted paths through each trained token.
         inverse_length: [M] float64, the sum over these paths of one over the number of their trained tokens. Over the
             tokens of whole trees it sums to the number of paths.
-        even: [M] bool, whether these paths have equally many trained tokens.
+        equal_length: [M] bool, whether these paths have equally many trained tokens.
         origin: [M] int64, index among all tokens of the packed trees, end to end.
         turn: [M] int64, number of its turn on each of these paths, 0 for the first.
         expert: [M] bool, whether the token is from a demonstration.
-        fresh: [M] bool, whether the newest of the batch's sampling policies sampled the token, at the temperature of
-            the run.
+        on_policy: [M] bool, whether the newest of the batch's sampling policies sampled the token, at the temperature
+            of the run.
         value_targets: By the name of a value head, [M] float32, as in `Credited`.
         old_values: By the name of a value head, [M] float32: its value before the update.
         path_index: The same tokens path by path; None in a micro-batch, or without `paths`.
@@ -75,11 +75,11 @@ class Batch:
     negative: Float[Tensor, " M"] = field(metadata=column(np.float32, lambda t: t.negative[t.token]))
     paths: Int[Tensor, " M"] = field(metadata=column(np.int64, lambda t: t.paths[0][t.node]))
     inverse_length: Float[Tensor, " M"] = field(metadata=column(np.float64, lambda t: t.paths[1][t.node]))
-    even: Bool[Tensor, " M"] = field(metadata=column(np.bool_, lambda t: t.paths[2][t.node]))
+    equal_length: Bool[Tensor, " M"] = field(metadata=column(np.bool_, lambda t: t.paths[2][t.node]))
     origin: Int[Tensor, " M"] = field(metadata=column(np.int64, lambda t: t.first_token + t.token))
     turn: Int[Tensor, " M"] = field(metadata=column(np.int64, lambda t: t.turn[t.node]))
     expert: Bool[Tensor, " M"] = field(metadata=column(np.bool_, lambda t: np.full(len(t.token), t.is_demonstration)))
-    fresh: Bool[Tensor, " M"] = field(metadata=column(np.bool_, lambda t: t.fresh[t.node]))
+    on_policy: Bool[Tensor, " M"] = field(metadata=column(np.bool_, lambda t: t.fresh[t.node]))
     value_targets: Mapping[str, Float[Tensor, " M"]] = field(default_factory=dict[str, Tensor])
     old_values: Mapping[str, Float[Tensor, " M"]] = field(default_factory=dict[str, Tensor])
     path_index: PathIndex | None = None
@@ -101,7 +101,7 @@ class Batch:
         """[M] int64: the trained tokens."""
         return self.tokens[self.at]
 
-    def forest(self, *, merge: bool = True, states: Sequence[Ints] = ()) -> PackedPrefixTree:
+    def prefix_tree(self, *, merge: bool = True, states: Sequence[Ints] = ()) -> PackedPrefixTree:
         """Packs the input tokens of the predictions into a prefix tree, each token once.
 
         Args:
@@ -116,7 +116,7 @@ class Batch:
         text = np.concatenate([text, len(texts) + np.arange(len(states))])
         return PackedPrefixTree.pack([*texts, *states], text, after, merge=merge, device=str(self.tokens.device))
 
-    def only(self, trained: Int[Tensor, " m"]) -> "Batch":
+    def select_tokens(self, trained: Int[Tensor, " m"]) -> "Batch":
         """Returns the same rows with some of the trained tokens, in the given order; without the path index."""
         columns = {name: getattr(self, name)[trained] for name in ("at", *dict(columns_of(Batch)))}
         heads = {
@@ -145,7 +145,7 @@ class Batch:
         sampled, shown = (np.array_split(some, count) for some in (dealt[~last], dealt[last]))
         hands = [hand for pair in zip(sampled, shown, strict=True) if len(hand := np.concatenate(pair))]
         shared = replace(self, counted_only=self.counted_only.split(count))
-        parts = [shared.take(torch.as_tensor(np.flatnonzero(np.isin(tree, hand)))) for hand in hands]
+        parts = [shared.select_rows(torch.as_tensor(np.flatnonzero(np.isin(tree, hand)))) for hand in hands]
         if self.path_index is None:
             return parts
         return [
@@ -166,22 +166,25 @@ class Batch:
         ]
         of_path = tree[np.searchsorted(row, first_token.cpu().numpy(), side="right") - 1]
         task = index.task.cpu().numpy()
+        # All trees of a task get the number of its first tree, so that one draw deals them together. A tree without a
+        # path in the index keeps its own number.
         first = np.full(int(task.max(initial=-1)) + 1, len(tree))
         np.minimum.at(first, task, of_path)
         leader = np.arange(int(tree.max(initial=-1)) + 1)
         leader[of_path] = first[task]
         return leader[tree]
 
-    def take(self, rows: Int[Tensor, " r"]) -> "MiniBatch":
+    def select_rows(self, rows: Int[Tensor, " r"]) -> "MiniBatch":
         """Returns the given rows, in the given order."""
         rows = rows.to(self.row.device)
         bounds = torch.searchsorted(self.at, self.row)  # of each row's trained tokens
         begin, length = self.row[rows], self.row.diff()[rows]
         row = torch.cat([length.new_zeros(1), length.cumsum(0)])
         tokens, trained = _ranges(begin, length), _ranges(bounds[rows], bounds.diff()[rows])
+        # `at` counts from the first token of the batch, so the trained tokens of a row move with it.
         moved = (row[:-1] - begin).repeat_interleave(bounds.diff()[rows])
         batch = replace(
-            self.only(trained),
+            self.select_tokens(trained),
             tokens=self.tokens[tokens],
             position=self.position[tokens],
             tree=self.tree[rows],

@@ -1,6 +1,14 @@
 """Keys and values that later chunks attend to, and their gradients.
 
 They lie token by token in memory: rows of some tokens are copied or added to, rows of adjacent tokens are views.
+
+Two chunks of a prefix tree, in which c and e follow b:
+
+    chunk 1     a  b  c  d       stores the keys and values of a and b
+    chunk 2           e  f       its prefix is a, b, the path to e
+
+Forward passes run from the first chunk to the last, backward passes from the last to the first. The backward pass of
+chunk 2 leaves the gradients of a and b in its `KVGradCarry`; that of chunk 1 adds them to those of its own a and b.
 """
 
 from collections.abc import Callable
@@ -94,6 +102,8 @@ class KVGradCarry:
         """
         here, there = self._own
         if len(here) and self._later is not None:
+            # Every stored token of this chunk is in the prefix of the next one: prefixes are paths, so what a later
+            # chunk reads of this one lies on the path to the next one too.
             at = np.searchsorted(self._later._past, there)
             for number, own in enumerate((key, value)):
                 if own.requires_grad:
@@ -157,6 +167,7 @@ def _add(tensor: Tensor, at: Ints, more: Tensor) -> None:
 
 def _pass_gradient(add_gradient: AddGradient, number: int, leaf: Tensor) -> None:
     assert leaf.grad is not None
+    # Not kept at the leaf as well: the carry holds the sum over chunks.
     gradient, leaf.grad = leaf.grad, None
     add_gradient(number, gradient)
 

@@ -6,12 +6,13 @@ import inspect
 import re
 import sys
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
-from typing import Annotated, Any, TypeAlias, get_args, get_origin
+from types import NoneType, UnionType
+from typing import Annotated, Any, TypeAlias, Union, get_args, get_origin
 
 from bough.appraise import Appraiser
 from bough.ask.prompts import AnswerParser
@@ -33,7 +34,7 @@ from bough.guard import Guard
 from bough.hooks.hook import HookRecipe
 from bough.methods import SHARED
 from bough.objective import Objective, Pairs
-from bough.piece import Bounds
+from bough.piece import Bounds, bounds_of
 from bough.policy import Lora
 from bough.reward import Reward
 from bough.rewrite import PathRewriter
@@ -118,7 +119,7 @@ def entries() -> Iterator[Entry]:
         for name, maker in chain.from_iterable([*groups, others]):
             made = made_by(maker)
             if made is not None and not wrong_kind(kind, made):
-                yield Entry(room=room, name=name, text=inspect.getdoc(maker) or "", fields=_fields(maker))
+                yield Entry(room=room, name=name, text=inspect.getdoc(maker) or "", fields=fields_of(maker))
 
 
 def _function(room: str, name: str) -> Entry:
@@ -141,7 +142,7 @@ def _installed_world(name: str) -> Entry:
         made = load_installed("bough.worlds", name, "worlds", is_own=name in modules("worlds"))
     except ConfigError as error:
         return Entry(room="worlds", name=name, text=str(error))
-    return Entry(room="worlds", name=name, text=inspect.getdoc(made) or "", fields=_fields(made))
+    return Entry(room="worlds", name=name, text=inspect.getdoc(made) or "", fields=fields_of(made))
 
 
 def show_all() -> str:
@@ -238,7 +239,7 @@ def _export_page(name: str) -> str:
     """The page of an exported class or function that is in no group."""
     package, value = exports()[name]
     has_fields = inspect.isfunction(value) or dataclasses.is_dataclass(value)
-    fields = textwrap.indent("\n".join(_fields(value)), "    ") if has_fields else ""
+    fields = textwrap.indent("\n".join(fields_of(value)), "    ") if has_fields else ""
     below = f"\n\nFields:\n{fields}" if fields else ""
     return f"{name} ({package})\n\n{inspect.getdoc(value) or ''}\n\n{usage(name, value)}{below}"
 
@@ -252,21 +253,24 @@ def _place(maker: Any) -> tuple[str, int]:
     return maker.__module__, list(vars(sys.modules[maker.__module__])).index(maker.__name__)
 
 
-def _fields(maker: Any) -> tuple[str, ...]:
+def fields_of(maker: Any) -> tuple[str, ...]:
     """Name, type and default of each setting, as in the source but without the names of modules."""
     made = {each.name: each.default_factory for each in dataclasses.fields(maker)} if isinstance(maker, type) else {}
+    bounds: Mapping[str, tuple[tuple[Bounds, ...], bool]] = bounds_of(maker) if made else {}
     fields: list[str] = []
-    for parameter in inspect.signature(maker).parameters.values():
-        factory = made.get(parameter.name, dataclasses.MISSING)
+    for name, parameter in inspect.signature(maker).parameters.items():
+        factory = made.get(name, dataclasses.MISSING)
         default = parameter.default if factory is dataclasses.MISSING else factory()
-        kind = re.sub(r"[A-Za-z_][\w.]*\.", "", _kind(parameter.annotation))
-        fields.append(f"{parameter.name}: {kind}" + ("" if default is parameter.empty else f" = {default!r}"))
+        needs, _ = bounds.get(name, ((), False))
+        kind = ", ".join([_kind(parameter.annotation), *(each.need for each in needs)])
+        fields.append(f"{name}: {kind}" + ("" if default is parameter.empty else f" = {default!r}"))
     return tuple(fields)
 
 
 def _kind(annotation: Any) -> str:
-    """A type as text, with its bounds: "float, a number above 0"."""
-    if get_origin(annotation) is not Annotated:
-        return inspect.formatannotation(annotation)
-    inner, *extras = get_args(annotation)
-    return ", ".join([inspect.formatannotation(inner), *(each.need for each in extras if isinstance(each, Bounds))])
+    """A type as in the source, without the names of modules and without bounds: "float | None"."""
+    if get_origin(annotation) is Annotated:
+        return _kind(get_args(annotation)[0])
+    if get_origin(annotation) in (Union, UnionType):
+        return " | ".join("None" if part is NoneType else _kind(part) for part in get_args(annotation))
+    return re.sub(r"[A-Za-z_][\w.]*\.", "", inspect.formatannotation(annotation))

@@ -1,17 +1,16 @@
 """Advantages with a lowered baseline."""
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
 
 from bough.credit.normalize import normalize
+from bough.piece import piece
 from bough.tree import Credited, Floats, Ints, Rewarded, path_view, spread_turns
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class AsymRe:
     """AsymRE (arXiv 2506.20520): a baseline a little below the task's mean; paths may come from an older policy.
 
@@ -37,10 +36,6 @@ class AsymRe:
 
     shift: float = -0.1
     as_released: bool = False
-
-    def __post_init__(self) -> None:
-        if not math.isfinite(self.shift):
-            raise ValueError(f"AsymRe.shift: got {self.shift}; need a finite number")
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credits every tree, in order."""

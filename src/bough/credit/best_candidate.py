@@ -1,8 +1,6 @@
 """Imitation of the best of several actions in one state, by a critic of whole turns."""
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -11,10 +9,11 @@ from bough.credit.archer import Archer
 from bough.credit.branches import place_of
 from bough.credit.keys import group_by
 from bough.needs import Need, estimate
+from bough.piece import piece
 from bough.tree import Credited, Rewarded, path_view, spread_turns
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class BestCandidate:
     """Best-of-N policy extraction (Digi-Q, arXiv 2502.15760): the best action of a state gets 1, if it is good.
 
@@ -35,10 +34,6 @@ class BestCandidate:
     compares: ClassVar[Literal["nothing"]] = "nothing"
 
     threshold: float = 0.0
-
-    def __post_init__(self) -> None:
-        if not math.isfinite(self.threshold):
-            raise ValueError(f"BestCandidate.threshold: got {self.threshold}; need a finite number")
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credits every tree, in order."""

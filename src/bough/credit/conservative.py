@@ -1,19 +1,18 @@
 """Targets of a token-level Q-function by B-Coder's conservative Bellman operator."""
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
 from bough.credit.returns import ahead
 from bough.credit.valued import valued_tokens
 from bough.needs import GREEDY, Need, value_head
+from bough.piece import Above, Between, piece
 from bough.tree import Credited, Rewarded, mean_over_paths, path_view, spread_tokens
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class ConservativeBellman:
     """B-Coder's conservative Bellman operator (arXiv 2310.03173): TD targets of a token Q; needs the head "value".
 
@@ -43,15 +42,8 @@ class ConservativeBellman:
     needs: ClassVar[frozenset[Need]] = frozenset({GREEDY, value_head("value")})
     compares: ClassVar[Literal["nothing"]] = "nothing"
 
-    tau: float = 0.1
-    discount: float = 1.0
-
-    def __post_init__(self) -> None:
-        if not 0 < self.tau < math.inf or not 0 <= self.discount <= 1:
-            raise ValueError(
-                f"ConservativeBellman: got tau={self.tau}, discount={self.discount}; need tau above 0, and a discount "
-                "from 0 to 1"
-            )
+    tau: Annotated[float, Above(0)] = 0.1
+    discount: Annotated[float, Between(0, 1)] = 1.0
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credits every tree, in order."""

@@ -36,7 +36,7 @@ class DampedCopies:
 
     credit: Credit = field(default_factory=Grpo)
     power: Annotated[float, Between(0, 1)] = 0.5
-    max_advantage: Annotated[float | None, Above(0, "a number above 0, or None")] = None
+    max_advantage: Annotated[float | None, Above(0)] = None
 
     @property
     def compares(self) -> Literal["task", "batch", "nothing"]:

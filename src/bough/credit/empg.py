@@ -1,14 +1,14 @@
 """Advantages scaled by the policy's entropy at each turn."""
 
 from collections.abc import Sequence
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
 from bough.credit.grpo import Grpo
 from bough.credit.returns import ahead
 from bough.needs import ENTROPIES, Need
-from bough.piece import piece
+from bough.piece import AtLeast, piece
 from bough.tree import Credited, Floats, Ints, PathView, Rewarded, path_view, spread_turns, sum_at
 
 
@@ -44,14 +44,9 @@ class Empg:
     compares: ClassVar[Literal["nothing"]] = "nothing"
 
     base: Grpo = Grpo()
-    sharpness: float = 1.0
-    foresight: float = 1.0
-    bonus: float = 0.05
-
-    def __post_init__(self) -> None:
-        for name in ("sharpness", "foresight", "bonus"):
-            if getattr(self, name) < 0:
-                raise ValueError(f"Empg.{name}: got {getattr(self, name)}; need 0 or more")
+    sharpness: Annotated[float, AtLeast(0)] = 1.0
+    foresight: Annotated[float, AtLeast(0)] = 1.0
+    bonus: Annotated[float, AtLeast(0)] = 0.05
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credits every tree, in order."""

@@ -35,7 +35,7 @@ class Filtered:
     """
 
     answer: bool = False
-    max_paths: Annotated[int | None, AtLeast(1, "at least 1, or None")] = None
+    max_paths: Annotated[int | None, AtLeast(1)] = None
     min_return: float | None = None
     value_targets: Credit | None = None
 

@@ -1,18 +1,18 @@
 """Advantages for the part of a completion that sets a subgoal."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 from bough.credit.grpo import Grpo
 from bough.credit.marks import marked, spans
 from bough.needs import Need, annotation
+from bough.piece import Between, piece
 from bough.tree import Credited, Rewarded, path_view, spread_tokens
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Foresight:
     """Experimental: Hi-Agent's foresight advantage (arXiv 2510.14388): GRPO on subgoals; needs a parser of them.
 
@@ -36,11 +36,7 @@ class Foresight:
     needs: ClassVar[frozenset[Need]] = frozenset({annotation("subgoal")})
 
     base: Grpo = Grpo()
-    rest: float = 0.0
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.rest <= 1:
-            raise ValueError(f"Foresight.rest: got {self.rest}; need a number from 0 to 1")
+    rest: Annotated[float, Between(0, 1)] = 0.0
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credits every tree, in order."""

@@ -1,19 +1,18 @@
 """Generalised advantage estimation over tokens, with a critic."""
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
 from bough.credit.returns import gae
 from bough.credit.valued import bootstrap_needs, valued_tokens, whiten
 from bough.needs import KL_IN_REWARD, REFERENCE, Need, value_head
+from bough.piece import AtLeast, Between, piece
 from bough.tree import Credited, Rewarded, mean_over_paths, path_view, spread_tokens
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Gae:
     """PPO's GAE over tokens (arXiv 1506.02438); needs the head "value" of a critic.
 
@@ -53,22 +52,14 @@ class Gae:
         as_released: Whether whitening divides by sqrt(variance + 1e-8) instead of standard deviation + 1e-8.
     """
 
-    discount: float = 1.0
-    lam: float = 1.0
-    kl: float = 0.0
+    discount: Annotated[float, Between(0, 1, above=True)] = 1.0
+    lam: Annotated[float, Between(0, 1)] = 1.0
+    kl: Annotated[float, AtLeast(0)] = 0.0
     whiten: bool = True
     bootstrap_truncated: bool = False
     as_released: bool = False
 
     compares: ClassVar[Literal["nothing"]] = "nothing"
-
-    def __post_init__(self) -> None:
-        if not 0 < self.discount <= 1:
-            raise ValueError(f"Gae.discount: got {self.discount}; need a number above 0, at most 1")
-        if not 0 <= self.lam <= 1:
-            raise ValueError(f"Gae.lam: got {self.lam}; need a number from 0 to 1")
-        if not 0 <= self.kl < math.inf:
-            raise ValueError(f"Gae.kl: got {self.kl}; need 0 or more")
 
     @property
     def needs(self) -> frozenset[Need]:

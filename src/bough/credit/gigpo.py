@@ -53,7 +53,7 @@ class Gigpo:
     weight: float = 1.0
     discount: Annotated[float, Between(0, 1)] = 0.95
     norm: Literal["mean", "mean_std"] = "mean_std"
-    similarity: Annotated[float | None, Between(0, 1, "a number above 0 up to 1, or None", above=True)] = None
+    similarity: Annotated[float | None, Between(0, 1, above=True)] = None
     epsilon: Annotated[float, Above(0)] = 1e-6
     as_released: bool = False
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from bough.credit.marks import written
 from bough.credit.normalize import Guard, normalize
-from bough.piece import Above, piece
+from bough.piece import Above, Between, piece
 from bough.tree import Credited, Floats, Ints, PathView, Rewarded, path_view, spread_turns, sum_at
 
 
@@ -52,12 +52,8 @@ class Grpo:
     std: Literal["group", "batch", "none"] = "group"
     epsilon: Annotated[float, Above(0)] = 1e-6
     guard: Guard = "added"
-    ddof: int = 1
+    ddof: Annotated[int, Between(0, 1, "0 or 1")] = 1
     as_released: bool = False
-
-    def __post_init__(self) -> None:
-        if self.ddof not in (0, 1):
-            raise ValueError(f"Grpo.ddof: got {self.ddof}; need 0 or 1")
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credits every tree, in order."""

@@ -1,9 +1,7 @@
 """Generalised advantages of a planner and of an executor, each on its own time scale."""
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
@@ -11,6 +9,7 @@ from bough.credit.marks import all_spans, marked
 from bough.credit.returns import ahead, gae, sum_ahead
 from bough.credit.valued import Valued, bootstrap_needs, end_values, valued_turns, whiten
 from bough.needs import Need, annotation, value_head
+from bough.piece import AtLeast, Between, piece
 from bough.tree import (
     Bools,
     Credited,
@@ -27,7 +26,7 @@ from bough.tree import (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Hae:
     """HiPER (arXiv 2602.16165): GAE in subgoals and over them; needs `PlanAct` and heads low, high, switch.
 
@@ -40,6 +39,14 @@ class Hae:
         subgoal   R_k = sum over i < d of discount^i * r_(s+i)
                   A_k = R_k + discount^d * H_(k+1) - H_k + discount^d * lam_high * A_(k+1)
         decision  A_t = r_t + discount * r_(t+1) + ... + discount^n * H_(k+1) - W_t       n turns left in its segment
+
+    Two segments of two turns, where "->" names the value from which the left one is bootstrapped:
+
+        turn        1         2        3        4       end
+        segment     |------- 1 -------||------- 2 -----|
+        action      L_1  ->  L_2  ->  H_3
+                                       L_3  ->  L_4  ->  0
+        subgoal     H_1  ---------->   H_3  --------->   0
 
     The tokens of a turn's action get the first, those of the subgoal that begins a segment the second, those of the
     decision to switch or to keep the third; all other tokens get 0. Targets are A + L before the first token of
@@ -80,25 +87,16 @@ class Hae:
         as_released: With `bootstrap_truncated`: bootstrap with L of the last turn and H of the last segment.
     """
 
-    discount: float = 0.95
-    lam_low: float = 0.95
-    lam_high: float = 0.95
-    keep_penalty: float = 0.0
+    discount: Annotated[float, Between(0, 1, above=True)] = 0.95
+    lam_low: Annotated[float, Between(0, 1)] = 0.95
+    lam_high: Annotated[float, Between(0, 1)] = 0.95
+    keep_penalty: Annotated[float, AtLeast(0, "0 or more, it is subtracted")] = 0.0
     keep_by: Literal["turn", "path"] = "turn"
     whiten: bool = True
     bootstrap_truncated: bool = False
     as_released: bool = False
 
     compares: ClassVar[Literal["nothing"]] = "nothing"
-
-    def __post_init__(self) -> None:
-        if not 0 < self.discount <= 1:
-            raise ValueError(f"Hae.discount: got {self.discount}; need a number above 0, at most 1")
-        for name in ("lam_low", "lam_high"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise ValueError(f"Hae.{name}: got {getattr(self, name)}; need a number from 0 to 1")
-        if not 0 <= self.keep_penalty < math.inf:
-            raise ValueError(f"Hae.keep_penalty: got {self.keep_penalty}; need 0 or more, it is subtracted")
 
     @property
     def needs(self) -> frozenset[Need]:
@@ -119,6 +117,7 @@ class Hae:
         )
         begins = marked(view, "switch")[valued.at]
         reward = self._penalised(valued, keeps=~begins)
+        # The first turn of a path has no subgoal to keep: it begins a segment whatever its decision says.
         begins[valued.start[:-1][np.diff(valued.start) > 0]] = True
         low_end, high_end = self._ends(view, valued.start, begins, low, high)
         action, decision = self._inside(valued.start, begins, reward, low, high, (low_end, high_end))
@@ -161,7 +160,9 @@ class Hae:
         """[V] each: the advantage of each turn's action, and the return to the end of the segment and beyond."""
         low_end, high_end = end
         ends = ahead(begins.astype(np.float64), start, end=1.0) > 0
+        # At the end of a segment the planner decides next, so the action is bootstrapped with the planner's value.
         error = reward + self.discount * np.where(ends, ahead(high, start, low_end), ahead(low, start)) - low
+        # No sum of the executor crosses the end of its segment.
         decay = np.where(ends, 0.0, self.discount)
         beyond = np.where(ends, ahead(high, start, high_end), 0.0)
         returns = sum_ahead(reward + self.discount * beyond, decay, start)
@@ -173,6 +174,7 @@ class Hae:
         segment = np.cumsum(begins) - 1
         turns = np.diff(np.append(first, len(begins)))
         earned = sum_at(segment, self.discount ** (np.arange(len(begins)) - first[segment]) * reward, len(first))
+        # To the planner a segment is one step, which is discounted by its number of turns.
         discount = self.discount**turns
         segments = np.searchsorted(first, start)
         return gae(earned, high, segments, discount=discount, decay=discount * self.lam_high, end=end)

@@ -1,18 +1,17 @@
 """The log ratio of the policy to its reference as the advantage of each token."""
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
 from bough.credit.grpo import Grpo
 from bough.needs import REFERENCE, Need
+from bough.piece import Above, piece
 from bough.tree import Credited, Rewarded, path_view, spread_tokens
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class ImplicitQ:
     """From r to Q* (arXiv 2404.12358): A of a token is beta * log (policy / reference); needs a reference.
 
@@ -36,12 +35,8 @@ class ImplicitQ:
     needs: ClassVar[frozenset[Need]] = frozenset({REFERENCE})
     compares: ClassVar[Literal["nothing"]] = "nothing"
 
-    beta: float = 0.1
+    beta: Annotated[float, Above(0)] = 0.1
     base: Grpo | None = None
-
-    def __post_init__(self) -> None:
-        if not 0 < self.beta < math.inf:
-            raise ValueError(f"ImplicitQ.beta: got {self.beta}; need a number above 0")
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credits every tree, in order."""

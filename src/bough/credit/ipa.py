@@ -1,18 +1,18 @@
 """Advantages discounted by the distance to the end, chunk by chunk."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
 from bough.credit.keys import group_by
 from bough.credit.normalize import normalize
 from bough.credit.returns import sum_ahead
+from bough.piece import Between, piece
 from bough.tree import Credited, Rewarded, path_view, spread_turns
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Ipa:
     """Experimental: IPA (ROME, arXiv 2512.24873): the return, discounted by the number of remaining chunks.
 
@@ -43,13 +43,9 @@ class Ipa:
         rewards: Which rewards are discounted: the return of the path, or the reward of each chunk.
     """
 
-    discount: float = 0.95
+    discount: Annotated[float, Between(0, 1)] = 0.95
     baseline: Literal["none", "group"] = "none"
     rewards: Literal["outcome", "dense"] = "outcome"
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.discount <= 1:
-            raise ValueError(f"Ipa.discount: got {self.discount}; need a number from 0 to 1")
 
     @property
     def compares(self) -> Literal["nothing", "task"]:

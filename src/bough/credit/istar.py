@@ -41,10 +41,6 @@ class IStar:
     epsilon: Annotated[float, Above(0)] = 1e-6
     as_released: bool = False
 
-    def __post_init__(self) -> None:
-        if not np.isfinite(self.weight):
-            raise ValueError(f"IStar.weight: got {self.weight}; need a finite number")
-
     @property
     def compares(self) -> Literal["nothing", "task"]:
         """All turns of a task are compared, so those of a single path too; as released paths alone."""

@@ -1,18 +1,18 @@
 """Conservative policy iteration: weights of a mixture of the policy and of its greedy improvement."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
 from bough.credit.branches import place_of, value_after
 from bough.credit.keys import group_by
 from bough.credit.normalize import ROUNDING
+from bough.piece import Between, piece
 from bough.tree import Credited, Rewarded, path_view, spread_turns
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class ConservativeMixture:
     """Conservative policy iteration (Kakade and Langford, 2002; agnostic RL, arXiv 2507.04406): imitates a mixture.
 
@@ -36,11 +36,7 @@ class ConservativeMixture:
 
     compares: ClassVar[Literal["nothing"]] = "nothing"
 
-    eta: float = 0.3
-
-    def __post_init__(self) -> None:
-        if not 0 < self.eta <= 1:
-            raise ValueError(f"ConservativeMixture.eta: got {self.eta}; need a number above 0, at most 1")
+    eta: Annotated[float, Between(0, 1, above=True)] = 0.3
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credits every tree, in order."""

@@ -1,17 +1,16 @@
 """Advantages for policy mirror descent."""
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
 from bough.credit.normalize import normalize
+from bough.piece import Above, piece
 from bough.tree import Credited, Floats, Ints, Rewarded, path_view, spread_turns, sum_at
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class OpmdBaseline:
     """Online policy mirror descent (arXiv 2501.12599): the return minus a plain or a soft mean of the task.
 
@@ -36,12 +35,8 @@ class OpmdBaseline:
     """
 
     baseline: Literal["mean", "log_mean_exp"] = "mean"
-    tau: float = 1.0
+    tau: Annotated[float, Above(0)] = 1.0
     as_released: bool = False
-
-    def __post_init__(self) -> None:
-        if not 0 < self.tau < math.inf:
-            raise ValueError(f"OpmdBaseline.tau: got {self.tau}; need a number above 0")
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credits every tree, in order."""

@@ -1,18 +1,18 @@
 """Generalised advantages over tokens, discounted between actions only."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
 from bough.credit.returns import ahead, sum_ahead
 from bough.credit.valued import Valued, bootstrap_needs, valued_tokens, whiten
 from bough.needs import Need, value_head
+from bough.piece import Between, piece
 from bough.tree import Credited, Floats, Rewarded, mean_over_paths, path_view, spread_tokens
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Poad:
     """POAD (arXiv 2405.15821): token GAE, discounted between actions only; needs the head "value" of a critic.
 
@@ -51,20 +51,14 @@ class Poad:
             `batch_process_tppo`), so that the credit of a long action fades toward its beginning.
     """
 
-    discount: float = 0.95
-    lam: float = 0.95
+    discount: Annotated[float, Between(0, 1, above=True)] = 0.95
+    lam: Annotated[float, Between(0, 1)] = 0.95
     backup: Literal["action", "token", "last"] = "action"
     whiten: bool = True
     bootstrap_truncated: bool = False
     as_released: bool = False
 
     compares: ClassVar[Literal["nothing"]] = "nothing"
-
-    def __post_init__(self) -> None:
-        if not 0 < self.discount <= 1:
-            raise ValueError(f"Poad.discount: got {self.discount}; need a number above 0, at most 1")
-        if not 0 <= self.lam <= 1:
-            raise ValueError(f"Poad.lam: got {self.lam}; need a number from 0 to 1")
 
     @property
     def needs(self) -> frozenset[Need]:

@@ -1,14 +1,14 @@
 """ProRAG's advantages of two granularities: the outcome of a path, and a learned score of its turns."""
 
 from collections.abc import Sequence
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
 from bough.credit.grpo import Grpo
 from bough.credit.normalize import normalize
 from bough.needs import Need, estimate
-from bough.piece import piece
+from bough.piece import Above, AtLeast, piece
 from bough.tree import Credited, Floats, PathView, Rewarded, path_view, spread_turns
 
 
@@ -38,13 +38,9 @@ class ProRag:
     needs: ClassVar[frozenset[Need]] = frozenset({estimate("step_score")})
     compares: ClassVar[Literal["nothing"]] = "nothing"
 
-    beta: float = 0.5
-    epsilon: float = 1e-6
+    beta: Annotated[float, AtLeast(0)] = 0.5
+    epsilon: Annotated[float, Above(0)] = 1e-6
     as_released: bool = False
-
-    def __post_init__(self) -> None:
-        if not self.beta >= 0 or not self.epsilon > 0:
-            raise ValueError(f"ProRag: got beta={self.beta}, epsilon={self.epsilon}; need 0 or more, and above 0")
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credits every tree, in order."""

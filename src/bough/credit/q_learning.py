@@ -1,18 +1,18 @@
 """Q-learning targets from the ratings of a search over actions."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
 from bough.credit.head_targets import head_targets
 from bough.credit.success import succeeded
 from bough.needs import Need, value_head
+from bough.piece import Between, piece
 from bough.tree import Credited, Floats, Outcome, PathView, Rewarded, Ternary, join, path_view, spread_turns
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class QLearning:
     """Q-learning of the turns that are left after an action (A* Search Without Expansions, arXiv 2102.04518).
 
@@ -32,13 +32,9 @@ class QLearning:
     """
 
     head: str = "value"
-    discount: float = 0.9
+    discount: Annotated[float, Between(0, 1, "a number between 0 and 1", above=True, below=True)] = 0.9
 
     compares: ClassVar[Literal["nothing"]] = "nothing"
-
-    def __post_init__(self) -> None:
-        if not 0 < self.discount < 1:
-            raise ValueError(f"QLearning.discount: got {self.discount}; need a number between 0 and 1")
 
     @property
     def needs(self) -> frozenset[Need]:

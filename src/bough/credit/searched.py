@@ -1,18 +1,18 @@
 """Advantages and value targets from the values of a tree search."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
 from bough.credit.branches import value_after, value_before
 from bough.credit.head_targets import head_targets
 from bough.needs import Need, value_head
+from bough.piece import Between, piece
 from bough.tree import Credited, Floats, PathView, Rewarded, ValueOf, join, path_view, spread_turns
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Searched:
     """Values of a tree search (AlphaMath, arXiv 2405.03553; CPL, 2409.08642); needs a search for explorer.
 
@@ -41,15 +41,11 @@ class Searched:
     """
 
     relative: bool = True
-    rating_weight: float = 0.0
+    rating_weight: Annotated[float, Between(0, 1)] = 0.0
     head: str | None = None
     target: ValueOf = "state"
 
     compares: ClassVar[Literal["nothing"]] = "nothing"
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.rating_weight <= 1:
-            raise ValueError(f"Searched.rating_weight: got {self.rating_weight}; need a number from 0 to 1")
 
     @property
     def needs(self) -> frozenset[Need]:

@@ -1,15 +1,16 @@
 """Advantages of segments: the change of the expected return over each."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
 from bough.credit.branches import rise, stem_of, value_after, value_before
+from bough.piece import Between, piece
 from bough.tree import Bools, Credited, Floats, Ints, Rewarded, path_view, spread_tokens
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class SegmentPo:
     """Segment PO (SPO, arXiv 2505.23564): a segment's advantage is its rise in value; needs a branching tree.
 
@@ -35,11 +36,7 @@ class SegmentPo:
         certain: Largest rollout probability of a token with credit, in (0, 1]; 1 gives credit to all.
     """
 
-    certain: float = 0.9
-
-    def __post_init__(self) -> None:
-        if not 0 < self.certain <= 1:
-            raise ValueError(f"SegmentPo.certain: got {self.certain}; need a number above 0 up to 1")
+    certain: Annotated[float, Between(0, 1, above=True)] = 0.9
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credits every tree, in order."""

@@ -8,7 +8,7 @@ import numpy as np
 from bough.credit.branches import mean_of_children, place_of, stem_of, trunk_of
 from bough.credit.keys import group_by
 from bough.credit.normalize import normalize
-from bough.piece import Above, piece
+from bough.piece import Above, Between, piece
 from bough.tree import Credited, Rewarded, path_view, spread_turns
 
 
@@ -42,12 +42,8 @@ class TreeRpo:
     """
 
     within_chains: bool = False
-    ddof: int = 1
+    ddof: Annotated[int, Between(0, 1, "0 or 1")] = 1
     epsilon: Annotated[float, Above(0)] = 1e-6
-
-    def __post_init__(self) -> None:
-        if self.ddof not in (0, 1):
-            raise ValueError(f"TreeRpo.ddof: got {self.ddof}; need 0 or 1")
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credits every tree, in order."""

@@ -1,18 +1,18 @@
 """Generalised advantage estimation over turns, with a critic."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
 from bough.credit.returns import gae
 from bough.credit.valued import bootstrap_needs, valued_turns, whiten
 from bough.needs import Need, value_head
+from bough.piece import Between, piece
 from bough.tree import Credited, Rewarded, mean_over_paths, path_view, spread_turns
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class TurnPpo:
     """Turn-PPO (arXiv 2512.17008), experimental: GAE over turns; needs the head "value" of a critic.
 
@@ -41,18 +41,12 @@ class TurnPpo:
             final state instead of 0.
     """
 
-    discount: float = 0.99
-    lam: float = 0.9
+    discount: Annotated[float, Between(0, 1, above=True)] = 0.99
+    lam: Annotated[float, Between(0, 1)] = 0.9
     whiten: bool = True
     bootstrap_truncated: bool = False
 
     compares: ClassVar[Literal["nothing"]] = "nothing"
-
-    def __post_init__(self) -> None:
-        if not 0 < self.discount <= 1:
-            raise ValueError(f"TurnPpo.discount: got {self.discount}; need a number above 0, at most 1")
-        if not 0 <= self.lam <= 1:
-            raise ValueError(f"TurnPpo.lam: got {self.lam}; need a number from 0 to 1")
 
     @property
     def needs(self) -> frozenset[Need]:

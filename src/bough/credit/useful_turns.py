@@ -1,18 +1,19 @@
 """No advantage for redundant turns: without an effect, on a detour, of a short path, or seen before."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import ClassVar, Literal
+from dataclasses import field, replace
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
 from bough.credit.credit import Credit
 from bough.credit.filtered import Filtered
 from bough.credit.states import path_key
+from bough.piece import AtLeast, piece
 from bough.tree import Bools, Credited, PathView, Rewarded, included, join_advantages, path_view
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class UsefulTurns:
     """MPS-Prover's data curation (arXiv 2505.10962): redundant turns get no advantage; needs state keys.
 
@@ -37,15 +38,8 @@ class UsefulTurns:
     compares: ClassVar[Literal["batch"]] = "batch"
 
     credit: Credit = field(default_factory=Filtered)
-    min_turns: int = 2
-    max_equal: int | None = 1
-
-    def __post_init__(self) -> None:
-        if self.min_turns < 1 or (self.max_equal is not None and self.max_equal < 1):
-            raise ValueError(
-                f"UsefulTurns: got min_turns={self.min_turns}, max_equal={self.max_equal}; need at least 1, and None "
-                "or 1"
-            )
+    min_turns: Annotated[int, AtLeast(1)] = 2
+    max_equal: Annotated[int | None, AtLeast(1)] = 1
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credits every tree, in order."""

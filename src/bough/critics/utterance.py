@@ -55,7 +55,7 @@ class UtteranceCritic:
     gives: ClassVar[frozenset[Need]] = frozenset(map(estimate, ("q1", "q2", "v1", "v2")))
 
     layers: Annotated[int, AtLeast(1)] = 1
-    width: int = 64
+    width: Annotated[int, AtLeast(1)] = 64
     heads: Annotated[int, AtLeast(1)] = 4
     context_tokens: Annotated[int, AtLeast(2)] = 1024
     discount: Annotated[float, Between(0, 1)] = 0.9
@@ -68,7 +68,7 @@ class UtteranceCritic:
     warmup_steps: Annotated[int, AtLeast(0)] = 20
 
     def __post_init__(self) -> None:
-        if self.width < 1 or self.width % (2 * self.heads):
+        if self.width % (2 * self.heads):
             raise ValueError(
                 f"UtteranceCritic.width: got {self.width}; need a multiple of {2 * self.heads}, twice the heads"
             )

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Annotated
 
 from bough.needs import CRITIC, FINAL_VALUES, Need, value_head
-from bough.piece import Above, piece
+from bough.piece import Above, NotEmpty, piece
 
 if TYPE_CHECKING:
     import bough.critics.critic
@@ -21,13 +21,9 @@ class ValueHead:
         detach: Whether the value loss has no gradient in the policy's weights.
     """
 
-    heads: tuple[str, ...] = ("value",)
+    heads: Annotated[tuple[str, ...], NotEmpty("at least one name, each once", different=True)] = ("value",)
     learning_rate: Annotated[float, Above(0)] = 1e-3
     detach: bool = False
-
-    def __post_init__(self) -> None:
-        if not self.heads or len(set(self.heads)) < len(self.heads):
-            raise ValueError(f"ValueHead.heads: got {self.heads}; need at least one name, each once")
 
     @property
     def gives(self) -> frozenset[Need]:

@@ -1,11 +1,12 @@
 """The filter of paths that find the required entities in few calls."""
 
 from collections.abc import Sequence
+from typing import Annotated
 
 import numpy as np
 
 from bough.curate.filter import FilterResult
-from bough.piece import piece
+from bough.piece import AtLeast, Between, piece
 from bough.tree import Credited, Tree, exclude_leaves, groups, path, path_view, step_info_in
 
 
@@ -35,15 +36,8 @@ class EfficientPaths:
         efficiency: Paths with this efficiency or less are removed, >= 0.
     """
 
-    rate: float = 0.3
-    efficiency: float = 0.1
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.rate < 1 or not self.efficiency >= 0:
-            raise ValueError(
-                f"EfficientPaths: got rate={self.rate}, efficiency={self.efficiency}; need 0 <= rate < 1, and an "
-                "efficiency of 0 or more"
-            )
+    rate: Annotated[float, Between(0, 1, below=True)] = 0.3
+    efficiency: Annotated[float, AtLeast(0)] = 0.1
 
     def __call__(self, credited: Sequence[Credited]) -> FilterResult:
         """Drop paths, and the groups that are then empty."""

@@ -1,6 +1,5 @@
 """The filter of paths by the scores of their turns."""
 
-import math
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -46,11 +45,7 @@ class ScoredPaths:
     column: str = "reward_model"
     by: PathScore = "min"
     min_score: float = 0.5
-    max_paths: Annotated[int | None, AtLeast(1, "at least 1, or None")] = None
-
-    def __post_init__(self) -> None:
-        if math.isnan(self.min_score):
-            raise ValueError(f"ScoredPaths.min_score: got {self.min_score}; need a number")
+    max_paths: Annotated[int | None, AtLeast(1)] = None
 
     @property
     def needs(self) -> frozenset[Need]:

@@ -2,6 +2,7 @@
 
 from bough.engine.engine import (
     LEAST_TEMPERATURE,
+    TEMPERATURE,
     Caching,
     Completion,
     Engine,
@@ -9,7 +10,6 @@ from bough.engine.engine import (
     FinishReason,
     Request,
     Sampling,
-    check_temperature,
 )
 from bough.engine.local import Local
 from bough.engine.openai import OpenAi
@@ -20,6 +20,7 @@ from bough.engine.text_sampling import text_sampling
 from bough.engine.vllm import Vllm
 
 __all__ = [
+    "TEMPERATURE",
     "LEAST_TEMPERATURE",
     "Caching",
     "Completion",
@@ -36,6 +37,5 @@ __all__ = [
     "Sampling",
     "Scripted",
     "Vllm",
-    "check_temperature",
     "text_sampling",
 ]

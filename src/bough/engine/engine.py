@@ -4,11 +4,11 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Protocol, cast, runtime_checkable
+from typing import TYPE_CHECKING, Annotated, Protocol, runtime_checkable
 
 from bough.needs import ENTROPIES, MEAN_TURN_ENTROPY, Need
-from bough.piece import AtLeast, Between, piece
-from bough.varying import Number, samples_of
+from bough.piece import AtLeast, Between, Numbers, piece
+from bough.varying import Number
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -18,15 +18,11 @@ LEAST_TEMPERATURE = 1e-5
 """Least temperature above 0: logits divided by less may overflow, and their softmax is greedy anyway."""
 
 
-def check_temperature(name: str, value: float) -> None:
-    """Refuse a temperature that can't divide logits.
-
-    Raises:
-        ValueError: when it is neither 0 nor a finite number of at least `LEAST_TEMPERATURE`; the message has `name`.
-    """
-    found = cast("list[float]", samples_of(value))
-    if not all(each == 0 or LEAST_TEMPERATURE <= each < math.inf for each in found):
-        raise ValueError(f"{name}: got {value}; need 0 (greedy), or a finite number of at least {LEAST_TEMPERATURE}")
+TEMPERATURE = Numbers(
+    f"0 (greedy), or a finite number of at least {LEAST_TEMPERATURE}",
+    lambda value: value == 0 or LEAST_TEMPERATURE <= value < math.inf,
+)
+"""The bounds of a temperature, which divides logits."""
 
 
 class FinishReason(StrEnum):
@@ -55,13 +51,10 @@ class Sampling:
     """
 
     max_tokens: Annotated[int, AtLeast(1)] = 32
-    temperature: Number = 1.0
+    temperature: Annotated[Number, TEMPERATURE] = 1.0
     top_p: Annotated[float, Between(0, 1, "a number above 0 and at most 1", above=True)] = 1.0
     entropies: bool = True
     top_probs: Annotated[int, AtLeast(0, "0 (none) or more")] = 0
-
-    def __post_init__(self) -> None:
-        check_temperature("Sampling.temperature", self.temperature)
 
     @property
     def gives(self) -> frozenset[Need]:

@@ -36,16 +36,16 @@ class Local:
     """
 
     slots: Annotated[int, AtLeast(1)] = 64
-    context_tokens: Annotated[int | None, AtLeast(2, "at least 2, or None")] = None
+    context_tokens: Annotated[int | None, AtLeast(2)] = None
     cache_tokens: int | None = None
     prefill_tokens: Annotated[int, AtLeast(1)] = 2048
     deterministic: bool = False
-    processes: int = 0
+    processes: Annotated[int, AtLeast(0)] = 0
     deadline_s: Annotated[float, Above(0, "a finite number above 0, seconds")] = 300.0
 
     def __post_init__(self) -> None:
-        if not 0 <= self.processes <= self.slots:
-            raise ValueError(f"Local.processes: got {self.processes}; need 0 to {self.slots}, the slots")
+        if self.processes > self.slots:
+            raise ValueError(f"Local.processes: got {self.processes}; need at most slots={self.slots}")
         if self.cache_tokens is not None and self.cache_tokens < PAGE_TOKENS * max(self.processes, 1):
             each = f" for each of {self.processes} processes" if self.processes > 1 else ""
             raise ValueError(f"Local.cache_tokens: got {self.cache_tokens}; need at least {PAGE_TOKENS}{each}, or None")

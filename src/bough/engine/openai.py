@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from bough.engine.engine import Completion, EngineFault, FinishReason, Request
 from bough.engine.messages import END, Messages, answered, conversation, offered
-from bough.piece import Above, AtLeast, piece
+from bough.piece import Above, AtLeast, NotEmpty, piece
 from bough.version import install
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class OpenAi:
         price_per_million: The price of a million prompt tokens and of a million completion tokens; for `usage`.
     """
 
-    model: str
+    model: Annotated[str, NotEmpty("the name under which the server has the model")]
     base_url: str
     api: Literal["chat", "completions"] = "chat"
     key_env: str | None = None
@@ -88,8 +88,6 @@ class OpenAi:
     price_per_million: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
-        if not self.model:
-            raise ValueError("OpenAi.model: got ''; need the name under which the server has the model")
         if not self.base_url.startswith(("http://", "https://")):
             raise ValueError(
                 f"OpenAi.base_url: got {self.base_url!r}; need http://... or https://..., up to and with /v1"

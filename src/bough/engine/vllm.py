@@ -63,9 +63,9 @@ class Vllm:
     """
 
     slots: Annotated[int, AtLeast(1)] = 64
-    context_tokens: Annotated[int | None, AtLeast(2, "at least 2, or None")] = None
+    context_tokens: Annotated[int | None, AtLeast(2)] = None
     python: str | None = None
-    cache_gib: Annotated[int | None, AtLeast(1, "at least 1, or None")] = None
+    cache_gib: Annotated[int | None, AtLeast(1)] = None
     compiled: bool = False
     updates_in_flight: bool = True
     adapters: bool = False

@@ -10,12 +10,12 @@ from bough.env.adapters.verifiers.verifiers import Verifiers, verifiers_env
 from bough.env.check_call import check_call
 from bough.env.env import (
     Branching,
-    Closing,
-    Deviating,
+    Closable,
     Env,
     EnvFault,
+    HasKnownDeviations,
+    MultiAgentEnv,
     Oracle,
-    Seated,
     Split,
     State,
     Step,
@@ -46,10 +46,10 @@ from bough.env.wrappers.sql_memory import SqlMemory
 
 __all__ = [
     "Branching",
-    "Closing",
+    "Closable",
     "Database",
     "Ending",
-    "Deviating",
+    "HasKnownDeviations",
     "Env",
     "EnvFault",
     "EnvHost",
@@ -76,7 +76,7 @@ __all__ = [
     "SandboxResult",
     "Script",
     "ScriptedSeats",
-    "Seated",
+    "MultiAgentEnv",
     "SelfIteration",
     "SimulatedTools",
     "Split",

@@ -128,7 +128,7 @@ class Oracle(Protocol):
 
 
 @runtime_checkable
-class Seated(Protocol):
+class MultiAgentEnv(Protocol):
     """An environment for several agents: `State.seat` names the one that acts.
 
     Each seat reads only its own observations. Its first prompt begins with its instructions.
@@ -142,7 +142,7 @@ class Seated(Protocol):
 
 def seats_of(env: Env) -> Mapping[str, str]:
     """The instructions of each seat of an environment; empty for one agent."""
-    return env.seats if isinstance(env, Seated) else {}
+    return env.seats if isinstance(env, MultiAgentEnv) else {}
 
 
 MAX_CONCURRENT_CALLS = 64
@@ -190,7 +190,7 @@ class HashedData(Protocol):
 
 
 @runtime_checkable
-class Closing(Protocol):
+class Closable(Protocol):
     """An environment that holds processes or connections."""
 
     def close(self) -> None:
@@ -209,7 +209,7 @@ class Wrapper(Protocol):
 
 
 @runtime_checkable
-class Deviating(Protocol):
+class HasKnownDeviations(Protocol):
     """An environment that deviates from the contract by its design."""
 
     @property
@@ -225,7 +225,7 @@ def deviations_of(env: Env) -> Mapping[str, str]:
         ValueError: when `deviations` is no mapping from names to texts.
     """
     wrapped: Mapping[str, str] = deviations_of(env.env) if isinstance(env, Wrapper) else {}
-    own = cast("object", env.deviations if isinstance(env, Deviating) else {})
+    own = cast("object", env.deviations if isinstance(env, HasKnownDeviations) else {})
     field = f"{type(env).__name__}.deviations"
     if not isinstance(own, Mapping):
         raise ValueError(f"{field}: got a {type(own).__name__}; need a mapping of checks to reasons")

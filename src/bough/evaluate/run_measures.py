@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
-from bough.env import Closing, seats_of
+from bough.env import Closable, seats_of
 from bough.evaluate.baselines import oracle_return, random_return
 from bough.evaluate.dataset import DatasetMeasures, measure
 from bough.store import RunDirectory, stored_trees
@@ -91,5 +91,5 @@ def _baselines(run: Run, tasks: Sequence[Task], seed: int) -> tuple[float, float
     try:
         return random_return(env, tasks, turns=turns, seed=seed), oracle_return(env, tasks, turns=turns)
     finally:
-        if isinstance(env, Closing):
+        if isinstance(env, Closable):
             env.close()

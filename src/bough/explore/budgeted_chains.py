@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from bough.ask.prompts import check_placeholders
+from bough.ask.prompts import Placeholders
 from bough.piece import AtLeast, piece
 from bough.rollout.add_message import add_message
 from bough.rollout.cursor import Cursor
@@ -36,8 +36,8 @@ class BudgetedChains:
     """
 
     budgets: tuple[int, ...] = (512, 1024, 2048, 2560)
-    n: int = 16
-    announce: str = "Use at most {budget} tokens."
+    n: Annotated[int, AtLeast(1)] = 16
+    announce: Annotated[str, Placeholders(prompt_fields=False, required=("budget",))] = "Use at most {budget} tokens."
     retries: Annotated[int, AtLeast(0)] = 2
 
     def __post_init__(self) -> None:
@@ -45,11 +45,10 @@ class BudgetedChains:
             raise ValueError(
                 f"BudgetedChains.budgets: got {self.budgets}; need ascending numbers of tokens, at least 1"
             )
-        if self.n < 1 or self.n % len(self.budgets):
+        if self.n % len(self.budgets):
             raise ValueError(
                 f"BudgetedChains.n: got {self.n}; need a multiple of {len(self.budgets)}, the number of budgets"
             )
-        check_placeholders("BudgetedChains.announce", self.announce, prompt_fields=False, required=("budget",))
 
     @property
     def paths(self) -> int:

@@ -1,14 +1,15 @@
 """Independent chains: every path branches at the prompt and nowhere else."""
 
-from dataclasses import dataclass
+from typing import Annotated
 
+from bough.piece import AtLeast, piece
 from bough.rollout.cursor import Cursor
 from bough.rollout.rollout import Rollout
 from bough.rollout.together import together
 from bough.tree import Outcome
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Chains:
     """`n` chains of one task, the group sampling of GRPO (arXiv 2402.03300).
 
@@ -20,12 +21,8 @@ class Chains:
         retries: How often a chain that fails by a fault is retried.
     """
 
-    n: int = 8
-    retries: int = 2
-
-    def __post_init__(self) -> None:
-        if self.n < 1 or self.retries < 0:
-            raise ValueError(f"Chains: got n={self.n}, retries={self.retries}; need n >= 1 and retries >= 0")
+    n: Annotated[int, AtLeast(1)] = 8
+    retries: Annotated[int, AtLeast(0)] = 2
 
     @property
     def paths(self) -> int:

@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import Annotated, ClassVar, Protocol, runtime_checkable
 
 from bough.engine import EngineFault
 from bough.env import EnvFault
 from bough.explore.teach import teach, teacher_needs
 from bough.needs import FORKS, ORACLE, Need
+from bough.piece import AtLeast, piece
 from bough.rollout.attempt import Attempt, attempt_with_retries
 from bough.rollout.budget import BudgetExceeded
 from bough.rollout.cursor import Cursor
@@ -60,7 +61,7 @@ class FirstInvalid:
         return valid.index(False) if False in valid else len(valid) - 1 if valid else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Correct:
     """Experimental: SCOPE (arXiv 2602.24110): a teacher corrects failures from the first wrong step.
 
@@ -86,18 +87,11 @@ class Correct:
         retries: How often a chain that fails by a fault is retried.
     """
 
-    n: int = 8
-    max_corrected: int = 2
+    n: Annotated[int, AtLeast(1)] = 8
+    max_corrected: Annotated[int, AtLeast(0)] = 2
     blame: Blame = FirstOracleMistake()
     teacher: str = ""
-    retries: int = 2
-
-    def __post_init__(self) -> None:
-        if self.n < 1 or self.max_corrected < 0 or self.retries < 0:
-            raise ValueError(
-                f"Correct: got n={self.n}, max_corrected={self.max_corrected}, retries={self.retries}; need n >= 1 "
-                "and the others >= 0"
-            )
+    retries: Annotated[int, AtLeast(0)] = 2
 
     @property
     def needs(self) -> frozenset[Need]:

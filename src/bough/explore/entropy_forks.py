@@ -4,9 +4,10 @@ import math
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from bough.needs import ENTROPIES, FORKS, Need
+from bough.piece import AtLeast, Between, piece
 from bough.rollout.cursor import Cursor
 from bough.rollout.piece import Piece, write_on
 from bough.rollout.rollout import Rollout
@@ -35,7 +36,7 @@ class Path:
     fresh: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class EntropyForks:
     """ARPO's growth (arXiv 2507.19849), AEPO's too: forks where entropy rose; assumes states step twice.
 
@@ -87,27 +88,19 @@ class EntropyForks:
 
     needs: ClassVar[frozenset[Need]] = frozenset({ENTROPIES, FORKS})
 
-    paths: int = 16
+    paths: Annotated[int, AtLeast(1)] = 16
     chains: int = 8
-    base: float = 0.5
+    base: Annotated[float, Between(0, 1)] = 0.5
     weight: float = 0.2
     balance: float | None = None
-    penalty: float = 0.0
+    penalty: Annotated[float, Between(0, 1)] = 0.0
     as_released: bool = False
-    vocab_tokens: int = 151936
-    retries: int = 2
+    vocab_tokens: Annotated[int, AtLeast(2)] = 151936
+    retries: Annotated[int, AtLeast(0)] = 2
 
     def __post_init__(self) -> None:
-        if self.paths < 1 or (self.balance is None and not 1 <= self.chains <= self.paths):
+        if self.balance is None and not 1 <= self.chains <= self.paths:
             raise ValueError(f"EntropyForks: got chains={self.chains}, paths={self.paths}; need 1 <= chains <= paths")
-        if not 0 <= self.base <= 1 or not 0 <= self.penalty <= 1:
-            raise ValueError(
-                f"EntropyForks: got base={self.base}, penalty={self.penalty}; need numbers from 0 to 1 for both"
-            )
-        if self.vocab_tokens < 2 or self.retries < 0:
-            raise ValueError(
-                f"EntropyForks: got vocab_tokens={self.vocab_tokens}, retries={self.retries}; need at least 2 and 0"
-            )
 
     async def __call__(self, rollout: Rollout) -> None:
         """Grow the tree."""
@@ -125,12 +118,12 @@ class EntropyForks:
             pieces = await self._round(rollout, live)
             going: list[Path] = []
             forked: list[Path] = []
-            for path, piece in zip(live, pieces, strict=True):
-                other = self._advance(rollout, path, piece, begun < self.paths, begun)
+            for path, turn in zip(live, pieces, strict=True):
+                other = self._advance(rollout, path, turn, begun < self.paths, begun)
                 if other is not None:
                     forked.append(other)
                     begun += 1
-                if isinstance(piece.after, Cursor):
+                if isinstance(turn.after, Cursor):
                     going.append(path)
             live = [*going, *(forked if self.as_released else await self._catch_up(rollout, forked))]
 
@@ -146,9 +139,9 @@ class EntropyForks:
     async def _catch_up(self, rollout: Rollout, forked: Sequence[Path]) -> list[Path]:
         """Sample the turn of new forks that the other paths have already taken; returns the forks that continue."""
         pieces = await self._round(rollout, forked)
-        for path, piece in zip(forked, pieces, strict=True):
-            self._advance(rollout, path, piece, False, 0)
-        return [path for path, piece in zip(forked, pieces, strict=True) if isinstance(piece.after, Cursor)]
+        for path, turn in zip(forked, pieces, strict=True):
+            self._advance(rollout, path, turn, False, 0)
+        return [path for path, turn in zip(forked, pieces, strict=True) if isinstance(turn.after, Cursor)]
 
     async def _probe(self, rollout: Rollout, root: Cursor) -> int:
         """Sample the first chain; returns the number of chains."""

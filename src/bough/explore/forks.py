@@ -2,17 +2,17 @@
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from bough.explore.chain_trees import grow_chain_trees
 from bough.needs import FORKS, Need
+from bough.piece import AtLeast, piece
 from bough.rollout.cursor import Cursor, PendingAction
 from bough.rollout.rollout import Rollout
 from bough.tree import Outcome
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Forks:
     """Tree-GRPO's growth (arXiv 2509.21240): chains, then forks at turns drawn uniformly, each sampled to the end.
 
@@ -39,17 +39,10 @@ class Forks:
 
     needs: ClassVar[frozenset[Need]] = frozenset({FORKS})
 
-    chains: int = 2
-    draws: int = 3
-    rounds: int = 1
-    retries: int = 2
-
-    def __post_init__(self) -> None:
-        if self.chains < 1 or self.draws < 0 or self.rounds < 0 or self.retries < 0:
-            raise ValueError(
-                f"Forks: got chains={self.chains}, draws={self.draws}, rounds={self.rounds}, retries={self.retries}; "
-                "need chains >= 1 and the others >= 0"
-            )
+    chains: Annotated[int, AtLeast(1)] = 2
+    draws: Annotated[int, AtLeast(0)] = 3
+    rounds: Annotated[int, AtLeast(0)] = 1
+    retries: Annotated[int, AtLeast(0)] = 2
 
     @property
     def paths(self) -> int:

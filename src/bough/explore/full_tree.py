@@ -4,11 +4,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from random import Random
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from bough.engine import Sampling
 from bough.explore.quality import FormatScore, Quality, rate
 from bough.needs import FORKS, Need
+from bough.piece import AtLeast, piece
 from bough.rollout.budget import BudgetExceeded, Usage
 from bough.rollout.cursor import Cursor, PendingAction
 from bough.rollout.rollout import Rollout
@@ -16,7 +17,7 @@ from bough.rollout.together import together
 from bough.tree import Outcome, TruncatedBy
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class FullTree:
     """Experimental: TreeRPO's full tree (arXiv 2506.05183): `width` branches per state, `depth` levels; needs forks.
 
@@ -65,26 +66,15 @@ class FullTree:
 
     needs: ClassVar[frozenset[Need]] = frozenset({FORKS})
 
-    width: int = 8
-    depth: int = 3
-    keep: int | None = None
+    width: Annotated[int, AtLeast(1)] = 8
+    depth: Annotated[int, AtLeast(0)] = 3
+    keep: Annotated[int | None, AtLeast(1)] = None
     min_quality: float | None = None
     quality: Quality = FormatScore()
     merge: bool = False
-    heat: float = 0.0
-    trunk: int = 0
-    retries: int = 2
-
-    def __post_init__(self) -> None:
-        if self.width < 1 or self.depth < 0 or self.retries < 0:
-            raise ValueError(
-                f"FullTree: got width={self.width}, depth={self.depth}, retries={self.retries}; need width >= 1 and "
-                "the others >= 0"
-            )
-        if self.keep is not None and self.keep < 1:
-            raise ValueError(f"FullTree.keep: got {self.keep}; need at least 1, or None")
-        if not 0 <= self.heat < math.inf or self.trunk < 0:
-            raise ValueError(f"FullTree: got heat={self.heat}, trunk={self.trunk}; need 0 or more")
+    heat: Annotated[float, AtLeast(0)] = 0.0
+    trunk: Annotated[int, AtLeast(0)] = 0
+    retries: Annotated[int, AtLeast(0)] = 2
 
     async def __call__(self, rollout: Rollout) -> None:
         """Grow the tree."""

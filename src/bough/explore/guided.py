@@ -1,9 +1,10 @@
 """Attempts, and guided attempts where all of them fail."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Annotated
 
 from bough.env import EnvFault
+from bough.piece import AtLeast, piece
 from bough.rollout.attempt import Attempt, Hints, attempt_with_retries
 from bough.rollout.cursor import Cursor
 from bough.rollout.rollout import Rollout
@@ -11,7 +12,7 @@ from bough.rollout.together import together
 from bough.tree import AgentAction, action_text, text_in
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Guided:
     """Experimental: Agent-RLVR (arXiv 2506.11425): where all attempts fail, new ones get hints.
 
@@ -37,17 +38,10 @@ class Guided:
         retries: How often an attempt that fails by a fault is retried.
     """
 
-    n: int = 4
-    again: int = 4
-    ahead: int = 1
-    retries: int = 2
-
-    def __post_init__(self) -> None:
-        if self.n < 1 or self.again < 0 or self.ahead < 1 or self.retries < 0:
-            raise ValueError(
-                f"Guided: got n={self.n}, again={self.again}, ahead={self.ahead}, retries={self.retries}; need n >= 1, "
-                "ahead >= 1 and the others >= 0"
-            )
+    n: Annotated[int, AtLeast(1)] = 4
+    again: Annotated[int, AtLeast(0)] = 4
+    ahead: Annotated[int, AtLeast(1)] = 1
+    retries: Annotated[int, AtLeast(0)] = 2
 
     async def __call__(self, rollout: Rollout) -> None:
         """Grow the tree."""

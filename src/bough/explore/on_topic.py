@@ -1,9 +1,9 @@
 """Quality of actions by form and topic, as in DialTree-RPO."""
 
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from bough.ask import QuerySettings
-from bough.ask.prompts import LabelParser, check_placeholders
+from bough.ask.prompts import LabelParser, Placeholders
 from bough.explore.quality import LlmJudge
 from bough.piece import piece
 from bough.rollout.cursor import PendingAction
@@ -28,10 +28,7 @@ class OnTopic(QuerySettings):
 
     labels: ClassVar[LabelParser] = LabelParser(scores={"yes": 1.0, "no": 0.0})
 
-    prompt: str = PROMPT
-
-    def __post_init__(self) -> None:
-        check_placeholders("OnTopic.prompt", self.prompt, "action")
+    prompt: Annotated[str, Placeholders("action")] = PROMPT
 
     async def __call__(self, rollout: Rollout, draft: PendingAction) -> float | None:
         """0, 1 or 2; None without an answer."""

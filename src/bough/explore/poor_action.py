@@ -1,16 +1,17 @@
 """The first action of a path that a quality finds poor."""
 
-import math
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from bough.checks import INFINITE
 from bough.engine import EngineFault
 from bough.explore.quality import LlmJudge, Quality
+from bough.piece import piece
 from bough.rollout.attempt import Attempt
 from bough.rollout.budget import BudgetExceeded
 from bough.rollout.rollout import Rollout
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class FirstPoorAction:
     """The first action with a quality below a threshold; without one the last, which led to the end.
 
@@ -26,11 +27,7 @@ class FirstPoorAction:
     """
 
     quality: Quality = field(default_factory=LlmJudge)
-    below: float = 0.0
-
-    def __post_init__(self) -> None:
-        if math.isnan(self.below):
-            raise ValueError("FirstPoorAction.below: got nan; need a number")
+    below: float = field(default=0.0, metadata=INFINITE)
 
     async def __call__(self, rollout: Rollout, lost: Attempt) -> int | None:
         """The index of the step; see `Blame`."""

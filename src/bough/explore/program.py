@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, TypeAlias, cast
+from typing import Annotated, Any, ClassVar, TypeAlias, cast
 
 from bough.explore.call_tree import CallTree
 from bough.explore.episode import Ending, Episode
@@ -16,6 +16,7 @@ from bough.explore.process import Exit, run_process
 from bough.explore.program_server import ProgramServer, shared_server
 from bough.explore.result import FORM, Result, json_at_end, may_end_with_result, read_result
 from bough.needs import PROGRAM, Need
+from bough.piece import Above, AtLeast, piece
 from bough.rollout.rollout import Rollout
 from bough.rollout.together import together
 from bough.tree import Outcome, TruncatedBy, copied
@@ -49,7 +50,7 @@ Command: TypeAlias = Function | tuple[str, ...]
 """A function, or the words of a command."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Program:
     """`n` episodes of an agent program that was written for OpenAI's API; their calls become a tree.
 
@@ -99,28 +100,19 @@ class Program:
     gives: ClassVar[frozenset[Need]] = frozenset({PROGRAM})
 
     agent: str
-    n: int = 8
+    n: Annotated[int, AtLeast(1)] = 8
     reward: str = ""
     unsuccessful: tuple[int, ...] = ()
-    deadline_s: float = 600.0
-    memory_gib: float = 8.0
-    processes: int = 64
-    retries: int = 2
+    deadline_s: Annotated[float, Above(0)] = 600.0
+    memory_gib: Annotated[float, AtLeast(0)] = 8.0
+    processes: Annotated[int, AtLeast(1)] = 64
+    retries: Annotated[int, AtLeast(0)] = 2
 
     def __post_init__(self) -> None:
         if not self.agent.strip():
             raise ValueError("Program.agent: got ''; need file.py:function, or a command such as 'python agent.py'")
         if self.reward and not FUNCTION.fullmatch(self.reward):
             raise ValueError(f"Program.reward: got {self.reward!r}; need file.py:function, or ''")
-        if self.n < 1 or self.retries < 0 or self.processes < 1:
-            raise ValueError(
-                f"Program: got n={self.n}, retries={self.retries}, processes={self.processes}; need n >= 1, retries >= "
-                "0, processes >= 1"
-            )
-        if not self.deadline_s > 0 or not self.memory_gib >= 0:
-            raise ValueError(
-                f"Program: got deadline_s={self.deadline_s}, memory_gib={self.memory_gib}; need more than 0, 0 or more"
-            )
 
     def single(self) -> "Program":
         """The program with one episode a task, for held-out tasks."""

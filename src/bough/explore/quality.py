@@ -1,16 +1,16 @@
 """Quality scores of actions before they are executed: they decide which branches of a tree continue."""
 
 from dataclasses import dataclass, field
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import Annotated, ClassVar, Protocol, runtime_checkable
 
 from bough.ask import QuerySettings
-from bough.ask.prompts import AnswerParser, LabelParser, check_placeholders, prompt_fields
+from bough.ask.prompts import AnswerParser, LabelParser, Placeholders, prompt_fields
 from bough.context import Parsed
 from bough.engine import EngineFault
 from bough.env import EnvFault
 from bough.explore.turn_texts import turn_texts
 from bough.needs import CRITIC, ON_POLICY, ORACLE, Need
-from bough.piece import piece
+from bough.piece import AtLeast, piece
 from bough.rollout.budget import BudgetExceeded
 from bough.rollout.cursor import PendingAction
 from bough.rollout.rollout import Rollout
@@ -87,7 +87,7 @@ class LlmJudge(QuerySettings):
         read: Converts an answer to a score: `LabelParser` of a table, or a `NumberParser` in a range.
     """
 
-    prompt: str = (
+    prompt: Annotated[str, Placeholders("action", "thought")] = (
         "The agent was told:\n{instructions}\n\nWhat happened:\n{turns}\n{observation}\n\n"
         "It may do this next:\n{action}\n\nIs that good, unclear or bad?"
     )
@@ -96,9 +96,6 @@ class LlmJudge(QuerySettings):
         default_factory=lambda: LabelParser(scores={"good": 1.0, "unclear": 0.0, "bad": -1.0})
     )
     without_thought: float = 0.0
-
-    def __post_init__(self) -> None:
-        check_placeholders("LlmJudge.prompt", self.prompt, "action", "thought")
 
     async def __call__(self, rollout: Rollout, draft: PendingAction) -> float | None:
         """The score of the answer."""
@@ -127,7 +124,7 @@ class CriticQuality:
         return await rollout.value(draft)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class EarlyAnswerBonus:
     """Another quality, plus a bonus for an early answer, as SLATE's (arXiv 2602.23440).
 
@@ -143,12 +140,8 @@ class EarlyAnswerBonus:
 
     quality: Quality
     answer: str
-    turns: int = 4
+    turns: Annotated[int, AtLeast(1)] = 4
     weight: float = 0.1
-
-    def __post_init__(self) -> None:
-        if self.turns < 1:
-            raise ValueError(f"EarlyAnswerBonus.turns: got {self.turns}; need at least 1")
 
     async def __call__(self, rollout: Rollout, draft: PendingAction) -> float | None:
         """The sum of the two."""

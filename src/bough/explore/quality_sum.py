@@ -1,11 +1,13 @@
 """Qualities of an action that are scored apart and added."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
+from typing import Annotated
 
 from bough.ask.prompts import LabelParser
 from bough.explore.quality import LlmJudge, Quality
 from bough.needs import POLICY
+from bough.piece import NotEmpty, piece
 from bough.rollout.cursor import PendingAction
 from bough.rollout.rollout import Rollout
 
@@ -14,7 +16,7 @@ THOUGHT = STORY + "It thinks:\n{thought}\n\nIs that thought good, unclear or bad
 ACTION = STORY + "It may do this next:\n{action}\n\nIs that action good, unclear or bad?"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class QualitySum:
     """The sum of several qualities, such as those of the thought and of the action (SLATE, arXiv 2602.23440).
 
@@ -25,11 +27,9 @@ class QualitySum:
         parts: The qualities, at least one.
     """
 
-    parts: Sequence[Quality] = field(default_factory=lambda: (LlmJudge(prompt=THOUGHT), LlmJudge(prompt=ACTION)))
-
-    def __post_init__(self) -> None:
-        if not self.parts:
-            raise ValueError("QualitySum.parts: got none; need at least one quality")
+    parts: Annotated[Sequence[Quality], NotEmpty("at least one quality")] = field(
+        default_factory=lambda: (LlmJudge(prompt=THOUGHT), LlmJudge(prompt=ACTION))
+    )
 
     async def __call__(self, rollout: Rollout, draft: PendingAction) -> float | None:
         """The sum; see `Quality`."""

@@ -1,12 +1,13 @@
 """Roll-ins and roll-outs of a guide: where the policy acts, and where the guide does."""
 
 import random
-from dataclasses import dataclass
+from typing import Annotated
 
 from bough.engine import EngineFault
 from bough.env import EnvFault
 from bough.explore.teach import teach, teacher_needs
 from bough.needs import FORKS, Need
+from bough.piece import AtLeast, Between, piece
 from bough.rollout.budget import BudgetExceeded
 from bough.rollout.cursor import Cursor
 from bough.rollout.rollout import Rollout
@@ -14,7 +15,7 @@ from bough.rollout.together import together
 from bough.tree import Outcome, TruncatedBy
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class RollIns:
     """RLGF (arXiv 2306.11816): a guide leads to states, or completes the policy's paths and so values its actions.
 
@@ -47,16 +48,10 @@ class RollIns:
     """
 
     guide: str = ""
-    n: int = 4
-    width: int = 4
-    ppo: float = 0.5
-    mix: float = 1.0
-
-    def __post_init__(self) -> None:
-        if self.n < 1 or self.width < 1:
-            raise ValueError(f"RollIns: got n={self.n}, width={self.width}; need at least 1")
-        if not 0 <= self.ppo <= 1 or not 0 <= self.mix <= 1:
-            raise ValueError(f"RollIns: got ppo={self.ppo}, mix={self.mix}; need numbers from 0 to 1")
+    n: Annotated[int, AtLeast(1)] = 4
+    width: Annotated[int, AtLeast(1)] = 4
+    ppo: Annotated[float, Between(0, 1)] = 0.5
+    mix: Annotated[float, Between(0, 1)] = 1.0
 
     @property
     def needs(self) -> frozenset[Need]:

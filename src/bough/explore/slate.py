@@ -1,16 +1,15 @@
 """One path, with several candidates for each of its turns."""
 
-import math
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 from bough.credit.normalize import normalize
 from bough.explore.quality import Quality, rate
 from bough.needs import CANDIDATE_SCORES, Need
+from bough.piece import Above, AtLeast, piece
 from bough.rollout.budget import BudgetExceeded
 from bough.rollout.cursor import Cursor, PendingAction
 from bough.rollout.rollout import Rollout
@@ -18,7 +17,7 @@ from bough.rollout.together import together
 from bough.tree import Outcome, TruncatedBy
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Slate:
     """SLATE (arXiv 2602.23440): candidates for the next action are scored, and one of them is executed.
 
@@ -50,17 +49,9 @@ class Slate:
     gives: ClassVar[frozenset[Need]] = frozenset({CANDIDATE_SCORES})
 
     quality: Quality
-    candidates: int = 5
-    temperature: float = 0.7
-    retries: int = 2
-
-    def __post_init__(self) -> None:
-        if self.candidates < 1 or self.retries < 0:
-            raise ValueError(
-                f"Slate: got candidates={self.candidates}, retries={self.retries}; need candidates >= 1, retries >= 0"
-            )
-        if not 0 < self.temperature < math.inf:
-            raise ValueError(f"Slate.temperature: got {self.temperature}; need a number above 0")
+    candidates: Annotated[int, AtLeast(1)] = 5
+    temperature: Annotated[float, Above(0)] = 0.7
+    retries: Annotated[int, AtLeast(0)] = 2
 
     def chances(self, scores: Sequence[float]) -> list[float]:
         """Probability of each candidate [candidates]."""

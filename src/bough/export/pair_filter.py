@@ -1,11 +1,12 @@
 """The filter of preference pairs by the difference of their texts."""
 
-from dataclasses import dataclass
+from typing import Annotated
 
 from bough.explore.text_similarity import edit_distance, rouge_l
+from bough.piece import AtLeast, Between, piece
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class PairFilter:
     """Filters of pairs by their texts: rStar-Math's edit distance (arXiv 2501.04519) and iTool's overlap.
 
@@ -22,14 +23,8 @@ class PairFilter:
         overlap: Maximum overlap, in [0, 1].
     """
 
-    edits: int = 0
-    overlap: float = 1.0
-
-    def __post_init__(self) -> None:
-        if self.edits < 0 or not 0 <= self.overlap <= 1:
-            raise ValueError(
-                f"PairFilter: got edits={self.edits}, overlap={self.overlap}; need 0 or more, a number from 0 to 1"
-            )
+    edits: Annotated[int, AtLeast(0)] = 0
+    overlap: Annotated[float, Between(0, 1)] = 1.0
 
     @property
     def filters(self) -> bool:

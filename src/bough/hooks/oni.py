@@ -94,7 +94,7 @@ class Oni(QuerySettings):
     power: Annotated[float, AtLeast(0, "a finite number, 0 or more")] = 3.0
     batch: Annotated[int, AtLeast(1)] = 100
     queue: Annotated[int, AtLeast(1)] = 1000
-    delay_steps: Annotated[int | None, AtLeast(1, "at least 1, or None")] = 1
+    delay_steps: Annotated[int | None, AtLeast(1)] = 1
     threshold: float | None = None
     steps: Annotated[int, AtLeast(1)] = 50
     width: Annotated[int, AtLeast(1)] = 1024

@@ -12,7 +12,7 @@ from bough.objective import LossInputs, Objective, compute_loss
 def sum_of_gaps(outputs: TokenOutputs, batch: Batch, trained: Tensor) -> float:
     """Sum over the freshly sampled tokens among `trained` of |learner - engine| log-probability, nats."""
     apart = outputs.logprob.detach() - batch.rollout_logprob[trained]
-    return float(apart[batch.fresh[trained]].abs().sum())
+    return float(apart[batch.on_policy[trained]].abs().sum())
 
 
 def backpropagate(objective: Objective, columns: LossInputs) -> dict[str, float]:

@@ -47,12 +47,12 @@ def add_estimates(
     if reference is not None:
         estimates["reference"] = np.full(sum(lengths), np.nan, dtype=np.float32)
     batch = batch.to(policy.device)
-    packed, origin = batch.forest(), batch.origin.cpu().numpy()
+    packed, origin = batch.prefix_tree(), batch.origin.cpu().numpy()
     ends = [truncated_states(each.tree) if bootstrap else dict[int, Ints]() for each in rewarded]
     states = [state for leaves in ends for state in leaves.values()]
     predicted, after = dict[str, Tensor](), dict[str, Floats]()
     if critic is not None:
-        values = values_of(policy, critic, batch.forest(states=states) if states else packed, micro_tokens)
+        values = values_of(policy, critic, batch.prefix_tree(states=states) if states else packed, micro_tokens)
         predicted |= {name: value[: len(origin)] for name, value in values.items()}
         if bootstrap:
             after = {name: value[len(origin) :].float().cpu().numpy() for name, value in values.items()}

@@ -230,7 +230,7 @@ class Learner:
                 metrics, gap = self._over_tokens(packed, batch, inputs, objective)
         sizes = {"update/tokens": float(len(packed)), "update/saving": self._saving(batch, packed)}
         sizes |= self.state.workers.take_loads()
-        return {**metrics, **sizes, "policy/gap": gap / max(1, int(batch.fresh.sum()))}
+        return {**metrics, **sizes, "policy/gap": gap / max(1, int(batch.on_policy.sum()))}
 
     def _with_clipped_norm(
         self, batch: Batch, objective: Objective, normalizer: Normalizer, context: ObjectiveContext, old: Tensor | None
@@ -262,13 +262,13 @@ class Learner:
         metrics = gradient_change(
             lambda: self.backward(batch, displaced, normalizer, context=context, old=here), along, others=critic
         )
-        gap = float((here - batch.rollout_logprob)[batch.fresh].abs().sum()) / max(1, int(batch.fresh.sum()))
+        gap = float((here - batch.rollout_logprob)[batch.on_policy].abs().sum()) / max(1, int(batch.on_policy.sum()))
         return {**metrics, "policy/gap": gap}
 
     def _pack(self, batch: Batch) -> PackedPrefixTree:
         # The memory budget assumes that all tokens of a chunk are trained.
         effort = 1.0 if self.settings.memory_gib is not None else self._arithmetic.effort
-        return replace(batch.forest(merge=self.merges), effort=effort)
+        return replace(batch.prefix_tree(merge=self.merges), effort=effort)
 
     def _saving(self, batch: Batch, packed: PackedPrefixTree) -> float:
         """Arithmetic of separate paths divided by that of packed trees."""
@@ -347,7 +347,7 @@ class Learner:
         With r the ratio of the present to the sampling probability of a token: mean of r - 1 - log r, nats, of which
         the expectation is KL(before || now). Tokens of earlier steps do not count.
         """
-        moved = (self.logprobs(batch) - batch.rollout_logprob)[batch.fresh]
+        moved = (self.logprobs(batch) - batch.rollout_logprob)[batch.on_policy]
         return float((moved.expm1() - moved).mean()) if len(moved) else 0.0
 
     def _clip(self, weights: Iterable[Tensor], most: float) -> float:

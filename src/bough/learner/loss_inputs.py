@@ -51,7 +51,7 @@ def loss_weights(batch: Batch, normalizer: Normalizer) -> Tensor:
     """[M]: the weight of each token in the mean over an optimizer step; demonstrations have a mean of their own."""
     weight = torch.zeros(len(batch.at), device=batch.at.device)
     for some, others in ((batch.expert, PathCounts()), (~batch.expert, batch.counted_only)):
-        weight[some] = normalizer(batch.paths[some], batch.inverse_length[some], batch.even[some], others)
+        weight[some] = normalizer(batch.paths[some], batch.inverse_length[some], batch.equal_length[some], others)
     return weight
 
 

@@ -56,7 +56,7 @@ class Optimizer:
     epochs: Annotated[int, AtLeast(1)] = 1
     minibatches: Annotated[int, AtLeast(1)] = 1
     micro_tokens: Annotated[int, AtLeast(1)] = 16384
-    memory_gib: Annotated[float | None, Above(0, "a number above 0, or None")] = None
+    memory_gib: Annotated[float | None, Above(0)] = None
     recompute: bool = False
     cpu_workers: Annotated[int, AtLeast(0)] = 0
 

@@ -25,10 +25,10 @@ def packing_agrees(model: Forward, batch: Batch, *, temperature: float) -> bool:
     some = _smallest(batch)
     if some is None:
         return True
-    tree = some.forest()
+    tree = some.prefix_tree()
     packed, single = (
         token_outputs_of_batch(model, some, read(model, forest, most), temperature=temperature).logprob
-        for forest, most in ((tree, max(1, len(tree) // 2)), (some.forest(merge=False), tree.path_tokens))
+        for forest, most in ((tree, max(1, len(tree) // 2)), (some.prefix_tree(merge=False), tree.path_tokens))
     )
     tolerance = TOLERANCE.get(model.head()[0].dtype, 0.2)
     return bool(((packed - single).abs() <= tolerance * (1 + single.abs())).all())
@@ -40,4 +40,4 @@ def _smallest(batch: Batch) -> Batch | None:
     tokens = torch.zeros_like(count).scatter_add_(0, batch.tree, batch.row.diff())
     several = (count[batch.tree] > 1).nonzero()[:, 0]
     rows = several[tokens[batch.tree[several]].argsort(stable=True)]
-    return batch.take(rows[:MAX_ROWS]).batch if len(rows) else None
+    return batch.select_rows(rows[:MAX_ROWS]).batch if len(rows) else None

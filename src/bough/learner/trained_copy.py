@@ -63,7 +63,7 @@ class TrainedCopy:
         everything = torch.as_tensor(np.concatenate([np.zeros(0), *weight]), device=batch.at.device)
         scale = everything[batch.origin]
         self._optimizer.zero_grad()
-        for chunk in read(self._model, batch.forest(), self._micro_tokens).backward():
+        for chunk in read(self._model, batch.prefix_tree(), self._micro_tokens).backward():
             logprob = token_outputs(self._model, chunk, batch, temperature=self._temperature).logprob
             (scale[chunk.trained].to(logprob.dtype) * logprob).sum().backward()  # pyright: ignore[reportUnknownMemberType]
         norm = torch.nn.utils.clip_grad_norm_(list(self._model.parameters().values()), self._clip_norm)

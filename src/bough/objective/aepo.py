@@ -50,7 +50,7 @@ class Aepo:
 
     low: Annotated[float, Between(0, 1, "a number from 0 to below 1", below=True)] = 0.2
     high: Annotated[float, AtLeast(0, "0 or more")] = 0.28
-    dual: Annotated[float | None, Above(1, "a number above 1, or None")] = 3.0
+    dual: Annotated[float | None, Above(1)] = 3.0
     weight: Annotated[float, AtLeast(0, "0 or more")] = 0.2
     keep: Literal["high", "low", "all"] = "high"
 

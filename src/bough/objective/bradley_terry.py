@@ -1,7 +1,6 @@
 """A value head that ranks responses by pairs."""
 
-import math
-from dataclasses import dataclass
+from typing import Annotated
 
 from bough.lazy import torch
 from bough.needs import CRITIC, PATHS, Need, value_head
@@ -9,9 +8,10 @@ from bough.objective.inputs import LossInputs
 from bough.objective.objective import Loss
 from bough.objective.pairs import Below, Pairs, rstar_pairs
 from bough.objective.spans import span_means
+from bough.piece import AtLeast, piece
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class BradleyTerry:
     """A head's values rank responses to one context (Bradley and Terry, 1952); needs path view and value targets.
 
@@ -35,13 +35,11 @@ class BradleyTerry:
         pairs: Selects the pairs; with unit="turn".
     """
 
-    coefficient: float = 1.0
+    coefficient: Annotated[float, AtLeast(0)] = 1.0
     head: str = "value"
     pairs: Pairs = Pairs(unit="turn")
 
     def __post_init__(self) -> None:
-        if not 0 <= self.coefficient < math.inf:
-            raise ValueError(f"BradleyTerry.coefficient: got {self.coefficient}; need 0 or more")
         if self.pairs.unit != "turn":
             raise ValueError(f"BradleyTerry.pairs: got unit={self.pairs.unit!r}; need unit='turn'")
 

@@ -1,8 +1,7 @@
 """CHORD: a scheduled mixture of imitation and policy gradient."""
 
 import math
-from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 from bough.lazy import torch
 from bough.needs import DEMONSTRATIONS, REVISED_PATHS, SEPARATE_DEMONSTRATIONS, TEACHER_TURNS, Need
@@ -10,9 +9,10 @@ from bough.objective.inputs import LossInputs
 from bough.objective.objective import Loss, Objective
 from bough.objective.ppo import PpoClip
 from bough.objective.sft_mix import mix
+from bough.piece import AtLeast, Between, piece
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Chord:
     """CHORD (arXiv 2508.11408): imitation fading into reinforcement; needs demonstrations in the batches.
 
@@ -45,21 +45,17 @@ class Chord:
     """
 
     objective: Objective = PpoClip()
-    peak: float = 0.1
-    valley: float = 0.1
-    warm: float = 0.0
-    decay: float = 0.0
+    peak: Annotated[float, Between(0, 1)] = 0.1
+    valley: Annotated[float, AtLeast(0)] = 0.1
+    warm: Annotated[float, AtLeast(0)] = 0.0
+    decay: Annotated[float, AtLeast(0)] = 0.0
     phi: Literal["undecided", "probability", "none"] = "undecided"
-    cutoff: float = 1.0
+    cutoff: Annotated[float, Between(0, 1, above=True)] = 1.0
 
     def __post_init__(self) -> None:
-        if not 0 <= self.peak <= 1:
-            raise ValueError(f"Chord.peak: got {self.peak}; need a number from 0 to 1")
-        if not 0 <= self.valley <= self.peak:
-            raise ValueError(f"Chord.valley: got {self.valley}; need a number from 0 to peak={self.peak}")
-        if not 0 < self.cutoff <= 1:
-            raise ValueError(f"Chord.cutoff: got {self.cutoff}; need a number above 0, at most 1")
-        if self.warm < 0 or self.decay < 0 or not self.warm + self.decay <= 1:
+        if self.valley > self.peak:
+            raise ValueError(f"Chord.valley: got {self.valley}; need at most peak={self.peak}")
+        if self.warm + self.decay > 1:
             raise ValueError(
                 f"Chord: got warm={self.warm}, decay={self.decay}; need shares of 0 or more, at most 1 in all"
             )

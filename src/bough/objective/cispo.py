@@ -1,15 +1,16 @@
 """CISPO: a bounded importance weight on the policy gradient."""
 
 import math
-from dataclasses import dataclass
+from typing import Annotated
 
 from bough.lazy import torch
 from bough.needs import Need
 from bough.objective.inputs import LossInputs
 from bough.objective.objective import Loss
+from bough.piece import AtLeast, Between, piece
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Cispo:
     """CISPO (MiniMax-M1, arXiv 2506.13585): REINFORCE with a bounded ratio as its weight; every token has a gradient.
 
@@ -40,20 +41,10 @@ class Cispo:
         mask_high: A token with a positive advantage gets no gradient above 1 + mask_high; >= 0, None for no mask.
     """
 
-    low: float | None = None
-    high: float = 0.28
-    mask_low: float | None = None
-    mask_high: float | None = None
-
-    def __post_init__(self) -> None:
-        for name in ("low", "mask_low"):
-            bound: float | None = getattr(self, name)
-            if bound is not None and not 0 <= bound < 1:
-                raise ValueError(f"Cispo.{name}: got {bound}; need a number from 0 to below 1, or None")
-        if not 0 <= self.high < math.inf:
-            raise ValueError(f"Cispo.high: got {self.high}; need 0 or more")
-        if self.mask_high is not None and not 0 <= self.mask_high < math.inf:
-            raise ValueError(f"Cispo.mask_high: got {self.mask_high}; need 0 or more, or None")
+    low: Annotated[float | None, Between(0, 1, below=True)] = None
+    high: Annotated[float, AtLeast(0)] = 0.28
+    mask_low: Annotated[float | None, Between(0, 1, below=True)] = None
+    mask_high: Annotated[float | None, AtLeast(0)] = None
 
     @property
     def needs(self) -> frozenset[Need]:

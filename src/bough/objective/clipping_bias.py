@@ -1,8 +1,7 @@
 """ST-PPO's correction: a clipped loss over the norm of the gradient that clipping removes."""
 
-import math
 from dataclasses import dataclass, replace
-from typing import Protocol, runtime_checkable
+from typing import Annotated, Protocol, runtime_checkable
 
 from bough.lazy import torch
 from bough.needs import CLIPPED_NORM, Need
@@ -10,6 +9,7 @@ from bough.objective.inputs import LossInputs
 from bough.objective.objective import Loss, Objective, compute_loss
 from bough.objective.ppo import PpoClip
 from bough.objective.spans import span_log_ratio
+from bough.piece import Above, piece
 
 LARGEST = 20.0
 """Maximum log ratio of a removed token, so that a policy far from the rollout policy has a finite norm."""
@@ -25,7 +25,7 @@ class HasClippedPart(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class ClippingBias:
     """S-PPO and ST-PPO (arXiv 2511.20718): scales a clipped loss down by the norm of what clipping removes.
 
@@ -61,13 +61,11 @@ class ClippingBias:
     """
 
     objective: PpoClip = PpoClip(ratio="turn")
-    floor: float = 0.1
+    floor: Annotated[float, Above(0)] = 0.1
 
     def __post_init__(self) -> None:
         if self.objective.product:
             raise ValueError("ClippingBias.objective: got product=True; need the paper's geometric mean, product=False")
-        if not 0 < self.floor < math.inf:
-            raise ValueError(f"ClippingBias.floor: got {self.floor}; need a number above 0")
 
     @property
     def needs(self) -> frozenset[Need]:

@@ -11,8 +11,8 @@ Demonstrations are not sampled and stay unchanged.
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import ClassVar
+from dataclasses import replace
+from typing import Annotated, ClassVar
 
 from jaxtyping import Bool, Float
 
@@ -23,9 +23,10 @@ from bough.objective.objective import Loss, Objective, compute_loss
 from bough.objective.ppo import PpoClip
 from bough.objective.spans import Span, path_ids_of, span_means, span_sums, spans
 from bough.objective.take import take
+from bough.piece import Above, AtLeast, Between, piece
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Tis:
     """Truncated importance sampling (as in IMPALA, arXiv 1802.01561): weighs tokens by min(w, cap); needs "old".
 
@@ -45,11 +46,7 @@ class Tis:
     satisfies: ClassVar[frozenset[Need]] = frozenset({ON_POLICY})
 
     objective: Objective = PpoClip()
-    cap: float = 2.0
-
-    def __post_init__(self) -> None:
-        if not 0 < self.cap < math.inf:
-            raise ValueError(f"Tis.cap: got {self.cap}; need a number above 0")
+    cap: Annotated[float, Above(0)] = 2.0
 
     @property
     def needs(self) -> frozenset[Need]:
@@ -70,7 +67,7 @@ class Tis:
         return _report(inner, columns, gap, {"gap_truncated": gap > top})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Mis:
     """Masked importance sampling (IcePop, Ring-1T, arXiv 2510.18855): drops tokens whose w is out of range.
 
@@ -90,11 +87,8 @@ class Mis:
     satisfies: ClassVar[frozenset[Need]] = frozenset({ON_POLICY})
 
     objective: Objective = PpoClip()
-    low: float = 0.5
-    high: float = 5.0
-
-    def __post_init__(self) -> None:
-        _check_range("Mis", self.low, self.high)
+    low: Annotated[float, Between(0, 1)] = 0.5
+    high: Annotated[float, AtLeast(1)] = 5.0
 
     @property
     def needs(self) -> frozenset[Need]:
@@ -115,7 +109,7 @@ class Mis:
         return _report(inner, columns, gap, {"gap_masked": masked})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Reject:
     """Rejects whole paths, or turns (IPA, arXiv 2512.24873), whose mean gap is out of range; needs "old" and paths.
 
@@ -141,14 +135,9 @@ class Reject:
 
     objective: Objective = PpoClip()
     over: Span = "sequence"
-    low: float = 0.99
-    high: float = 1.01
-    veto: float = 0.0
-
-    def __post_init__(self) -> None:
-        _check_range("Reject", self.low, self.high)
-        if not 0 <= self.veto < 1:
-            raise ValueError(f"Reject.veto: got {self.veto}; need a number from 0 to below 1")
+    low: Annotated[float, Between(0, 1)] = 0.99
+    high: Annotated[float, AtLeast(1)] = 1.01
+    veto: Annotated[float, Between(0, 1, below=True)] = 0.0
 
     @property
     def needs(self) -> frozenset[Need]:
@@ -179,13 +168,6 @@ def _gives(objective: Objective) -> frozenset[Need]:
     """What an objective gives inside a correction: a correction leaves demonstrations alone if columns mark them."""
     given = gives_of(objective)
     return given if SEPARATE_DEMONSTRATIONS in given else frozenset()
-
-
-def _check_range(piece: str, low: float, high: float) -> None:
-    if not 0 <= low <= 1:
-        raise ValueError(f"{piece}.low: got {low}; need a number from 0 to 1")
-    if not 1 <= high < math.inf:
-        raise ValueError(f"{piece}.high: got {high}; need at least 1")
 
 
 def _sampled(columns: LossInputs) -> Bool[Tensor, " M"]:

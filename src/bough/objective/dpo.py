@@ -1,17 +1,16 @@
 """DPO and its settings for turns of a tree."""
 
-import math
-from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 from bough.lazy import torch
 from bough.needs import PATHS, REFERENCE, TEACHER_TURNS, Need
 from bough.objective.inputs import LossInputs
 from bough.objective.objective import Loss
 from bough.objective.pairs import Anchor, Pairs, rstar_pairs
+from bough.piece import Above, piece
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Dpo:
     """DPO (arXiv 2305.18290): pairs of paths or answers by advantage, against a reference; needs path view.
 
@@ -42,14 +41,12 @@ class Dpo:
             its log-probabilities as logged, without a second model (Agent Q, arXiv 2408.07199).
     """
 
-    beta: float = 0.1
+    beta: Annotated[float, Above(0)] = 0.1
     smoothing: float | Literal["visits"] = 0.0
     pairs: Pairs = Pairs()
     reference: Anchor = "policy"
 
     def __post_init__(self) -> None:
-        if not 0 < self.beta < math.inf:
-            raise ValueError(f"Dpo.beta: got {self.beta}; need a number above 0")
         if self.smoothing != "visits" and not 0 <= self.smoothing < 0.5:
             raise ValueError(f"Dpo.smoothing: got {self.smoothing}; need a number from 0 to below 0.5, or 'visits'")
 

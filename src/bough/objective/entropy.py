@@ -1,15 +1,14 @@
 """The entropy bonus."""
 
-import math
-from dataclasses import dataclass
 from typing import ClassVar
 
 from bough.needs import ENTROPY, Need
 from bough.objective.inputs import LossInputs
 from bough.objective.objective import Loss
+from bough.piece import piece
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Entropy:
     """A bonus on the entropy of the policy's predictions (A3C, arXiv 1602.01783).
 
@@ -22,10 +21,6 @@ class Entropy:
     regularises: ClassVar[bool] = True
 
     coefficient: float = 0.001
-
-    def __post_init__(self) -> None:
-        if not math.isfinite(self.coefficient):
-            raise ValueError(f"Entropy.coefficient: got {self.coefficient}; need a finite number")
 
     @property
     def needs(self) -> frozenset[Need]:

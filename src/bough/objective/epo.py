@@ -1,17 +1,17 @@
 """EPO: an entropy bonus with a penalty outside a band around the mean entropy of earlier steps."""
 
 import math
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from bough.lazy import Tensor, torch
 from bough.needs import ENTROPY, MEAN_TURN_ENTROPY, PATHS, Need
 from bough.objective.inputs import LossInputs
 from bough.objective.objective import Loss
 from bough.objective.spans import path_ids_of, span_means, spans
+from bough.piece import AtLeast, Between, piece
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Epo:
     """EPO (arXiv 2509.22576): an entropy bonus, reduced outside a band around the mean entropy of the turn.
 
@@ -52,24 +52,19 @@ class Epo:
 
     regularises: ClassVar[bool] = True
 
-    coefficient: float = 0.001
-    smoothing: float = 1.0
-    low: float = 0.8
+    coefficient: Annotated[float, AtLeast(0)] = 0.001
+    smoothing: Annotated[float, AtLeast(0)] = 1.0
+    low: Annotated[float, AtLeast(0)] = 0.8
     high: float = 1.2
     over: Literal["token", "turn"] = "token"
     phase: bool = True
-    middle: float = 0.5
+    middle: Annotated[float, Between(0, 1, above=True, below=True)] = 0.5
     as_released: bool = False
-    constant: float = 0.1
+    constant: Annotated[float, AtLeast(0)] = 0.1
 
     def __post_init__(self) -> None:
-        for name in ("coefficient", "smoothing", "low", "constant"):
-            if not 0 <= getattr(self, name) < math.inf:
-                raise ValueError(f"Epo.{name}: got {getattr(self, name)}; need 0 or more")
-        if not self.low <= self.high < math.inf:
+        if self.high < self.low:
             raise ValueError(f"Epo.high: got {self.high}; need at least low={self.low}")
-        if not 0 < self.middle < 1:
-            raise ValueError(f"Epo.middle: got {self.middle}; need a number above 0 and below 1")
 
     @property
     def needs(self) -> frozenset[Need]:

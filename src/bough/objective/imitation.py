@@ -1,15 +1,14 @@
 """Behaviour cloning."""
 
-import math
-from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 from bough.needs import DEMONSTRATIONS, REVISED_PATHS, TEACHER_TURNS, Need
 from bough.objective.inputs import LossInputs
 from bough.objective.objective import Loss
+from bough.piece import AtLeast, piece
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Imitation:
     """Behaviour cloning (Pomerleau 1991): negative log-likelihood, advantage-weighted; needs positive advantages.
 
@@ -22,12 +21,8 @@ class Imitation:
         of: "all" tokens with a positive advantage, or those of "demonstrations" only.
     """
 
-    coefficient: float = 1.0
+    coefficient: Annotated[float, AtLeast(0)] = 1.0
     of: Literal["all", "demonstrations"] = "all"
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.coefficient < math.inf:
-            raise ValueError(f"Imitation.coefficient: got {self.coefficient}; need 0 or more")
 
     @property
     def needs(self) -> frozenset[Need]:

@@ -1,15 +1,15 @@
 """INPO: a squared loss on preference pairs, towards a Nash policy."""
 
-import math
-from dataclasses import dataclass
+from typing import Annotated
 
 from bough.needs import OLD_LOGPROBS, PATHS, REFERENCE, Need
 from bough.objective.inputs import LossInputs
 from bough.objective.objective import Loss
 from bough.objective.pairs import Pairs
+from bough.piece import Above, AtLeast, piece
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Inpo:
     """INPO (arXiv 2407.00617): squared loss on pairs, near the reference and the last policy; needs path view.
 
@@ -32,15 +32,13 @@ class Inpo:
         pairs: Selects the preference pairs.
     """
 
-    eta: float = 0.1
-    tau: float = 0.03
+    eta: Annotated[float, Above(0)] = 0.1
+    tau: Annotated[float, AtLeast(0)] = 0.03
     pairs: Pairs = Pairs()
 
     def __post_init__(self) -> None:
-        if not 0 < self.eta < math.inf:
-            raise ValueError(f"Inpo.eta: got {self.eta}; need a number above 0")
-        if not 0 <= self.tau <= self.eta:
-            raise ValueError(f"Inpo.tau: got {self.tau}; need a number from 0 to eta, which is {self.eta}")
+        if self.tau > self.eta:
+            raise ValueError(f"Inpo.tau: got {self.tau}; need at most eta={self.eta}")
 
     @property
     def needs(self) -> frozenset[Need]:

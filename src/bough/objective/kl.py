@@ -1,15 +1,14 @@
 """The KL divergence from a reference policy."""
 
-import math
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from bough.needs import REFERENCE, Need
 from bough.objective.inputs import LossInputs
 from bough.objective.objective import Loss
+from bough.piece import AtLeast, piece
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Kl:
     """KL penalty in the loss (as in GRPO, arXiv 2402.03300), estimated at the sampled tokens; needs a reference.
 
@@ -36,12 +35,8 @@ class Kl:
 
     regularises: ClassVar[bool] = True
 
-    coefficient: float = 0.001
+    coefficient: Annotated[float, AtLeast(0)] = 0.001
     estimator: Literal["k1", "k2", "k3"] = "k3"
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.coefficient < math.inf:
-            raise ValueError(f"Kl.coefficient: got {self.coefficient}; need 0 or more")
 
     @property
     def needs(self) -> frozenset[Need]:

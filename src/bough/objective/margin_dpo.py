@@ -1,16 +1,16 @@
 """DPO on steps whose pairs count more the further their values are apart."""
 
-import math
-from dataclasses import dataclass
+from typing import Annotated
 
 from bough.lazy import torch
 from bough.needs import PATHS, REFERENCE, Need
 from bough.objective.inputs import LossInputs
 from bough.objective.objective import Loss
 from bough.objective.pairs import Pairs
+from bough.piece import Above, AtLeast, piece
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class MarginDpo:
     """Margin-aware DPO (LearNAT, arXiv 2504.02327): close pairs have a small gradient; needs trees that fork.
 
@@ -35,15 +35,9 @@ class MarginDpo:
         pairs: Selects the preference pairs.
     """
 
-    beta: float = 0.1
-    alpha: float = 1.0
+    beta: Annotated[float, Above(0)] = 0.1
+    alpha: Annotated[float, AtLeast(0)] = 1.0
     pairs: Pairs = Pairs(unit="turn", choice="all")
-
-    def __post_init__(self) -> None:
-        if not 0 < self.beta < math.inf:
-            raise ValueError(f"MarginDpo.beta: got {self.beta}; need a number above 0")
-        if not 0 <= self.alpha < math.inf:
-            raise ValueError(f"MarginDpo.alpha: got {self.alpha}; need 0 or more")
 
     @property
     def needs(self) -> frozenset[Need]:

@@ -49,7 +49,7 @@ class Normalizer:
         self,
         paths: Int[Tensor, " M"],
         inverse_length: Float[Tensor, " M"],
-        even: Bool[Tensor, " M"],
+        equal_length: Bool[Tensor, " M"],
         others: PathCounts = NO_PATHS,
     ) -> Float[Tensor, " M"]:
         """Computes the weights, float32.
@@ -58,7 +58,7 @@ class Normalizer:
             paths: [M], n[t]: number of paths through each trained token.
             inverse_length: [M], the sum over these paths of one over their trained tokens; float64, since its sum over
                 a batch of whole trees is P.
-            even: [M], whether these paths have equally many trained tokens.
+            equal_length: [M], whether these paths have equally many trained tokens.
             others: The paths that count without a loss.
 
         Raises:
@@ -69,10 +69,11 @@ class Normalizer:
             case "path_tokens":
                 loss_weight = paths / (paths.sum().double() + others.path_tokens)
             case "paths":
-                if not bool(even.all()):
+                if not bool(equal_length.all()):
                     raise ValueError(
-                        f"Normalizer(by='paths'): got {int((~even).sum())} trained tokens shared by paths of different "
-                        "lengths; need chains, or branches of one length. Use by='path_tokens' or by='unique_tokens'"
+                        f"Normalizer(by='paths'): got {int((~equal_length).sum())} trained tokens shared by paths of "
+                        "different lengths; need chains, or branches of one length. Use by='path_tokens' or "
+                        "by='unique_tokens'"
                     )
                 loss_weight = inverse_length / (inverse_length.sum() + others.paths)
             case "unique_tokens":

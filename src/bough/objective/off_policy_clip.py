@@ -1,8 +1,7 @@
 """A clipped loss on a teacher's tokens, beside another loss on sampled ones."""
 
 import math
-from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 from bough.lazy import torch
 from bough.needs import (
@@ -17,9 +16,10 @@ from bough.objective.inputs import LossInputs
 from bough.objective.objective import Loss, Objective, compute_loss
 from bough.objective.ppo import PpoClip
 from bough.objective.take import take
+from bough.piece import AtLeast, Between, piece
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class OffPolicyClip:
     """A teacher's tokens with an off-policy ratio and a clip (as LUFFY, arXiv 2504.14945); needs demonstrations.
 
@@ -47,17 +47,10 @@ class OffPolicyClip:
     """
 
     objective: Objective = PpoClip()
-    mu: float = 0.5
+    mu: Annotated[float, Between(0, 1)] = 0.5
     denominator: Literal["one", "old"] = "one"
-    shape: float = 0.1
-    high: float = 0.2
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.mu <= 1:
-            raise ValueError(f"OffPolicyClip.mu: got {self.mu}; need a number from 0 to 1")
-        for name in ("shape", "high"):
-            if not 0 <= getattr(self, name) < math.inf:
-                raise ValueError(f"OffPolicyClip.{name}: got {getattr(self, name)}; need 0 or more")
+    shape: Annotated[float, AtLeast(0)] = 0.1
+    high: Annotated[float, AtLeast(0)] = 0.2
 
     @property
     def needs(self) -> frozenset[Need]:

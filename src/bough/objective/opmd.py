@@ -1,14 +1,14 @@
 """OPMD: policy mirror descent without a ratio."""
 
-import math
-from dataclasses import dataclass
+from typing import Annotated
 
 from bough.needs import Need
 from bough.objective.inputs import LossInputs
 from bough.objective.objective import Loss
+from bough.piece import AtLeast, piece
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Opmd:
     """OPMD (Kimi k1.5, arXiv 2501.12599, as in Trinity-RFT, 2505.17826): mirror descent; REINFORCE over 1 + T.
 
@@ -26,11 +26,7 @@ class Opmd:
         temperature: >= 0.
     """
 
-    temperature: float = 1.0
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.temperature < math.inf:
-            raise ValueError(f"Opmd.temperature: got {self.temperature}; need 0 or more")
+    temperature: Annotated[float, AtLeast(0)] = 1.0
 
     @property
     def needs(self) -> frozenset[Need]:

@@ -1,8 +1,6 @@
 """ORPO: imitation of the winner and an odds-ratio preference in one loss."""
 
-import math
-from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 from jaxtyping import Float
 
@@ -11,12 +9,13 @@ from bough.needs import PATHS, Need
 from bough.objective.inputs import LossInputs
 from bough.objective.objective import Loss
 from bough.objective.pairs import Pairs
+from bough.piece import AtLeast, piece
 
 SURE = -1e-6
 """Upper bound of mean log-probabilities in the odds: a probability of one minus a millionth."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Orpo:
     """ORPO (arXiv 2403.07691): likelihood of the winner and odds against the loser, no reference; needs path view.
 
@@ -40,13 +39,9 @@ class Orpo:
         pairs: Selects the preference pairs.
     """
 
-    beta: float = 0.1
+    beta: Annotated[float, AtLeast(0)] = 0.1
     nll: Literal["pairs", "tokens"] = "pairs"
     pairs: Pairs = Pairs()
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.beta < math.inf:
-            raise ValueError(f"Orpo.beta: got {self.beta}; need 0 or more")
 
     @property
     def needs(self) -> frozenset[Need]:

@@ -42,7 +42,7 @@ class PpoClip:
 
     low: Annotated[float, Between(0, 1, "a number from 0 to below 1", below=True)] = 0.2
     high: Annotated[float, AtLeast(0, "0 or more")] = 0.2
-    dual: Annotated[float | None, Above(1, "a number above 1, or None")] = None
+    dual: Annotated[float | None, Above(1)] = None
     ratio: Ratio = "token"
     product: bool = False
 

@@ -1,17 +1,16 @@
 """REC: off-policy REINFORCE with masks, weights and a regulariser."""
 
-import math
-from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 from bough.lazy import Tensor, torch
 from bough.needs import PATHS, Need
 from bough.objective.inputs import LossInputs
 from bough.objective.objective import Loss
 from bough.objective.spans import Ratio, span_log_ratio
+from bough.piece import Above, AtLeast, AtMost, Between, piece
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Rec:
     """REC (arXiv 2509.24203): off-policy REINFORCE, in a family of masks, weights and regularisers.
 
@@ -59,26 +58,18 @@ class Rec:
     weight: Literal["none", "ratio", "advantage"] = "none"
     ratio: Ratio = "token"
     regulariser: Literal["none", "k2", "forward_kl"] = "none"
-    coefficient: float = 0.1
-    low: float = 0.2
-    high: float = 0.2
-    low_far: float = 0.6
+    coefficient: Annotated[float, AtLeast(0)] = 0.1
+    low: Annotated[float, Between(0, 1, below=True)] = 0.2
+    high: Annotated[float, AtLeast(0)] = 0.2
+    low_far: Annotated[float, AtMost(1)] = 0.6
     high_far: float = 2.0
-    temperature: float = 1.0
+    temperature: Annotated[float, Above(0)] = 1.0
 
     def __post_init__(self) -> None:
-        if not 0 <= self.low < 1:
-            raise ValueError(f"Rec.low: got {self.low}; need a number from 0 to below 1")
-        if not 0 <= self.high < math.inf:
-            raise ValueError(f"Rec.high: got {self.high}; need 0 or more")
-        if not self.low <= self.low_far <= 1:
-            raise ValueError(f"Rec.low_far: got {self.low_far}; need a number from low={self.low} to 1")
-        if not self.high <= self.high_far < math.inf:
+        if self.low_far < self.low:
+            raise ValueError(f"Rec.low_far: got {self.low_far}; need at least low={self.low}")
+        if self.high_far < self.high:
             raise ValueError(f"Rec.high_far: got {self.high_far}; need at least high={self.high}")
-        if not 0 <= self.coefficient < math.inf:
-            raise ValueError(f"Rec.coefficient: got {self.coefficient}; need 0 or more")
-        if not 0 < self.temperature < math.inf:
-            raise ValueError(f"Rec.temperature: got {self.temperature}; need a number above 0")
 
     @property
     def needs(self) -> frozenset[Need]:

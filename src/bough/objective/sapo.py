@@ -1,18 +1,18 @@
 """SAPO: a sigmoid of the ratio in place of a clip."""
 
-import math
-from dataclasses import dataclass
+from typing import Annotated
 
 from bough.lazy import torch
 from bough.needs import Need
 from bough.objective.inputs import LossInputs
 from bough.objective.objective import Loss
+from bough.piece import Above, piece
 
 _FAR = 20.0
 """Log ratio from which a sigmoid is flat in double precision; beyond it a ratio may overflow a float."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Sapo:
     """SAPO (arXiv 2511.20347): a sigmoid of the ratio in place of PPO's bounds; steeper for negative advantages.
 
@@ -30,13 +30,8 @@ class Sapo:
         losing: Temperature for negative advantages, > 0; higher, since they raise all other tokens of the vocabulary.
     """
 
-    gaining: float = 1.0
-    losing: float = 1.05
-
-    def __post_init__(self) -> None:
-        for name in ("gaining", "losing"):
-            if not 0 < getattr(self, name) < math.inf:
-                raise ValueError(f"Sapo.{name}: got {getattr(self, name)}; need a number above 0")
+    gaining: Annotated[float, Above(0)] = 1.0
+    losing: Annotated[float, Above(0)] = 1.05
 
     @property
     def needs(self) -> frozenset[Need]:

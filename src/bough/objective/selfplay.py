@@ -1,7 +1,6 @@
 """Self-play by win rates: a squared loss towards the multiplicative-weights update."""
 
-import math
-from dataclasses import dataclass
+from typing import Annotated
 
 from bough.lazy import torch
 from bough.needs import OLD_LOGPROBS, PATHS, Need
@@ -9,9 +8,10 @@ from bough.objective.inputs import LossInputs
 from bough.objective.objective import Loss
 from bough.objective.pairs import Unit, candidates_of
 from bough.objective.spans import span_sums
+from bough.piece import Above, AtLeast, piece
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class SelfPlay:
     """Self-play preferences (SPPO, arXiv 2405.00675): log ratios follow win rates in the group; needs path view.
 
@@ -40,15 +40,9 @@ class SelfPlay:
         gap: Advantages with a difference up to this tie, >= 0.
     """
 
-    eta: float = 1000.0
+    eta: Annotated[float, Above(0)] = 1000.0
     unit: Unit = "path"
-    gap: float = 1e-6
-
-    def __post_init__(self) -> None:
-        if not 0 < self.eta < math.inf:
-            raise ValueError(f"SelfPlay.eta: got {self.eta}; need a number above 0")
-        if not 0 <= self.gap < math.inf:
-            raise ValueError(f"SelfPlay.gap: got {self.gap}; need 0 or more")
+    gap: Annotated[float, AtLeast(0)] = 1e-6
 
     @property
     def needs(self) -> frozenset[Need]:

@@ -1,6 +1,6 @@
 """Demonstrations beside samples: a weighted sum of imitation and another loss."""
 
-from dataclasses import dataclass
+from typing import Annotated
 
 from bough.lazy import Tensor
 from bough.needs import DEMONSTRATIONS, REVISED_PATHS, SEPARATE_DEMONSTRATIONS, TEACHER_TURNS, Need
@@ -8,9 +8,10 @@ from bough.objective.inputs import LossInputs
 from bough.objective.objective import Loss, Objective, compute_loss
 from bough.objective.ppo import PpoClip
 from bough.objective.take import take
+from bough.piece import Between, piece
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class SftMix:
     """Imitation mixed into reinforcement (Trinity-RFT, arXiv 2505.17826); needs demonstrations in the batches.
 
@@ -28,11 +29,7 @@ class SftMix:
     """
 
     objective: Objective = PpoClip()
-    mu: float = 0.1
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.mu <= 1:
-            raise ValueError(f"SftMix.mu: got {self.mu}; need a number from 0 to 1")
+    mu: Annotated[float, Between(0, 1)] = 0.1
 
     @property
     def needs(self) -> frozenset[Need]:

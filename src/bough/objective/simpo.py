@@ -1,16 +1,16 @@
 """SimPO: a preference loss on mean log-probabilities, without a reference."""
 
-import math
-from dataclasses import dataclass
+from typing import Annotated
 
 from bough.lazy import torch
 from bough.needs import PATHS, Need
 from bough.objective.inputs import LossInputs
 from bough.objective.objective import Loss
 from bough.objective.pairs import Pairs
+from bough.piece import Above, AtLeast, piece
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class SimPo:
     """SimPO (arXiv 2405.14734): pairs by mean log-probability with a margin, no reference; needs path view.
 
@@ -32,15 +32,9 @@ class SimPo:
         pairs: Selects the preference pairs.
     """
 
-    beta: float = 2.5
-    gamma: float = 0.5
+    beta: Annotated[float, Above(0)] = 2.5
+    gamma: Annotated[float, AtLeast(0)] = 0.5
     pairs: Pairs = Pairs()
-
-    def __post_init__(self) -> None:
-        if not 0 < self.beta < math.inf:
-            raise ValueError(f"SimPo.beta: got {self.beta}; need a number above 0")
-        if not 0 <= self.gamma < math.inf:
-            raise ValueError(f"SimPo.gamma: got {self.gamma}; need 0 or more")
 
     @property
     def needs(self) -> frozenset[Need]:

@@ -1,15 +1,16 @@
 """SPPO: a policy loss that masks tokens whose ratio is out of range."""
 
 import math
-from dataclasses import dataclass
+from typing import Annotated
 
 from bough.lazy import torch
 from bough.needs import Need
 from bough.objective.inputs import LossInputs
 from bough.objective.objective import Loss
+from bough.piece import Above, piece
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Sppo:
     """sPPO (Trinity-RFT, arXiv 2505.17826): the log ratio, dropped outside a range symmetric in the logarithm.
 
@@ -27,11 +28,7 @@ class Sppo:
         epsilon: > 0.
     """
 
-    epsilon: float = 0.3
-
-    def __post_init__(self) -> None:
-        if not 0 < self.epsilon < math.inf:
-            raise ValueError(f"Sppo.epsilon: got {self.epsilon}; need a number above 0")
+    epsilon: Annotated[float, Above(0)] = 0.3
 
     @property
     def needs(self) -> frozenset[Need]:

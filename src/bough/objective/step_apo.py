@@ -1,16 +1,16 @@
 """Step-APO: DPO on steps, with a margin that grows with the gap of their values."""
 
-import math
-from dataclasses import dataclass
+from typing import Annotated
 
 from bough.lazy import torch
 from bough.needs import PATHS, REFERENCE, Need
 from bough.objective.inputs import LossInputs
 from bough.objective.objective import Loss
 from bough.objective.pairs import Pairs
+from bough.piece import Above, AtLeast, piece
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class StepApo:
     """Step-APO (CPL, arXiv 2409.08642): responses to one context, margin by their gap; needs trees that fork.
 
@@ -36,15 +36,9 @@ class StepApo:
         pairs: Selects the preference pairs.
     """
 
-    beta: float = 0.3
-    alpha: float = 1.0
+    beta: Annotated[float, Above(0)] = 0.3
+    alpha: Annotated[float, AtLeast(0)] = 1.0
     pairs: Pairs = Pairs(unit="turn", choice="opposite")
-
-    def __post_init__(self) -> None:
-        if not 0 < self.beta < math.inf:
-            raise ValueError(f"StepApo.beta: got {self.beta}; need a number above 0")
-        if not 0 <= self.alpha < math.inf:
-            raise ValueError(f"StepApo.alpha: got {self.alpha}; need 0 or more")
 
     @property
     def needs(self) -> frozenset[Need]:

@@ -1,16 +1,17 @@
 """The sum of several objectives."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import reduce
+from typing import Annotated
 
 from bough.lazy import Tensor, torch
 from bough.needs import SEPARATE_DEMONSTRATIONS, Need, gives_of
 from bough.objective.inputs import LossInputs
 from bough.objective.objective import Loss, Objective, compute_loss
+from bough.piece import NotEmpty, piece
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Sum:
     """The sum of objectives, for example `Sum(terms=(PpoClip(high=0.28), Kl(coefficient=0.001)))`.
 
@@ -20,11 +21,7 @@ class Sum:
         terms: The summed objectives, at least one.
     """
 
-    terms: tuple[Objective, ...]
-
-    def __post_init__(self) -> None:
-        if not self.terms:
-            raise ValueError("Sum.terms: got none; need at least one objective")
+    terms: Annotated[tuple[Objective, ...], NotEmpty("at least one objective")]
 
     @property
     def needs(self) -> frozenset[Need]:

@@ -1,15 +1,14 @@
 """The TD loss of a Q-function of tokens that the policy itself is."""
 
-import math
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from bough.needs import CRITIC, Need, value_head
 from bough.objective.inputs import LossInputs
 from bough.objective.objective import Loss
+from bough.piece import Above, AtLeast, Between, piece
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class TokenQ:
     """B-Coder's TD loss (arXiv 2310.03173): the policy is a Q-function; needs `ConservativeBellman`'s targets.
 
@@ -34,17 +33,10 @@ class TokenQ:
 
     regularises: ClassVar[bool] = True
 
-    tau: float = 0.1
-    coefficient: float = 1.0
-    value_first: float = 0.1
+    tau: Annotated[float, Above(0)] = 0.1
+    coefficient: Annotated[float, AtLeast(0)] = 1.0
+    value_first: Annotated[float, Between(0, 1)] = 0.1
     head: str = "value"
-
-    def __post_init__(self) -> None:
-        if not 0 < self.tau < math.inf or not 0 <= self.coefficient < math.inf or not 0 <= self.value_first <= 1:
-            raise ValueError(
-                f"TokenQ: got tau={self.tau}, coefficient={self.coefficient}, value_first={self.value_first}; need tau "
-                "above 0, coefficient of 0 or more, and value_first from 0 to 1"
-            )
 
     @property
     def needs(self) -> frozenset[Need]:

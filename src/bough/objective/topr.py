@@ -1,16 +1,14 @@
 """TOPR: full weight for positive, truncated importance weight for negative advantages."""
 
-import math
-from dataclasses import dataclass
-
 from bough.lazy import torch
 from bough.needs import KL_IN_REWARD, PATHS, Need
 from bough.objective.inputs import LossInputs
 from bough.objective.objective import Loss
 from bough.objective.spans import TOKEN_RATIO, Ratio, span_log_ratio
+from bough.piece import piece
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Topr:
     """TOPR (arXiv 2503.14286): weight 1 for positive, min(ratio, 1) for negative advantages; stable off-policy.
 
@@ -44,10 +42,6 @@ class Topr:
     ratio: Ratio = "sequence"
     mean: bool = False
     threshold: float = 0.0
-
-    def __post_init__(self) -> None:
-        if not math.isfinite(self.threshold):
-            raise ValueError(f"Topr.threshold: got {self.threshold}; need a finite number")
 
     @property
     def needs(self) -> frozenset[Need]:

@@ -1,7 +1,6 @@
 """TPO: a preference loss on a ranked list of paths or answers."""
 
-import math
-from dataclasses import dataclass
+from typing import Annotated
 
 from bough.lazy import torch
 from bough.needs import HIDDEN_STATES, PATHS, REFERENCE, Need
@@ -9,9 +8,10 @@ from bough.objective.inputs import LossInputs
 from bough.objective.objective import Loss
 from bough.objective.pairs import Pairs, moved_from_reference
 from bough.objective.step_weights import step_weighted_margin
+from bough.piece import Above, piece
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Tpo:
     """TPO (arXiv 2410.12854): ranks all paths of a task, or all responses to one context, at once; needs path view.
 
@@ -46,14 +46,10 @@ class Tpo:
         adaptive: Whether steps weigh by their difference from the other candidate's.
     """
 
-    beta: float = 0.1
+    beta: Annotated[float, Above(0)] = 0.1
     pairs: Pairs = Pairs(choice="all")
     weights: bool = True
     adaptive: bool = True
-
-    def __post_init__(self) -> None:
-        if not 0 < self.beta < math.inf:
-            raise ValueError(f"Tpo.beta: got {self.beta}; need a number above 0")
 
     @property
     def needs(self) -> frozenset[Need]:

@@ -35,7 +35,7 @@ class ValueClip:
     """
 
     coefficient: Annotated[float, AtLeast(0, "0 or more")] = 0.5
-    clip: Annotated[float | None, Above(0, "a number above 0, or None")] = 0.5
+    clip: Annotated[float | None, Above(0)] = 0.5
     heads: tuple[str, ...] = ()
 
     @property

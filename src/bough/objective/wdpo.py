@@ -1,16 +1,16 @@
 """DPO weighted by the gap of the advantages."""
 
-import math
-from dataclasses import dataclass
+from typing import Annotated
 
 from bough.lazy import torch
 from bough.needs import PATHS, REFERENCE, Need
 from bough.objective.inputs import LossInputs
 from bough.objective.objective import Loss
 from bough.objective.pairs import Pairs
+from bough.piece import Above, piece
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class WDpo:
     """W-DPO (StepORLM, arXiv 2509.22558): DPO with pairs weighted by their gap in advantage; needs path view.
 
@@ -36,16 +36,10 @@ class WDpo:
         pairs: Selects the preference pairs.
     """
 
-    beta: float = 0.1
-    max_weight: float | None = None
+    beta: Annotated[float, Above(0)] = 0.1
+    max_weight: Annotated[float | None, Above(0)] = None
     reference: bool = True
     pairs: Pairs = Pairs(choice="all")
-
-    def __post_init__(self) -> None:
-        if not 0 < self.beta < math.inf:
-            raise ValueError(f"WDpo.beta: got {self.beta}; need a number above 0")
-        if self.max_weight is not None and not 0 < self.max_weight < math.inf:
-            raise ValueError(f"WDpo.max_weight: got {self.max_weight}; need a number above 0, or None")
 
     @property
     def needs(self) -> frozenset[Need]:

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from bough.piece import Above, AtLeast, piece
+from bough.piece import Above, AtLeast, NotEmpty, piece
 
 
 @piece
@@ -22,9 +22,5 @@ class Lora:
 
     rank: Annotated[int, AtLeast(1)] = 16
     alpha: Annotated[float, Above(0)] = 32.0
-    targets: str | tuple[str, ...] = "all-linear"
+    targets: Annotated[str | tuple[str, ...], NotEmpty("names of linear layers, or 'all-linear'")] = "all-linear"
     seed: int = 0
-
-    def __post_init__(self) -> None:
-        if not self.targets:
-            raise ValueError(f"Lora.targets: got {self.targets!r}; need names of linear layers, or 'all-linear'")

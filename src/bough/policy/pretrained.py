@@ -1,11 +1,12 @@
 """Settings of a pretrained model."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
+from bough.piece import NotEmpty, piece
 from bough.policy.folder import check_complete, locate
 from bough.policy.lora import Lora
 from bough.policy.placement import Dtype, pick_device
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     import bough.policy.policy
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Pretrained:
     """A causal language model with a chat template, in the format of transformers.
 
@@ -32,16 +33,12 @@ class Pretrained:
         template: Arguments of the chat template besides the messages, such as {"enable_thinking": False}.
     """
 
-    path: str
+    path: Annotated[str, NotEmpty("a folder with a model, or the hub id of one")]
     lora: Lora | None = None
     dtype: Dtype = "float32"
     device: str = "auto"
     context_tokens: int | None = None
     template: Mapping[str, object] = field(default_factory=dict[str, object])
-
-    def __post_init__(self) -> None:
-        if not self.path:
-            raise ValueError("Pretrained.path: got an empty string; need a folder with a model, or the hub id of one")
 
     def check_files(self) -> None:
         """Check that the model's folder exists and is complete, without loading it.

@@ -33,9 +33,9 @@ class Tiny:
     """
 
     layers: Annotated[int, AtLeast(1)] = 2
-    width: int = 128
+    width: Annotated[int, AtLeast(1)] = 128
     heads: Annotated[int, AtLeast(1)] = 4
-    kv_heads: int | None = None
+    kv_heads: Annotated[int | None, AtLeast(1)] = None
     vocab_tokens: Annotated[int, AtLeast(260)] = 1024
     context_tokens: Annotated[int, AtLeast(1)] = 2048
     seed: int = 0
@@ -43,9 +43,9 @@ class Tiny:
     dtype: Dtype = "float32"
 
     def __post_init__(self) -> None:
-        if self.width < 1 or self.width % (2 * self.heads):
+        if self.width % (2 * self.heads):
             raise ValueError(f"Tiny.width: got {self.width}; need a multiple of {2 * self.heads}, twice the heads")
-        if self.kv_heads is not None and (self.kv_heads < 1 or self.heads % self.kv_heads):
+        if self.kv_heads is not None and self.heads % self.kv_heads:
             raise ValueError(f"Tiny.kv_heads: got {self.kv_heads}; need a divisor of the {self.heads} heads")
         # Four matrices of attention and three of four widths in a layer, and the embeddings.
         weights = self.width * (16 * self.width * self.layers + 2 * self.vocab_tokens)

@@ -1,14 +1,14 @@
 """A bonus for rewarded paths that differ from the others of their task."""
 
-import math
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bough.piece import AtLeast, piece
 from bough.tree import Floats, Ints, RewardRange, Source, Tree, counted, ends_turn, last_where, sum_to_root, texts_at
 from bough.tree.endings import path_reward_nodes
 
@@ -16,7 +16,7 @@ DIMENSIONS = 512
 """Length of the vector of a text."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Diversity:
     """Channel "diversity": ExIt's bonus (arXiv 2509.04575), the return of a path times its distance from the others.
 
@@ -34,11 +34,7 @@ class Diversity:
         weight: The bonus of the most distant path, as a fraction of its return, >= 0.
     """
 
-    weight: float = 0.5
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.weight < math.inf:
-            raise ValueError(f"Diversity.weight: got {self.weight}; need 0 or more")
+    weight: Annotated[float, AtLeast(0)] = 0.5
 
     @property
     def reward_ranges(self) -> Mapping[str, RewardRange]:

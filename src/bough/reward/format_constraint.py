@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import Annotated
 
 import numpy as np
 
-from bough.piece import piece
+from bough.piece import AtLeast, Regex, piece
 from bough.tree import (
     Bools,
     Floats,
@@ -41,25 +42,16 @@ class FormatConstraint:
         weight: Factor.
     """
 
-    answer: str = ""
-    min_steps: int = 1
-    max_steps: int | None = None
-    step_tokens: int | None = None
+    answer: Annotated[str, Regex()] = ""
+    min_steps: Annotated[int, AtLeast(1)] = 1
+    max_steps: Annotated[int | None, AtLeast(1)] = None
+    step_tokens: Annotated[int | None, AtLeast(1)] = None
     weight: float = 1.0
 
     def __post_init__(self) -> None:
-        try:
-            re.compile(self.answer)
-        except re.error as error:
+        if self.max_steps is not None and self.max_steps < self.min_steps:
             raise ValueError(
-                f"FormatConstraint.answer: got {self.answer!r} ({error}); need a regular expression"
-            ) from error
-        highest = self.min_steps if self.max_steps is None else self.max_steps
-        if self.min_steps < 1 or highest < self.min_steps or (self.step_tokens is not None and self.step_tokens < 1):
-            raise ValueError(
-                f"FormatConstraint: got min_steps={self.min_steps}, max_steps={self.max_steps}, step_tokens="
-                f"{self.step_tokens}; need min_steps of at least 1, max_steps of at least min_steps or None, and "
-                "step_tokens of at least 1 or None"
+                f"FormatConstraint.max_steps: got {self.max_steps}; need at least min_steps={self.min_steps}, or None"
             )
 
     @property

@@ -32,14 +32,14 @@ class Overlong:
     """
 
     limit_tokens: int = 20480
-    buffer_tokens: int = 4096
+    buffer_tokens: Annotated[int, AtLeast(1)] = 4096
     factor: Annotated[float, AtLeast(0, "0 or more, it is subtracted")] = 1.0
     capped: bool = True
 
     def __post_init__(self) -> None:
-        if not 1 <= self.buffer_tokens <= self.limit_tokens:
+        if self.buffer_tokens > self.limit_tokens:
             raise ValueError(
-                f"Overlong.buffer_tokens: got {self.buffer_tokens}; need 1 to {self.limit_tokens}, the limit"
+                f"Overlong.buffer_tokens: got {self.buffer_tokens}; need at most {self.limit_tokens}, the limit"
             )
 
     @property

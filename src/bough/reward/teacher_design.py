@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
+from bough.piece import AtLeast, Between, piece
 from bough.tree import Bools, Floats
 from bough.version import install
 
@@ -56,7 +57,7 @@ class TabularMdp:
         return value >= value.max(axis=1, keepdims=True) - EQUAL * max(1.0, float(np.abs(value).max()))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class TeacherDesign:
     """Informative rewards (arXiv 2402.07019; the teacher-driven part of arXiv 2503.21949), a linear program.
 
@@ -81,14 +82,8 @@ class TeacherDesign:
     """
 
     max_states: int = 5
-    horizon: int = 1
-    margin: float = 0.5
-
-    def __post_init__(self) -> None:
-        if self.horizon < 1:
-            raise ValueError(f"TeacherDesign.horizon: got {self.horizon}; need at least 1")
-        if not 0 < self.margin <= 1:
-            raise ValueError(f"TeacherDesign.margin: got {self.margin}; need a number above 0, at most 1")
+    horizon: Annotated[int, AtLeast(1)] = 1
+    margin: Annotated[float, Between(0, 1, above=True)] = 0.5
 
     def __call__(self, process: TabularMdp, policy: Floats) -> Floats:
         """[S, A]: the designed reward, for the probabilities [S, A] of the learner's policy.

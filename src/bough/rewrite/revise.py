@@ -1,9 +1,8 @@
 """Agent-R: demonstrations that continue a path after its first mistake with the turns of a better path."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, TypeAlias
+from typing import Annotated, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from bough.context import Turn, parse_tokens
 from bough.credit import Credit, Searched, compute_credit
 from bough.env import State
 from bough.needs import REVISED_PATHS, Need, needs_of
+from bough.piece import AtLeast, piece
 from bough.rollout import NodeDraft, PathWriter, PolicyFormat, TreeBuilder
 from bough.tree import (
     Credited,
@@ -53,7 +53,7 @@ class RevisedPath:
     gap: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Revise:
     """Agent-R (arXiv 2501.11425): a bad path up to its first wrong step, a thought, then a good path; needs forks.
 
@@ -89,7 +89,7 @@ class Revise:
     thought: str = "That was wrong. I go back and try something else."
     reply: str | None = None
     min_return: float = field(default=0.5, metadata=INFINITE)
-    gap: float = 0.0
+    gap: Annotated[float, AtLeast(0)] = 0.0
     blame: Credit = field(default_factory=Searched)
     below: float = field(default=0.0, metadata=INFINITE)
 
@@ -98,11 +98,6 @@ class Revise:
     def __post_init__(self) -> None:
         if not self.thought.strip():
             raise ValueError(f"Revise.thought: got {self.thought!r}; need a text that is not blank")
-        if not 0 <= self.gap < math.inf or math.isnan(self.min_return) or math.isnan(self.below):
-            raise ValueError(
-                f"Revise: got min_return={self.min_return}, gap={self.gap}, below={self.below}; need numbers, and "
-                "gap 0 or more"
-            )
         if texts := [need.text for need in needs_of(self.blame)]:
             raise ValueError(
                 f"Revise.blame: got {type(self.blame).__name__}, which needs {', '.join(sorted(texts))}; need a rule "

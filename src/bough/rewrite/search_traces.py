@@ -1,10 +1,10 @@
 """Search traces: a searched tree as text before each action, for a policy that writes its own search."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import ClassVar, TypeAlias
+from typing import Annotated, ClassVar, TypeAlias
 
 from bough.needs import REVISED_PATHS, Need
+from bough.piece import AtLeast, NotEmpty, piece
 from bough.rewrite.rewrite import (
     PolicyFormat,
     RevisedPath,
@@ -32,7 +32,7 @@ Below: TypeAlias = dict[int, list[tuple[int, int]]]
 """By the node of a state, its executed actions: the last node of each, and the node of the state after it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class SearchTraces:
     """ATS's training data (arXiv 2310.10686): the policy imitates the search of a tree, as text before each action.
 
@@ -62,17 +62,10 @@ class SearchTraces:
 
     needs: ClassVar[frozenset[Need]] = frozenset({REVISED_PATHS})
 
-    characters: int = 60
-    max_lines: int = 30
-    back: str = "back"
-    solved: str = "solved"
-
-    def __post_init__(self) -> None:
-        if self.characters < 0 or self.max_lines < 1 or not self.back or not self.solved:
-            raise ValueError(
-                f"SearchTraces: got characters={self.characters}, max_lines={self.max_lines}, back={self.back!r}, "
-                f"solved={self.solved!r}; need 0, 1, and two texts"
-            )
+    characters: Annotated[int, AtLeast(0)] = 60
+    max_lines: Annotated[int, AtLeast(1)] = 30
+    back: Annotated[str, NotEmpty("a text")] = "back"
+    solved: Annotated[str, NotEmpty("a text")] = "solved"
 
     @property
     def texts(self) -> tuple[str, ...]:

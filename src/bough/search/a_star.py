@@ -17,17 +17,17 @@ class TurnsToGo:
     """Minus the turns of the oracle's plan from a state, for `AStarCost`; needs an oracle.
 
     Attributes:
-        hopeless: Turns of a state without a plan.
+        turns_without_plan: Turns of a state without a plan.
     """
 
     needs: ClassVar[frozenset[Need]] = frozenset({ORACLE.or_else("another evaluate, such as RolloutValue()")})
 
-    hopeless: float = 1000.0
+    turns_without_plan: float = 1000.0
 
     async def __call__(self, tree: SearchTree, node: SearchNode) -> float:
         """The value."""
         plan = await tree.rollout.plan(node.at) if isinstance(node.at, Cursor) else None
-        return -self.hopeless if plan is None else -float(len(plan))
+        return -self.turns_without_plan if plan is None else -float(len(plan))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

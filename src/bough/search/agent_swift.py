@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from bough.ask.prompts import check_placeholders
-from bough.piece import AtLeast, piece
+from bough.ask.prompts import Placeholders
+from bough.piece import AtLeast, NotEmpty, piece
 from bough.search.descend import Descend
 from bough.search.expand import Sample
 from bough.search.hints import FixedHint
@@ -29,14 +29,11 @@ class EachKind:
         text: The hint; it may use the placeholder {kind}.
     """
 
-    kinds: tuple[str, ...] = KINDS
+    kinds: Annotated[tuple[str, ...], NotEmpty()] = KINDS
     width: Annotated[int, AtLeast(1)] = 2
-    text: str = "Answer with an edit of this kind: {kind}."
-
-    def __post_init__(self) -> None:
-        if not self.kinds:
-            raise ValueError("EachKind.kinds: got none; need at least one")
-        check_placeholders("EachKind.text", self.text, prompt_fields=False, required=("kind",))
+    text: Annotated[str, Placeholders(prompt_fields=False, required=("kind",))] = (
+        "Answer with an edit of this kind: {kind}."
+    )
 
     async def __call__(self, tree: SearchTree, node: SearchNode, times: int) -> Sequence[Proposal]:
         """Sample actions at a node, kind by kind."""

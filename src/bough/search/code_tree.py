@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 from bough.ask import QuerySettings
-from bough.ask.prompts import AnswerParser, LabelParser, NumberParser, check_placeholders
+from bough.ask.prompts import AnswerParser, LabelParser, NumberParser, Placeholders
 from bough.piece import piece
 from bough.search.combine import EnvReturn
 from bough.search.node import SearchNode, mean_vote
@@ -80,12 +81,8 @@ class ProgramCritic(QuerySettings):
     """
 
     tests: Evaluate = VISIBLE_TESTS
-    rate: str = RATE
-    verify: str = VERIFY
-
-    def __post_init__(self) -> None:
-        check_placeholders("ProgramCritic.rate", self.rate)
-        check_placeholders("ProgramCritic.verify", self.verify)
+    rate: Annotated[str, Placeholders()] = RATE
+    verify: Annotated[str, Placeholders()] = VERIFY
 
     async def __call__(self, tree: SearchTree, node: SearchNode) -> float:
         """The value.

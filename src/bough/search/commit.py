@@ -57,7 +57,7 @@ class Commit:
         try:
             await self.go(tree)
         finally:
-            tree.store_results(anywhere=self.search.anywhere)
+            tree.store_results(answer_at_any_node=self.search.answer_at_any_node)
 
     async def go(self, tree: SearchTree) -> None:
         """Search below the root of a tree, and move the root down after each search."""

@@ -35,7 +35,7 @@ class Descend:
 
     by: Score = Uct()
     revisit: bool = True
-    sharpness: Annotated[float | None, AtLeast(0, "0 or more, or None for the best child")] = None
+    sharpness: Annotated[float | None, AtLeast(0)] = None
 
     def __call__(self, tree: SearchTree) -> list[SearchNode]:
         """The node."""

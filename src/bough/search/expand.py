@@ -30,7 +30,7 @@ class Sample:
     width: Annotated[int, AtLeast(1)] = 4
     prior: Literal["tokens", "action", "even"] = "tokens"
     hint: Hint | None = None
-    root_width: Annotated[int | None, AtLeast(1, "at least 1, or None")] = None
+    root_width: Annotated[int | None, AtLeast(1)] = None
 
     async def __call__(self, tree: SearchTree, node: SearchNode, times: int) -> Sequence[Proposal]:
         """Sample actions at a node."""

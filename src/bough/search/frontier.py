@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, TypeAlias
 
-from bough.piece import AtLeast, piece
+from bough.piece import AtLeast, NotEmpty, piece
 from bough.search.node import SearchNode
 from bough.search.pieces import FixedScore, Score, Select
 from bough.search.score import NodeValue, RatedValue
@@ -65,7 +65,7 @@ class Best:
         return (-self.by(node), -node.depth if self.deepest else 0, node.number)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class UnionOf:
     """The union of several selections, each node once: several heaps over the same open nodes, as in `mps_prover()`.
 
@@ -73,11 +73,7 @@ class UnionOf:
         of: The selectors, at least one.
     """
 
-    of: Sequence[Select] = (Best(by=NodeValue()), Best(by=RatedValue()))
-
-    def __post_init__(self) -> None:
-        if not self.of:
-            raise ValueError("UnionOf.of: got none; need at least one selector")
+    of: Annotated[Sequence[Select], NotEmpty("at least one selector")] = (Best(by=NodeValue()), Best(by=RatedValue()))
 
     def __call__(self, tree: SearchTree) -> list[SearchNode]:
         """The nodes."""

@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 from bough.ask import QuerySettings
-from bough.ask.prompts import Choice, check_placeholders, numbered
+from bough.ask.prompts import Choice, Placeholders, numbered
 from bough.piece import piece
 from bough.rollout.cursor import PendingAction
 from bough.search.node import SearchNode
@@ -34,7 +35,7 @@ class FixedHint:
         return self.text
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Siblings:
     """The actions sampled here before, so that the next one differs (DFSDT, arXiv 2307.16789; DoraemonGPT).
 
@@ -42,16 +43,15 @@ class Siblings:
     the environment's observation.
 
     Attributes:
-        carry_out: Whether each action is executed before the next is sampled, so that its observation is known. The
+        execute_first: Whether each action is executed before the next is sampled, so that its observation is known. The
             search does not execute it again.
         text: The hint; it may use the placeholders {actions}, {instructions}, {turns} and {observation}.
     """
 
-    carry_out: bool = False
-    text: str = "You have tried this here before:\n{actions}\nDo something different from all of it."
-
-    def __post_init__(self) -> None:
-        check_placeholders("Siblings.text", self.text, "actions")
+    execute_first: bool = False
+    text: Annotated[str, Placeholders("actions")] = (
+        "You have tried this here before:\n{actions}\nDo something different from all of it."
+    )
 
     @property
     def in_turn(self) -> bool:
@@ -67,7 +67,7 @@ class Siblings:
             first.setdefault(draft.parsed.text, draft)
         lines: list[str] = []
         for action, draft in first.items():
-            if self.carry_out:
+            if self.execute_first:
                 await tree.execute_action(draft)
             answer = tree.observation(draft)
             lines.append(f"- {action}" + ("" if answer is None else f" -> {answer}"))
@@ -88,17 +88,15 @@ class KindHint(QuerySettings):
     """
 
     kinds: Sequence[str] = ("reason", "ask for information", "look something up", "answer")
-    prompt: str = (
+    prompt: Annotated[str, Placeholders("kinds")] = (
         "{instructions}\n\nWhat happened:\n{turns}\n{observation}\n\n"
         "Which kind of step should be next?\n{kinds}\nAnswer with its number."
     )
-    text: str = "Your next step: {kind}."
+    text: Annotated[str, Placeholders("kind")] = "Your next step: {kind}."
 
     def __post_init__(self) -> None:
         if len(self.kinds) < 2:
             raise ValueError(f"KindHint.kinds: got {self.kinds}; need at least two")
-        check_placeholders("KindHint.prompt", self.prompt, "kinds")
-        check_placeholders("KindHint.text", self.text, "kind")
 
     @property
     def in_turn(self) -> bool:

@@ -28,7 +28,7 @@ class Hybrid:
 
     c: Annotated[float, AtLeast(0)] = 2.0
     rating_visits: Annotated[float, Above(0)] = 0.2
-    share: Annotated[float | None, Between(0, 1, "a number from 0 to 1, or None")] = None
+    share: Annotated[float | None, Between(0, 1)] = None
 
     def __call__(self, node: SearchNode) -> float:
         """The score."""

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Annotated
 
 from bough.ask import QuerySettings
-from bough.ask.prompts import Lines, check_placeholders
+from bough.ask.prompts import Lines, Placeholders
 from bough.piece import AtLeast, piece
 from bough.search.node import SearchNode
 from bough.search.pieces import Proposal
@@ -39,14 +39,9 @@ class Ideas(QuerySettings):
     """
 
     width: Annotated[int, AtLeast(1)] = 4
-    strategies: str = STRATEGIES
-    repairs: str = REPAIRS
-    text: str = "Follow this advice: {idea}"
-
-    def __post_init__(self) -> None:
-        check_placeholders("Ideas.strategies", self.strategies, "count")
-        check_placeholders("Ideas.repairs", self.repairs, "count", "review", "strategy")
-        check_placeholders("Ideas.text", self.text, "idea", "strategy")
+    strategies: Annotated[str, Placeholders("count")] = STRATEGIES
+    repairs: Annotated[str, Placeholders("count", "review", "strategy")] = REPAIRS
+    text: Annotated[str, Placeholders("idea", "strategy")] = "Follow this advice: {idea}"
 
     async def __call__(self, tree: SearchTree, node: SearchNode, times: int) -> Sequence[Proposal]:
         """List the ideas, and sample an action for each."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from bough.ask import QuerySettings
-from bough.ask.prompts import AnswerParser, LabelParser, Text, check_placeholders
+from bough.ask.prompts import AnswerParser, LabelParser, Placeholders, Text
 from bough.env import EnvFault, State, Step
 from bough.explore.turn_texts import turn_texts
 from bough.explore.world_model import ImaginedEpisode, WorldModel
@@ -55,14 +55,10 @@ class Imagine(QuerySettings):
     depth: Annotated[int, AtLeast(1)] = 1
     n: Annotated[int, AtLeast(1)] = 3
     answers: Annotated[int, AtLeast(1)] = 1
-    prompt: str = PLACE
-    next: str = NEXT
+    prompt: Annotated[str, Placeholders()] = PLACE
+    next: Annotated[str, Placeholders()] = NEXT
     read: AnswerParser[float] = LabelParser()
     world_role: str = POLICY
-
-    def __post_init__(self) -> None:
-        check_placeholders("Imagine.prompt", self.prompt)
-        check_placeholders("Imagine.next", self.next)
 
     @property
     def needs(self) -> frozenset[Need]:

@@ -1,9 +1,10 @@
 """Introspection: a hint from an analysis of the parent's result and those of the siblings."""
 
 from collections.abc import Sequence
+from typing import Annotated
 
 from bough.ask import QuerySettings
-from bough.ask.prompts import Text, check_placeholders
+from bough.ask.prompts import Placeholders, Text
 from bough.piece import piece
 from bough.rollout.cursor import PendingAction
 from bough.search.node import SearchNode
@@ -35,13 +36,9 @@ class Introspect(QuerySettings):
         system: The system prompt.
     """
 
-    prompt: str = ANALYSE
-    text: str = "From what was tried before:\n{analysis}"
+    prompt: Annotated[str, Placeholders("actions")] = ANALYSE
+    text: Annotated[str, Placeholders("analysis")] = "From what was tried before:\n{analysis}"
     system: str = SYSTEM
-
-    def __post_init__(self) -> None:
-        check_placeholders("Introspect.prompt", self.prompt, "actions")
-        check_placeholders("Introspect.text", self.text, "analysis")
 
     @property
     def in_turn(self) -> bool:

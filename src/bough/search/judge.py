@@ -2,11 +2,10 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Annotated
 
 from bough.ask import QuerySettings
-from bough.ask.prompts import AnswerParser, LabelParser, check_placeholders
+from bough.ask.prompts import AnswerParser, LabelParser, Placeholders
 from bough.needs import POLICY, Need, roles
 from bough.piece import AtLeast, piece
 from bough.search.node import SearchNode, mean_vote
@@ -45,13 +44,10 @@ class Judge(QuerySettings):
     """
 
     n: Annotated[int, AtLeast(1)] = 1
-    prompt: str = PLACE
+    prompt: Annotated[str, Placeholders()] = PLACE
     system: str = SYSTEM
     read: AnswerParser[float] = LabelParser()
     keep: bool = False
-
-    def __post_init__(self) -> None:
-        check_placeholders("Judge.prompt", self.prompt)
 
     async def __call__(self, tree: SearchTree, node: SearchNode) -> float:
         """The value.
@@ -75,12 +71,9 @@ class JudgeAction(QuerySettings):
     """
 
     n: Annotated[int, AtLeast(1)] = 1
-    prompt: str = ACTION
+    prompt: Annotated[str, Placeholders("action")] = ACTION
     system: str = SYSTEM
     read: AnswerParser[float] = LabelParser()
-
-    def __post_init__(self) -> None:
-        check_placeholders("JudgeAction.prompt", self.prompt, "action")
 
     async def __call__(self, tree: SearchTree, node: SearchNode, children: Sequence[SearchNode]) -> Sequence[float]:
         """The rating of each child [children].
@@ -95,7 +88,7 @@ class JudgeAction(QuerySettings):
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Confidence:
     """The probability of "yes" against "no" for a state (MCTS-DPO, arXiv 2405.00451); needs scores.
 
@@ -112,7 +105,7 @@ class Confidence:
         role: The role whose model answers.
     """
 
-    prompt: str = PLACE
+    prompt: Annotated[str, Placeholders()] = PLACE
     system: str = SYSTEM
     yes: str = "yes"
     no: str = "no"
@@ -121,7 +114,6 @@ class Confidence:
     def __post_init__(self) -> None:
         if not self.yes or not self.no or self.yes == self.no:
             raise ValueError(f"Confidence: got yes={self.yes!r}, no={self.no!r}; need two different words")
-        check_placeholders("Confidence.prompt", self.prompt)
 
     @property
     def needs(self) -> frozenset[Need]:

@@ -1,16 +1,17 @@
 """Proposals of actions by kind, where a kind is how an action begins."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Annotated
 
 from bough.needs import CRITIC, ON_POLICY, Need
+from bough.piece import AtLeast, NotEmpty, piece
 from bough.rollout.cursor import PendingAction
 from bough.search.node import SearchNode
 from bough.search.pieces import Proposal
 from bough.search.tree import SearchTree
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class SampleKinds:
     """Samples of the policy that begin with given texts, the kinds of a step (CR-Planner, arXiv 2410.01428).
 
@@ -25,16 +26,13 @@ class SampleKinds:
             kinds. Needs a critic, as `KindValues` trains it.
     """
 
-    kinds: Sequence[str]
-    width: int = 3
+    kinds: Annotated[Sequence[str], NotEmpty("at least one text, each once", different=True)]
+    width: Annotated[int, AtLeast(1)] = 3
     best: bool = False
 
     def __post_init__(self) -> None:
-        if not self.kinds or not all(self.kinds) or len(set(self.kinds)) < len(self.kinds) or self.width < 1:
-            raise ValueError(
-                f"SampleKinds: got kinds={[*self.kinds]}, width={self.width}; need at least one text, each once and "
-                "not empty, and at least 1 sample"
-            )
+        if not all(self.kinds):
+            raise ValueError(f"SampleKinds.kinds: got {[*self.kinds]}; need texts that are not empty")
 
     @property
     def needs(self) -> frozenset[Need]:

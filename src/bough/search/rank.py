@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 from itertools import permutations
+from typing import Annotated
 
 from bough.ask import QuerySettings
-from bough.ask.prompts import Choice, check_placeholders, numbered
+from bough.ask.prompts import Choice, Placeholders, numbered
 from bough.piece import piece
 from bough.search.judge import SYSTEM
 from bough.search.node import SearchNode, mean_vote
@@ -34,11 +35,8 @@ class Ranked(QuerySettings):
         system: The system prompt.
     """
 
-    prompt: str = ALL
+    prompt: Annotated[str, Placeholders("actions")] = ALL
     system: str = SYSTEM
-
-    def __post_init__(self) -> None:
-        check_placeholders("Ranked.prompt", self.prompt, "actions")
 
     async def __call__(self, tree: SearchTree, node: SearchNode, children: Sequence[SearchNode]) -> Sequence[float]:
         """The rating of each child [children].
@@ -70,11 +68,8 @@ class Pairwise(QuerySettings):
         system: The system prompt.
     """
 
-    prompt: str = TWO
+    prompt: Annotated[str, Placeholders("actions")] = TWO
     system: str = SYSTEM
-
-    def __post_init__(self) -> None:
-        check_placeholders("Pairwise.prompt", self.prompt, "actions")
 
     async def __call__(self, tree: SearchTree, node: SearchNode, children: Sequence[SearchNode]) -> Sequence[float]:
         """The rating of each child [children].

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Annotated
 
 from bough.ask import QuerySettings
-from bough.ask.prompts import Text, check_placeholders
+from bough.ask.prompts import Placeholders, Text
 from bough.piece import AtLeast, piece
 from bough.rollout.cursor import Cursor, PendingAction
 from bough.search.node import SearchNode
@@ -38,10 +38,7 @@ class Reflections(QuerySettings):
 
     keep: Annotated[int, AtLeast(1)] = 3
     under: float = 1.0
-    prompt: str = FAILED
-
-    def __post_init__(self) -> None:
-        check_placeholders("Reflections.prompt", self.prompt)
+    prompt: Annotated[str, Placeholders()] = FAILED
 
     @property
     def in_turn(self) -> bool:
@@ -67,10 +64,7 @@ class Critique(QuerySettings):
         prompt: The question; it may use the placeholders {instructions}, {turns} and {observation}.
     """
 
-    prompt: str = ANSWERED
-
-    def __post_init__(self) -> None:
-        check_placeholders("Critique.prompt", self.prompt)
+    prompt: Annotated[str, Placeholders()] = ANSWERED
 
     @property
     def in_turn(self) -> bool:

@@ -1,9 +1,10 @@
 """RethinkMCTS: a failed action is sampled again with a critique."""
 
 from collections.abc import Sequence
+from typing import Annotated
 
 from bough.ask import QuerySettings
-from bough.ask.prompts import check_placeholders
+from bough.ask.prompts import Placeholders
 from bough.piece import piece
 from bough.search.combine import ExecuteAndEvaluate
 from bough.search.evaluate import ConstantValue
@@ -32,12 +33,10 @@ class Rethink(QuerySettings):
 
     evaluate: Evaluate = ConstantValue()
     under: float = 1.0
-    prompt: str = ANSWERED
-    text: str = "You did this before:\n{action}\nWhat came of it: {observation}\n{critique}\nWrite it anew, and better."
-
-    def __post_init__(self) -> None:
-        check_placeholders("Rethink.prompt", self.prompt)
-        check_placeholders("Rethink.text", self.text, "action", "critique")
+    prompt: Annotated[str, Placeholders()] = ANSWERED
+    text: Annotated[str, Placeholders("action", "critique")] = (
+        "You did this before:\n{action}\nWhat came of it: {observation}\n{critique}\nWrite it anew, and better."
+    )
 
     async def __call__(self, tree: SearchTree, node: SearchNode, children: Sequence[SearchNode]) -> Sequence[float]:
         """The rating of each given child [children]; new children have their own.

@@ -4,8 +4,9 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
+from bough.piece import Regex, piece
 from bough.rollout.cursor import Cursor
 from bough.search.node import SearchNode
 from bough.tree import plain_text
@@ -25,7 +26,7 @@ class ShortestState:
         return -float(len(state_text(node)))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class FewestMatches:
     """Minus the number of matches of a pattern in the state's text (MPS-Prover, arXiv 2505.10962): fewest cases first.
 
@@ -35,10 +36,7 @@ class FewestMatches:
 
     fixed: ClassVar[bool] = True
 
-    pattern: str = "⊢"
-
-    def __post_init__(self) -> None:
-        _check("FewestMatches.pattern", self.pattern)
+    pattern: Annotated[str, Regex()] = "⊢"
 
     def __call__(self, node: SearchNode) -> float:
         """The score."""

@@ -58,7 +58,7 @@ class Puct:
     """
 
     c: Annotated[float, AtLeast(0)] = 1.5
-    base: Annotated[float | None, Above(0, "a number above 0, or None")] = None
+    base: Annotated[float | None, Above(0)] = None
     log: bool = False
 
     def __call__(self, node: SearchNode) -> float:

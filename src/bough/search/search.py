@@ -54,15 +54,15 @@ class Search:
         backup: Propagates values to the ancestors.
         prune: Pruning rules, in order.
         eager: Whether all children are executed and evaluated, or only the selected ones.
-        widen: Number of expansions of a node: it can be selected that often.
+        expansions_per_node: Number of expansions of a node: it can be selected that often.
         max_evaluated: Maximum number of children of a node that an eager search evaluates, the best rated; None for
             all.
         success_value: Value of a path that ends with success; None where the environment's success is not trusted, and
             ends of paths are evaluated, too.
         failure_value: Value of any other end.
         stop_value: A path that ends with this value ends the search; None for never.
-        anywhere: Whether any node may be the answer and end the search, in addition to ends of paths: for environments
-            in which each action is a whole answer, better than the last at best.
+        answer_at_any_node: Whether any node may be the answer and end the search, in addition to ends of paths: for
+            environments in which each action is a whole answer, better than the last at best.
         rounds: Maximum number of rounds.
         retries: How often a request is retried when the engine broke.
     """
@@ -77,12 +77,12 @@ class Search:
     backup: Backup = field(default_factory=MeanBackup)
     prune: Sequence[Prune] = ()
     eager: bool = False
-    widen: Annotated[int, AtLeast(1)] = 1
+    expansions_per_node: Annotated[int, AtLeast(1)] = 1
     max_evaluated: Annotated[int | None, AtLeast(1)] = None
     success_value: float | None = 1.0
     failure_value: float = 0.0
     stop_value: float | None = 1.0
-    anywhere: bool = False
+    answer_at_any_node: bool = False
     rounds: Annotated[int, AtLeast(1)] = 1000
     retries: Annotated[int, AtLeast(0)] = 2
 
@@ -94,7 +94,7 @@ class Search:
         try:
             await self.go(tree)
         finally:
-            tree.store_results(anywhere=self.anywhere)
+            tree.store_results(answer_at_any_node=self.answer_at_any_node)
 
     async def go(self, tree: SearchTree) -> None:
         """Search below the root of a tree that may already have nodes."""
@@ -133,7 +133,7 @@ class Search:
             self.backup(node)
         for rule in self.prune:
             rule(tree, there)
-        able = [*(node for node in counted if node.ended or self.anywhere), *tree.rollout_ends[aside:]]
+        able = [*(node for node in counted if node.ended or self.answer_at_any_node), *tree.rollout_ends[aside:]]
         return tree.spent or (self.stop_value is not None and any(each.value >= self.stop_value for each in able))
 
     def _leading(self, children: Sequence[SearchNode]) -> Sequence[SearchNode]:
@@ -167,7 +167,7 @@ class Search:
         node.expansions += 1
         if not node.children:
             tree.prune(node)
-        elif node.expansions >= self.widen:
+        elif node.expansions >= self.expansions_per_node:
             tree.mark_expanded(node)
         return new
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from bough.ask import QuerySettings
-from bough.ask.prompts import check_placeholders
+from bough.ask.prompts import Placeholders
 from bough.env import EnvFault
 from bough.explore.turn_texts import turn_texts
 from bough.explore.world_model import ImaginedEpisode, WorldModel
@@ -38,11 +38,10 @@ class SimulateAndRefine(QuerySettings):
     """
 
     rounds: Annotated[int, AtLeast(1)] = 1
-    text: str = "You consider this: {action}\nIt would probably lead to:\n{observation}\nDo it, or something better."
+    text: Annotated[str, Placeholders("action", "observation")] = (
+        "You consider this: {action}\nIt would probably lead to:\n{observation}\nDo it, or something better."
+    )
     max_tokens: int = 256
-
-    def __post_init__(self) -> None:
-        check_placeholders("SimulateAndRefine.text", self.text, "action", "observation")
 
     async def __call__(self, tree: SearchTree, node: SearchNode, times: int) -> Sequence[Proposal]:
         """Sample, simulate, and sample again."""

@@ -3,9 +3,10 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Annotated
 
 from bough.ask import QuerySettings
-from bough.ask.prompts import LabelParser, check_placeholders
+from bough.ask.prompts import LabelParser, Placeholders
 from bough.piece import piece
 from bough.rollout.cursor import PendingAction
 from bough.search.evaluate import ConstantValue
@@ -46,7 +47,7 @@ def present_subgoal(tree: SearchTree) -> Subgoal:
     return tree.notes.get("subgoal") or Subgoal()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class SubgoalHint:
     """The present subgoal and the planner's advice, as a hint for the policy; empty for the task itself.
 
@@ -54,10 +55,7 @@ class SubgoalHint:
         text: The hint; it may use {subgoal}, {done} and {advice}.
     """
 
-    text: str = "Your present subgoal: {subgoal}\n{advice}"
-
-    def __post_init__(self) -> None:
-        check_placeholders("SubgoalHint.text", self.text, "subgoal", "done", "advice")
+    text: Annotated[str, Placeholders("subgoal", "done", "advice")] = "Your present subgoal: {subgoal}\n{advice}"
 
     @property
     def in_turn(self) -> bool:
@@ -80,7 +78,7 @@ class SubgoalValue(QuerySettings):
 
     The role's model answers whether the state reaches it; without an answer the node is unjudged (`Search`). Without a
     subgoal there is no question, and only the environment's success counts. For searches in `SubgoalSearch`, with
-    `anywhere`, and 2 for `success_value` and `stop_value`.
+    `answer_at_any_node`, and 2 for `success_value` and `stop_value`.
 
     Attributes:
         value: The value of other states.
@@ -88,10 +86,7 @@ class SubgoalValue(QuerySettings):
     """
 
     value: Evaluate = field(default_factory=ConstantValue)
-    prompt: str = ASK
-
-    def __post_init__(self) -> None:
-        check_placeholders("SubgoalValue.prompt", self.prompt, "subgoal")
+    prompt: Annotated[str, Placeholders("subgoal")] = ASK
 
     async def __call__(self, tree: SearchTree, node: SearchNode) -> float:
         """The value.

@@ -5,7 +5,7 @@ from dataclasses import field
 from typing import Annotated
 
 from bough.ask import QuerySettings
-from bough.ask.prompts import Lines, Text, check_placeholders
+from bough.ask.prompts import Lines, Placeholders, Text
 from bough.needs import FORKS, Need, roles
 from bough.piece import AtLeast, piece
 from bough.rollout.cursor import Cursor
@@ -45,7 +45,7 @@ def _subgoal_search() -> Search:
         eager=True,
         success_value=REACHED,
         stop_value=REACHED,
-        anywhere=True,
+        answer_at_any_node=True,
         rounds=20,
     )
 
@@ -78,19 +78,17 @@ class SubgoalSearch(QuerySettings):
     revisions: Annotated[int, AtLeast(0)] = 2
     reflect: bool = False
     attempts: Annotated[int, AtLeast(1)] = 1
-    plan: str = PLAN
-    revise: str = REVISE
-    why: str = REFLECT
+    plan: Annotated[str, Placeholders("count")] = PLAN
+    revise: Annotated[str, Placeholders("count", "done", "plan", "failed")] = REVISE
+    why: Annotated[str, Placeholders("subgoal")] = REFLECT
 
     def __post_init__(self) -> None:
-        if self.search.stop_value is None or not self.search.anywhere:
+        if self.search.stop_value is None or not self.search.answer_at_any_node:
             raise ValueError(
-                f"SubgoalSearch.search: got stop_value={self.search.stop_value}, anywhere={self.search.anywhere}; need "
-                "the value of a reached subgoal, and anywhere=True"
+                f"SubgoalSearch.search: got stop_value={self.search.stop_value}, "
+                f"answer_at_any_node={self.search.answer_at_any_node}; need the value of a reached subgoal, and "
+                "answer_at_any_node=True"
             )
-        check_placeholders("SubgoalSearch.plan", self.plan, "count")
-        check_placeholders("SubgoalSearch.revise", self.revise, "count", "done", "plan", "failed")
-        check_placeholders("SubgoalSearch.why", self.why, "subgoal")
 
     @property
     def needs(self) -> frozenset[Need]:

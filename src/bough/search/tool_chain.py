@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Annotated
 
 from bough.ask import QuerySettings
-from bough.ask.prompts import Text, check_placeholders
+from bough.ask.prompts import Placeholders, Text
 from bough.piece import Between, piece
 from bough.search.node import SearchNode, mean_vote
 from bough.search.plan_memory import PlanMemory, position, similarity
@@ -44,10 +44,7 @@ class PlanCost(QuerySettings):
     memory: PlanMemory = NO_PLANS
     alpha: Annotated[float, Between(0, 1)] = 0.5
     beta: Annotated[float, Between(0, 1)] = 0.5
-    prompt: str = REST
-
-    def __post_init__(self) -> None:
-        check_placeholders("PlanCost.prompt", self.prompt, "action")
+    prompt: Annotated[str, Placeholders("action")] = REST
 
     async def __call__(self, tree: SearchTree, node: SearchNode, children: Sequence[SearchNode]) -> Sequence[float]:
         """Set the cost of each child; returns their ratings [children].

@@ -58,15 +58,15 @@ class SearchTree:
         aside = sorted(self.rollout_ends, key=lambda end: () if end.draft is None else end.draft.branches)
         return [node for node in (*(node for node in self.nodes if node.ended), *aside) if self._reachable(node)]
 
-    def answer(self, *, anywhere: bool = False) -> SearchNode:
+    def answer(self, *, answer_at_any_node: bool = False) -> SearchNode:
         """The answer: the best ended path, else the best node, else any end, else the root.
 
         Args:
-            anywhere: Whether any node may be the answer: then the node of the highest own value.
+            answer_at_any_node: Whether any node may be the answer: then the node of the highest own value.
         """
         ends = self.ends()
         inner = [node for node in self.nodes if not node.ended and self._reachable(node)]
-        if anywhere:
+        if answer_at_any_node:
             # Values of descendants do not rate the answer at a node.
             some = [node for node in (*inner, *ends) if node.parent is not None and not math.isnan(node.value)]
             return max(some, key=lambda node: node.value, default=self.root)
@@ -250,9 +250,9 @@ class SearchTree:
         self._open[node.number] = self.root = node
         self.restarted.append(node)
 
-    def store_results(self, *, anywhere: bool = False) -> None:
+    def store_results(self, *, answer_at_any_node: bool = False) -> None:
         """Store the results of the search and the answer, as in `answer`, in the rollout's tree."""
-        nodes, answer = self.rollout.builder.nodes, self.answer(anywhere=anywhere)
+        nodes, answer = self.rollout.builder.nodes, self.answer(answer_at_any_node=answer_at_any_node)
         for node in self.nodes:
             act = nodes[0 if node.draft is None else node.draft.node]
             act.value, act.rating, act.visits = _finite(node.q), _finite(node.rating), node.visits

@@ -3,7 +3,7 @@
 from dataclasses import field
 from typing import Annotated
 
-from bough.ask.prompts import check_placeholders
+from bough.ask.prompts import Placeholders
 from bough.checks import INFINITE
 from bough.piece import AtLeast, piece
 from bough.rollout.cursor import Cursor, PendingAction
@@ -42,10 +42,9 @@ class TreeInstruct:
     questions: Annotated[int, AtLeast(1)] = 3
     teach: str = "teach"
     progress: float = field(default=0.0, metadata=INFINITE)
-    text: str = "These questions were not understood:\n{actions}\nAsk a different one that is as deep."
-
-    def __post_init__(self) -> None:
-        check_placeholders("TreeInstruct.text", self.text, "actions")
+    text: Annotated[str, Placeholders("actions")] = (
+        "These questions were not understood:\n{actions}\nAsk a different one that is as deep."
+    )
 
     async def __call__(self, rollout: Rollout) -> None:
         """Grow the tree."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated
 
 from bough.ask import QuerySettings
-from bough.ask.prompts import Choice, Lines, check_placeholders, numbered
+from bough.ask.prompts import Choice, Lines, Placeholders, numbered
 from bough.needs import FORKS, Need, roles
 from bough.piece import AtLeast, piece
 from bough.rollout.cursor import Cursor
@@ -104,12 +104,8 @@ class TreePlanner(QuerySettings):
     votes: Annotated[int, AtLeast(1)] = 1
     retries: Annotated[int, AtLeast(0)] = 10
     plan_tokens: int | None = None
-    plan: str = PLAN
-    decide: str = DECIDE
-
-    def __post_init__(self) -> None:
-        check_placeholders("TreePlanner.plan", self.plan)
-        check_placeholders("TreePlanner.decide", self.decide, "failures", "choices")
+    plan: Annotated[str, Placeholders()] = PLAN
+    decide: Annotated[str, Placeholders("failures", "choices")] = DECIDE
 
     @property
     def needs(self) -> frozenset[Need]:
@@ -123,7 +119,7 @@ class TreePlanner(QuerySettings):
             written = await tree.together(tree.within_budget(self._plan(tree, number)) for number in range(self.plans))
             await self._follow(tree, merged([plan for plan in written if plan]))
         finally:
-            tree.store_results(anywhere=True)
+            tree.store_results(answer_at_any_node=True)
 
     async def _plan(self, tree: SearchTree, number: int) -> list[str]:
         text, own, turns = (

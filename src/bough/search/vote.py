@@ -46,7 +46,7 @@ class Vote:
             await self.search.go(tree)
         finally:
             self.count(tree)
-            tree.store_results(anywhere=self.search.anywhere)
+            tree.store_results(answer_at_any_node=self.search.answer_at_any_node)
 
     def count(self, tree: SearchTree) -> None:
         """Set the value of every ended path to the share of the votes for its answer."""

@@ -37,6 +37,6 @@ def agent_swift(width: int = 2, evaluations: int = 30, optimism: float = 0.5) ->
         backup=MeanBackup(),
         success_value=None,
         stop_value=None,
-        anywhere=True,
+        answer_at_any_node=True,
         rounds=evaluations,
     )

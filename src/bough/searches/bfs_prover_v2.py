@@ -35,7 +35,7 @@ def bfs_prover_v2(
             eager=True,
             success_value=REACHED,
             stop_value=REACHED,
-            anywhere=True,
+            answer_at_any_node=True,
             rounds=max(1, -(-expansions // provers)),
         ),
         revisions=revisions,

@@ -40,6 +40,6 @@ def code_tree(width: int = 3, programs: int = 20) -> Search:
         prune=(PruneRegressions(),),
         success_value=None,
         stop_value=ACCEPTED,
-        anywhere=True,
+        answer_at_any_node=True,
         rounds=programs + 1,
     )

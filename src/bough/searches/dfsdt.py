@@ -14,8 +14,14 @@ def dfsdt(width: int = 2, back: int = 2) -> Search:
     are sampled: a1, a1 a2, a1 a2 a3, a1 a4, a1 a4 a5, a6, a6 a7, a6 a7 a8, a6 a9, a6 a9 a10.
 
     In the paper the prompt has the earlier siblings: `expand=Sample(width=1, hint=Siblings())`. Its other variant
-    samples all actions of a node at once and takes the best rated first: `expand=Sample(width=n)`, `widen=1`, a `rate`.
+    samples all actions of a node at once and takes the best rated first: `expand=Sample(width=n)`,
+    `expansions_per_node=1`, a `rate`.
     """
     return Search(
-        select=DepthFirst(), expand=Sample(width=1), prune=(BackJump(turns=back),), widen=width, merge=False, rounds=200
+        select=DepthFirst(),
+        expand=Sample(width=1),
+        prune=(BackJump(turns=back),),
+        expansions_per_node=width,
+        merge=False,
+        rounds=200,
     )

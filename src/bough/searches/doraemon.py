@@ -24,10 +24,10 @@ def doraemon(answers: int = 3, decay: float = 0.5, sharpness: float = 1.0, width
     """
     return Search(
         select=UntilEnds(max_ends=answers, then=FinishPathFirst(then=DrawOpen(sharpness=sharpness))),
-        expand=Sample(width=1, hint=Siblings(carry_out=True)),
+        expand=Sample(width=1, hint=Siblings(execute_first=True)),
         evaluate=ConstantValue(value=None),
         backup=SumBackup(decay=decay),
-        widen=width,
+        expansions_per_node=width,
         failure_value=-1.0,
         stop_value=None,
     )

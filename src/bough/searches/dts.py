@@ -24,6 +24,6 @@ def dts(width: int = 4, sharpness: float = 1.0, greedy: bool = False) -> Search:
         expand=Sample(width=1),
         evaluate=ConstantValue(value=None),
         backup=SoftmaxBackup(sharpness=sharpness),
-        widen=width,
+        expansions_per_node=width,
         stop_value=None,
     )

@@ -43,6 +43,6 @@ def spar(
         eager=True,
         success_value=None,
         stop_value=math.nextafter(0.5, 1),
-        anywhere=True,
+        answer_at_any_node=True,
         rounds=depth,
     )

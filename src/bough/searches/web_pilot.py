@@ -40,15 +40,15 @@ def web_pilot(width: int = 3, c: float = 1.0, rounds: int = 10, revisions: int =
         expand=Sample(
             width=1,
             prior="even",
-            hint=Hints(parts=(SubgoalHint(), Critique(prompt=AFTER), Siblings(carry_out=True), Reflections())),
+            hint=Hints(parts=(SubgoalHint(), Critique(prompt=AFTER), Siblings(execute_first=True), Reflections())),
         ),
         evaluate=SubgoalValue(value=Judge(prompt=EFFECT, read=NumberParser())),
         backup=MaxBackup(),
-        widen=width,
+        expansions_per_node=width,
         eager=True,
         success_value=REACHED,
         stop_value=REACHED,
-        anywhere=True,
+        answer_at_any_node=True,
         rounds=rounds,
     )
     return SubgoalSearch(search=local, revisions=revisions, reflect=True)

@@ -7,8 +7,9 @@ import shutil
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
+from bough.piece import AtLeast, piece
 from bough.store.atomic import StoreError, digest, explain_full_disk, sync
 from bough.usercode.json_file import json_text
 
@@ -62,7 +63,7 @@ class Latest:
     skipped: tuple[tuple[Path, str], ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Checkpoints:
     """The checkpoints of a run, one folder a step.
 
@@ -84,11 +85,7 @@ class Checkpoints:
     """
 
     directory: Path
-    keep: int = 2
-
-    def __post_init__(self) -> None:
-        if self.keep < 1:
-            raise ValueError(f"Checkpoints.keep: got {self.keep}; need at least 1")
+    keep: Annotated[int, AtLeast(1)] = 2
 
     def save(
         self,

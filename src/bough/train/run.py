@@ -2,10 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypedDict, Unpack
+from typing import Annotated, Literal, TypedDict, Unpack
 
 from bough.appraise import Appraiser
-from bough.checks import check_choices
 from bough.config.fields import GROUP, set_fields
 from bough.config.kinds import check_kinds
 from bough.context import Context, Full, Parser, Plain
@@ -21,6 +20,7 @@ from bough.launch import Placement
 from bough.learner.optimizer import Optimizer
 from bough.needs import CRITIC, POLICY, Need, needs_of, roles
 from bough.objective import Normalizer, Objective, PpoClip, add, regularises
+from bough.piece import AtLeast, piece
 from bough.reward import EnvReward, Reward
 from bough.roles.models import ModelSource
 from bough.roles.recipes import EngineRecipe, PolicyRecipe
@@ -181,7 +181,7 @@ class World:
         return run.replace(batch_tasks=pool) if run.world.schedule.batch_tasks > pool else run
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Method:
     """An algorithm: everything of a run that a paper describes. The defaults are GRPO (arXiv 2402.03300).
 
@@ -203,7 +203,7 @@ class Method:
     explorer: Explorer = Chains()
     hooks: Sequence[HookRecipe] = ()
     credit: Credit = Grpo()
-    max_sampling_rounds: int = 1
+    max_sampling_rounds: Annotated[int, AtLeast(1)] = 1
     objective: Objective = PpoClip()
     normalizer: Normalizer = Normalizer()
     critic: ValueHead | None = None
@@ -212,9 +212,6 @@ class Method:
 
     def __post_init__(self) -> None:
         check_kinds(self)
-        check_choices(self)
-        if self.max_sampling_rounds < 1:
-            raise ValueError(f"Method.max_sampling_rounds: got {self.max_sampling_rounds}; need at least 1")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

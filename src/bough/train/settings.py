@@ -5,7 +5,7 @@ from typing import Annotated
 
 from bough.checks import INFINITE
 from bough.config.kinds import check_kinds
-from bough.engine import Local, check_temperature
+from bough.engine import TEMPERATURE, Local
 from bough.env import Env, Split
 from bough.launch import Placement, ThisMachine
 from bough.needs import (
@@ -38,7 +38,7 @@ class Tasks:
     split: Split
     count: Annotated[int, AtLeast(1)]
     file: str | None = None
-    actions_left: Annotated[int | None, AtLeast(1, "1 or more, or None")] = None
+    actions_left: Annotated[int | None, AtLeast(1)] = None
 
     def __post_init__(self) -> None:
         if self.count > MAX_TASKS:
@@ -143,11 +143,8 @@ class Evaluation:
 
     tasks: Tasks = field(default_factory=lambda: Tasks(split="test", count=300))
     every: Annotated[int, AtLeast(0, "0 (none) or more")] = 10
-    temperature: float = 1.0
+    temperature: Annotated[float, TEMPERATURE] = 1.0
     seed: int = 0
-
-    def __post_init__(self) -> None:
-        check_temperature("Evaluation.temperature", self.temperature)
 
 
 @piece

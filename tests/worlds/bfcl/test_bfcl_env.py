@@ -139,10 +139,10 @@ def test_fields_choose_episodes() -> None:
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"categories": ("bas",)}, "got bas; need some of base"),
-        ({"classes": ("Math",)}, "got Math; need some of Gorilla"),
-        ({"user_turns": 0}, "user_turns: got 0; need 1 or more"),
-        ({"distractors": -1}, "distractors: got -1; need 0 or more"),
+        ({"categories": ("bas",)}, "need some of base, miss_func"),
+        ({"classes": ("Math",)}, "need some of Gorilla"),
+        ({"user_turns": 0}, "Bfcl.user_turns: got 0; need at least 1"),
+        ({"distractors": -1}, "distractors: got -1; need at least 0, or None"),
     ],
 )
 def test_fields_out_of_range_are_refused(fields: dict[str, object], message: str) -> None:

@@ -414,10 +414,13 @@ def test_the_oracle_of_the_tools() -> None:
 
 def test_settings() -> None:
     for fields, message in (
-        ({"tiers": ("odd",)}, r"CodeTasks.tiers: got \['odd'\]; need some of line, easy"),
-        ({"families": ("odd",)}, r"CodeTasks.families: got \['odd'\]"),
+        (
+            {"tiers": ("odd",)},
+            r"CodeTasks.tiers: got \('odd',\); need some of line, easy, medium, hard, or \(\) for all",
+        ),
+        ({"families": ("odd",)}, r"CodeTasks.families: got \('odd',\)"),
         ({"tiers": ()}, "CodeTasks.tiers: got none"),
-        ({"attempts": 0}, "attempts=0"),
+        ({"attempts": 0}, "CodeTasks.attempts: got 0; need at least"),
         ({"reward": "most"}, "CodeTasks.reward: got 'most'"),
     ):
         with pytest.raises(ValueError, match=message):

@@ -77,7 +77,7 @@ def test_every_question_names_its_goal_and_the_oracle_finds_it() -> None:
 
 
 def test_mistakes_are_named() -> None:
-    with pytest.raises(ValueError, match="depth=9"):
+    with pytest.raises(ValueError, match=r"DialogueGraph.depth: got 9"):
         DialogueGraph(depth=9)
     (task,) = DialogueGraph(graph=1).tasks("train", 1, 0)
     with pytest.raises(ValueError, match="need a node of the graph"):

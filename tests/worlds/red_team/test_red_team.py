@@ -94,7 +94,7 @@ def test_the_oracle_breaks_every_target_and_no_target_is_in_two_splits() -> None
 
 
 def test_mistakes_are_named() -> None:
-    with pytest.raises(ValueError, match="threshold=0"):
+    with pytest.raises(ValueError, match=r"RedTeam.threshold: got 0"):
         RedTeam(threshold=0.0)
     with pytest.raises(ValueError, match="got the traits"):
         RedTeam().start(Task(id="b", data={"traits": ["odd"]}))

@@ -259,7 +259,7 @@ def test_degraded_results_lack_the_document_and_grow_with_the_noise() -> None:
         ({"hops": (3, 2)}, r"KnowledgeGraph.hops: got \(3, 2\); need 1 <= minimum <= maximum"),
         ({"alias_rate": 2.0}, "KnowledgeGraph.alias_rate: got 2.0; need a number from 0 to 1"),
         ({"split_by": "name"}, "KnowledgeGraph.split_by: got 'name'; need 'entities' or 'questions'"),
-        ({"sentences": 3}, "KnowledgeGraph: got sentences=3"),
+        ({"sentences": 3}, "KnowledgeGraph.sentences: got 3; need a number from 1 to 2"),
         ({"words": 5}, "KnowledgeGraph.words: got 5 for 1000 entities; need at least 45"),
     ],
 )

@@ -82,7 +82,7 @@ def test_turns_run_out_and_the_oracle_needs_no_lesson() -> None:
 
 
 def test_mistakes_are_named() -> None:
-    with pytest.raises(ValueError, match="bugs=7"):
+    with pytest.raises(ValueError, match=r"Socratic.bugs: got 7"):
         Socratic(bugs=7)
     with pytest.raises(ValueError, match="got the bugs"):
         Socratic().start(Task(id="b", data={"bugs": ["moth"]}))

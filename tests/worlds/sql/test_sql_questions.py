@@ -161,12 +161,12 @@ def test_one_table_has_the_templates_that_need_no_parent() -> None:
         ({"tiers": ()}, "tiers"),
         ({"tiers": (5,)}, "tiers"),
         ({"tables": 1}, "need tables=2 for tier 3"),
-        ({"tables": 3}, "need 1 to 2"),
-        ({"rows": 3}, "need 4 to 24"),
-        ({"columns": 3}, "need 1 to 2"),
+        ({"tables": 3}, "need a number from 1 to 2"),
+        ({"rows": 3}, "GeneratedQuestions.rows: got 3; need a number from 4 to 24"),
+        ({"columns": 3}, "need a number from 1 to 2"),
         ({"spellings": ("latin",)}, "plain"),
-        ({"databases": 0}, "at least 1 database"),
-        ({"variants": -1}, "0 variants"),
+        ({"databases": 0}, "GeneratedQuestions.databases: got 0; need at least 1"),
+        ({"variants": -1}, "GeneratedQuestions.variants: got -1; need at least 0"),
     ],
 )
 def test_wrong_settings_are_refused(settings_: dict[str, object], message: str) -> None:

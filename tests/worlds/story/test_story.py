@@ -53,7 +53,7 @@ def test_the_oracle_completes_a_story_that_can_be_completed() -> None:
 
 
 def test_mistakes_are_named() -> None:
-    with pytest.raises(ValueError, match=r"Story: got steps=0, max_words=12; need at least 1 step"):
+    with pytest.raises(ValueError, match=r"Story.steps: got 0; need at least 1"):
         Story(steps=0)
     with pytest.raises(ValueError, match=r"Story: task t got the words 3; need a list of words"):
         ENV.start(Task(id="t", data={"words": 3}))

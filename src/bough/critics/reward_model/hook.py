@@ -1,17 +1,17 @@
 """Settings of a reward model that is trained on a run's own trees, and scores its turns."""
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from bough.critics.reward_model.settings import RewardModel
 from bough.hooks.hook import HookSetup
 from bough.needs import Need, estimate
+from bough.piece import AtLeast, piece
 
 if TYPE_CHECKING:
     import bough.critics.reward_model.hook_state
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class FrozenRewardModel:
     """A reward model beside the policy; its score of each turn is the estimate "step_score".
 
@@ -35,11 +35,11 @@ class FrozenRewardModel:
     gives: ClassVar[frozenset[Need]] = frozenset({estimate("step_score")})
 
     model: RewardModel = RewardModel(labels="pairs")
-    warmup_steps: int = 4
+    warmup_steps: Annotated[int, AtLeast(0)] = 4
     folder: str = ""
 
     def __post_init__(self) -> None:
-        if self.warmup_steps < 0 or bool(self.folder) != (self.warmup_steps == 0):
+        if bool(self.folder) != (self.warmup_steps == 0):
             raise ValueError(
                 f"FrozenRewardModel: got warmup_steps={self.warmup_steps} and folder={self.folder!r}; need steps that "
                 "collect trees, or the folder of a trained model and warmup_steps=0"

@@ -52,7 +52,7 @@ class RewardModel:
     gap: Annotated[float, Above(0)] = 0.25
     path: str | None = None
     layers: Annotated[int, AtLeast(1)] = 2
-    width: int = 64
+    width: Annotated[int, AtLeast(1)] = 64
     heads: Annotated[int, AtLeast(1)] = 4
     context_tokens: Annotated[int, AtLeast(2)] = 1024
     learning_rate: Annotated[float, Above(0)] = 1e-3
@@ -63,7 +63,7 @@ class RewardModel:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.width < 1 or self.width % (2 * self.heads):
+        if self.width % (2 * self.heads):
             raise ValueError(
                 f"RewardModel.width: got {self.width}; need a multiple of {2 * self.heads}, twice the heads"
             )

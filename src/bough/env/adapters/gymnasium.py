@@ -4,16 +4,15 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, Any
 
 from bough.env.adapters.gymnasium_element import discrete_elements, element_of
 from bough.env.adapters.outside import Live, Position, optional_address, seed_of, seeded_tasks
 from bough.env.adapters.outside_checks import check_gymnasium, make_env_at, maker_address, reset_pair, step_values
-from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
 from bough.env.wrappers.replay import Replay
-from bough.piece import AtLeast
+from bough.piece import AtLeast, piece
 from bough.tree import Outcome, Task
 from bough.usercode.address import find_function
 from bough.version import install
@@ -22,7 +21,7 @@ HIGHLIGHT = re.compile(r"\x1b\[(?:\d+;)*4\d(?:;\d+)*m(.*?)\x1b\[0m", re.DOTALL)
 ESCAPE = re.compile(r"\x1b\[[\d;]*m")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Gymnasium:
     """An environment of Gymnasium (arXiv 2407.17032). `gymnasium_env` makes one from functions.
 
@@ -58,7 +57,6 @@ class Gymnasium:
     branching = Branching.NONE  # Gymnasium changes its environments in place
 
     def __post_init__(self) -> None:
-        check_settings(self)
         if bool(self.id) == bool(self.make):
             raise ValueError(f"Gymnasium: got id={self.id!r} and make={self.make!r}; need one of the two")
 

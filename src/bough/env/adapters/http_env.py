@@ -4,26 +4,26 @@ import json
 import urllib.request
 import weakref
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from functools import partial
 from http.client import HTTPException
 from random import Random
 from threading import Lock
-from typing import Any, ClassVar, cast
+from typing import Annotated, Any, ClassVar, cast
 from urllib.parse import urlencode
 
 from bough.env.adapters.http_request import body_of
 from bough.env.adapters.outside import Live, Position, object_field, reward_and_done
-from bough.env.adapters.outside_checks import check_url
-from bough.env.check_settings import check_settings
+from bough.env.adapters.outside_checks import Url
 from bough.env.env import Branching, EnvFault, Split, State, Step
 from bough.env.splits import split_of
 from bough.launch import in_background
 from bough.launch.background import in_event_loop
+from bough.piece import Above, AtLeast, piece
 from bough.tree import Outcome, Task
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class HttpEnv:
     """An environment on a server with AgentGym's paths (arXiv 2406.04151): create, observation, step, reset and close.
 
@@ -47,27 +47,18 @@ class HttpEnv:
 
     waits: ClassVar[bool] = True
 
-    url: str
-    items: int
+    url: Annotated[str, Url("http", "https")]
+    items: Annotated[int, AtLeast(1)]
     id_field: str = "id"
     item_field: str = "data_idx"
     observation_field: str = "observation"
     instructions: str = ""
-    max_steps: int = 50
+    max_steps: Annotated[int, AtLeast(1)] = 50
     success_at: float = 1.0
-    deadline_s: float = 60.0
+    deadline_s: Annotated[float, Above(0)] = 60.0
     _open: "weakref.WeakSet[Live]" = field(default_factory=weakref.WeakSet[Live], init=False, repr=False, compare=False)
     _lock: Lock = field(default_factory=Lock, init=False, repr=False, compare=False)
     branching = Branching.NONE  # an episode has one present state
-
-    def __post_init__(self) -> None:
-        check_settings(self)
-        check_url("HttpEnv.url", self.url)
-        if self.max_steps < 1 or self.items < 1 or self.deadline_s <= 0:
-            raise ValueError(
-                f"HttpEnv: got max_steps={self.max_steps}, items={self.items}, deadline_s={self.deadline_s}; "
-                "need 1 or more, 1 or more, and > 0"
-            )
 
     def __reduce__(self) -> "tuple[Any, ...]":
         # A copy has no open episodes.

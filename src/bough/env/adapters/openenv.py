@@ -2,8 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar, cast
+from typing import Annotated, Any, ClassVar, cast
 
 from bough.env.adapters.outside import (
     Live,
@@ -14,10 +13,10 @@ from bough.env.adapters.outside import (
     seed_of,
     seeded_tasks,
 )
-from bough.env.adapters.outside_checks import check_url
-from bough.env.check_settings import check_settings
+from bough.env.adapters.outside_checks import Url
 from bough.env.env import Branching, EnvFault, Split, State, Step
 from bough.env.wrappers.replay import Replay
+from bough.piece import Above, AtLeast, piece
 from bough.tree import Outcome, Task
 from bough.usercode.address import find_function
 from bough.version import install
@@ -29,7 +28,7 @@ CLOSE_S = 10.0
 """Longest wait for the end of a session, in seconds."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class OpenEnv:
     """An environment on a server of OpenEnv, over its WebSocket protocol. `openenv_env` makes one from functions.
 
@@ -51,23 +50,14 @@ class OpenEnv:
 
     waits: ClassVar[bool] = True
 
-    url: str
+    url: Annotated[str, Url("http", "https", "ws", "wss")]
     field: str = "message"
     text: str = ""
     success: str = ""
     instructions: str = ""
-    max_steps: int = 50
-    deadline_s: float = 60.0
+    max_steps: Annotated[int, AtLeast(1)] = 50
+    deadline_s: Annotated[float, Above(0)] = 60.0
     branching = Branching.NONE  # a session has one present state
-
-    def __post_init__(self) -> None:
-        check_settings(self)
-        check_url("OpenEnv.url", self.url, ("http", "https", "ws", "wss"))
-        if self.max_steps < 1 or self.deadline_s <= 0:
-            raise ValueError(
-                f"OpenEnv: got max_steps={self.max_steps}, deadline_s={self.deadline_s}; "
-                "need at least 1, and more than 0"
-            )
 
     def tasks(self, split: Split, count: int, seed: int) -> list[Task]:
         """Returns `count` different seeds of a split; a hash of the seed decides the split."""

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, cast
 from urllib.parse import urlsplit
 
+from bough.piece import Bounds
 from bough.usercode.address import address_of, find_function
 from bough.usercode.origin import describe
 
@@ -138,15 +139,18 @@ def check_aec(setting: str, env: object) -> None:
         )
 
 
-def check_url(setting: str, url: str, schemes: tuple[str, ...] = ("http", "https")) -> None:
-    """Checks that a string is a server's address.
+def Url(*schemes: str) -> Bounds:  # noqa: N802
+    """Addresses of servers, with one of the schemes, a host, and a port that is a number or none."""
+    need = f"an address such as {schemes[0]}://host:8000"
 
-    Raises:
-        ValueError: when it has none of the schemes, no host, or a port that is no number.
-    """
-    if not _is_url(url, schemes):
+    def wrong(value: object) -> str:
+        url = cast("str", value)
+        if _is_url(url, schemes):
+            return ""
         fix = f": did you mean {schemes[0]}://{url}" if url and "://" not in url else ""
-        raise ValueError(f"{setting}: got {url!r}; need an address such as {schemes[0]}://host:8000{fix}")
+        return f"got {url!r}; need {need}{fix}"
+
+    return Bounds(need, wrong)
 
 
 def _is_url(url: str, schemes: tuple[str, ...]) -> bool:

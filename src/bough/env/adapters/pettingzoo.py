@@ -1,20 +1,20 @@
 """Environments of PettingZoo for several agents that act in turn, as text."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, cast
+from dataclasses import field
+from typing import Annotated, Any, cast
 
 from bough.env.adapters.gymnasium_element import discrete_elements
 from bough.env.adapters.outside import Live, Position, optional_address, seed_of, seeded_tasks
 from bough.env.adapters.outside_checks import check_aec, make_env, make_env_at, maker_address
-from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
 from bough.env.wrappers.replay import Replay
+from bough.piece import AtLeast, NotEmpty, piece
 from bough.tree import Outcome, Task
 from bough.usercode.address import find_function
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class PettingZoo:
     """A PettingZoo environment of the kind AEC (arXiv 2009.14471); each agent is a seat. `pettingzoo_env` makes one.
 
@@ -36,19 +36,12 @@ class PettingZoo:
 
     make: str
     arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    agents: tuple[str, ...]
+    agents: Annotated[tuple[str, ...], NotEmpty()]
     text: str = ""
     actions: tuple[str, ...] = ()
     instructions: str = ""
-    max_steps: int = 200
+    max_steps: Annotated[int, AtLeast(1)] = 200
     branching = Branching.NONE  # PettingZoo changes its environments in place
-
-    def __post_init__(self) -> None:
-        check_settings(self)
-        if self.max_steps < 1 or not self.agents:
-            raise ValueError(
-                f"PettingZoo: got max_steps={self.max_steps}, agents={self.agents}; need 1 or more of both"
-            )
 
     @property
     def name(self) -> str:

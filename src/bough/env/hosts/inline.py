@@ -5,12 +5,13 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 from bough.env.checked import ValidatedEnv
-from bough.env.env import MAX_CONCURRENT_CALLS, Branching, Closing, Env, Split, State, Step, waits_of
+from bough.env.env import MAX_CONCURRENT_CALLS, Branching, Closable, Env, Split, State, Step, waits_of
 from bough.env.hosts.busy_time import BusyTime
 from bough.launch import in_background
+from bough.piece import AtLeast, check_bounds
 from bough.tree import AgentAction, Task
 
 Result = TypeVar("Result")
@@ -30,7 +31,7 @@ class InProcessHost:
     """
 
     env: Env
-    max_concurrent_calls: int = MAX_CONCURRENT_CALLS
+    max_concurrent_calls: Annotated[int, AtLeast(1)] = MAX_CONCURRENT_CALLS
     _busy: BusyTime = field(default_factory=BusyTime, init=False, repr=False, compare=False)
     _gates: dict[asyncio.AbstractEventLoop, asyncio.Semaphore] = field(
         default_factory=dict[asyncio.AbstractEventLoop, asyncio.Semaphore], init=False, repr=False, compare=False
@@ -38,8 +39,7 @@ class InProcessHost:
 
     def __post_init__(self) -> None:
         # No piece: it takes an environment with any fields.
-        if self.max_concurrent_calls < 1:
-            raise ValueError(f"InProcessHost.max_concurrent_calls: got {self.max_concurrent_calls}; need at least 1")
+        check_bounds(self)
 
     @property
     def busy_s(self) -> float:
@@ -91,8 +91,8 @@ class InProcessHost:
         return await self._run(partial(ValidatedEnv(env=self.env).plan, state))
 
     async def close(self) -> None:
-        """Closes the environment, if it holds processes or connections (`Closing`)."""
-        if isinstance(self.env, Closing):
+        """Closes the environment, if it holds processes or connections (`Closable`)."""
+        if isinstance(self.env, Closable):
             await self._run(self.env.close)
 
     async def _run(self, call: Callable[[], Result]) -> Result:

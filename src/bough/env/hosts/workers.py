@@ -5,12 +5,13 @@ import sys
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import cast
+from typing import Annotated, cast
 
 from bough.env.env import MAX_CONCURRENT_CALLS, Branching, Env, Split, State, Step, waits_of
 from bough.env.hosts.serve import Packed, Request
 from bough.env.hosts.worker import Worker
 from bough.launch import Launcher, Placement, ThisMachine
+from bough.piece import Above, AtLeast, check_bounds
 from bough.tree import AgentAction, Task
 from bough.units import MIB
 from bough.visible import visible
@@ -54,10 +55,10 @@ class Workers:
     """
 
     env: Env
-    count: int = 2
-    deadline_s: float = 30.0
-    startup_s: float = 60.0
-    max_concurrent_calls: int = MAX_CONCURRENT_CALLS
+    count: Annotated[int, AtLeast(1)] = 2
+    deadline_s: Annotated[float, Above(0, "more than 0 seconds")] = 30.0
+    startup_s: Annotated[float, Above(0, "more than 0 seconds")] = 60.0
+    max_concurrent_calls: Annotated[int, AtLeast(1)] = MAX_CONCURRENT_CALLS
     placement: Placement = ThisMachine()
     notify: Callable[[str], None] = field(default=to_stderr, repr=False)
     _largest: list[int] = field(default_factory=lambda: [LARGE_STATE_BYTES // 2], init=False, repr=False)
@@ -65,13 +66,7 @@ class Workers:
     _launchers: list[Launcher] = field(default_factory=list[Launcher], init=False, repr=False)
 
     def __post_init__(self) -> None:
-        for name in ("count", "max_concurrent_calls"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"Workers.{name}: got {getattr(self, name)}; need 1 or more")
-        if self.deadline_s <= 0 or self.startup_s <= 0:
-            raise ValueError(
-                f"Workers: got deadline_s={self.deadline_s} and startup_s={self.startup_s}; need more than 0 seconds"
-            )
+        check_bounds(self)
         name = type(self.env).__name__
         try:
             blob = pickle.dumps(self.env)

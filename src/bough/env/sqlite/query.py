@@ -1,9 +1,11 @@
 """One query and its result, as values."""
 
 import hashlib
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Annotated, TypeAlias
+
+from bough.piece import Above, piece
 
 Value: TypeAlias = str | int | float | bytes | None
 Row: TypeAlias = tuple[Value, ...]
@@ -24,7 +26,7 @@ class QueryError(StrEnum):
     expand to too many tables."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class QueryLimits:
     """Limits of one query.
 
@@ -42,16 +44,12 @@ class QueryLimits:
         ValueError: when a limit is not positive.
     """
 
-    instructions: int = 5_000_000
-    seconds: float = 2.0
-    memory_bytes: int = 100_000_000
-    rows: int = 1000
-    value_bytes: int = 20_000
-    sql_bytes: int = 10_000
-
-    def __post_init__(self) -> None:
-        if min(getattr(self, each.name) for each in fields(self)) <= 0:
-            raise ValueError(f"QueryLimits: got {self}; need every limit above 0")
+    instructions: Annotated[int, Above(0)] = 5_000_000
+    seconds: Annotated[float, Above(0)] = 2.0
+    memory_bytes: Annotated[int, Above(0)] = 100_000_000
+    rows: Annotated[int, Above(0)] = 1000
+    value_bytes: Annotated[int, Above(0)] = 20_000
+    sql_bytes: Annotated[int, Above(0)] = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,18 +5,19 @@ import re
 import shutil
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, TypeAlias
+from dataclasses import field
+from typing import Annotated, Any, ClassVar, TypeAlias
 
 from bough.checks import WORKING_FOLDER
 from bough.env.tools.mcp_limits import limit_answer
 from bough.launch.keeper import kept_command
+from bough.piece import Above, piece
 
 GRACE_S = 1.5
 """Seconds that a server has after SIGTERM; the SDK kills its keeper after 2."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class McpStdio:
     """A server that is started as a process, and spoken to over its standard input and output.
 
@@ -46,12 +47,9 @@ class McpStdio:
     folder: str = field(default="", metadata=WORKING_FOLDER)
     stateless: bool = False
     deterministic: bool = False
-    startup_s: float = 30.0
-    deadline_s: float = 30.0
+    startup_s: Annotated[float, Above(0, "more than 0 seconds")] = 30.0
+    deadline_s: Annotated[float, Above(0, "more than 0 seconds")] = 30.0
     is_process: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        _check_seconds(self)
 
     @property
     def name(self) -> str:
@@ -85,7 +83,7 @@ class McpStdio:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class McpHttp:
     """A server at an address, spoken to over "streamable HTTP". Its process is the user's; its sessions are Bough's.
 
@@ -106,12 +104,9 @@ class McpHttp:
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     stateless: bool = False
     deterministic: bool = False
-    startup_s: float = 30.0
-    deadline_s: float = 30.0
+    startup_s: Annotated[float, Above(0, "more than 0 seconds")] = 30.0
+    deadline_s: Annotated[float, Above(0, "more than 0 seconds")] = 30.0
     is_process: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        _check_seconds(self)
 
     @property
     def name(self) -> str:
@@ -139,13 +134,6 @@ def _check_program(command: str, folder: str, path: str | None) -> None:
     place = os.path.join(folder, command) if os.path.dirname(command) else command
     if shutil.which(place, path=path) is None:
         raise FileNotFoundError(f"got the command {command!r}; need a program on the PATH, or a path to one")
-
-
-def _check_seconds(server: "McpServer") -> None:
-    if server.startup_s <= 0 or server.deadline_s <= 0:
-        raise ValueError(
-            f"{type(server).__name__}: got {server.startup_s=}, {server.deadline_s=}; need more than 0 seconds"
-        )
 
 
 def _http_streams(

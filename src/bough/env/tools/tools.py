@@ -83,7 +83,7 @@ class ToolsEnv:
     copier: str = ""
     instructions: str = ""
     max_calls: Annotated[int, AtLeast(1)] = 16
-    max_errors: Annotated[int | None, AtLeast(0, "0 or more, or None")] = None
+    max_errors: Annotated[int | None, AtLeast(0)] = None
     success_at: float = 1.0
     result_characters: Annotated[int, AtLeast(1)] = 4000
     branching: Branching = Branching.COPY

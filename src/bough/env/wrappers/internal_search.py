@@ -1,11 +1,12 @@
 """Actions with a written search before them: a small game tree in one line, and the action it leads to."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import Annotated
 
-from bough.env.check_settings import check_settings
-from bough.env.env import Branching, Closing, Env, Oracle, Split, State, Step, env_gives, seats_of
-from bough.needs import ORACLE, Need
+from bough.env.env import Branching, Oracle, State, Step, seats_of
+from bough.env.wrappers.wrapper import Wrapper
+from bough.piece import AtLeast, Between, piece
 from bough.tree import Outcome, Task, action_text
 
 MOVE = "move:"
@@ -16,8 +17,8 @@ MAX_TURNS = 500
 """Turns of the oracle's play from a state at the last level; longer plays are valued by their rewards so far."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InternalSearch:
+@piece
+class InternalSearch(Wrapper):
     """Board games by internal search (arXiv 2412.12119): an action is a game tree in one line, then the move.
 
     The text after the last "move:" is the action of the inner environment; a text without it is the whole action. What
@@ -40,21 +41,8 @@ class InternalSearch:
         width: Actions of each state in the oracle's tree, at least 1.
     """
 
-    env: Env
-    depth: int = 2
-    width: int = 2
-
-    def __post_init__(self) -> None:
-        check_settings(self)
-        if self.depth < 1 or self.width < 1:
-            raise ValueError(f"InternalSearch: got depth={self.depth}, width={self.width}; need at least 1 of each")
-        if self.depth > MAX_DEPTH:
-            raise ValueError(f"InternalSearch.depth: got {self.depth}; need at most {MAX_DEPTH}")
-
-    @property
-    def branching(self) -> Branching:
-        """The inner environment's `branching`."""
-        return self.env.branching
+    depth: Annotated[int, Between(1, MAX_DEPTH)] = 2
+    width: Annotated[int, AtLeast(1)] = 2
 
     @property
     def deviations(self) -> Mapping[str, str]:
@@ -73,15 +61,6 @@ class InternalSearch:
     def seats(self) -> Mapping[str, str]:
         """The inner environment's seats."""
         return seats_of(self.env)
-
-    @property
-    def gives(self) -> frozenset[Need]:
-        """The inner environment's oracle."""
-        return env_gives(self.env) & {ORACLE}
-
-    def tasks(self, split: Split, count: int, seed: int) -> list[Task]:
-        """Returns the inner environment's tasks."""
-        return list(self.env.tasks(split, count, seed))
 
     def start(self, task: Task) -> State:
         """Returns the inner environment's first state."""
@@ -110,11 +89,6 @@ class InternalSearch:
             return None
         best = max(found, key=lambda each: each[2])
         return (f"{_line(found)} {MOVE} {best[0]}",)
-
-    def close(self) -> None:
-        """Closes the inner environment."""
-        if isinstance(self.env, Closing):
-            self.env.close()
 
     def _children(self, state: State, seat: str, depth: int) -> list[tuple[str, str, float]]:
         """The best actions of a state: each with the tree below it in one line, and its value for a seat."""

@@ -7,9 +7,9 @@ from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 from typing import Annotated, TypeAlias
 
-from bough.env.env import Branching, Env, Oracle, Split, State, Step, env_gives
+from bough.env.env import Branching, State, Step
 from bough.env.state_value import value_of
-from bough.needs import ORACLE, Need
+from bough.env.wrappers.wrapper import Wrapper
 from bough.piece import AtLeast, piece
 from bough.tree import AgentAction, Outcome, Task, plain_text
 
@@ -21,7 +21,7 @@ Call: TypeAlias = tuple[str, frozenset[int]]
 
 
 @piece
-class ParallelCalls:
+class ParallelCalls(Wrapper):
     """Experimental: parallel calls, a DAG in one action (DTA-Llama, arXiv 2501.12432), with one joined observation.
 
         1: search cats
@@ -48,7 +48,6 @@ class ParallelCalls:
         at_once: Whether the calls of a level run in parallel.
     """
 
-    env: Env
     max_calls: Annotated[int, AtLeast(1)] = 8
     at_once: bool = False
 
@@ -60,26 +59,12 @@ class ParallelCalls:
             )
 
     @property
-    def branching(self) -> Branching:
-        """The inner environment's `branching`."""
-        return self.env.branching
-
-    @property
     def instructions(self) -> str:
         """The inner environment's instructions, and the format of several calls."""
         return (
             f"{self.env.instructions}\nYou may do up to {self.max_calls} things at a time, a line each, with numbers: "
             '"1: this", "2: that". What needs the result of another says so: "3 after 1, 2: compare $1 with $2".'
         ).strip()
-
-    @property
-    def gives(self) -> frozenset[Need]:
-        """The inner environment's oracle."""
-        return env_gives(self.env) & {ORACLE}
-
-    def tasks(self, split: Split, count: int, seed: int) -> list[Task]:
-        """Returns the inner environment's tasks."""
-        return list(self.env.tasks(split, count, seed))
 
     def start(self, task: Task) -> State:
         """Returns the first state of a task."""
@@ -99,7 +84,7 @@ class ParallelCalls:
 
     def plan(self, state: State) -> tuple[AgentAction, ...] | None:
         """Returns the inner oracle's plan; None too when the inner environment is no `Oracle`."""
-        return self.env.plan(value_of(state, State, "ParallelCalls")) if isinstance(self.env, Oracle) else None
+        return self.inner_plan(value_of(state, State, "ParallelCalls"))
 
     def _calls(self, lines: Sequence[str]) -> dict[int, Call] | str:
         """Returns the calls by number, or an error text for the agent."""

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
-from bough.env.env import Branching, Closing, Env, Oracle, Split, State, Step, env_gives
+from bough.env.env import State, Step
 from bough.env.state_value import value_of
-from bough.needs import ORACLE, Need
+from bough.env.wrappers.wrapper import Wrapper
 from bough.piece import AtLeast, piece
 from bough.tree import AgentAction, Outcome, Task, action_text, add_line
 
@@ -29,7 +29,7 @@ class Plan:
 
 
 @piece
-class PlannerExecutor:
+class PlannerExecutor(Wrapper):
     """Divides an environment between two seats: "planner" writes a subgoal, "executor" then acts up to `turns` times.
 
     Both read the inner environment's observation; the executor's ends with the subgoal. Both get its reward. An episode
@@ -45,32 +45,12 @@ class PlannerExecutor:
         turns: The executor's actions per subgoal.
     """
 
-    env: Env
     turns: Annotated[int, AtLeast(1)] = 3
 
     seats: ClassVar[Mapping[str, str]] = {
         PLANNER: "Plan. Answer with the next subgoal, one action to be reached in a few turns.",
         EXECUTOR: "Act toward the subgoal. Answer with one action.",
     }
-
-    @property
-    def branching(self) -> Branching:
-        """The inner environment's `branching`."""
-        return self.env.branching
-
-    @property
-    def instructions(self) -> str:
-        """The inner environment's instructions."""
-        return self.env.instructions
-
-    @property
-    def gives(self) -> frozenset[Need]:
-        """The inner environment's oracle."""
-        return env_gives(self.env) & {ORACLE}
-
-    def tasks(self, split: Split, count: int, seed: int) -> list[Task]:
-        """Returns the inner environment's tasks."""
-        return list(self.env.tasks(split, count, seed))
 
     def start(self, task: Task) -> State:
         """Returns the first state, in which the planner acts."""
@@ -91,17 +71,10 @@ class PlannerExecutor:
 
     def plan(self, state: State) -> tuple[AgentAction, ...] | None:
         """Returns the next action of the seat that acts, and the inner oracle's actions after it."""
-        actions = (
-            self.env.plan(value_of(state, Plan, "PlannerExecutor").inner) if isinstance(self.env, Oracle) else None
-        )
+        actions = self.inner_plan(value_of(state, Plan, "PlannerExecutor").inner)
         if not actions or state.seat == EXECUTOR:
             return actions
         return action_text(actions[min(self.turns, len(actions)) - 1]), *actions
-
-    def close(self) -> None:
-        """Closes the inner environment."""
-        if isinstance(self.env, Closing):
-            self.env.close()
 
 
 def _planning(inner: State) -> State:

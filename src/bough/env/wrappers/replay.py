@@ -8,9 +8,9 @@ from functools import partial
 from threading import Lock
 from typing import Annotated
 
-from bough.env.env import Branching, Closing, Env, EnvFault, Oracle, Split, State, Step, env_gives, seats_of, waits_of
+from bough.env.env import Branching, EnvFault, Oracle, State, Step, seats_of, waits_of
 from bough.env.state_value import value_of
-from bough.needs import ORACLE, Need
+from bough.env.wrappers.wrapper import Wrapper
 from bough.piece import AtLeast, piece
 from bough.tree import AgentAction, Observation, Outcome, Task, action_record
 
@@ -38,7 +38,7 @@ class ReplayState:
 
 
 @piece
-class Replay:
+class Replay(Wrapper):
     """Makes the states of an environment plain values by replaying actions.
 
     The newest state of an episode stays alive inside, so stepping it needs no replay. Any other state is
@@ -49,18 +49,21 @@ class Replay:
         keep: Maximum number of live states; the least recently used is dropped first.
     """
 
-    env: Env
     keep: Annotated[int, AtLeast(0, "0 (replay always) or more")] = 64
     _live: OrderedDict[str, State] = field(
         default_factory=OrderedDict[str, State], init=False, repr=False, compare=False
     )
     # Guards the live states, as an environment that waits is called by several threads.
     _lock: Lock = field(default_factory=Lock, init=False, repr=False, compare=False)
-    branching = Branching.REPLAY
 
     def __reduce__(self) -> "tuple[partial[Replay], tuple[()]]":
         # Live states cannot be pickled; a copy replays.
         return partial(Replay, env=self.env, keep=self.keep), ()
+
+    @property
+    def branching(self) -> Branching:
+        """`REPLAY`: states are reached by replay."""
+        return Branching.REPLAY
 
     @property
     def waits(self) -> bool:
@@ -68,23 +71,9 @@ class Replay:
         return waits_of(self.env)
 
     @property
-    def instructions(self) -> str:
-        """The inner environment's instructions."""
-        return self.env.instructions
-
-    @property
     def seats(self) -> Mapping[str, str]:
         """The inner environment's seats."""
         return seats_of(self.env)
-
-    @property
-    def gives(self) -> frozenset[Need]:
-        """The inner environment's oracle."""
-        return env_gives(self.env) & {ORACLE}
-
-    def tasks(self, split: Split, count: int, seed: int) -> list[Task]:
-        """Returns the inner environment's tasks."""
-        return list(self.env.tasks(split, count, seed))
 
     def start(self, task: Task) -> State:
         """Returns the first state of a task."""
@@ -121,8 +110,7 @@ class Replay:
         """Drops the live states, and closes the inner environment."""
         with self._lock:
             self._live.clear()
-        if isinstance(self.env, Closing):
-            self.env.close()
+        super().close()
 
     def _retain(self, played: ReplayState, inner: State) -> None:
         with self._lock:

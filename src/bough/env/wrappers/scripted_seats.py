@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from bough.env.env import Branching, Closing, Env, EnvFault, Oracle, Split, State, Step, env_gives, seats_of
+from bough.env.env import EnvFault, Oracle, Split, State, Step, seats_of
 from bough.env.script import Script
 from bough.env.state_value import value_of
-from bough.needs import ORACLE, Need
+from bough.env.wrappers.wrapper import Wrapper
+from bough.piece import piece
 from bough.tree import AgentAction, Outcome, Task, action_text
 from bough.tree.seeds import derive
 
@@ -29,8 +30,8 @@ class ScriptedPlay:
     owed: Mapping[str, float] = field(default_factory=dict[str, float])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScriptedSeats:
+@piece
+class ScriptedSeats(Wrapper):
     """An environment in which scripts act for some seats; with one seat left it is an environment for one agent.
 
     The turns of the scripts belong to the step before them. Their random choices are a function of the task's seed and
@@ -44,13 +45,7 @@ class ScriptedSeats:
         scripts: The scripts, by seat.
     """
 
-    env: Env
     scripts: Mapping[str, Script]
-
-    @property
-    def branching(self) -> Branching:
-        """The inner environment's `branching`."""
-        return self.env.branching
 
     @property
     def instructions(self) -> str:
@@ -64,11 +59,6 @@ class ScriptedSeats:
         """The seats without scripts; empty when one is left."""
         left = self._left
         return {} if len(left) == 1 else left
-
-    @property
-    def gives(self) -> frozenset[Need]:
-        """The inner environment's oracle."""
-        return env_gives(self.env) & {ORACLE}
 
     def tasks(self, split: Split, count: int, seed: int) -> list[Task]:
         """Returns the inner environment's tasks.
@@ -131,11 +121,6 @@ class ScriptedSeats:
             if step.outcome is not Outcome.OPEN:
                 break
         return tuple(actions)
-
-    def close(self) -> None:
-        """Closes the inner environment."""
-        if isinstance(self.env, Closing):
-            self.env.close()
 
     @property
     def _left(self) -> dict[str, str]:

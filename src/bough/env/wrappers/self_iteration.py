@@ -3,9 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from bough.env.env import Branching, Closing, Env, Oracle, Split, State, Step, env_gives, seats_of
+from bough.env.env import State, Step, seats_of
 from bough.env.state_value import value_of
-from bough.needs import ORACLE, SELF_ITERATION, Need
+from bough.env.wrappers.wrapper import Wrapper
+from bough.needs import SELF_ITERATION, Need
+from bough.piece import piece
 from bough.tree import AgentAction, Outcome, Task, TaskMark, add_line
 
 ITERATION = TaskMark("iteration")
@@ -27,8 +29,8 @@ class IterationState:
     line: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SelfIteration:
+@piece
+class SelfIteration(Wrapper):
     """Asks for a better answer, or for a different one, after the history with which a task begins (ExIt).
 
     For environments in which each action is a whole answer that the next may replace. A task with a history
@@ -44,19 +46,8 @@ class SelfIteration:
         diverge: The instruction of a step "diverge".
     """
 
-    env: Env
     improve: str = "Improve on your last answer."
     diverge: str = "Improve on your last answer by a very different approach."
-
-    @property
-    def branching(self) -> Branching:
-        """The inner environment's branching."""
-        return self.env.branching
-
-    @property
-    def instructions(self) -> str:
-        """The inner environment's instructions."""
-        return self.env.instructions
 
     @property
     def seats(self) -> Mapping[str, str]:
@@ -66,11 +57,7 @@ class SelfIteration:
     @property
     def gives(self) -> frozenset[Need]:
         """The inner environment's oracle, and the instructions."""
-        return (env_gives(self.env) & {ORACLE}) | {SELF_ITERATION}
-
-    def tasks(self, split: Split, count: int, seed: int) -> list[Task]:
-        """Returns the inner environment's tasks."""
-        return list(self.env.tasks(split, count, seed))
+        return super().gives | {SELF_ITERATION}
 
     def start(self, task: Task) -> State:
         """Returns the first state of a task.
@@ -97,16 +84,7 @@ class SelfIteration:
 
     def plan(self, state: State) -> tuple[AgentAction, ...] | None:
         """Returns the inner oracle's plan; None without one."""
-        return (
-            self.env.plan(value_of(state, IterationState, "SelfIteration").inner)
-            if isinstance(self.env, Oracle)
-            else None
-        )
-
-    def close(self) -> None:
-        """Closes the inner environment."""
-        if isinstance(self.env, Closing):
-            self.env.close()
+        return self.inner_plan(value_of(state, IterationState, "SelfIteration").inner)
 
     def _outer(self, inner: State, left: int, line: str) -> State:
         return replace(inner, value=IterationState(inner=inner, left=left, line=line))

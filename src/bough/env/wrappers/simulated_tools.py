@@ -7,9 +7,11 @@ from hashlib import blake2b
 from typing import ClassVar
 
 from bough.env.check_call import check_call
-from bough.env.env import Branching, Closing, Env, EnvFault, Oracle, Split, State, Step, env_gives
+from bough.env.env import EnvFault, Split, State, Step
 from bough.env.state_value import value_of
-from bough.needs import CALLS, ORACLE, Need
+from bough.env.wrappers.wrapper import Wrapper
+from bough.needs import CALLS, Need
+from bough.piece import piece
 from bough.tree import Action, AgentAction, Message, Outcome, Task, ToolCall, action_text, plain_text
 
 AGENT, TOOLS = "agent", "tools"
@@ -38,8 +40,8 @@ class SimulatedEpisode:
     exchanges: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SimulatedTools:
+@piece
+class SimulatedTools(Wrapper):
     """CM2's simulated tools (arXiv 2602.12268): the seat "tools", a model, answers each call of the seat "agent".
 
     The seat "tools" reads the description and the schema of the tool, the calls so far with their results, the task's
@@ -68,23 +70,7 @@ class SimulatedTools:
         TOOLS: "You simulate the tools of an agent. Answer with the result of the last call alone.",
     }
 
-    env: Env
     data: tuple[str, ...] = ()
-
-    @property
-    def branching(self) -> Branching:
-        """The inner environment's `branching`."""
-        return self.env.branching
-
-    @property
-    def instructions(self) -> str:
-        """The inner environment's instructions."""
-        return self.env.instructions
-
-    @property
-    def gives(self) -> frozenset[Need]:
-        """The inner environment's oracle."""
-        return env_gives(self.env) & {ORACLE}
 
     def tasks(self, split: Split, count: int, seed: int) -> list[Task]:
         """Returns the inner environment's tasks.
@@ -120,15 +106,10 @@ class SimulatedTools:
     def plan(self, state: State) -> tuple[AgentAction, ...] | None:
         """Returns the inner oracle's actions; before them, where the seat "tools" acts, the real result."""
         episode = value_of(state, SimulatedEpisode, "SimulatedTools")
-        actions = self.env.plan(episode.inner) if isinstance(self.env, Oracle) else None
+        actions = self.inner_plan(episode.inner)
         if episode.action is None:
             return actions
         return Action(text=_real(episode)), *(actions or ())
-
-    def close(self) -> None:
-        """Closes the inner environment."""
-        if isinstance(self.env, Closing):
-            self.env.close()
 
     def _answered(self, episode: SimulatedEpisode, action: AgentAction) -> Step:
         """The step after a simulated result."""

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated, TypeAlias, cast
 
 from bough.env.check_call import check_call
-from bough.env.env import Branching, Env, Oracle, Split, State, Step, env_gives
+from bough.env.env import State, Step
 from bough.env.splits import content_hash
 from bough.env.sqlite.query import QueryLimits
 from bough.env.sqlite.read_only import ReadOnlyDatabase
 from bough.env.sqlite.show import show_result
 from bough.env.state_value import value_of
-from bough.needs import ORACLE, Need
+from bough.env.wrappers.wrapper import Wrapper
 from bough.piece import AtLeast, piece
 from bough.tree import Action, AgentAction, Message, Observation, Task, Tool, ToolCall, action_text
 from bough.tree import messages as messages_of
@@ -59,7 +59,7 @@ class SqlMemoryState:
 
 
 @piece
-class SqlMemory:
+class SqlMemory(Wrapper):
     """DoraemonGPT's symbolic memory (arXiv 2401.08392): the agent's observations as tables, with SQL as a tool.
 
     Every observation of the inner environment is stored in two tables:
@@ -82,14 +82,8 @@ class SqlMemory:
         limits: The limits of a query.
     """
 
-    env: Env
     rows: Annotated[int, AtLeast(1)] = 20
     limits: QueryLimits = field(default_factory=QueryLimits)
-
-    @property
-    def branching(self) -> Branching:
-        """The inner environment's `branching`."""
-        return self.env.branching
 
     @property
     def instructions(self) -> str:
@@ -98,15 +92,6 @@ class SqlMemory:
             f"{self.env.instructions}\nWhat you observed is in the tables observed(turn, action, observation) and "
             "facts(turn, item, name, value). Query them with recall: select ..."
         ).strip()
-
-    @property
-    def gives(self) -> frozenset[Need]:
-        """The inner environment's oracle."""
-        return env_gives(self.env) & {ORACLE}
-
-    def tasks(self, split: Split, count: int, seed: int) -> list[Task]:
-        """Returns the inner environment's tasks."""
-        return list(self.env.tasks(split, count, seed))
 
     def start(self, task: Task) -> State:
         """Returns the first state of a task."""
@@ -136,9 +121,7 @@ class SqlMemory:
 
     def plan(self, state: State) -> tuple[AgentAction, ...] | None:
         """Returns the inner oracle's plan; None too when the inner environment is no `Oracle`."""
-        return (
-            self.env.plan(value_of(state, SqlMemoryState, "SqlMemory").inner) if isinstance(self.env, Oracle) else None
-        )
+        return self.inner_plan(value_of(state, SqlMemoryState, "SqlMemory").inner)
 
     def _answer(self, memory: SqlMemoryState, query: ToolCall | str) -> tuple[Message, bool]:
         """The answer to a query, and whether the query was understood."""

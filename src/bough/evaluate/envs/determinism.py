@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from bough.env import Closing, Env, EnvFault, Split
+from bough.env import Closable, Env, EnvFault, Split
 from bough.evaluate.envs.comparison import difference, state_record, step_record
 from bough.evaluate.envs.report import EnvCheck, failed, passed
 from bough.evaluate.envs.timed import TimedEnv, within
@@ -93,7 +93,7 @@ def replay_in_child(payload: str, result: str) -> None:
         env = TimedEnv(env=cast("Env", unpickle(given["env"], given["files"])), deadline_s=given["call_s"])
         answer["tasks"] = [[task.record() for task in env.tasks(*draw)] for draw in given["draws"]]
         answer["walks"] = [_replay(env, task, actions) for task, actions in within(given["seconds"], given["walks"])]
-        if isinstance(env.env, Closing):
+        if isinstance(env.env, Closable):
             env.env.close()
     except Exception as error:  # its text is the result
         answer["error"] = describe(error)

@@ -15,7 +15,7 @@ class Mark(StrEnum):
     PASS = "pass"
     FAIL = "fail"
     BY_DESIGN = "by design"
-    """A failure that the environment declares (`bough.env.Deviating`)."""
+    """A failure that the environment declares (`bough.env.HasKnownDeviations`)."""
     NOT_APPLICABLE = "not applicable"
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from random import Random
 from statistics import median
 
-from bough.env import Closing, EnvFault
+from bough.env import Closable, EnvFault
 from bough.evaluate.envs.actor import RandomActor, takes_calls
 from bough.evaluate.envs.descendants import (
     ProcessMark,
@@ -193,7 +193,7 @@ def check_close(trial: Trial, before: set[int], mark: ProcessMark) -> EnvCheck:
     """
     env = trial.env.env
     during = descendants(mark) - before
-    if isinstance(env, Closing):
+    if isinstance(env, Closable):
         for _ in range(2):
             env.close()
         trial.env.start(trial.all_tasks[0])

@@ -5,12 +5,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import product
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import Annotated, Protocol, TypeAlias, runtime_checkable
 
-from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
 from bough.env.splits import draw_instances, instance_task
 from bough.env.state_value import value_of
+from bough.piece import AtLeast, Between, piece
 from bough.tree import Outcome, Task
 
 LIBRARY: Mapping[str, tuple[str, ...]] = {
@@ -73,7 +73,7 @@ class DesignState:
     over: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class AgentDesign:
     """AgentSwift (arXiv 2506.06017): design an agent by edits of a workflow and three components.
 
@@ -98,17 +98,9 @@ class AgentDesign:
     """
 
     benchmark: Benchmark = field(default_factory=TableBenchmark)
-    max_edits: int = 6
-    target: float = 0.8
+    max_edits: Annotated[int, AtLeast(1)] = 6
+    target: Annotated[float, Between(0, 1, above=True)] = 0.8
     branching = Branching.COPY
-
-    def __post_init__(self) -> None:
-        check_settings(self)
-        if self.max_edits < 1 or not 0 < self.target <= 1:
-            raise ValueError(
-                f"AgentDesign: got max_edits={self.max_edits}, target={self.target}; need at least 1, and above 0 up "
-                "to 1"
-            )
 
     @property
     def deviations(self) -> Mapping[str, str]:

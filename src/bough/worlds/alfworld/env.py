@@ -7,11 +7,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Literal
 
-from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
 from bough.env.splits import content_hash, draw_instances, instance_task
 from bough.env.state_value import value_of
-from bough.piece import AtLeast
+from bough.piece import AtLeast, SomeOf, piece
 from bough.tree import Outcome, Task
 from bough.worlds.alfworld import package
 from bough.worlds.alfworld.expert import planner, searcher
@@ -48,7 +47,7 @@ class Household:
     won: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class AlfWorld:
     """Household tasks in text: find an object, clean, heat or cool it, put it somewhere, look at it under a lamp.
 
@@ -79,26 +78,15 @@ class AlfWorld:
     """
 
     games: str = ""
-    task_types: tuple[str, ...] = TASK_TYPES
-    receptacles: int = 0
-    objects: int = 0
+    task_types: Annotated[tuple[str, ...], SomeOf(TASK_TYPES)] = TASK_TYPES
+    receptacles: Annotated[int, AtLeast(0)] = 0
+    objects: Annotated[int, AtLeast(0)] = 0
     max_steps: Annotated[int, AtLeast(1, "1 or more")] = 50
-    verbs: tuple[str, ...] = LISTED_VERBS
+    verbs: Annotated[tuple[str, ...], SomeOf(VERBS, empty=True)] = LISTED_VERBS
     show_admissible: bool = True
     repeat_task: bool = False
     expert: Literal["planner", "searcher"] = "searcher"
     branching = Branching.COPY
-
-    def __post_init__(self) -> None:
-        check_settings(self)
-        if self.receptacles < 0 or self.objects < 0:
-            raise ValueError(
-                f"AlfWorld: got receptacles={self.receptacles} and objects={self.objects}; need 0 (all) or more"
-            )
-        if not self.task_types or not set(self.task_types) <= set(TASK_TYPES):
-            raise ValueError(f"AlfWorld.task_types: got {self.task_types}; need some of {', '.join(TASK_TYPES)}")
-        if not set(self.verbs) <= set(VERBS):
-            raise ValueError(f"AlfWorld.verbs: got {self.verbs}; need some of {', '.join(VERBS)}, or () for all")
 
     @property
     def instructions(self) -> str:

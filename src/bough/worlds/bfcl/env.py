@@ -8,11 +8,10 @@ from functools import lru_cache
 from typing import Annotated, ClassVar
 
 from bough.env.check_call import check_call
-from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
 from bough.env.state_value import value_of
 from bough.needs import CALLS, Need
-from bough.piece import AtLeast
+from bough.piece import AtLeast, SomeOf, piece
 from bough.tree import Action, Message, Outcome, Task, Tool, ToolCall
 from bough.usercode.origin import shorten
 from bough.worlds.bfcl.apis import Apis, copy_apis, execute, hash_apis
@@ -56,7 +55,7 @@ class BfclState:
     outcome: Outcome = Outcome.OPEN
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Bfcl:
     """The multi-turn episodes of the Berkeley Function Calling Leaderboard, from the package bfcl-eval.
 
@@ -93,29 +92,19 @@ class Bfcl:
 
     needs: ClassVar[frozenset[Need]] = frozenset({CALLS})
 
-    categories: tuple[str, ...] = ()
-    classes: tuple[str, ...] = ()
-    user_turns: int | None = None
-    oracle_calls: int | None = None
+    categories: Annotated[tuple[str, ...], SomeOf(CATEGORIES, empty=True)] = ()
+    classes: Annotated[tuple[str, ...], SomeOf(CLASSES, empty=True)] = ()
+    user_turns: Annotated[int | None, AtLeast(1)] = None
+    oracle_calls: Annotated[int | None, AtLeast(1)] = None
     partial: bool = False
     stop_at_failure: bool = False
-    distractors: Annotated[int | None, AtLeast(0, "0 or more, or None")] = None
+    distractors: Annotated[int | None, AtLeast(0)] = None
     short_descriptions: bool = False
     executes_unlisted: bool = False
-    max_steps: int = 20
-    max_calls: int = 100
-    result_characters: int = 100_000
+    max_steps: Annotated[int, AtLeast(1)] = 20
+    max_calls: Annotated[int, AtLeast(1)] = 100
+    result_characters: Annotated[int, AtLeast(1)] = 100_000
     branching = Branching.COPY
-
-    def __post_init__(self) -> None:
-        check_settings(self)
-        for name, known in (("categories", CATEGORIES), ("classes", CLASSES)):
-            if unknown := sorted({*getattr(self, name)} - {*known}):
-                raise ValueError(f"Bfcl.{name}: got {', '.join(unknown)}; need some of {', '.join(known)}")
-        for name in ("user_turns", "oracle_calls", "max_steps", "max_calls", "result_characters"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise ValueError(f"Bfcl.{name}: got {value}; need 1 or more")
 
     @property
     def instructions(self) -> str:

@@ -4,13 +4,14 @@ import re
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import ClassVar, Literal, get_args
+from typing import Annotated, ClassVar, Literal, get_args
 
-from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
 from bough.env.rows import RowTasks
 from bough.env.sandbox import Sandbox, SandboxError
 from bough.env.splits import content_hash, draw_instances, instance_task
+from bough.env.state_value import value_of
+from bough.piece import AtLeast, SomeOf, piece
 from bough.tree import Outcome, Task
 from bough.worlds.code.family import Tier
 from bough.worlds.code.problem import FAMILIES, Problem, ProblemInstance, make_problem, propose, read_problem
@@ -49,7 +50,7 @@ class CodeState:
     outcome: Outcome = Outcome.OPEN
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class CodeTasks:
     """Programs with unit tests, which run in a sandbox (`bough.env.sandbox.Sandbox`, which needs bubblewrap).
 
@@ -86,34 +87,20 @@ class CodeTasks:
 
     waits: ClassVar[bool] = True
 
-    tiers: tuple[Tier, ...] = ("easy",)
-    families: tuple[str, ...] = ()
+    tiers: Annotated[tuple[Tier, ...], SomeOf(get_args(Tier), empty=True)] = ("easy",)
+    families: Annotated[tuple[str, ...], SomeOf(FAMILIES, empty=True)] = ()
     file: str = ""
-    visible: int = 2
-    hidden: int = 8
+    visible: Annotated[int, AtLeast(0)] = 2
+    hidden: Annotated[int, AtLeast(1)] = 8
     reward: Literal["share", "all"] = "share"
-    attempts: int = 1
+    attempts: Annotated[int, AtLeast(1)] = 1
     ends: Literal["visible", "attempts"] = "visible"
     sandbox: Sandbox = field(default_factory=Sandbox)
+    branching = Branching.COPY
 
     def __post_init__(self) -> None:
-        check_settings(self)
-        if unknown := [each for each in self.tiers if each not in get_args(Tier)]:
-            raise ValueError(f"CodeTasks.tiers: got {unknown}; need some of {', '.join(get_args(Tier))}")
-        if unknown := [each for each in self.families if each not in FAMILIES]:
-            raise ValueError(f"CodeTasks.families: got {unknown}; need some of {', '.join(FAMILIES)}")
         if not self.tiers and not self.families:
             raise ValueError("CodeTasks.tiers: got none; need a tier or a family")
-        if self.visible < 0 or self.hidden < 1 or self.attempts < 1:
-            raise ValueError(
-                f"CodeTasks: got visible={self.visible}, hidden={self.hidden}, attempts={self.attempts}; "
-                "need 0, 1 and 1 or more"
-            )
-
-    @property
-    def branching(self) -> Branching:
-        """`COPY`: a state is a value."""
-        return Branching.COPY
 
     @property
     def instructions(self) -> str:
@@ -169,7 +156,7 @@ class CodeTasks:
         Raises:
             SandboxError: when the machine cannot run a sandbox.
         """
-        before = _code_state(state)
+        before = value_of(state, CodeState, "CodeTasks")
         if before.outcome is not Outcome.OPEN:
             return Step(state=state, outcome=before.outcome, valid=False)
         problem, answer = before.problem, code_of(action)
@@ -193,7 +180,7 @@ class CodeTasks:
 
     def plan(self, state: State) -> tuple[str, ...] | None:
         """Returns the reference answer; None where there is none, or after the end."""
-        found = _code_state(state)
+        found = value_of(state, CodeState, "CodeTasks")
         answer = found.problem.answer
         if found.outcome is not Outcome.OPEN or not answer:
             return None
@@ -271,11 +258,3 @@ def _state(current: CodeState) -> State:
     return State(
         observation=text, key=content_hash(f"{current.problem.prompt}\n{text}{ending_of(current)}"), value=current
     )
-
-
-def _code_state(state: State) -> CodeState:
-    if not isinstance(state.value, CodeState):
-        raise TypeError(
-            f"CodeTasks: got a state with a value of type {type(state.value).__name__}; need one of its own"
-        )
-    return state.value

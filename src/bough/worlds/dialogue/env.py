@@ -4,12 +4,12 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
-from typing import Any, ClassVar, Literal, TypeAlias, cast
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias, cast, get_args
 
-from bough.env.check_settings import check_settings
 from bough.env.env import Branching, EnvFault, Split, State, Step
 from bough.env.splits import draw_instances, instance_task
 from bough.env.state_value import value_of
+from bough.piece import AtLeast, Between, SomeOf, piece
 from bough.tree import Outcome, Task
 from bough.worlds.dialogue.bargain import Bargain, propose_bargain
 from bough.worlds.dialogue.questions import NAMES, VALUES, Questions, propose_questions
@@ -44,7 +44,7 @@ class DialogueState:
     last_text: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Dialogue:
     """The seats `agent` and `user` act in turn. The user has goals that the agent does not observe.
 
@@ -72,10 +72,10 @@ class Dialogue:
         ValueError: when a field is out of its range.
     """
 
-    families: tuple[Family, ...] = ("questions", "bargain", "secret")
-    items: int = 4
-    attributes: int = 3
-    patience: int = 5
+    families: Annotated[tuple[Family, ...], SomeOf(get_args(Family))] = ("questions", "bargain", "secret")
+    items: Annotated[int, AtLeast(2)] = 4
+    attributes: Annotated[int, Between(1, len(VALUES))] = 3
+    patience: Annotated[int, AtLeast(3)] = 5
     turn_cost: float = 0.02
 
     seats: ClassVar[Mapping[str, str]] = {
@@ -85,19 +85,9 @@ class Dialogue:
     branching = Branching.COPY
 
     def __post_init__(self) -> None:
-        check_settings(self)
         most = min(len(NAMES), 3**self.attributes)
-        if not 1 <= self.attributes <= len(VALUES) or not 2 <= self.items <= most:
-            raise ValueError(
-                f"Dialogue: got items={self.items}, attributes={self.attributes}; "
-                f"need 2 to {len(NAMES)} different things, and 1 to "
-                f"{len(VALUES)} attributes with 3 values each"
-            )
-        if not self.families or {*self.families} - {*_KINDS} or self.patience < 3:
-            raise ValueError(
-                f"Dialogue: got families={self.families}, patience={self.patience}; "
-                f"need some of {[*_KINDS]}, and 3 or more"
-            )
+        if self.items > most:
+            raise ValueError(f"Dialogue.items: got {self.items} with attributes={self.attributes}; need at most {most}")
 
     @property
     def instructions(self) -> str:

@@ -4,11 +4,12 @@ import random
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Annotated
 
-from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
 from bough.env.splits import draw_instances, instance_task
 from bough.env.state_value import value_of
+from bough.piece import AtLeast, Between, piece
 from bough.tree import Outcome, Task
 
 ASK, ANSWER = "ask", "answer"
@@ -70,7 +71,7 @@ class DialogueGraphState:
     over: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class DialogueGraph:
     """Conversational tree search (arXiv 2303.10227): find the node of a dialogue graph that answers a user's question.
 
@@ -101,19 +102,11 @@ class DialogueGraph:
         ValueError: when a field is out of its range.
     """
 
-    branching_factor: int = 3
-    depth: int = 2
+    branching_factor: Annotated[int, Between(2, 5)] = 3
+    depth: Annotated[int, Between(1, 4)] = 2
     graph: int = 0
-    max_turns: int = 6
+    max_turns: Annotated[int, AtLeast(1)] = 6
     branching = Branching.COPY
-
-    def __post_init__(self) -> None:
-        check_settings(self)
-        if not 2 <= self.branching_factor <= 5 or not 1 <= self.depth <= 4 or self.max_turns < 1:
-            raise ValueError(
-                f"DialogueGraph: got branching_factor={self.branching_factor}, depth={self.depth}, "
-                f"max_turns={self.max_turns}; need 2 to 5, 1 to 4, and at least 1"
-            )
 
     @property
     def instructions(self) -> str:

@@ -4,11 +4,10 @@ import random
 from dataclasses import dataclass
 from typing import Annotated, cast
 
-from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
 from bough.env.splits import content_hash, draw_instances, instance_task
 from bough.env.state_value import value_of
-from bough.piece import AtLeast
+from bough.piece import AtLeast, Between, piece
 from bough.tree import Outcome, Task
 
 SIGNS = [
@@ -47,7 +46,7 @@ class FactsState:
     over: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class HiddenFacts:
     """A case with hidden facts: `ask SIGN` reveals one, `answer CLASS` ends the episode (ProMed, arXiv 2508.13514).
 
@@ -71,20 +70,16 @@ class HiddenFacts:
         ValueError: when a field is out of its range.
     """
 
-    facts: int = 6
-    informative: int = 2
+    facts: Annotated[int, Between(2, len(SIGNS))] = 6
+    informative: Annotated[int, Between(1, 3)] = 2
     turn_cost: float = 0.0
     patience: Annotated[int, AtLeast(1)] = 6
     table: int = 0
     branching = Branching.COPY
 
     def __post_init__(self) -> None:
-        check_settings(self)
-        if not 2 <= self.facts <= len(SIGNS) or not 1 <= self.informative <= min(3, self.facts):
-            raise ValueError(
-                f"HiddenFacts: got facts={self.facts}, informative={self.informative}; need 2 to {len(SIGNS)} facts, "
-                "and 1 to 3 informative ones"
-            )
+        if self.informative > self.facts:
+            raise ValueError(f"HiddenFacts.informative: got {self.informative}; need at most facts={self.facts}")
 
     @property
     def instructions(self) -> str:

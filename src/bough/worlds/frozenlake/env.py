@@ -11,11 +11,11 @@ from functools import lru_cache, partial
 from hashlib import blake2b
 from typing import Annotated, TypeAlias
 
-from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
 from bough.env.grid import ACTIONS, MOVES, Rows, canonical, find, rows_of, show
 from bough.env.splits import draw_instances, instance_task
-from bough.piece import AtLeast, Between
+from bough.env.state_value import value_of
+from bough.piece import AtLeast, Between, piece
 from bough.tree import Outcome, Task
 
 Cell: TypeAlias = tuple[int, int]
@@ -40,7 +40,7 @@ class LakeState:
         return self.rows[self.cell[0]][self.cell[1]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class FrozenLake:
     """A grid of ice and holes. Reaching the goal pays 1 and ends the episode; falling into a hole ends it with 0.
 
@@ -68,18 +68,13 @@ class FrozenLake:
     frozen: Annotated[float, Between(0, 1, "a probability above 0", above=True)] = 0.8
     slip: Annotated[float, Between(0, 1, "a probability")] = 0.0
     max_steps: int = 20
-    min_moves: int = 2
+    min_moves: Annotated[int, AtLeast(1)] = 2
     corners: bool = False
+    branching = Branching.COPY
 
     def __post_init__(self) -> None:
-        check_settings(self)
-        if not 1 <= self.min_moves <= self.max_steps:
-            raise ValueError(f"FrozenLake.min_moves: got {self.min_moves}; need 1 to max_steps={self.max_steps}")
-
-    @property
-    def branching(self) -> Branching:
-        """`COPY`: a state is a value."""
-        return Branching.COPY
+        if self.min_moves > self.max_steps:
+            raise ValueError(f"FrozenLake.min_moves: got {self.min_moves}; need at most max_steps={self.max_steps}")
 
     @property
     def instructions(self) -> str:
@@ -123,7 +118,7 @@ class FrozenLake:
 
     def step(self, state: State, action: str) -> Step:
         """Moves the agent. An unrecognised action costs a step and changes nothing else."""
-        walk = _walk(state)
+        walk = value_of(state, LakeState, "FrozenLake")
         if walk.letter in "HG":
             return Step(state=state, outcome=Outcome.TERMINATED, valid=False, success=walk.letter == "G")
         move = action.strip().lower()
@@ -150,7 +145,7 @@ class FrozenLake:
         reaching the goal within the steps left; ties go to the fewer expected steps, over fresh samples of every slip.
         None where the goal is out of reach in the steps left; the empty plan at the goal.
         """
-        walk = _walk(state)
+        walk = value_of(state, LakeState, "FrozenLake")
         left = self.max_steps - walk.steps
         if walk.letter == "G":
             return ()
@@ -212,14 +207,6 @@ def _state(walk: LakeState) -> State:
     letters[walk.cell[0]][walk.cell[1]] = STANDING[walk.letter]
     seen = show(tuple("".join(row) for row in letters))
     return State(observation=seen, key=seen, value=walk, admissible=ACTIONS)
-
-
-def _walk(state: State) -> LakeState:
-    if not isinstance(state.value, LakeState):
-        raise TypeError(
-            f"FrozenLake: got a state with a value of type {type(state.value).__name__}; need one of its own"
-        )
-    return state.value
 
 
 def _slid(move: str, luck: str, slip: float) -> str:

@@ -1,16 +1,15 @@
 """One request, some functions: the right calls are the reference calls."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar, cast
 
 from bough.env.check_call import check_call, check_tools
-from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
 from bough.env.rows import RowSource, RowTasks, place_of
 from bough.env.state_value import value_of
 from bough.needs import CALLS, Need
+from bough.piece import piece
 from bough.tree import Action, BadCall, Message, Outcome, Task, Tool, ToolCall, action_text
 from bough.worlds.bfcl.functions import json_schema
 from bough.worlds.function_calls.match_calls import Reference, match_calls
@@ -19,7 +18,7 @@ END = "</think>"
 """What closes the thinking."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class FunctionCalls:
     """Requests that need one or several function calls, checked as in FunRL (arXiv 2508.05118).
 
@@ -52,9 +51,6 @@ class FunctionCalls:
     thinking: bool = True
     drop_invalid: bool = False
     branching = Branching.COPY
-
-    def __post_init__(self) -> None:
-        check_settings(self)
 
     @property
     def instructions(self) -> str:

@@ -5,11 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations
-from typing import TypeAlias, cast
+from typing import Annotated, TypeAlias, cast
 
-from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
 from bough.env.splits import draw_instances, instance_task
+from bough.env.state_value import value_of
+from bough.piece import AtLeast, Between, piece
 from bough.tree import Outcome, Task
 
 Row: TypeAlias = tuple[int, int, int]
@@ -53,7 +54,7 @@ class LinearProgram:
     over: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class LinearPrograms:
     """Word problems of operations research, far smaller than StepORLM's (arXiv 2509.22558), with an exact verdict.
 
@@ -76,22 +77,16 @@ class LinearPrograms:
         ValueError: when a field is out of its range.
     """
 
-    resources: int = 2
-    largest: int = 4
+    resources: Annotated[int, Between(1, len(RESOURCES))] = 2
+    largest: Annotated[int, AtLeast(2)] = 4
     patience: int = 6
+    branching = Branching.COPY
 
     def __post_init__(self) -> None:
-        check_settings(self)
-        if not 1 <= self.resources <= len(RESOURCES) or self.largest < 2 or self.patience < self.resources + 2:
+        if self.patience < self.resources + 2:
             raise ValueError(
-                f"LinearPrograms: got resources={self.resources}, largest={self.largest}, patience={self.patience}; "
-                f"need 1 to {len(RESOURCES)}, at least 2, and at least resources + 2"
+                f"LinearPrograms.patience: got {self.patience}; need at least {self.resources + 2}, resources + 2"
             )
-
-    @property
-    def branching(self) -> Branching:
-        """`COPY`: a state is a value."""
-        return Branching.COPY
 
     @property
     def instructions(self) -> str:
@@ -140,7 +135,7 @@ class LinearPrograms:
 
     def step(self, state: State, action: str) -> Step:
         """Adds a step to the model, or solves it."""
-        current = _program(state)
+        current = value_of(state, LinearProgram, "LinearPrograms")
         if current.over:
             return Step(state=state, outcome=Outcome.TERMINATED, valid=False)
         after = replace(current, turns=current.turns + 1)
@@ -172,7 +167,7 @@ class LinearPrograms:
 
     def plan(self, state: State) -> tuple[str, ...] | None:
         """The steps that are left of the problem's own model; None where a wrong row stays, or after the end."""
-        current = _program(state)
+        current = value_of(state, LinearProgram, "LinearPrograms")
         if current.over or not {*current.own_rows} <= {*current.rows}:
             return None
         a, b, _ = current.objective
@@ -199,11 +194,3 @@ def _row(found: object) -> Row | None:
 def _state(current: LinearProgram, text: str) -> State:
     key = f"{current.objective} {current.rows} {current.own_objective} {sorted(current.own_rows)} {current.over} {text}"
     return State(observation=text, key=key, value=current)
-
-
-def _program(state: State) -> LinearProgram:
-    if not isinstance(state.value, LinearProgram):
-        raise TypeError(
-            f"LinearPrograms: got a state with a value of type {type(state.value).__name__}; need one of its own"
-        )
-    return state.value

@@ -3,14 +3,14 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from typing import Literal, TypeAlias, TypeVar
+from typing import Annotated, Literal, TypeAlias, TypeVar
 
 from bough.env.check_call import check_call
-from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
 from bough.env.splits import content_hash, draw_instances, instance_task
 from bough.env.state_value import value_of
 from bough.needs import CALLS, Need
+from bough.piece import AtLeast, Between, piece
 from bough.tree import Action, BadCall, Message, Observation, Outcome, Task, ToolCall
 from bough.worlds.miniwob.command import TOOLS, Command, read_call, read_line
 from bough.worlds.miniwob.element import Element, Ids, Reading
@@ -49,7 +49,7 @@ class Visit:
     over: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class MiniWob:
     """Tasks on small web pages: click a button, tick boxes, fill in a form, find a mail.
 
@@ -86,20 +86,13 @@ class MiniWob:
     ids: Ids = "number"
     boxes: bool = False
     calls: bool = False
-    max_steps: int = 16
-    remember: int = 2048
+    max_steps: Annotated[int, AtLeast(1)] = 16
+    remember: Annotated[int, AtLeast(0)] = 2048
     chromium: str = ""
-    deadline_s: float = 20.0
+    deadline_s: Annotated[float, Between(0, LONGEST_S, above=True)] = 20.0
     branching = Branching.REPLAY  # a page has one present state
 
     def __post_init__(self) -> None:
-        check_settings(self)
-        if self.max_steps < 1 or self.remember < 0:
-            raise ValueError(
-                f"MiniWob: got max_steps={self.max_steps}, remember={self.remember}; need at least 1 and at least 0"
-            )
-        if not 0 < self.deadline_s <= LONGEST_S:
-            raise ValueError(f"MiniWob.deadline_s: got {self.deadline_s}; need more than 0 and at most {LONGEST_S} s")
         if self.level == "kind":
             kinds_in(kinds_of(self.kinds), "train")
         kinds_of(self.kinds)

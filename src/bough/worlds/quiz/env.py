@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, cast
 
-from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
 from bough.env.splits import content_hash, draw_instances, instance_task
 from bough.env.state_value import value_of
-from bough.piece import AtLeast, Between
+from bough.piece import AtLeast, Between, piece
 from bough.tree import Outcome, Task
 
 WORDS = ("ash", "bay", "elm", "fir", "gum", "ivy", "lime", "moss", "oak", "pine", "rose", "yew")
@@ -28,7 +27,7 @@ class QuizState:
     right: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Quiz:
     """Questions in a row: each shows two words and has one of three answers, a fixed function of the pair.
 
@@ -59,16 +58,11 @@ class Quiz:
     """
 
     questions: Annotated[int, AtLeast(1, "1 or more")] = 60
-    words: int = 12
+    words: Annotated[int, Between(2, len(WORDS))] = 12
     threshold: Annotated[float, Between(0, 1, "a share above 0, at most 1", above=True)] = 0.8
     dense: bool = True
     table: int = 0
     branching = Branching.COPY
-
-    def __post_init__(self) -> None:
-        check_settings(self)
-        if not 2 <= self.words <= len(WORDS):
-            raise ValueError(f"Quiz.words: got {self.words}; need 2 to {len(WORDS)}")
 
     @property
     def deviations(self) -> Mapping[str, str]:

@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Annotated, Any, cast
 
-from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
 from bough.env.last_tagged import last_tagged
 from bough.env.splits import content_hash, draw_instances, instance_task
 from bough.env.state_value import value_of
-from bough.piece import AtLeast
+from bough.piece import AtLeast, NotEmpty, piece
 from bough.tree import Outcome, Task
 from bough.worlds.reasoning.scorer import reasoning_gym, score
 
@@ -56,7 +55,7 @@ class ReasoningState:
     answered: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class ReasoningGym:
     """Questions of the package reasoning-gym; needs the extra `reasoning`.
 
@@ -76,15 +75,12 @@ class ReasoningGym:
         ValueError: when there is no dataset, or `config` is not a JSON object of objects.
     """
 
-    datasets: tuple[str, ...] = ("chain_sum",)
+    datasets: Annotated[tuple[str, ...], NotEmpty("a name, such as chain_sum")] = ("chain_sum",)
     config: str = "{}"
     size: Annotated[int, AtLeast(1, "1 or more")] = 5000
     branching = Branching.COPY
 
     def __post_init__(self) -> None:
-        check_settings(self)
-        if not self.datasets:
-            raise ValueError("ReasoningGym.datasets: got none; need a name, such as chain_sum")
         for name in self.datasets:
             if name in UNUSABLE:
                 raise ValueError(f"ReasoningGym.datasets: got {name!r}, which makes no tasks: {UNUSABLE[name]}")

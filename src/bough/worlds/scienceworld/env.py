@@ -4,11 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from random import Random
+from typing import Annotated
 
 from bough.env.adapters.outside import Live, Position
-from bough.env.check_settings import check_settings
 from bough.env.env import Branching, EnvFault, Split, State, Step
 from bough.env.splits import content_hash
+from bough.piece import AtLeast, piece
 from bough.tree import Outcome, Task
 from bough.worlds.scienceworld.machine import (
     BASE_MB,
@@ -45,7 +46,7 @@ class _View:
         return content_hash("\n".join((game.topic, str(game.variation), self.room, self.held, self.progress)))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class ScienceWorld:
     """Thirty kinds of science tasks in a house of ten rooms: boil, grow, mix, measure, connect, classify.
 
@@ -76,21 +77,12 @@ class ScienceWorld:
 
     topics: tuple[str, ...] = ()
     simplifications: str = "easy"
-    max_steps: int = 100
+    max_steps: Annotated[int, AtLeast(1)] = 100
     show_room: bool = False
     repeat_task: bool = False
     list_actions: bool = False
-    memory_mb: int = 640
+    memory_mb: Annotated[int, AtLeast(BASE_MB + 2 * EPISODE_MB)] = 640
     branching = Branching.NONE  # an episode has one present state
-
-    def __post_init__(self) -> None:
-        check_settings(self)
-        least = BASE_MB + 2 * EPISODE_MB
-        if self.max_steps < 1 or self.memory_mb < least:
-            raise ValueError(
-                f"ScienceWorld: got max_steps={self.max_steps}, memory_mb={self.memory_mb}; "
-                f"need at least 1, and {least}"
-            )
 
     @property
     def most_live(self) -> int:

@@ -1,16 +1,16 @@
 """A phone in text: apps, screens and elements with boxes, made from a seed."""
 
 import random
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from typing import Annotated, Literal
 
 from bough.env.check_call import check_call
-from bough.env.check_settings import check_settings
 from bough.env.env import Branching, EnvFault, Split, State, Step
 from bough.env.splits import content_hash, instance_task
+from bough.env.state_value import value_of
 from bough.needs import CALLS, Need
-from bough.piece import AtLeast, Between
+from bough.piece import AtLeast, AtMost, Between, piece
 from bough.screen.pointing import Pointing
 from bough.tree import Action, BadCall, Message, Observation, Outcome, Task, ToolCall
 from bough.worlds.screens.command import TOOLS, Command, call_of, line_of, read_command
@@ -21,7 +21,7 @@ from bough.worlds.screens.tasks import TIERS, Instance, draw, prompt_of, read_in
 from bough.worlds.screens.ui import HOME, Screen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Screens:
     """A phone with generated apps. A task is one to four requests, such as "rename note milk to tea in notes".
 
@@ -60,11 +60,11 @@ class Screens:
         ValueError: when a field is out of its range.
     """
 
-    tier: int = 1
+    tier: Annotated[int, Between(1, 3)] = 1
     level: Level = "instance"
-    apps: int = 3
-    rows: int = 3
-    page_rows: int = 8
+    apps: Annotated[int, AtLeast(1)] = 3
+    rows: Annotated[int, Between(1, 6)] = 3
+    page_rows: Annotated[int, Between(2, 40)] = 8
     themes: bool = True
     slow: Annotated[float, Between(0, 1, "0 to 1")] = 0.0
     fault_rate: Annotated[float, Between(0, 1, "0 to 1")] = 0.0
@@ -73,38 +73,24 @@ class Screens:
     ids: Literal["number", "label"] = "number"
     points: bool = False
     click: Literal["point", "box", "points"] = "point"
-    width: int = 720
-    height: int = 1280
+    width: Annotated[int, Between(160, 10000)] = 720
+    height: Annotated[int, AtMost(10000)] = 1280
     ends: Literal["done", "success"] = "done"
     progress: Annotated[float, Between(0, 1, "0 to 1")] = 0.0
     targets: Literal["none", "step", "plan"] = "step"
     calls: bool = False
     max_steps: Annotated[int, AtLeast(1, "1 or more")] = 20
     _raised: set[str] = field(init=False, repr=False, compare=False, default_factory=set[str])
+    branching = Branching.COPY
 
     def __post_init__(self) -> None:
-        check_settings(self)
         installed = min(len(kinds_of(self.level, split)) for split in ("train", "dev", "test"))
-        if self.tier not in TIERS:
-            raise ValueError(f"Screens.tier: got {self.tier}; need one of {[*TIERS]}")
-        if not 1 <= self.apps <= installed:
-            raise ValueError(f"Screens.apps: got {self.apps}; need 1 to {installed} at level {self.level!r}")
-        if not 1 <= self.rows <= 6 or not 2 <= self.page_rows <= 40:
-            raise ValueError(
-                f"Screens: got rows={self.rows}, page_rows={self.page_rows}; need rows of 1 to 6, page_rows of 2 to 40"
-            )
-        if not 160 <= self.width <= 10_000 or not 24 * max(self.page_rows, 10) <= self.height <= 10_000:
-            raise ValueError(
-                f"Screens: got {self.width} x {self.height} pixels; need 160 to 10000 of width, and 24 of height for "
-                f"each of {max(self.page_rows, 10)} rows"
-            )
+        if self.apps > installed:
+            raise ValueError(f"Screens.apps: got {self.apps}; need at most {installed} at level {self.level!r}")
+        if self.height < 24 * max(self.page_rows, 10):
+            raise ValueError(f"Screens.height: got {self.height}; need 24 for each of {max(self.page_rows, 10)} rows")
         if self.calls and self.click != "point":
             raise ValueError(f"Screens.click: got {self.click!r} with calls=true; need 'point', the form of the tool")
-
-    @property
-    def branching(self) -> Branching:
-        """`COPY`: a state is a value."""
-        return Branching.COPY
 
     @property
     def needs(self) -> frozenset[Need]:
@@ -158,7 +144,7 @@ class Screens:
         Raises:
             EnvFault: with `fault_rate`.
         """
-        phone = _phone_of(state)
+        phone = value_of(state, Phone, "Screens")
         self._fault(phone, action)
         if phone.over:
             return Step(state=state, outcome=Outcome.TERMINATED, valid=False, success=phone.solved())
@@ -173,7 +159,7 @@ class Screens:
 
         The plan of a task with one request is a shortest one from the home screen. Other plans are short.
         """
-        phone = _phone_of(state)
+        phone = value_of(state, Phone, "Screens")
         moves = None if phone.over else phone.plan(self._view)
         if moves is None:
             return None
@@ -185,7 +171,7 @@ class Screens:
 
     def pointings(self, state: State) -> tuple[Pointing, ...] | None:
         """Returns the target of each action of `plan` but `done`; None without a plan."""
-        phone = _phone_of(state)
+        phone = value_of(state, Phone, "Screens")
         moves = phone.plan(self._view)
         return None if moves is None else tuple(pointing for _, pointing in phone.lines(moves, self._view))
 
@@ -331,9 +317,3 @@ class Screens:
 
 def _answer(call: ToolCall | BadCall, text: str) -> Message:
     return Message(role="tool", content=text, call_id="" if isinstance(call, BadCall) else call.call_id)
-
-
-def _phone_of(state: State) -> Phone:
-    if not isinstance(state.value, Phone):
-        raise TypeError(f"Screens: got a state with a value of type {type(state.value).__name__}; need one of its own")
-    return state.value

@@ -4,11 +4,11 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated, ClassVar, cast
 
 from bough.env.check_call import check_call
-from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
 from bough.env.last_tagged import last_tagged
+from bough.env.state_value import value_of
 from bough.needs import CALLS, Need
-from bough.piece import AtLeast, Between
+from bough.piece import AtLeast, Between, piece
 from bough.tree import Action, BadCall, Message, Observation, Outcome, Task, Tool, ToolCall
 from bough.usercode.origin import shorten
 from bough.worlds.search.degraded import degraded_search
@@ -86,7 +86,7 @@ class SearchState:
     solved: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class SearchQa:
     """Questions that need several documents of a corpus, as in Search-R1 (arXiv 2503.09516).
 
@@ -139,14 +139,7 @@ class SearchQa:
     max_errors: int | None = None
     noise: Annotated[float, Between(0, 1)] = 0.0
     document_characters: Annotated[int, AtLeast(1)] = 4000
-
-    def __post_init__(self) -> None:
-        check_settings(self)
-
-    @property
-    def branching(self) -> Branching:
-        """`COPY`: a state is a value."""
-        return Branching.COPY
+    branching = Branching.COPY
 
     @property
     def instructions(self) -> str:
@@ -188,7 +181,7 @@ class SearchQa:
 
     def step(self, state: State, action: Action | str) -> Step:
         """Executes the calls of an action in their order, or ends the episode with its text."""
-        before = _search_state(state)
+        before = value_of(state, SearchState, "SearchQa")
         if before.outcome is not Outcome.OPEN:
             return Step(state=state, outcome=before.outcome, valid=False, success=before.solved)
         given = action if isinstance(action, Action) else Action(text=action)
@@ -224,7 +217,7 @@ class SearchQa:
 
         None for a question without known evidence, where too few calls are left, or after the end.
         """
-        current = _search_state(state)
+        current = value_of(state, SearchState, "SearchQa")
         question = read_question(current.task)
         if not current.evidence or current.outcome is not Outcome.OPEN:
             return None
@@ -361,9 +354,3 @@ def _info(current: SearchState) -> dict[str, object]:
         "required": len(entities),
         "calls": current.calls,
     }
-
-
-def _search_state(state: State) -> SearchState:
-    if not isinstance(state.value, SearchState):
-        raise TypeError(f"SearchQa: got a state with a value of type {type(state.value).__name__}; need one of its own")
-    return state.value

@@ -2,17 +2,16 @@
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from random import Random
 from typing import Any, cast
 
-from bough.env.check_settings import check_settings
 from bough.env.env import Split
 from bough.env.rows import SPLITS
 from bough.env.splits import split_of
+from bough.piece import piece
 from bough.usercode.json_file import read_objects
 from bough.usercode.text_file import read_text
 from bough.worlds.search.document import Document
@@ -32,7 +31,7 @@ TEXT_KEYS = ("text", "contents", "content")
 """Keys of the text in a row of a corpus; the first key present is used."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class CorpusFiles:
     r"""A corpus of files, and questions in JSON lines.
 
@@ -64,7 +63,6 @@ class CorpusFiles:
     tasks: str
 
     def __post_init__(self) -> None:
-        check_settings(self)
         for name in ("corpus", "tasks"):
             if not Path(getattr(self, name)).expanduser().exists():
                 raise FileNotFoundError(f"CorpusFiles.{name}: got {getattr(self, name)!r}; need a file that exists")

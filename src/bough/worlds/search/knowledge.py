@@ -2,16 +2,15 @@
 
 import json
 from collections.abc import Collection, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import lru_cache, partial
 from hashlib import sha256
 from random import Random
 from typing import Annotated, Literal, TypeAlias
 
-from bough.env.check_settings import check_settings
 from bough.env.env import Split
 from bough.env.splits import PATIENCE, split_of
-from bough.piece import AtLeast, Between
+from bough.piece import AtLeast, Between, NotEmpty, piece
 from bough.worlds.search.among import list_is_solvable, list_question, propose_list
 from bough.worlds.search.chains import chain_is_solvable, chain_question, propose_chain
 from bough.worlds.search.corpus import GraphCorpus, make_corpus
@@ -25,7 +24,7 @@ from bough.worlds.search.solvable import RetrievableFacts
 Shape: TypeAlias = Literal["chain", "among"] | SetShape
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class KnowledgeGraph:
     """A generated graph of people, cities and companies, and a corpus that states its facts (SearchGym's design).
 
@@ -68,28 +67,22 @@ class KnowledgeGraph:
     people: bool = False
     hops: tuple[int, int] = (2, 2)
     forward: bool = False
-    shapes: tuple[Shape, ...] = ("chain",)
+    shapes: Annotated[tuple[Shape, ...], NotEmpty("at least one shape")] = ("chain",)
     set_size: tuple[int, int] = (2, 4)
     distractors: Annotated[int, AtLeast(0)] = 2
     alias_rate: Annotated[float, Between(0, 1)] = 0.2
     facts_per_document: Annotated[int, AtLeast(1)] = 4
-    document_words: int = 60
-    sentences: int = 2
+    document_words: Annotated[int, AtLeast(0)] = 60
+    sentences: Annotated[int, Between(1, 2)] = 2
     words: int | None = None
     split_by: Literal["entities", "questions"] = "entities"
     seed: int = 0
 
     def __post_init__(self) -> None:
-        check_settings(self)
         for name, least in (("hops", 1), ("set_size", 1)):
             low, high = getattr(self, name)
             if not least <= low <= high:
                 raise ValueError(f"KnowledgeGraph.{name}: got {(low, high)}; need {least} <= minimum <= maximum")
-        if self.sentences not in (1, 2) or not self.shapes or self.document_words < 0:
-            raise ValueError(
-                f"KnowledgeGraph: got sentences={self.sentences}, shapes={self.shapes}, "
-                f"document_words={self.document_words}; need 1 or 2, at least one shape, 0 or more"
-            )
         if self.name_words**2 < 2 * self.entities:
             raise ValueError(
                 f"KnowledgeGraph.words: got {self.words} for {self.entities} entities; need at least "

@@ -1,13 +1,12 @@
 """Passages of a corpus: the agent writes in a few words what a passage is about, for retrieval by embeddings."""
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Annotated, cast
 
-from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
 from bough.env.state_value import value_of
-from bough.piece import AtLeast
+from bough.piece import AtLeast, piece
 from bough.tree import Outcome, Task
 from bough.worlds.search.draw import draw_tasks
 from bough.worlds.search.index import Fts5, IndexSettings, terms
@@ -18,7 +17,7 @@ CANDIDATES = 20
 """Search results for a question; the first without its evidence is the hard negative."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Passages:
     """A rationale of a passage (GRACE, arXiv 2510.04506): what it is about, in up to `max_words` words, in one action.
 
@@ -42,9 +41,6 @@ class Passages:
     top: Annotated[int, AtLeast(1)] = 5
     max_words: Annotated[int, AtLeast(1)] = 8
     branching = Branching.COPY
-
-    def __post_init__(self) -> None:
-        check_settings(self)
 
     @property
     def instructions(self) -> str:

@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 
+from bough.piece import piece
 from bough.tree import Task, Tool, ToolCall
 from bough.worlds.search.env import SearchQa
 from bough.worlds.search.question import Evidence
@@ -21,7 +22,7 @@ BASES: Mapping[str, tuple[str, ...]] = {
 """The bases of `KnowledgeGraph`: the relations of places and firms; everything else is in the last."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class RoutedSearch(SearchQa):
     """R1-Router (arXiv 2505.22095): multi-hop questions over several knowledge bases; each search names one.
 
@@ -45,7 +46,6 @@ class RoutedSearch(SearchQa):
     bases: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: dict(BASES))
 
     def __post_init__(self) -> None:
-        SearchQa.__post_init__(self)
         if len(self.bases) < 2:
             raise ValueError(f"RoutedSearch.bases: got {[*self.bases]}; need at least two")
 

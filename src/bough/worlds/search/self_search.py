@@ -1,12 +1,11 @@
 """Question answering in one turn, in which the model is its own search engine."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, Literal
 
-from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
 from bough.env.state_value import value_of
-from bough.piece import AtLeast
+from bough.piece import AtLeast, piece
 from bough.tree import Outcome, Task
 from bough.worlds.search.draw import draw_tasks
 from bough.worlds.search.index import Fts5, IndexSettings
@@ -16,7 +15,7 @@ from bough.worlds.search.score import final_answer, score
 from bough.worlds.search.source import QuestionSource
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class SelfSearch:
     """SSRL (arXiv 2508.10874): the policy writes thoughts, searches, the documents found, and the answer in one turn.
 
@@ -38,9 +37,6 @@ class SelfSearch:
     top: Annotated[int, AtLeast(1)] = 5
     metric: Literal["f1", "em"] = "em"
     branching = Branching.COPY
-
-    def __post_init__(self) -> None:
-        check_settings(self)
 
     @property
     def instructions(self) -> str:

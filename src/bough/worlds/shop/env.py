@@ -3,12 +3,12 @@
 import random
 from dataclasses import dataclass
 from functools import partial
-from typing import cast
+from typing import Annotated, cast
 
-from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
 from bough.env.splits import draw_instances, instance_task
 from bough.env.state_value import value_of
+from bough.piece import Between, piece
 from bough.tree import Outcome, Task
 
 GOODS = ("apples", "beans", "bread", "butter", "cheese", "eggs", "fish", "flour", "honey", "milk", "oil", "tea", "rice")
@@ -22,7 +22,7 @@ class Purchase:
     basket: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Shop:
     """A shopping list and a basket. Each thing pays an equal share of 1; the last one on the list is success.
 
@@ -37,13 +37,8 @@ class Shop:
         ValueError: when `wanted` is no integer, or out of its range.
     """
 
-    wanted: int = 5
+    wanted: Annotated[int, Between(1, len(GOODS) - 1)] = 5
     branching = Branching.COPY
-
-    def __post_init__(self) -> None:
-        check_settings(self)
-        if not 1 <= self.wanted < len(GOODS):
-            raise ValueError(f"Shop.wanted: got {self.wanted}; need 1 to {len(GOODS) - 1} of {len(GOODS)} things")
 
     @property
     def instructions(self) -> str:

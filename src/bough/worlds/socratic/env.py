@@ -4,12 +4,12 @@ import random
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import ClassVar, cast
+from typing import Annotated, ClassVar, cast
 
-from bough.env.check_settings import check_settings
 from bough.env.env import Branching, EnvFault, Split, State, Step
 from bough.env.splits import draw_instances, instance_task
 from bough.env.state_value import value_of
+from bough.piece import AtLeast, Between, piece
 from bough.tree import Outcome, Task
 from bough.worlds.dialogue.scenario import words_in
 
@@ -94,7 +94,7 @@ class SocraticState:
     over: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Socratic:
     """Socratic debugging (TreeInstruct, arXiv 2406.11709): questions lead a student to the bugs of its program.
 
@@ -127,26 +127,18 @@ class Socratic:
         ValueError: when a field is out of its range.
     """
 
-    bugs: int = 2
-    levels: int = 2
-    patience: int = 3
+    bugs: Annotated[int, Between(1, 3)] = 2
+    levels: Annotated[int, Between(1, 3)] = 2
+    patience: Annotated[int, AtLeast(1)] = 3
     question_cost: float = 0.02
     teach_cost: float = 0.1
-    max_turns: int = 16
+    max_turns: Annotated[int, AtLeast(1)] = 16
 
     seats: ClassVar[Mapping[str, str]] = {
         INSTRUCTOR: "You are the instructor. Answer with one question, or teach.",
         STUDENT: "You are a student who is honest about what it does not know. Answer in one short sentence.",
     }
     branching = Branching.COPY
-
-    def __post_init__(self) -> None:
-        check_settings(self)
-        if not (1 <= self.bugs <= 3 and 1 <= self.levels <= 3) or self.patience < 1 or self.max_turns < 1:
-            raise ValueError(
-                f"Socratic: got bugs={self.bugs}, levels={self.levels}, patience={self.patience}, "
-                f"max_turns={self.max_turns}; need 1 to 3, 1 to 3, and at least 1"
-            )
 
     @property
     def deviations(self) -> Mapping[str, str]:

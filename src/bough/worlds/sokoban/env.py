@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Annotated, TypeAlias
 
-from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
 from bough.env.grid import ACTIONS, MOVES, Rows, canonical, find, put, rows_of, show
 from bough.env.splits import draw_instances, instance_task
-from bough.piece import Between
+from bough.env.state_value import value_of
+from bough.piece import AtLeast, Between, piece
 from bough.tree import Outcome, Task
 
 Cell: TypeAlias = tuple[int, int]
@@ -28,7 +28,7 @@ class Room:
     steps: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Sokoban:
     """A storeroom. Solving it pays 1 and ends the episode. Boxes can be pushed, never pulled: some pushes are final.
 
@@ -53,28 +53,23 @@ class Sokoban:
     """
 
     size: int = 6
-    boxes: int = 1
+    boxes: Annotated[int, AtLeast(1)] = 1
     walls: Annotated[float, Between(0, 1, "a probability below 1", below=True)] = 0.1
     max_steps: int = 30
-    min_moves: int = 1
+    min_moves: Annotated[int, AtLeast(1)] = 1
     box_reward: float = 0.0
     show_border: bool = True
+    branching = Branching.COPY
 
     def __post_init__(self) -> None:
-        check_settings(self)
         inside = max(self.size - 2, 0) ** 2
-        if self.boxes < 1 or inside < 2 * self.boxes + 1:
+        if inside < 2 * self.boxes + 1:
             raise ValueError(
                 f"Sokoban: got size={self.size} and boxes={self.boxes}; need 1 or more boxes, and room for each, for "
                 f"its target and for the player inside the outer walls ({inside} cells)"
             )
-        if not 1 <= self.min_moves <= self.max_steps:
-            raise ValueError(f"Sokoban.min_moves: got {self.min_moves}; need 1 to max_steps={self.max_steps}")
-
-    @property
-    def branching(self) -> Branching:
-        """`COPY`: a state is a value."""
-        return Branching.COPY
+        if self.min_moves > self.max_steps:
+            raise ValueError(f"Sokoban.min_moves: got {self.min_moves}; need at most max_steps={self.max_steps}")
 
     @property
     def instructions(self) -> str:
@@ -120,7 +115,7 @@ class Sokoban:
 
     def step(self, state: State, action: str) -> Step:
         """Moves or pushes. An unrecognised action costs a step and changes nothing else."""
-        room = _room(state)
+        room = value_of(state, Room, "Sokoban")
         if _solved(room.rows):
             return Step(state=state, outcome=Outcome.TERMINATED, valid=False, success=True)
         move = action.strip().lower()
@@ -140,7 +135,7 @@ class Sokoban:
 
     def plan(self, state: State) -> tuple[str, ...] | None:
         """Returns a shortest solution, by search; None where the steps left are too few."""
-        room = _room(state)
+        room = value_of(state, Room, "Sokoban")
         way = solve(room.rows)
         return way if way is not None and len(way) <= self.max_steps - room.steps else None
 
@@ -205,12 +200,6 @@ def _alive(rows: Rows) -> frozenset[Cell]:
                 seen.add(pulled)
                 queue.append(pulled)
     return frozenset(seen)
-
-
-def _room(state: State) -> Room:
-    if not isinstance(state.value, Room):
-        raise TypeError(f"Sokoban: got a state with a value of type {type(state.value).__name__}; need one of its own")
-    return state.value
 
 
 def _solved(rows: Rows) -> bool:

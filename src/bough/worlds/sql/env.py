@@ -5,14 +5,13 @@ from functools import lru_cache
 from typing import Annotated, Literal
 
 from bough.env.check_call import check_call
-from bough.env.check_settings import check_settings
 from bough.env.env import Branching, EnvFault, Split, State, Step
 from bough.env.splits import content_hash
 from bough.env.sqlite.query import QueryLimits, QueryResult
 from bough.env.sqlite.show import find_sql, show_result
 from bough.env.state_value import value_of
 from bough.needs import CALLS, Need
-from bough.piece import AtLeast
+from bough.piece import AtLeast, piece
 from bough.tree import Action, AgentAction, BadCall, Message, Observation, Outcome, Task, Tool, ToolCall
 from bough.worlds.sql.generated import GeneratedQuestions
 from bough.worlds.sql.match import Match
@@ -53,7 +52,7 @@ class QuerySession:
     solved: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Sql:
     """Questions about databases, answered by a SQL query.
 
@@ -99,18 +98,12 @@ class Sql:
     oracle: Literal["lookups", "query", "components"] = "query"
     compares_syntax: bool = False
     show_types: bool = True
-    rows_shown: int = 10
-    cell_characters: int = 200
-    result_characters: int = 2000
+    rows_shown: Annotated[int, AtLeast(1)] = 10
+    cell_characters: Annotated[int, AtLeast(1)] = 200
+    result_characters: Annotated[int, AtLeast(1)] = 2000
     branching = Branching.COPY
 
     def __post_init__(self) -> None:
-        check_settings(self)
-        if min(self.rows_shown, self.cell_characters, self.result_characters) < 1:
-            raise ValueError(
-                f"Sql: got rows_shown={self.rows_shown}, cell_characters={self.cell_characters}, "
-                f"result_characters={self.result_characters}; need 1 or more"
-            )
         if (
             self.oracle == "components"
             or self.compares_syntax

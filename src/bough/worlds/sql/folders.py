@@ -1,20 +1,18 @@
 """Spider and BIRD: the questions and databases of folders that the user has."""
 
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated
 
-from bough.env.check_settings import check_settings
 from bough.env.env import Split
-from bough.piece import AtLeast
+from bough.piece import AtLeast, piece
 from bough.tree import Task
 from bough.worlds.sql.match import Match
 from bough.worlds.sql.question_files import Keys, QuestionFiles
 from bough.worlds.sql.schema import Schema
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class SpiderFolder:
     """The Spider data set (arXiv 1809.08887) in a folder: questions, schemas and databases.
 
@@ -41,9 +39,6 @@ class SpiderFolder:
     dev: tuple[str, ...] = ("dev.json",)
     test: tuple[str, ...] = ("test.json",)
     variants: Annotated[int, AtLeast(0, "0 or more")] = 0
-
-    def __post_init__(self) -> None:
-        check_settings(self)
 
     @property
     def match(self) -> Match:
@@ -80,7 +75,7 @@ class SpiderFolder:
         return tuple(_spider(self).databases(database)[: 1 + self.variants])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class BirdFolder:
     """The BIRD data set (arXiv 2305.03111) in a folder: questions with evidence, and databases.
 
@@ -97,9 +92,6 @@ class BirdFolder:
 
     folder: str
     evidence: bool = True
-
-    def __post_init__(self) -> None:
-        check_settings(self)
 
     @property
     def match(self) -> Match:

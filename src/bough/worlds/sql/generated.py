@@ -4,13 +4,13 @@ import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias, get_args
 
-from bough.env.check_settings import check_settings
 from bough.env.env import Split
 from bough.env.splits import content_hash, draw_instances, instance_task, split_of
 from bough.env.sqlite.execution import OpenDatabase
 from bough.env.sqlite.query import QueryLimits, QueryResult
+from bough.piece import AtLeast, Between, SomeOf, piece
 from bough.tree import Task
 from bough.worlds.sql import one_table, two_tables
 from bough.worlds.sql.generated_tables import GeneratedTables, Spelling, draw_tables, fill_tables
@@ -67,7 +67,7 @@ class QuestionInstance:
         return "\n".join(self.question.phrasings)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class GeneratedQuestions:
     """Schemas, rows, questions and gold queries from seeds.
 
@@ -94,30 +94,17 @@ class GeneratedQuestions:
         ValueError: when a field is out of its range.
     """
 
-    tiers: tuple[int, ...] = (1, 2, 3, 4)
-    databases: int = 400
-    tables: int = 2
-    rows: int = 12
-    columns: int = 2
-    spellings: tuple[Spelling, ...] = ("plain", "upper", "short")
-    phrasings: int = 2
-    variants: int = 1
+    tiers: Annotated[tuple[int, ...], SomeOf(TIERS)] = (1, 2, 3, 4)
+    databases: Annotated[int, AtLeast(1)] = 400
+    tables: Annotated[int, Between(1, 2)] = 2
+    rows: Annotated[int, Between(4, 24)] = 12
+    columns: Annotated[int, Between(1, 2)] = 2
+    spellings: Annotated[tuple[Spelling, ...], SomeOf(get_args(Spelling))] = ("plain", "upper", "short")
+    phrasings: Annotated[int, Between(1, 2)] = 2
+    variants: Annotated[int, AtLeast(0)] = 1
     split_by: Literal["question", "schema"] = "question"
 
     def __post_init__(self) -> None:
-        check_settings(self)
-        if not self.tiers or {*self.tiers} - {*TIERS}:
-            raise ValueError(f"GeneratedQuestions.tiers: got {self.tiers}; need some of {sorted(TIERS)}")
-        if not self.spellings or {*self.spellings} - {"plain", "upper", "short"}:
-            raise ValueError(f"GeneratedQuestions.spellings: got {self.spellings}; need some of plain, upper, short")
-        for name, least, most in (("tables", 1, 2), ("rows", 4, 24), ("columns", 1, 2), ("phrasings", 1, 2)):
-            if not least <= getattr(self, name) <= most:
-                raise ValueError(f"GeneratedQuestions.{name}: got {getattr(self, name)}; need {least} to {most}")
-        if self.databases < 1 or self.variants < 0:
-            raise ValueError(
-                f"GeneratedQuestions: got databases={self.databases}, variants={self.variants}; "
-                "need at least 1 database and 0 variants"
-            )
         if not all(self._templates(tier) for tier in self.tiers):
             raise ValueError(f"GeneratedQuestions.tables: got 1 with tiers={self.tiers}; need tables=2 for tier 3")
 

@@ -2,12 +2,12 @@
 
 import random
 from dataclasses import dataclass
-from typing import cast
+from typing import Annotated, cast
 
-from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
 from bough.env.splits import draw_instances, instance_task
 from bough.env.state_value import value_of
+from bough.piece import AtLeast, piece
 from bough.tree import Outcome, Task
 
 HEROES = ("fox", "girl", "king", "monk", "owl", "poet", "sailor", "smith", "thief", "witch")
@@ -25,7 +25,7 @@ class StoryState:
     steps: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Story:
     """Writes a story: the task names a hero, a thing and a place, and each action is the next plot step.
 
@@ -45,16 +45,9 @@ class Story:
         ValueError: when a field is out of its range.
     """
 
-    steps: int = 4
-    max_words: int = 12
+    steps: Annotated[int, AtLeast(1)] = 4
+    max_words: Annotated[int, AtLeast(3)] = 12
     branching = Branching.COPY
-
-    def __post_init__(self) -> None:
-        check_settings(self)
-        if self.steps < 1 or self.max_words < 3:
-            raise ValueError(
-                f"Story: got steps={self.steps}, max_words={self.max_words}; need at least 1 step and 3 words"
-            )
 
     @property
     def instructions(self) -> str:

@@ -7,10 +7,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Annotated
 
-from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
 from bough.env.state_value import value_of
-from bough.piece import AtLeast
+from bough.piece import AtLeast, piece
 from bough.tree import Outcome, Task
 from bough.usercode.trial import TrialError, try_in_child
 from bough.worlds.textworld.pack import SHIPPED, Pack, open_pack
@@ -49,7 +48,7 @@ class Moment:
     won: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class TextWorld:
     """Text games made and run by TextWorld: explore the house, open, unlock, and take the things the task names.
 
@@ -85,7 +84,6 @@ class TextWorld:
     branching = Branching.COPY
 
     def __post_init__(self) -> None:
-        check_settings(self)
         known = sorted({entry["level"] for entry in self._pack.games.values()})
         if unknown := sorted(set(self.levels) - set(known)):
             raise ValueError(f"TextWorld.levels: got {unknown}, which no game has; need some of {known}")

@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import ClassVar, TypeAlias, cast
+from typing import Annotated, ClassVar, TypeAlias, cast
 
-from bough.env.check_settings import check_settings
 from bough.env.env import Branching, EnvFault, Split, State, Step
 from bough.env.splits import draw_instances, instance_task
 from bough.env.state_value import value_of
+from bough.piece import AtLeast, Between, piece
 from bough.tree import Outcome, Task
 
 CONTROLLER, SOLVER = "controller", "solver"
@@ -57,7 +57,7 @@ class ThoughtGraphState:
     over: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class ThoughtGraph:
     """ARIES (arXiv 2502.21208): transformations of a graph of thoughts as actions, on the paper's task of sorting.
 
@@ -91,25 +91,17 @@ class ThoughtGraph:
         ValueError: when a field is out of its range.
     """
 
-    numbers: int = 8
-    highest: int = 9
-    max_moves: int = 12
+    numbers: Annotated[int, AtLeast(2)] = 8
+    highest: Annotated[int, AtLeast(1)] = 9
+    max_moves: Annotated[int, AtLeast(1)] = 12
     query_cost: float = 0.01
-    reach: int = 4
+    reach: Annotated[int, AtLeast(1)] = 4
 
     seats: ClassVar[Mapping[str, str]] = {
         CONTROLLER: "You control the graph. Answer with one transformation.",
         SOLVER: "You carry out a transformation. Answer with the list of numbers alone.",
     }
     branching = Branching.COPY
-
-    def __post_init__(self) -> None:
-        check_settings(self)
-        if self.numbers < 2 or self.highest < 1 or self.max_moves < 1 or self.reach < 1:
-            raise ValueError(
-                f"ThoughtGraph: got numbers={self.numbers}, highest={self.highest}, max_moves={self.max_moves}, "
-                f"reach={self.reach}; need at least 2, 1, 1 and 1"
-            )
 
     @property
     def instructions(self) -> str:
@@ -224,7 +216,7 @@ class ThoughtGraph:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class ScriptedSolver:
     """A solver that is mostly right on short lists, merges without errors, and corrects one error at a time.
 
@@ -237,17 +229,9 @@ class ScriptedSolver:
         short_slip: Probability of an error in a list within the reach, in [0, 1].
     """
 
-    reach: int = 4
-    slip: float = 0.9
-    short_slip: float = 0.25
-
-    def __post_init__(self) -> None:
-        check_settings(self)
-        if self.reach < 1 or not (0 <= self.slip <= 1 and 0 <= self.short_slip <= 1):
-            raise ValueError(
-                f"ScriptedSolver: got reach={self.reach}, slip={self.slip}, short_slip={self.short_slip}; need at "
-                "least 1, and two numbers from 0 to 1"
-            )
+    reach: Annotated[int, AtLeast(1)] = 4
+    slip: Annotated[float, Between(0, 1)] = 0.9
+    short_slip: Annotated[float, Between(0, 1)] = 0.25
 
     def act(self, state: State, seed: int) -> str:
         """See `Script.act`.

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from math import isfinite
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
 from bough.env.adapters.openspiel import (
     GameTexts,
@@ -17,17 +17,17 @@ from bough.env.adapters.openspiel import (
     solution,
     suggest_move,
 )
-from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
 from bough.env.splits import draw_instances, instance_task
 from bough.env.state_value import value_of
+from bough.piece import AtLeast, piece
 from bough.tree import Outcome, Task
 
 SIMULATIONS = 500
 """Games that the oracle simulates for a move in a game that is not solved."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class OpenSpiel:
     """A game of OpenSpiel (arXiv 1908.09453): the players are the seats `player_0`, `player_1`, ...
 
@@ -58,18 +58,11 @@ class OpenSpiel:
     """
 
     game: str = "tic_tac_toe"
-    opening: int | None = None
-    forfeit_after: int = 1
+    opening: Annotated[int | None, AtLeast(0)] = None
+    forfeit_after: Annotated[int, AtLeast(0)] = 1
     show_moves: bool = True
     spaced: bool = False
     branching = Branching.COPY
-
-    def __post_init__(self) -> None:
-        check_settings(self)
-        if (self.opening or 0) < 0 or self.forfeit_after < 0:
-            raise ValueError(
-                f"OpenSpiel: got opening={self.opening}, forfeit_after={self.forfeit_after}; need 0 or more"
-            )
 
     @property
     def instructions(self) -> str:

@@ -2,21 +2,20 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 from bough.env.adapters.outside import Live, Position
 from bough.env.adapters.verifiers.episode import Turn, VerifiersEpisode
 from bough.env.adapters.verifiers.taskset import Loaded, draw_tasks, load_taskset
-from bough.env.check_settings import check_settings
 from bough.env.env import Branching, Split, State, Step
 from bough.env.wrappers.replay import Replay
 from bough.needs import CALLS, Need
+from bough.piece import Above, AtLeast, piece
 from bough.tree import AgentAction, Message, Outcome, Task
 from bough.usercode.address import address_of
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@piece
 class Verifiers:
     """A taskset of verifiers; needs the extra `verifiers`. `verifiers_env` makes one with branching.
 
@@ -46,19 +45,13 @@ class Verifiers:
     config: str = "{}"
     program: str = ""
     instructions: str = "Do the task."
-    max_steps: int = 32
-    max_tasks: int = 10_000
+    max_steps: Annotated[int, AtLeast(1)] = 32
+    max_tasks: Annotated[int, AtLeast(1)] = 10_000
     success_at: float = 1.0
-    deadline_s: float = 60.0
+    deadline_s: Annotated[float, Above(0)] = 60.0
     branching = Branching.NONE  # a program has one present state
 
     def __post_init__(self) -> None:
-        check_settings(self)
-        if self.max_steps < 1 or self.max_tasks < 1 or self.deadline_s <= 0:
-            raise ValueError(
-                f"Verifiers: got max_steps={self.max_steps}, max_tasks={self.max_tasks}, deadline_s={self.deadline_s}; "
-                "need at least 1, 1, more than 0"
-            )
         try:
             found: object = json.loads(self.config)
         except ValueError as error:

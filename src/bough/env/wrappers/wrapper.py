@@ -1,0 +1,47 @@
+"""What wrappers have of the environment inside."""
+
+from collections.abc import Sequence
+
+from bough.env.env import Branching, Closable, Env, Oracle, Split, State, env_gives
+from bough.needs import ORACLE, Need
+from bough.piece import piece
+from bough.tree import AgentAction, Task
+
+
+@piece
+class Wrapper:
+    """An environment around another one, whose branching, instructions, tasks and oracle it has.
+
+    Attributes:
+        env: The inner environment.
+    """
+
+    env: Env
+
+    @property
+    def branching(self) -> Branching:
+        """The inner environment's `branching`."""
+        return self.env.branching
+
+    @property
+    def instructions(self) -> str:
+        """The inner environment's instructions."""
+        return self.env.instructions
+
+    @property
+    def gives(self) -> frozenset[Need]:
+        """The inner environment's oracle."""
+        return env_gives(self.env) & {ORACLE}
+
+    def tasks(self, split: Split, count: int, seed: int) -> Sequence[Task]:
+        """Returns the inner environment's tasks."""
+        return list(self.env.tasks(split, count, seed))
+
+    def close(self) -> None:
+        """Closes the inner environment."""
+        if isinstance(self.env, Closable):
+            self.env.close()
+
+    def inner_plan(self, inner: State) -> tuple[AgentAction, ...] | None:
+        """Returns the inner oracle's plan; None too when the inner environment is no `Oracle`."""
+        return self.env.plan(inner) if isinstance(self.env, Oracle) else None
