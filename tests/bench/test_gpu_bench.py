@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from tests.bench.scripts import execute
+from tests.bench.in_process import execute
 
 FILE = Path(__file__).parents[2] / "bench" / "gpu.py"
 

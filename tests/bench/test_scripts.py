@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.bench.scripts import execute
+from tests.bench.in_process import execute
 from tests.missing import need
 
 import compare
