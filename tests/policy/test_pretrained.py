@@ -137,10 +137,13 @@ def test_weights_of_which_one_is_not_the_models(
 
 
 def test_weights_that_a_narrow_dtype_can_not_hold(tmp_path: Path) -> None:
-    rewrite(folders.folder(tmp_path), lambda weights: weights["model.norm.weight"].fill_(1e5))
-    build(tmp_path)
-    with pytest.raises(ValueError, match=r"nan or infinite in float16 in 1 tensors, first 'model.norm.weight'"):
-        build(tmp_path, dtype="float16")
+    def large(weights: dict[str, torch.Tensor]) -> None:
+        weights["model.norm.weight"] = torch.full_like(weights["model.norm.weight"], 1e39, dtype=torch.float64)
+
+    rewrite(folders.folder(tmp_path), large)
+    build(tmp_path, dtype="float64")
+    with pytest.raises(ValueError, match=r"nan or infinite in bfloat16 in 1 tensors, first 'model.norm.weight'"):
+        build(tmp_path, dtype="bfloat16")
 
 
 def test_a_head_beside_tied_embeddings_and_old_rotary_frequencies_are_fine(tmp_path: Path) -> None:

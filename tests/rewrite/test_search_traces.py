@@ -72,7 +72,7 @@ def test_a_tree_without_success_gives_nothing_and_a_parser_must_find_the_action(
     assert not SearchTraces()([replace(lost, tree=tree)], FORMAT)
     with pytest.raises(ValueError, match=r"parser=Plain: got the action 'b: b'"):
         SearchTraces()([searched()], replace(FORMAT, parser=Plain()))
-    with pytest.raises(ValueError, match=r"SearchTraces: got characters=60, max_lines=0"):
+    with pytest.raises(ValueError, match=r"SearchTraces\.max_lines: got 0; need at least 1"):
         SearchTraces(max_lines=0)
 
 
