@@ -70,7 +70,7 @@ def test_a_part_without_a_score_leaves_none() -> None:
     found, _, other = scores(QualitySum(parts=(Unknown(), slate_judge("judge"))), "<action>a</action>")
     assert found == [None]
     assert not other.requests, "no question after it"
-    with pytest.raises(ValueError, match=r"QualitySum.parts: got none; need at least one"):
+    with pytest.raises(ValueError, match=r"QualitySum.parts: got \(\); need at least one quality"):
         QualitySum(parts=())
 
 
