@@ -11,6 +11,8 @@ SCALE := $(VENV)/.scale
 VLLM := $(VENV)/vllm
 ALFWORLD := $(VENV)/alfworld
 ENGINE := $(if $(shell which cmake),alfworld)
+# Tests wait for disks, deadlines and processes now and then: half as many again as there are cores keep all of them busy.
+WORKERS := $(shell $(PYTHON) -c "import os; print(min(8, 3 * os.cpu_count() // 2))")
 
 # Tests and commands start many processes; without kept bytecode each of them compiles every module again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -28,7 +30,7 @@ demo-llm: $(STAMP)  ## Train SmolLM2-135M on the shop, write a report, and searc
 
 test: $(STAMP)  ## All gates and tests. Their end counts what was skipped, with the command that installs what is missing.
 	$(MAKE) --jobs 3 types lint $(ENGINE)
-	$(BIN)/pytest --numprocesses logical --maxprocesses 8 --dist worksteal --ignore tests/gates \
+	$(BIN)/pytest --numprocesses $(WORKERS) --dist worksteal --ignore tests/gates \
 		$(if $(ENGINE),--ignore tests/worlds/alfworld/test_original_alfworld.py)
 
 # What `make test` leaves out: environments with large packages, a Java machine, a browser.

@@ -14,7 +14,7 @@ SRC = ROOT / "src" / "bough"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 UNDECLARED = {
     "fast_downward": "GPL-3.0: constraints/alfworld-engine.txt",
-    "launch": "a file of the agents beside the one that imports it",
+    "keeper": "a file of Bough whose folder is on the path of the process that imports it",
     "triton": "comes with PyTorch on a GPU",
 }
 """Modules that no dependency has, with the reason."""

@@ -48,7 +48,7 @@ def test_debugging_shows_the_whole_traceback(monkeypatch: pytest.MonkeyPatch) ->
     first, *rest = describe(caught(1)).splitlines()
     assert first.startswith("ValueError: FrozenLake.size: got 0")
     assert rest[0] == "Traceback (most recent call last):"
-    assert "frozenlake/env.py" in "".join(rest)
+    assert "bough/piece.py" in "".join(rest)
 
 
 def test_long_texts_are_cut() -> None:
