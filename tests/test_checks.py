@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
 import pytest
 
 from bough.checks import check_choices, listed
@@ -27,6 +28,7 @@ def test_known_values_and_free_fields_pass(fields: dict[str, Any]) -> None:
     [
         ({"form": "rund"}, "Shape.form: got 'rund'; need 'round', 'square' or 'flat'"),
         ({"form": None}, "Shape.form: got None; need 'round', 'square' or 'flat'"),
+        ({"form": np.arange(2)}, "Shape.form: got array([0, 1]); need 'round', 'square' or 'flat'"),
         ({"border": "thn"}, "Shape.border: got 'thn'; need 'thin', 'thick' or None"),
     ],
 )

@@ -9,6 +9,7 @@ import pytest
 
 from bough.cli.catalogue import fields_of, show_one
 from bough.piece import Above, AtLeast, AtMost, Between, NotEmpty, Regex, SomeOf, piece
+from bough.schedule import LinearSchedule, ValueSchedule
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -96,6 +97,19 @@ def test_a_piece_has_fields_of_its_init_alone() -> None:
     assert Halved(both=2.0).half == 0
     with pytest.raises(ValueError, match=r"Halved.both: got 2"):
         Halved(both=2.0, share=1.0)
+
+
+def test_a_tuple_without_items_and_a_number_for_a_schedule_are_checked() -> None:
+    @piece
+    class Plan:
+        none: tuple[()] = ()
+        turns: int | ValueSchedule = 1
+
+    with pytest.raises(ValueError, match=r"Plan.none: got \(1,\); need a tuple of 0 items$"):
+        Plan(none=(1,))  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"Plan.turns: got 2.5; need an integer or a ValueSchedule$"):
+        Plan(turns=2.5)  # type: ignore[arg-type]
+    assert Plan(turns=LinearSchedule(start=1, end=3)).none == ()
 
 
 def test_a_piece_inherits_the_relations_of_its_fields() -> None:

@@ -86,8 +86,13 @@ def wrong_choices(settings: object) -> Iterator[tuple[str, str]]:
     """Yield the name of each field with another value, and the reason: "got 'swis'; need 'swiss' or 'anchor'"."""
     for name, known in _choices(type(settings)).items():
         value = getattr(settings, name)
-        if value not in known:
+        if not _among(known, value):
             yield name, f"got {value!r}; need {listed(known)}"
+
+
+def _among(known: Sequence[object], value: object) -> bool:
+    """Whether a value is one of some; an array, which compares by element, is none."""
+    return any(isinstance(value, type(each)) and value == each for each in known)
 
 
 def listed(values: Sequence[object]) -> str:
@@ -160,19 +165,22 @@ def _fits(annotation: Any, value: object) -> bool:
     if origin in (Union, UnionType):
         return any(_fits(part, value) for part in parts)
     if origin is Literal:
-        return value in parts
+        return _among(parts, value)
     if origin is tuple:
         if not isinstance(value, tuple):
             return False
         items = cast("tuple[object, ...]", value)
         # Each class checks the literals in its tuples, and lists the known ones in the message.
         parts = [str if get_origin(part) is Literal else part for part in parts]
-        kinds = parts[:1] * len(items) if parts[-1] is ... else parts
+        kinds = parts[:1] * len(items) if parts[-1:] == [...] else parts
         return len(kinds) == len(items) and all(map(_fits, kinds, items))
     if annotation in (int, float):
         number = not isinstance(value, bool) and isinstance(value, Integral if annotation is int else Real)
         # `check_finite` refuses nan of Python; that of NumPy does not equal itself.
         return number and (isinstance(value, float) or value == value)
+    if isinstance(value, Real) and getattr(annotation, "_is_runtime_protocol", False):
+        # 2.5 for an integer or a schedule.
+        return isinstance(value, annotation)
     return not (annotation in (str, bool, NoneType) and not isinstance(value, annotation))
 
 
@@ -187,5 +195,5 @@ def _wanted(annotation: Any) -> str:
     if origin is Literal:
         return listed(parts)
     if origin is tuple:
-        return f"a tuple, each item {_wanted(parts[0])}" if parts[-1] is ... else f"a tuple of {len(parts)} items"
+        return f"a tuple, each item {_wanted(parts[0])}" if parts[-1:] == (...,) else f"a tuple of {len(parts)} items"
     return words.get(annotation) or f"a {getattr(annotation, '__name__', annotation)}"

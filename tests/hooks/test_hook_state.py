@@ -1,9 +1,10 @@
 """A hook's state is a dataclass: what it holds comes back bit for bit, and another one is refused."""
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from enum import StrEnum
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -126,3 +127,35 @@ def test_a_value_of_another_kind_cannot_be_saved() -> None:
 
     with pytest.raises(StageError, match=r"Wrong.things: got set; need JSON values, arrays, trees"):
         save(Wrong({1}))
+
+
+class Mode(StrEnum):
+    FAST = "fast"
+
+
+@dataclass(kw_only=True)
+class Choices:
+    last: deque[int] = field(default_factory=lambda: deque([0], maxlen=2))
+    mode: Literal["up", "down"] | None = None
+    row: int | str | Row = 0
+    some: NDArray[np.float64] | int = 0
+    plain: list = field(default_factory=list)  # type: ignore[type-arg]
+
+
+def test_bounded_queues_literals_and_alternatives_come_back() -> None:
+    row = Row(value=1.0, text=np.arange(2, dtype=np.int32))
+    one = Choices(last=deque([1, 2], maxlen=2), mode="down", row=row, some=np.arange(2.0), plain=[1, "a"])
+    other = Choices()
+    restore(other, save(one))
+    other.last.append(3)
+    assert list(other.last) == [2, 3]
+    assert (other.mode, other.plain) == ("down", [1, "a"])
+    assert isinstance(other.row, Row)
+    assert other.row.text.tolist() == [0, 1]
+    assert np.asarray(other.some).tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("value", [Counter("a"), Mode.FAST])
+def test_a_value_that_would_come_back_as_another_is_not_saved(value: Any) -> None:
+    with pytest.raises(StageError, match=r"Choices.row: got (Counter|Mode); need JSON values"):
+        save(Choices(row=value))

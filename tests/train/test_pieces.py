@@ -41,6 +41,8 @@ def test_schedules() -> None:
     assert [scale(1.0, update, 0, 4) for update in range(5)] == [1.0] * 5
     assert [scale(LINEAR, update, 0, 4) for update in range(4)] == [1.0, 0.75, 0.5, 0.25]
     assert [scale(LINEAR, update, 3, 7) for update in range(5)] == [0.25, 0.5, 0.75, 1.0, 0.75]
+    rises: Any = LinearSchedule(start=2.0, end=4.0)
+    assert [scale(rises, update, 1, 5) for update in range(4)] == [1.0, 2.0, 2.5, 3.0], "above 1 too"
     assert scale(COSINE, 2, 0, 4) == pytest.approx(0.5)
     assert scale(COSINE, 0, 0, 4) == 1.0
     for schedule in (LINEAR, COSINE):

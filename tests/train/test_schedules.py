@@ -7,11 +7,15 @@ from pathlib import Path
 import pytest
 from tests.small import run as small
 
+import bough
 from bough.config import ConfigError, dump, load, override
 from bough.engine import Sampling
+from bough.evaluate import CheckSizes
 from bough.hooks import BatchHook, HookSetup, SettingDriver
 from bough.hooks.hook import Hooks
 from bough.hooks.task_hooks import TaskHooks
+from bough.methods.cpi import cpi
+from bough.methods.dr_grpo import dr_grpo
 from bough.objective import Normalizer
 from bough.piece import piece
 from bough.rollout import Deadlines, Limits
@@ -45,6 +49,14 @@ def test_a_number_and_a_schedule_are_written_in_one_place() -> None:
         load(stored)
     normalizer = Normalizer(by="constant", horizon_tokens=LinearSchedule(start=4, end=8))  # type: ignore[arg-type]
     assert settings_at(normalizer, 0.5).horizon_tokens == 6
+
+
+def test_lengths_of_a_world_hold_for_all_numbers_of_a_schedule() -> None:
+    world = override(small(), ["limits.turns=LinearSchedule(start=2,end=6)", "sampling.max_tokens=3"]).world
+    assert world.path_tokens == 18
+    assert [dr_grpo(world).method.normalizer.horizon_tokens, cpi(world, depth=2).method.explorer.trunk] == [18, 4]  # type: ignore[attr-defined]
+    report = bough.check_env(world, only=("oracle",), sizes=CheckSizes(tasks=1))
+    assert not report.failures
 
 
 @pytest.mark.parametrize(

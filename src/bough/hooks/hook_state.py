@@ -3,8 +3,21 @@
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
+from enum import Enum
 from types import NoneType, UnionType
-from typing import Any, Generic, Protocol, TypeVar, Union, cast, get_args, get_origin, get_type_hints, runtime_checkable
+from typing import (
+    Any,
+    Generic,
+    Literal,
+    Protocol,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+    runtime_checkable,
+)
 
 import numpy as np
 from numpy.typing import NDArray
@@ -130,7 +143,7 @@ def _values(data: object) -> list[tuple[str, object]]:
 
 def _encode(value: object, pools: dict[str, list[NDArray[Any]]], where: str) -> object:
     """A value as JSON; the elements of its arrays go to the pools of their dtypes."""
-    if value is None or isinstance(value, bool | int | float | str):
+    if value is None or (isinstance(value, bool | int | float | str) and not isinstance(value, Enum)):
         return value
     if isinstance(value, np.ndarray):
         array = cast("NDArray[Any]", value)
@@ -142,10 +155,14 @@ def _encode(value: object, pools: dict[str, list[NDArray[Any]]], where: str) -> 
         return [tree_record(value), _encode(join_trees([value]), pools, where)]
     if is_dataclass(value):
         return {name: _encode(each, pools, f"{where}.{name}") for name, each in _values(value)}
-    if isinstance(value, Mapping):
+    if type(value) is dict:
+        # Of a defaultdict or a Counter a plain dict would be restored.
         pairs = cast("Mapping[object, object]", value).items()
         return [[_encode(key, pools, where), _encode(each, pools, where)] for key, each in pairs]
-    if isinstance(value, list | tuple | deque):
+    if isinstance(value, deque):
+        queue = cast("deque[object]", value)
+        return [queue.maxlen, *(_encode(each, pools, where) for each in queue)]
+    if isinstance(value, list | tuple):
         return [_encode(each, pools, where) for each in cast("Sequence[object]", value)]
     raise StageError(f"{where}: got {describe(value)}; need JSON values, arrays, trees, and dataclasses of them")
 
@@ -172,7 +189,9 @@ class _Reader:
             if coded is None and NoneType in args:
                 return None
             some = [each for each in args if each is not NoneType]
-            return self.value(some[0], coded, where, now) if len(some) == 1 else coded
+            return self._first(some, coded, where, now)
+        if origin is Literal and any(type(coded) is type(each) and coded == each for each in args):
+            return coded
         if origin is np.ndarray:
             return self._array(coded, where, now)
         if origin is Task and isinstance(coded, dict):
@@ -190,7 +209,21 @@ class _Reader:
             return coded
         raise OtherState(f"{where}: got {coded!r:.40}; need {getattr(kind, '__name__', kind)}")
 
+    def _first(self, kinds: Sequence[Any], coded: object, where: str, now: object) -> Any:
+        """A value of the first of some types that it fits."""
+        for kind in kinds[:-1]:
+            taken = dict(self._taken)
+            try:
+                return self.value(kind, coded, where, now)
+            except OtherState:
+                self._taken = taken
+        return self.value(kinds[-1], coded, where, now)
+
     def _several(self, origin: Any, args: Sequence[Any], coded: list[Any], where: str) -> Any:
+        args = args or ((Any, ...) if origin is tuple else (Any, Any))
+        if origin is deque:
+            length, *items = coded or [None]
+            return deque((self.value(args[0], each, where) for each in items), maxlen=length)
         if origin in (dict, Mapping):
             return {self.value(args[0], key, where): self.value(args[1], each, where) for key, each in coded}
         if origin is tuple and Ellipsis not in args:
@@ -198,7 +231,7 @@ class _Reader:
                 raise OtherState(f"{where}: got {len(coded)} values; need {len(args)}")
             return tuple(self.value(own, each, where) for own, each in zip(args, coded, strict=True))
         made: Iterator[Any] = (self.value(args[0], each, where) for each in coded)
-        return tuple(made) if origin is tuple else deque(made) if origin is deque else list(made)
+        return tuple(made) if origin is tuple else list(made)
 
     def _array(self, coded: object, where: str, now: object) -> NDArray[Any]:
         dtype, *shape = cast("list[Any]", coded if isinstance(coded, list) and coded else [""])

@@ -12,8 +12,8 @@ def scale(
 ) -> float:
     """The factor on the peak learning rate at `update` (0 is the first) of `total`, above 0.
 
-    Rises linearly over `warmup` updates, from 1 / (warmup + 1) at the first. Then it follows the schedule, whose end is
-    update `total`.
+    Rises linearly over `warmup` updates, from 1 / (warmup + 1) at the first, to 1 or to a larger factor. Then it
+    follows the schedule, whose end is update `total`.
 
     Args:
         schedule: The factor after the rise, by the progress from its end on.
@@ -25,4 +25,5 @@ def scale(
     rise = min(1.0, (update + 1) / (warmup + 1))
     scheduled = update if scheduled_update is None else scheduled_update
     done = min(1.0, max(0, scheduled - warmup) / max(1, total - warmup))
-    return max(min(rise, number_at(schedule, done)), 1e-8)
+    factor = number_at(schedule, done)
+    return max(min(rise * max(1.0, factor), factor), 1e-8)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Literal, TypedDict, Unpack
+from typing import Annotated, Literal, TypedDict, Unpack, cast
 
 from bough.appraise import Appraiser
 from bough.config.fields import GROUP, set_fields
@@ -168,6 +168,11 @@ class World:
             self,
             **{name: settings_at(group, progress, fields_of_group(driven, name)) for name, group in groups.items()},
         )
+
+    @property
+    def path_tokens(self) -> int:
+        """The most sampled tokens of a path that takes all turns, at any progress of the run."""
+        return round(max(cast("list[float]", samples_of(self.limits.turns)))) * self.sampling.max_tokens
 
     def run(self, **fields: Unpack[RunFields]) -> "Run":
         """A run on this world. Fields that are not given have their defaults, which are GRPO's.
