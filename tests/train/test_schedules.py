@@ -12,8 +12,11 @@ from bough.engine import Sampling
 from bough.hooks import BatchHook, HookSetup, SettingDriver
 from bough.hooks.hook import Hooks
 from bough.hooks.task_hooks import TaskHooks
+from bough.methods.dapo import dapo
+from bough.methods.dr_grpo import dr_grpo
 from bough.objective import Normalizer
 from bough.piece import piece
+from bough.reward import Overlong
 from bough.rollout import Deadlines, Limits
 from bough.schedule import CosineSchedule, ExponentialSchedule, LinearSchedule
 from bough.store import read_metrics, read_trees
@@ -45,6 +48,14 @@ def test_a_number_and_a_schedule_are_written_in_one_place() -> None:
         load(stored)
     normalizer = Normalizer(by="constant", horizon_tokens=LinearSchedule(start=4, end=8))  # type: ignore[arg-type]
     assert settings_at(normalizer, 0.5).horizon_tokens == 6
+
+
+def test_methods_take_the_longest_path_of_a_schedule() -> None:
+    world = small().world
+    limits = Limits(turns=LinearSchedule(start=2, end=6))  # type: ignore[arg-type]
+    world = world.replace(limits=limits, sampling=Sampling(max_tokens=3))
+    assert dr_grpo(world).method.normalizer.horizon_tokens == 18
+    assert dapo(world).world.rewards[-1] == Overlong(limit_tokens=18, buffer_tokens=3)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from jaxtyping import Bool, Float, Int
 from bough.lazy import Tensor
 from bough.piece import AtLeast, piece
 from bough.tree import PathCounts
-from bough.varying import Whole
+from bough.varying import IntOrSchedule
 
 NO_PATHS = PathCounts()
 """No further paths."""
@@ -36,7 +36,7 @@ class Normalizer:
     """
 
     by: Literal["path_tokens", "paths", "unique_tokens", "constant"] = "path_tokens"
-    horizon_tokens: Annotated[Whole | None, AtLeast(1)] = None
+    horizon_tokens: Annotated[IntOrSchedule | None, AtLeast(1)] = None
 
     def __post_init__(self) -> None:
         if (self.by == "constant") != (self.horizon_tokens is not None):
