@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, cast, runtime_checkable
+from typing import Any, Protocol, TypeAlias, TypeVar, cast, runtime_checkable
 
 from bough.checks import field_types, type_parts
 
@@ -22,14 +22,19 @@ class ValueSchedule(Protocol):
         ...
 
 
-if TYPE_CHECKING:
-    # Type checkers see the number alone, since `settings_at` replaces schedules before a step reads settings. Code that
-    # reads the settings of a whole run, such as a method, takes `samples_of`.
-    FloatOrSchedule: TypeAlias = float
-    IntOrSchedule: TypeAlias = int
-else:
-    FloatOrSchedule = float | ValueSchedule
-    IntOrSchedule = int | ValueSchedule
+FloatOrSchedule: TypeAlias = float | ValueSchedule
+IntOrSchedule: TypeAlias = int | ValueSchedule
+
+
+def constant(value: Value | ValueSchedule) -> Value:
+    """Returns the number of a setting without a schedule, as in the result of `settings_at`.
+
+    Raises:
+        ValueError: for a schedule.
+    """
+    if isinstance(value, ValueSchedule):
+        raise ValueError(f"got {value}; need a number: only the run's own sampling and limits can follow a schedule")
+    return value
 
 
 def number_at(value: FloatOrSchedule, progress: float) -> float:
@@ -37,7 +42,7 @@ def number_at(value: FloatOrSchedule, progress: float) -> float:
     return value.at_progress(progress) if isinstance(value, ValueSchedule) else value
 
 
-def samples_of(value: Value) -> list[Value]:
+def samples_of(value: Value | ValueSchedule) -> list[Value]:
     """Returns a setting's values along a run: `SAMPLES` numbers of a schedule, evenly spaced; else the value alone."""
     if not isinstance(value, ValueSchedule):
         return [value]

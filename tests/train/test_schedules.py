@@ -14,6 +14,7 @@ from bough.hooks.hook import Hooks
 from bough.hooks.task_hooks import TaskHooks
 from bough.methods.dapo import dapo
 from bough.methods.dr_grpo import dr_grpo
+from bough.methods.hi_agent import hi_agent
 from bough.objective import Normalizer
 from bough.piece import piece
 from bough.reward import Overlong
@@ -46,16 +47,18 @@ def test_a_number_and_a_schedule_are_written_in_one_place() -> None:
         ConfigError, match=r"optimizer.schedule: got 'linear'; need a number or a piece.* another version"
     ):
         load(stored)
-    normalizer = Normalizer(by="constant", horizon_tokens=LinearSchedule(start=4, end=8))  # type: ignore[arg-type]
+    normalizer = Normalizer(by="constant", horizon_tokens=LinearSchedule(start=4, end=8))
     assert settings_at(normalizer, 0.5).horizon_tokens == 6
 
 
 def test_methods_take_the_longest_path_of_a_schedule() -> None:
     world = small().world
-    limits = Limits(turns=LinearSchedule(start=2, end=6))  # type: ignore[arg-type]
+    limits = Limits(turns=LinearSchedule(start=2, end=6))
     world = world.replace(limits=limits, sampling=Sampling(max_tokens=3))
     assert dr_grpo(world).method.normalizer.horizon_tokens == 18
     assert dapo(world).world.rewards[-1] == Overlong(limit_tokens=18, buffer_tokens=3)
+    with pytest.raises(ValueError, match=r"got LinearSchedule\(start=2, end=6\); need a number"):
+        hi_agent(world)
 
 
 @pytest.mark.parametrize(
@@ -128,8 +131,8 @@ def test_schedules_hold_in_the_steps_of_a_run(tmp_path: Path) -> None:
     """Limits of growth, and the temperature of sampling and of the loss alike."""
     longest, rows = brief(
         tmp_path,
-        limits=Limits(turns=LinearSchedule(start=1, end=7)),  # type: ignore[arg-type]
-        sampling=Sampling(max_tokens=3, temperature=LinearSchedule(start=4, end=1)),  # type: ignore[arg-type]
+        limits=Limits(turns=LinearSchedule(start=1, end=7)),
+        sampling=Sampling(max_tokens=3, temperature=LinearSchedule(start=4, end=1)),
     )
     assert longest[0] == 1
     assert 1 < longest[1] <= 3

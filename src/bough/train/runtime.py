@@ -44,6 +44,7 @@ from bough.train.trained import PolicyRole, TrainedPolicy
 from bough.train.unused import missing_fields
 from bough.tree import AgentAction, Task, Tree, derive
 from bough.units import number_of
+from bough.varying import constant
 
 CLOSE_S = 60.0
 """How long processes may take to end."""
@@ -302,7 +303,7 @@ class Runtime:
         if (solved := count_solved(grown.trees)) < len(grown.trees):
             self.notify(
                 f"{field}: {solved} of {len(grown.trees)} demonstrations solve their task"
-                f"{unsolved_reason(grown.trees, self.run.world.at(1.0).limits.turns)}"
+                f"{unsolved_reason(grown.trees, constant(self.run.world.at(1.0).limits.turns))}"
             )
         return list(grown.trees)
 
