@@ -11,7 +11,7 @@ from bough.config import ConfigError, dump, load, override
 from bough.engine import Sampling
 from bough.hooks import BatchHook, HookSetup, SettingDriver
 from bough.hooks.hook import Hooks
-from bough.hooks.task_hooks import TaskHooks
+from bough.hooks.run_hooks import RunHooks
 from bough.methods.dapo import dapo
 from bough.methods.dr_grpo import dr_grpo
 from bough.methods.hi_agent import hi_agent
@@ -154,7 +154,7 @@ def test_a_driven_setting_is_known_and_driven_once(tmp_path: Path) -> None:
     owner = PolicyRole(run=small())
 
     def drive(*hooks: Longer) -> dict[str, float]:
-        return TaskHooks([(owner, Hooks(hooks, HookSetup()))]).drive()
+        return RunHooks([(owner, Hooks(hooks, HookSetup()))]).drive()
 
     assert drive(Longer()) == {"limits.turns": 1.0}
     for hooks in ((Longer(names=("limits.turn",)),), (Longer(), Longer())):

@@ -84,7 +84,7 @@ class _Loop:
         self.watch = Stopwatch()
         self.staleness = self.world.execution.staleness
         self.slots = asyncio.Semaphore(self.world.schedule.batch_tasks) if self.staleness > 1 else None
-        stale = {"ahead": self.growing} if self.staleness or runtime.task_hooks.rewrites else {}
+        stale = {"ahead": self.growing} if self.staleness or runtime.run_hooks.rewrites else {}
         self.checkpointed = {**runtime.memories, **stale}
         self.questions = RunQuestions(runtime, self.state, Answers(recorder.directory.answers))
         for each in runtime.learning:
