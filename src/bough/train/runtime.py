@@ -186,7 +186,7 @@ class Runtime:
         return self.runner()
 
     def runner(self, progress: float = 1.0, *, demonstrates: bool = False) -> RolloutRunner:
-        """The runner of rollouts, settings at a progress; `demonstrates`: the oracle acts for seats with own weights."""
+        """The runner at a progress of the run; with `demonstrates` the oracle acts for seats with their own weights."""
         run, env = self.run, self.run.world.env
         seats = {
             seat: SeatAgent(
