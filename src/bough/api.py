@@ -279,7 +279,7 @@ def check_env(env: Env | World | str | Path, sizes: CheckSizes | None = None, on
     """
     name = str(env) if isinstance(env, str | Path) else env.name if isinstance(env, World) else ""
     found = find_env_or_world(name) if isinstance(env, str | Path) else env
-    turns = found.at(1.0).limits.turns if isinstance(found, World) else None
+    turns = found.max_turns if isinstance(found, World) else None
     found = found.env if isinstance(found, World) else found
     return check(found, sizes=sizes, only=only, name=name, turns=turns)
 

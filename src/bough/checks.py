@@ -18,7 +18,7 @@ WORKING_FOLDER = {"working_folder": True}
 """Metadata of a field with the working directory of a process, whose files are no data of the run."""
 
 EMPTY = (str, int, type, NoneType)
-"""Classes of values that hold no others, and are never infinite or nan."""
+"""Classes of values without parts, which are never infinite or nan."""
 
 
 def check_finite(settings: object) -> None:
@@ -49,7 +49,7 @@ def wrong_numbers(value: object, where: str = "", *, infinite: bool = False) -> 
 
 
 def parts(value: object, *, infinite: bool = False) -> Iterator[tuple[str, object, bool]]:
-    """Yield what a dataclass, a mapping or a sequence holds: its name, itself, and whether it may be infinite."""
+    """Yield the name and the value of each part of a dataclass, mapping or sequence, and whether it may be infinite."""
     if isinstance(value, (*EMPTY, bytes, float)):
         return
     own = _fields(type(value))
@@ -73,7 +73,7 @@ def _fields(cls: type) -> Sequence[tuple[str, bool]] | None:
 
 
 def check_choices(settings: object) -> None:
-    """Check the fields of a dataclass whose type is a `Literal`, or a `Literal` and None.
+    """Check the fields of a dataclass whose type is a `Literal`, or a `Literal` or None.
 
     Raises:
         ValueError: names the field, its value, and the values that it takes.
@@ -124,6 +124,15 @@ def field_types(cls: Any) -> Mapping[str, Any]:
     return found
 
 
+def type_parts(annotation: Any) -> Iterator[Any]:
+    """Yield the members of a union and the metadata of `Annotated`: int, None and the bounds of a bounded field."""
+    if get_origin(annotation) in (Annotated, Union, UnionType):
+        for part in get_args(annotation):
+            yield from type_parts(part)
+    else:
+        yield annotation
+
+
 def _values(annotation: Any) -> tuple[object, ...]:
     """The values of a type; empty for a type that is no `Literal`."""
     if get_origin(annotation) is Annotated:
@@ -137,12 +146,12 @@ def _values(annotation: Any) -> tuple[object, ...]:
 
 
 def check_types(settings: object) -> None:
-    """Check the numbers, texts, literals and tuples in the fields of a dataclass; other fields are not checked.
+    """Check the types of the numbers, texts, literals and tuples in the fields of a dataclass, and of no other fields.
 
     `bough.config` checks settings that come as texts.
 
     Raises:
-        ValueError: names the first field with a value of another type, or with nan.
+        ValueError: names the first field with a value of another type, or with a nan that is no Python float.
     """
     for name, kind in _settable(type(settings)).items():
         value: object = getattr(settings, name)
@@ -176,7 +185,7 @@ def _fits(annotation: Any, value: object) -> bool:
         return len(kinds) == len(items) and all(map(_fits, kinds, items))
     if annotation in (int, float):
         number = not isinstance(value, bool) and isinstance(value, Integral if annotation is int else Real)
-        # `check_finite` refuses nan of Python; that of NumPy does not equal itself.
+        # `check_finite` refuses nan as a Python float, with a message of its own; other types of nan are refused here.
         return number and (isinstance(value, float) or value == value)
     if isinstance(value, Real) and getattr(annotation, "_is_runtime_protocol", False):
         # 2.5 for an integer or a schedule.

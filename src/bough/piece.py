@@ -1,16 +1,16 @@
-"""The decorator of pieces: frozen dataclasses whose fields have their bounds in their types."""
+"""The decorator `piece`: a frozen dataclass whose fields have their bounds in their types."""
 
 import inspect
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cache
 from itertools import product
 from numbers import Real
-from types import CellType, FunctionType, NoneType, UnionType
-from typing import Annotated, Any, TypeVar, Union, cast, dataclass_transform, get_args, get_origin
+from types import CellType, FunctionType, NoneType
+from typing import Any, TypeVar, cast, dataclass_transform
 
-from bough.checks import check_choices, check_finite, check_types, field_types
+from bough.checks import check_choices, check_finite, check_types, field_types, type_parts
 from bough.varying import samples_of
 
 Made = TypeVar("Made")
@@ -18,11 +18,11 @@ Made = TypeVar("Made")
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What a field takes beyond its type: `Annotated[float, Above(0)]`. None is allowed where the type has it.
+    """The allowed values of a field: `Annotated[float, Above(0)]`. None is allowed where the type has it.
 
     Attributes:
-        need: What an error names as needed; `bough list NAME` shows it.
-        wrong: Why a value is refused: "got 0; need a number above 0"; "" for a value that the field takes.
+        need: The allowed values in words, for errors and `bough list NAME`.
+        wrong: Returns the reason to refuse a value: "got 0; need a number above 0"; "" for an allowed value.
     """
 
     need: str
@@ -104,8 +104,9 @@ def Regex() -> Bounds:  # noqa: N802
 def piece(cls: type[Made]) -> type[Made]:
     """A frozen dataclass with keyword-only fields and slots, which checks its fields when it is made.
 
-    Values of a `Literal` are checked first, then the types of numbers, texts and tuples, then bounds, then the class's
-    `__post_init__`, its own or inherited, which relates fields; at last `check_finite` refuses nan and inf.
+    The checks run in this order: values of a `Literal`; the types of numbers, texts and tuples; bounds; the class's
+    `__post_init__`, its own or inherited, which relates fields; `check_finite`, which refuses nan and inf. Each raises
+    a ValueError that names the class and the field.
 
     Example:
         >>> @piece
@@ -135,7 +136,7 @@ def piece(cls: type[Made]) -> type[Made]:
 
 
 def _class_cell(cls: type) -> CellType | None:
-    """The variable from which `super()` reads the class, which all methods share; None when no method has `super()`."""
+    """The closure cell from which `super()` reads the class, shared by all methods; None without a `super()`."""
     for member in vars(cls).values():
         function = inspect.unwrap(getattr(member, "fget", None) or getattr(member, "__func__", member))
         if isinstance(function, FunctionType) and "__class__" in function.__code__.co_freevars:
@@ -161,22 +162,13 @@ def check_bounds(settings: object) -> None:
 
 @cache
 def bounds_of(cls: Any) -> Mapping[str, tuple[tuple[Bounds, ...], bool]]:
-    """The bounds of the fields of a dataclass that have some, and whether a field may be None."""
+    """By name of a field with bounds, the bounds, and whether the field may be None."""
     found: dict[str, tuple[Bounds, ...]] = {}
     # A field that a subclass declares again, with another default, keeps its bounds.
     for base in reversed(cls.__mro__[:-1]):
         for name, kind in field_types(base).items():
-            if own := tuple(each for each in _parts(kind) if isinstance(each, Bounds)):
+            if own := tuple(each for each in type_parts(kind) if isinstance(each, Bounds)):
                 found[name] = own
     types = field_types(cls)
     names = [each.name for each in fields(cls) if each.name in found]
-    return {name: (found[name], NoneType in _parts(types.get(name))) for name in names}
-
-
-def _parts(kind: Any) -> Iterator[Any]:
-    """The classes of a type with their bounds, each of a union by itself."""
-    if get_origin(kind) in (Annotated, Union, UnionType):
-        for each in get_args(kind):
-            yield from _parts(each)
-    else:
-        yield kind
+    return {name: (found[name], NoneType in type_parts(types.get(name))) for name in names}

@@ -1,56 +1,71 @@
-"""Settings that vary over a run: a number, or a schedule of the run's progress."""
+"""Settings that are a number or a schedule of the run's progress."""
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, cast, runtime_checkable
+from typing import Any, Protocol, TypeAlias, TypeVar, cast, runtime_checkable
 
-from bough.checks import field_types
+from bough.checks import field_types, type_parts
 
 Settings = TypeVar("Settings")
+Value = TypeVar("Value")
+
+SAMPLES = 17
+"""Numbers of a schedule at which the bounds of its field are checked, both ends included."""
 
 
 @runtime_checkable
 class ValueSchedule(Protocol):
-    """A number for each progress of a run."""
+    """A number as a function of a run's progress."""
 
     def at_progress(self, progress: float) -> float:
-        """The number at a progress from 0, the first step, to 1, the end."""
+        """Returns the number at a progress from 0, the first step, to 1, the end."""
         ...
 
 
-if TYPE_CHECKING:
-    # A run replaces schedules by numbers before other code reads them (`settings_at`).
-    Number: TypeAlias = float
-    Whole: TypeAlias = int
-else:
-    Number = float | ValueSchedule
-    Whole = int | ValueSchedule
+FloatOrSchedule: TypeAlias = float | ValueSchedule
+IntOrSchedule: TypeAlias = int | ValueSchedule
 
 
-def number_at(value: Number, progress: float) -> float:
-    """The number of a setting at a progress."""
+def constant(value: Value | ValueSchedule) -> Value:
+    """Returns the number of a setting without a schedule, as in the result of `settings_at`.
+
+    Raises:
+        ValueError: for a schedule.
+    """
+    if isinstance(value, ValueSchedule):
+        raise ValueError(f"got {value}; need a number: only the run's own sampling and limits can follow a schedule")
+    return value
+
+
+def number_at(value: FloatOrSchedule, progress: float) -> float:
+    """Returns the number of a setting at a progress from 0 to 1."""
     return value.at_progress(progress) if isinstance(value, ValueSchedule) else value
 
 
-def samples_of(value: object) -> list[object]:
-    """A number; for a schedule its numbers along the run, of which the bounds of a field hold."""
-    return [value.at_progress(step / 16) for step in range(17)] if isinstance(value, ValueSchedule) else [value]
+def samples_of(value: Value | ValueSchedule) -> list[Value]:
+    """Returns a setting's values along a run: `SAMPLES` numbers of a schedule, evenly spaced; else the value alone."""
+    if not isinstance(value, ValueSchedule):
+        return [value]
+    return cast("list[Value]", [value.at_progress(step / (SAMPLES - 1)) for step in range(SAMPLES)])
 
 
 def fields_of_group(driven: Mapping[str, float] | None, group: str) -> dict[str, float]:
-    """Of numbers by setting, such as "limits.turns", those of a group by field, such as "turns"."""
+    """Selects the numbers of a group: from {"limits.turns": 6} the group "limits" has {"turns": 6}."""
     return {
         name.removeprefix(f"{group}."): each for name, each in (driven or {}).items() if name.startswith(f"{group}.")
     }
 
 
 def settings_at(settings: Settings, progress: float, driven: Mapping[str, float] | None = None) -> Settings:
-    """The settings at a progress: each schedule is replaced by its number, rounded for whole numbers.
+    """Replaces each schedule by its number at a progress; fields of type int take the rounded number.
 
     Args:
         settings: A dataclass.
-        progress: From 0 to 1.
-        driven: By field, numbers that take the place of the field's.
+        progress: From 0, the first step, to 1, the end.
+        driven: By field, numbers in the place of the field's number or schedule.
+
+    Raises:
+        ValueError: when a number is out of the bounds of its field.
     """
     assert is_dataclass(settings)
     types = field_types(type(settings))
@@ -59,5 +74,5 @@ def settings_at(settings: Settings, progress: float, driven: Mapping[str, float]
         value: object = (driven or {}).get(name, getattr(settings, name))
         if name in (driven or {}) or isinstance(value, ValueSchedule):
             number = number_at(cast("float", value), progress)
-            found[name] = round(number) if "int" in str(types[name]) else number
+            found[name] = round(number) if int in type_parts(types[name]) else number
     return cast("Settings", replace(cast("Any", settings), **found)) if found else settings

@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 from tests.trees import chains, rewarded
 
-from bough.hooks.hook_state import Late, OtherState, restore, save
+from bough.hooks.hook_state import LazyPart, StateMismatch, restore, save
 from bough.tree import Rewarded, StageError, Task
 
 
@@ -44,7 +44,7 @@ class State:
     fixed: NDArray[np.float64] = field(default_factory=lambda: np.zeros((2, 3)))
     grows: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
     steps: int = 0
-    model: Late[Weights] = field(default_factory=lambda: Late(Weights))
+    model: LazyPart[Weights] = field(default_factory=lambda: LazyPart(Weights))
 
 
 def full() -> State:
@@ -102,7 +102,7 @@ class Text:
     ],
 )
 def test_another_state_is_refused(stored: object, into: object, message: str) -> None:
-    with pytest.raises(OtherState, match=message):
+    with pytest.raises(StateMismatch, match=message):
         restore(into, save(stored))
 
 
@@ -116,7 +116,7 @@ def test_another_state_is_refused(stored: object, into: object, message: str) ->
     ],
 )
 def test_arrays_that_do_not_fit_are_refused(changes: dict[str, NDArray[Any]], message: str) -> None:
-    with pytest.raises(OtherState, match=message):
+    with pytest.raises(StateMismatch, match=message):
         restore(State(), save(full()) | changes)
 
 

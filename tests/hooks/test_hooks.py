@@ -34,7 +34,7 @@ from bough.hooks import (
     WorstCases,
 )
 from bough.hooks.hook import BatchHook, HookRecipe, Hooks, HookSetup, HookState
-from bough.hooks.task_hooks import TaskHooks, TaskRewriter, TaskSampler, Teacher
+from bough.hooks.run_hooks import RunHooks, TaskRewriter, TaskSampler, Teacher
 from bough.needs import Need, estimate
 from bough.objective import Imitation, Reinforce
 from bough.rollout import Deadlines
@@ -249,7 +249,7 @@ def test_advisers_are_asked_in_order_with_seeds_of_their_own() -> None:
     assert list(advised.estimates) == ["a", "b"]
     assert several.observe(lambda: 0.5) == {"a/moved": 0.5, "b/moved": 0.5}
     assert list(several.memories) == ["adviser_0_Count", "adviser_1_Count"]
-    assert TaskHooks([(OWNER, several)]).weigh([Task(id="x")]) is None
+    assert RunHooks([(OWNER, several)]).weigh([Task(id="x")]) is None
     members = list(several.members.values())
     assert members[0].seeds != members[1].seeds  # type: ignore[attr-defined]
 
@@ -289,11 +289,11 @@ def test_answers_that_do_not_fit_name_the_adviser() -> None:
     with pytest.raises(
         StageError, match=r"adviser_1_Misleading.weigh: got float64 of shape \(1,\); need 2 finite numbers"
     ):
-        TaskHooks([(OWNER, hooks)]).weigh(tasks)
+        RunHooks([(OWNER, hooks)]).weigh(tasks)
     with pytest.raises(
         StageError, match=r"adviser_1_Misleading.rewrite: got 1 tasks for 2; need as many as were drawn"
     ):
-        asyncio.run(TaskHooks([(OWNER, hooks)]).rewrite(tasks, no_teacher, seed=0))
+        asyncio.run(RunHooks([(OWNER, hooks)]).rewrite(tasks, no_teacher, seed=0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -325,7 +325,7 @@ def test_two_hooks_do_not_write_the_same_column(pieces: Sequence[HookRecipe], me
 def test_choosers_agree_by_their_product() -> None:
     several = Hooks((Tracker(choose=True), Count(), Second()), HookSetup(vocab_tokens=10))
     several.transform([rewarded(chains([1.0], task="known"))], seed=0)
-    weights = TaskHooks([(OWNER, several)]).weigh([Task(id="known"), Task(id="unknown")])
+    weights = RunHooks([(OWNER, several)]).weigh([Task(id="known"), Task(id="unknown")])
     one = np.sqrt(0.75 * 0.25) + 0.05
     assert weights == pytest.approx(np.asarray([one**2, 0.55**2]) / (one**2 + 0.55**2))
 

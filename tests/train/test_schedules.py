@@ -13,11 +13,14 @@ from bough.engine import Sampling
 from bough.evaluate import CheckSizes
 from bough.hooks import BatchHook, HookSetup, SettingDriver
 from bough.hooks.hook import Hooks
-from bough.hooks.task_hooks import TaskHooks
+from bough.hooks.run_hooks import RunHooks
 from bough.methods.cpi import cpi
+from bough.methods.dapo import dapo
 from bough.methods.dr_grpo import dr_grpo
+from bough.methods.hi_agent import hi_agent
 from bough.objective import Normalizer
 from bough.piece import piece
+from bough.reward import Overlong
 from bough.rollout import Deadlines, Limits
 from bough.schedule import CosineSchedule, ExponentialSchedule, LinearSchedule
 from bough.store import read_metrics, read_trees
@@ -47,16 +50,26 @@ def test_a_number_and_a_schedule_are_written_in_one_place() -> None:
         ConfigError, match=r"optimizer.schedule: got 'linear'; need a number or a piece.* another version"
     ):
         load(stored)
-    normalizer = Normalizer(by="constant", horizon_tokens=LinearSchedule(start=4, end=8))  # type: ignore[arg-type]
+    normalizer = Normalizer(by="constant", horizon_tokens=LinearSchedule(start=4, end=8))
     assert settings_at(normalizer, 0.5).horizon_tokens == 6
 
 
 def test_lengths_of_a_world_hold_for_all_numbers_of_a_schedule() -> None:
     world = override(small(), ["limits.turns=LinearSchedule(start=2,end=6)", "sampling.max_tokens=3"]).world
-    assert world.path_tokens == 18
+    assert world.max_path_tokens == 18
     assert [dr_grpo(world).method.normalizer.horizon_tokens, cpi(world, depth=2).method.explorer.trunk] == [18, 4]  # type: ignore[attr-defined]
     report = bough.check_env(world, only=("oracle",), sizes=CheckSizes(tasks=1))
     assert not report.failures
+
+
+def test_methods_take_the_longest_path_of_a_schedule() -> None:
+    world = small().world
+    limits = Limits(turns=LinearSchedule(start=2, end=6))
+    world = world.replace(limits=limits, sampling=Sampling(max_tokens=3))
+    assert dr_grpo(world).method.normalizer.horizon_tokens == 18
+    assert dapo(world).world.rewards[-1] == Overlong(limit_tokens=18, buffer_tokens=3)
+    with pytest.raises(ValueError, match=r"got LinearSchedule\(start=2, end=6\); need a number"):
+        hi_agent(world)
 
 
 @pytest.mark.parametrize(
@@ -129,8 +142,8 @@ def test_schedules_hold_in_the_steps_of_a_run(tmp_path: Path) -> None:
     """Limits of growth, and the temperature of sampling and of the loss alike."""
     longest, rows = brief(
         tmp_path,
-        limits=Limits(turns=LinearSchedule(start=1, end=7)),  # type: ignore[arg-type]
-        sampling=Sampling(max_tokens=3, temperature=LinearSchedule(start=4, end=1)),  # type: ignore[arg-type]
+        limits=Limits(turns=LinearSchedule(start=1, end=7)),
+        sampling=Sampling(max_tokens=3, temperature=LinearSchedule(start=4, end=1)),
     )
     assert longest[0] == 1
     assert 1 < longest[1] <= 3
@@ -152,7 +165,7 @@ def test_a_driven_setting_is_known_and_driven_once(tmp_path: Path) -> None:
     owner = PolicyRole(run=small())
 
     def drive(*hooks: Longer) -> dict[str, float]:
-        return TaskHooks([(owner, Hooks(hooks, HookSetup()))]).drive()
+        return RunHooks([(owner, Hooks(hooks, HookSetup()))]).drive()
 
     assert drive(Longer()) == {"limits.turns": 1.0}
     for hooks in ((Longer(names=("limits.turn",)),), (Longer(), Longer())):

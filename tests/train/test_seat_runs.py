@@ -23,7 +23,7 @@ from bough.config.config import load as load_config
 from bough.env import RandomAction
 from bough.export import export
 from bough.hooks.hook import BatchHook, HookSetup
-from bough.hooks.task_hooks import TaskRewriter, TaskSampler, Teacher
+from bough.hooks.run_hooks import TaskRewriter, TaskSampler, Teacher
 from bough.roles import (
     CurrentPolicy,
     EarlierVersion,

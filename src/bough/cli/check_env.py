@@ -41,7 +41,7 @@ def run_checks(name: str, sizes: CheckSizes, only: Sequence[str], out: Path | No
             progress.print(Text(f"{check.mark}: {check.name}", style=STYLES[check.mark]))
 
     found = find_env_or_world(name)
-    env, turns = (found.env, found.at(1.0).limits.turns) if isinstance(found, World) else (found, None)
+    env, turns = (found.env, found.max_turns) if isinstance(found, World) else (found, None)
     report = check_env(env, sizes=sizes, only=only, name=name, turns=turns, on_check=show)
     Console().print(table(report))
     print(summary(report))

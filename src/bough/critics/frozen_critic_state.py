@@ -16,7 +16,7 @@ from bough.critics.frozen_critic import FrozenCritic
 from bough.critics.module_state import Network
 from bough.critics.replay_buffer import ReplayBuffer, Turn, turns_of
 from bough.hooks.hook import BatchHook, HookSetup, PolicyCopy
-from bough.hooks.hook_state import Late
+from bough.hooks.hook_state import LazyPart
 from bough.policy.seeding import seeded
 from bough.tree import Floats, Rewarded, TruncatedBy
 
@@ -64,8 +64,8 @@ class FrozenCriticData:
     """
 
     buffer: ReplayBuffer = field(default_factory=ReplayBuffer)
-    heads: Late[Network[Heads]]
-    tuned: Late[PolicyCopy]
+    heads: LazyPart[Network[Heads]]
+    tuned: LazyPart[PolicyCopy]
     observed: int = 0
 
 
@@ -75,8 +75,8 @@ class FrozenCriticState(BatchHook[FrozenCritic]):
     def __init__(self, settings: FrozenCritic, setup: HookSetup) -> None:
         super().__init__(settings, setup)
         self.data: FrozenCriticData = FrozenCriticData(
-            heads=Late(lambda: Network(Heads(settings.width, setup.width).to(setup.device))),
-            tuned=Late(lambda: setup.policy.copy(settings.tuning_rate, 1.0)),
+            heads=LazyPart(lambda: Network(Heads(settings.width, setup.width).to(setup.device))),
+            tuned=LazyPart(lambda: setup.policy.copy(settings.tuning_rate, 1.0)),
         )
 
     @property

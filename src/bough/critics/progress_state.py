@@ -13,7 +13,7 @@ from bough.critics.module_state import Network
 from bough.critics.progress import ProgressReward
 from bough.critics.replay_buffer import turns_of
 from bough.hooks.hook import BatchHook, HookSetup, PolicyCopy
-from bough.hooks.hook_state import Late
+from bough.hooks.hook_state import LazyPart
 from bough.policy.seeding import seeded
 from bough.tree import Floats, Ints, Rewarded, Ternary, path_view, sum_at
 
@@ -70,8 +70,8 @@ class ProgressRewardData:
     """
 
     trees: list[TurnSums] = field(default_factory=list[TurnSums])
-    model: Late[PolicyCopy]
-    head: Late[Network[nn.Module]]
+    model: LazyPart[PolicyCopy]
+    head: LazyPart[Network[nn.Module]]
     observed: int = 0
 
 
@@ -81,7 +81,7 @@ class ProgressRewardState(BatchHook[ProgressReward]):
     def __init__(self, settings: ProgressReward, setup: HookSetup) -> None:
         super().__init__(settings, setup)
         self.data: ProgressRewardData = ProgressRewardData(
-            model=Late(lambda: setup.policy.copy(settings.learning_rate, 1.0)), head=Late(self._new_head)
+            model=LazyPart(lambda: setup.policy.copy(settings.learning_rate, 1.0)), head=LazyPart(self._new_head)
         )
 
     @property

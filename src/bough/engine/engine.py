@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Protocol, runtime_checkable
 
 from bough.needs import ENTROPIES, MEAN_TURN_ENTROPY, Need
 from bough.piece import AtLeast, Between, Numbers, piece
-from bough.varying import Number
+from bough.varying import FloatOrSchedule
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -51,7 +51,7 @@ class Sampling:
     """
 
     max_tokens: Annotated[int, AtLeast(1)] = 32
-    temperature: Annotated[Number, TEMPERATURE] = 1.0
+    temperature: Annotated[FloatOrSchedule, TEMPERATURE] = 1.0
     top_p: Annotated[float, Between(0, 1, "a number above 0 and at most 1", above=True)] = 1.0
     entropies: bool = True
     top_probs: Annotated[int, AtLeast(0, "0 (none) or more")] = 0

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from bough.engine.engine import Completion, EngineFault, FinishReason, Request
 from bough.engine.messages import END, Messages, answered, conversation, offered
 from bough.piece import Above, AtLeast, NotEmpty, piece
+from bough.varying import constant
 from bough.version import install
 
 if TYPE_CHECKING:
@@ -272,7 +273,7 @@ class OpenAiEngine:
             "messages": conversation(request.prompt_tokens),
             "tools": offered(request.prompt_tokens) or None,
             self._config.limit: most,
-            "temperature": sampling.temperature,
+            "temperature": constant(sampling.temperature),
             "top_p": sampling.top_p,
             "seed": request.seed % SEEDS,
         }
@@ -297,7 +298,7 @@ class OpenAiEngine:
         asked: dict[str, object] = {
             "prompt": list(request.prompt_tokens),
             "max_tokens": self._most(request),
-            "temperature": sampling.temperature,
+            "temperature": constant(sampling.temperature),
             "top_p": sampling.top_p,
             "seed": request.seed % SEEDS,
             "stop_token_ids": list(request.stop_tokens),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from zlib import crc32
 
 from bough.engine.engine import LEAST_TEMPERATURE, Completion, EngineFault, FinishReason, Request
+from bough.varying import constant
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -98,7 +99,7 @@ class Scripted:
                 tokens, finish = (), FinishReason.ABORTED
             else:
                 tokens, finish = self._cut(request, tuple(reply))
-        logprobs, entropies = self._made_up(request.prompt_tokens, tokens, request.sampling.temperature)
+        logprobs, entropies = self._made_up(request.prompt_tokens, tokens, constant(request.sampling.temperature))
         return Completion(
             tokens=tokens,
             logprobs=logprobs,

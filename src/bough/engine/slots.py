@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bough.engine.engine import Request
+from bough.varying import constant
 
 Ints: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
@@ -111,7 +112,7 @@ class Slots:
         """Set the sampling and the end of the completion of a slot just taken."""
         self.limit[slot] = min(int(self.start[slot]) + request.sampling.max_tokens, self._max_tokens)
         self.seed[slot] = request.seed & 0xFFFF_FFFF_FFFF_FFFF
-        self.temperature[slot] = request.sampling.temperature
+        self.temperature[slot] = constant(request.sampling.temperature)
         self.top_p[slot] = request.sampling.top_p
         self.top_probs[slot] = request.sampling.top_probs
         if (missing := len(request.stop_tokens) - self.stop.shape[1]) > 0:

@@ -14,6 +14,7 @@ from torch import Tensor
 from bough.engine.engine import Completion, EngineFault, FinishReason, Request
 from bough.engine.vllm import Vllm
 from bough.engine.vllm_server import VllmServer
+from bough.varying import constant
 
 if TYPE_CHECKING:
     from bough.engine.model import ServedPolicy
@@ -146,7 +147,7 @@ class VllmEngine:
         answer = await self._ask(
             prompt,
             max_tokens=min(sampling.max_tokens, self._context_tokens - len(prompt)),
-            temperature=sampling.temperature,
+            temperature=constant(sampling.temperature),
             top_p=sampling.top_p,
             seed=request.seed % SEEDS,
             stop_token_ids=list(request.stop_tokens),

@@ -12,6 +12,7 @@ from bough.train.run import Run
 from bough.train.start import load_run
 from bough.tree import Task
 from bough.tree.reward_range import MOST_REWARD
+from bough.varying import constant
 
 LONGEST = 1000
 """Maximum number of actions of an episode where the run has no limit of turns."""
@@ -87,7 +88,7 @@ def _baselines(run: Run, tasks: Sequence[Task], seed: int) -> tuple[float, float
     env = run.world.env
     if seats_of(env):
         return math.nan, math.nan
-    turns = run.world.at(1.0).limits.turns or LONGEST
+    turns = constant(run.world.at(1.0).limits.turns) or LONGEST
     try:
         return random_return(env, tasks, turns=turns, seed=seed), oracle_return(env, tasks, turns=turns)
     finally:

@@ -11,6 +11,7 @@ from bough.rollout.builder import NodeDraft
 from bough.rollout.path_writer import PathWriter
 from bough.tree import BadCall, Kind, Outcome
 from bough.tree.records import message_record, tool_record
+from bough.varying import constant
 
 Tokens: TypeAlias = tuple[int, ...]
 
@@ -88,7 +89,7 @@ class CallTree:
     def _action(self, parent: int, call: Call) -> int:
         """Add the action of a call."""
         completion, parsed = call.completion, self.writer.format.renderer.parse(call.completion.tokens)
-        number, node = self.writer.sampled(parent, completion, temperature=call.sampling.temperature)
+        number, node = self.writer.sampled(parent, completion, temperature=constant(call.sampling.temperature))
         node.info["text"] = self.writer.format.renderer.text(completion.tokens)
         node.well_formed = not node.cut_off and not any(isinstance(each, BadCall) for each in parsed.calls)
         if call.denied:

@@ -15,6 +15,7 @@ from bough.serve import ApiError, Conversations, Prompt, Session
 from bough.serve.session import TOO_LONG, Completed, check_length
 from bough.serve.stop import cut_at
 from bough.tree import Message, Outcome, Tool, TruncatedBy
+from bough.varying import constant
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,14 +215,15 @@ class Episode:
             ApiError: when the episode has no turn or no token left.
         """
         limits = self._rollout.limits
-        if self._begun >= limits.turns:
-            raise self._refuse(TruncatedBy.TURNS, f"got call {self._begun + 1}; Limits.turns allows {limits.turns}")
+        turns, tokens = constant(limits.turns), constant(limits.tokens)
+        if self._begun >= turns:
+            raise self._refuse(TruncatedBy.TURNS, f"got call {self._begun + 1}; Limits.turns allows {turns}")
         capacity = min(prompt.sampling.max_tokens, self._rollout.agent.sampling.max_tokens)
-        if limits.tokens is None:
+        if tokens is None:
             return capacity
-        if self._tokens >= limits.tokens:
+        if self._tokens >= tokens:
             raise self._refuse(TruncatedBy.TOKENS, f"got a call after {self._tokens} tokens, all of Limits.tokens")
-        return min(capacity, limits.tokens - self._tokens)
+        return min(capacity, tokens - self._tokens)
 
     def _refuse(self, limit: TruncatedBy, text: str) -> ApiError:
         self.refused = limit

@@ -15,6 +15,7 @@ from bough.rollout.cursor import Cursor, PendingAction
 from bough.rollout.rollout import Rollout
 from bough.rollout.together import together
 from bough.tree import Outcome, TruncatedBy
+from bough.varying import constant
 
 
 @piece
@@ -117,7 +118,9 @@ class FullTree:
     def _sampling(self, rollout: Rollout, level: int) -> Sampling | None:
         """The sampling settings of a level; None for the agent's."""
         own = rollout.sampling
-        return replace(own, temperature=own.temperature * (1 + self.heat * level / self.depth)) if self.heat else None
+        if not self.heat:
+            return None
+        return replace(own, temperature=constant(own.temperature) * (1 + self.heat * level / self.depth))
 
     async def _write(
         self, rollout: Rollout, cursor: Cursor, branch: int, attempt: int, sampling: Sampling | None

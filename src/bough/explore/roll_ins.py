@@ -13,6 +13,7 @@ from bough.rollout.cursor import Cursor
 from bough.rollout.rollout import Rollout
 from bough.rollout.together import together
 from bough.tree import Outcome, TruncatedBy
+from bough.varying import constant
 
 
 @piece
@@ -72,7 +73,7 @@ class RollIns:
         """Roll in, and branch at the state reached; at the root the branches have numbers of their own."""
         rng = random.Random(rollout.seed("roll-in", number))
         ppo, guided = rng.random() < self.ppo, rng.random() < self.mix
-        turns = rng.randrange(rollout.limits.turns)
+        turns = rng.randrange(constant(rollout.limits.turns))
         here, first = root, number * self.width
         for _ in range(turns):
             after = await self._act(rollout, here, first, guided=ppo and guided)

@@ -12,11 +12,11 @@ from bough.hooks.implicit_reward import ImplicitReward
 from bough.hooks.length_history import LengthHistory
 from bough.hooks.oni import Oni
 from bough.hooks.pick_paths import PickPaths
+from bough.hooks.run_hooks import SettingDriver, TaskRewriter, TaskSampler
 from bough.hooks.search_noise import SearchNoise
 from bough.hooks.snapshots import Snapshots
 from bough.hooks.subgroup_votes import SubgroupVotes
 from bough.hooks.success_replay import SuccessReplay
-from bough.hooks.task_hooks import SettingDriver, TaskRewriter, TaskSampler
 from bough.hooks.tracker import Tracker
 from bough.hooks.value_resampling import ValueResampling
 from bough.hooks.worst_cases import WorstCases

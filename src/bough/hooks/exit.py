@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from bough.hooks.hook import BatchHook, HookSetup
-from bough.hooks.task_hooks import TaskRewriter, Teacher
+from bough.hooks.run_hooks import TaskRewriter, Teacher
 from bough.hooks.tie_tolerance import tie_tolerance
 from bough.needs import SEATS, SELF_ITERATION, Need
 from bough.tree import (

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from bough.hooks.hook import BatchHook, HookSetup
-from bough.hooks.task_hooks import TaskSampler
+from bough.hooks.run_hooks import TaskSampler
 from bough.tree import Floats, Rewarded, Ternary, counted, groups
 
 

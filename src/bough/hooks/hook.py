@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bough.ask import Answer, Query, QueryClient
 from bough.hooks.distinct import refuse_repeats
-from bough.hooks.hook_state import OtherState, Part, restore, save
+from bough.hooks.hook_state import Part, StateMismatch, restore, save
 from bough.lazy import Tensor, torch
 from bough.tree import Floats, Rewarded, StageError, derive, describe
 
@@ -71,8 +71,8 @@ class PolicyAccess:
         text: The text of tokens.
         stored_trees: The rewarded trees of a file, or of all files of a folder or of the directory of a run.
         copy: A copy of the present policy, for AdamW with a learning rate and a largest norm of the gradient.
-        mean_states: [n, W], the means of the present policy's last hidden states over n texts, each from its token
-            with this number on.
+        mean_states: [n, W], the mean of the present policy's last hidden states over each of n texts, from the token
+            of the given index to the end.
         tokens: The tokens of a text.
         conversation: The tokens of a prompt of a system prompt and a question, and those of an answer to it with its
             stop token; None when both together exceed the model's context.
@@ -256,9 +256,9 @@ class HookState:
         """Restore the result of `state`.
 
         Raises:
-            OtherState: as `restore`; names the hook.
+            StateMismatch: as `restore`; names the hook.
         """
         try:
             restore(self._hook.data, {name: value.numpy() for name, value in state.items()})
-        except OtherState as error:
-            raise OtherState(f"hook {type(self._hook.settings).__name__}: {error}") from error
+        except StateMismatch as error:
+            raise StateMismatch(f"hook {type(self._hook.settings).__name__}: {error}") from error

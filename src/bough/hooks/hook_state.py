@@ -1,4 +1,4 @@
-"""The state of a hook: a dataclass of JSON values, arrays, trees and networks, and its arrays in a checkpoint."""
+"""Saves the state of a hook as arrays and restores it: a dataclass of JSON values, arrays, trees and networks."""
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -35,14 +35,14 @@ from bough.tree import (
 )
 
 FIELDS = "fields"
-"""The name of the JSON column with the fields that are no parts."""
+"""The name of the JSON column with all fields but the parts."""
 
 POOL = "pool_"
-"""The start of the names of the columns with the elements of all arrays of a dtype, one array after the other."""
+"""Prefix of the columns that concatenate all arrays of one dtype: "pool_float64"."""
 
 
-class OtherState(ValueError):
-    """A stored state does not fit the hook; names what is missing, unknown or of another form."""
+class StateMismatch(ValueError):
+    """A stored state does not fit the hook; the message names the field that is missing, unknown or of another type."""
 
 
 @runtime_checkable
@@ -61,8 +61,8 @@ class Part(Protocol):
 Made = TypeVar("Made", bound=Part)
 
 
-class Late(Generic[Made]):
-    """A part that is made at its first use, such as a copy of the policy after its warm-up."""
+class LazyPart(Generic[Made]):
+    """A part that is built at its first use, such as a copy of the policy after its warm-up."""
 
     def __init__(self, make: Callable[[], Made]) -> None:
         self._make = make
@@ -75,7 +75,7 @@ class Late(Generic[Made]):
         return self.part
 
     def state(self) -> Mapping[str, NDArray[Any]]:
-        """That of the part; empty before its first use."""
+        """Returns the state of the part; empty before its first use."""
         return {} if self.part is None else self.part.state()
 
     def load_state(self, state: Mapping[str, NDArray[Any]]) -> None:
@@ -86,10 +86,13 @@ class Late(Generic[Made]):
 
 
 def save(data: object) -> dict[str, NDArray[Any]]:
-    """A copy of a state as arrays: a dataclass, or None for no state.
+    """Returns a copy of a state as arrays.
+
+    Args:
+        data: A dataclass, or None for no state.
 
     Raises:
-        StageError: when a field has a value of another kind.
+        StageError: when a field is no JSON value, array, tree, part, or dataclass or collection of them.
     """
     if data is None:
         return {}
@@ -104,16 +107,16 @@ def save(data: object) -> dict[str, NDArray[Any]]:
 
 
 def restore(data: object, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Restore the result of `save` in a new state of the same class, bit for bit.
+    """Restores the result of `save` into a new state of the same class, bit for bit.
 
-    An array that begins with elements keeps its shape; one that begins without may have any length.
+    An array with elements in the new state keeps its shape; an empty one may be stored with any length.
 
     Raises:
-        OtherState: when fields are missing or unknown, or a value is of another type or shape.
+        StateMismatch: when fields are missing or unknown, or a value is of another type or shape.
     """
     if data is None or FIELDS not in arrays:
         if data is not None or arrays:
-            raise OtherState(f"got {sorted(arrays)}; need the state that this version saves")
+            raise StateMismatch(f"got {sorted(arrays)}; need the state that this version saves")
         return
     kind, left = type(data).__name__, dict(arrays)
     record: object = read_json_column(left.pop(FIELDS))
@@ -128,9 +131,9 @@ def restore(data: object, arrays: Mapping[str, NDArray[Any]]) -> None:
         try:
             part.load_state({key.removeprefix(f"{name}/"): each for key, each in own.items()})
         except (KeyError, ValueError) as error:
-            raise OtherState(f"{kind}.{name}: {error}") from error
+            raise StateMismatch(f"{kind}.{name}: {error}") from error
     if left:
-        raise OtherState(
+        raise StateMismatch(
             f"{kind}: got the unknown {next(iter(left))!r}; need the fields {[name for name, _ in _values(data)]}"
         )
     for name, value in found.items():
@@ -178,7 +181,7 @@ class _Reader:
         """The fields of a dataclass; `now` has their values in a new state."""
         if not isinstance(record, dict) or set(cast("Mapping[str, object]", record)) != set(now):
             got = sorted(cast("Mapping[str, object]", record)) if isinstance(record, dict) else record
-            raise OtherState(f"{where}: got the fields {got}; need {sorted(now)}")
+            raise StateMismatch(f"{where}: got the fields {got}; need {sorted(now)}")
         hints, values = get_type_hints(kind), cast("Mapping[str, object]", record)
         return {name: self.value(hints[name], values[name], f"{where}.{name}", now[name]) for name in values}
 
@@ -207,7 +210,7 @@ class _Reader:
             return self._several(origin, args, cast("list[Any]", coded), where)
         if kind in (Any, object) or type(coded) is kind or (kind is float and type(coded) is int):
             return coded
-        raise OtherState(f"{where}: got {coded!r:.40}; need {getattr(kind, '__name__', kind)}")
+        raise StateMismatch(f"{where}: got {coded!r:.40}; need {getattr(kind, '__name__', kind)}")
 
     def _first(self, kinds: Sequence[Any], coded: object, where: str, now: object) -> Any:
         """A value of the first of some types that it fits."""
@@ -215,7 +218,7 @@ class _Reader:
             taken = dict(self._taken)
             try:
                 return self.value(kind, coded, where, now)
-            except OtherState:
+            except StateMismatch:
                 self._taken = taken
         return self.value(kinds[-1], coded, where, now)
 
@@ -228,7 +231,7 @@ class _Reader:
             return {self.value(args[0], key, where): self.value(args[1], each, where) for key, each in coded}
         if origin is tuple and Ellipsis not in args:
             if len(args) != len(coded):
-                raise OtherState(f"{where}: got {len(coded)} values; need {len(args)}")
+                raise StateMismatch(f"{where}: got {len(coded)} values; need {len(args)}")
             return tuple(self.value(own, each, where) for own, each in zip(args, coded, strict=True))
         made: Iterator[Any] = (self.value(args[0], each, where) for each in coded)
         return tuple(made) if origin is tuple else list(made)
@@ -238,18 +241,18 @@ class _Reader:
         first = self._taken.get(dtype, 0)
         size = int(np.prod(shape, dtype=np.int64))
         if dtype not in self._pools or first + size > len(self._pools[dtype]):
-            raise OtherState(f"{where}: got {coded!r:.40}; need an array whose elements are in the checkpoint")
+            raise StateMismatch(f"{where}: got {coded!r:.40}; need an array whose elements are in the checkpoint")
         self._taken[dtype] = first + size
         found = self._pools[dtype][first : first + size].reshape(shape).copy()
         if isinstance(now, np.ndarray):
             fixed = cast("NDArray[Any]", now)
             same = found.shape == fixed.shape if fixed.size else found.shape[1:] == fixed.shape[1:]
             if found.dtype != fixed.dtype or not same:
-                raise OtherState(f"{where}: got {describe(found)}; need {describe(fixed)}")
+                raise StateMismatch(f"{where}: got {describe(found)}; need {describe(fixed)}")
         return found
 
     def end(self, where: str) -> None:
-        """Check that nothing is left."""
+        """Check that all elements of the pools were read."""
         for dtype, taken in self._taken.items():
             if taken != len(self._pools[dtype]):
-                raise OtherState(f"{where}: got {len(self._pools[dtype])} elements of {dtype}; need {taken}")
+                raise StateMismatch(f"{where}: got {len(self._pools[dtype])} elements of {dtype}; need {taken}")

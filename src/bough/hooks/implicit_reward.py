@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from bough.hooks.hook import BatchHook, HookSetup, PolicyCopy
-from bough.hooks.hook_state import Late
+from bough.hooks.hook_state import LazyPart
 from bough.hooks.tie_tolerance import TIE_TOLERANCE
 from bough.needs import Need, estimate
 from bough.tree import Floats, Ints, PathView, Rewarded, path_view, sum_at
@@ -74,7 +74,7 @@ class ImplicitRewardData:
         model: The trained copy of the policy, which is copied at the first batch.
     """
 
-    model: Late[PolicyCopy]
+    model: LazyPart[PolicyCopy]
 
 
 class ImplicitRewardState(BatchHook[ImplicitReward]):
@@ -83,7 +83,7 @@ class ImplicitRewardState(BatchHook[ImplicitReward]):
     def __init__(self, settings: ImplicitReward, setup: HookSetup) -> None:
         super().__init__(settings, setup)
         self.data: ImplicitRewardData = ImplicitRewardData(
-            model=Late(lambda: setup.policy.copy(settings.learning_rate, settings.clip_norm))
+            model=LazyPart(lambda: setup.policy.copy(settings.learning_rate, settings.clip_norm))
         )
 
     def transform(self, rewarded: Sequence[Rewarded], _seed: int) -> list[Rewarded]:

@@ -12,7 +12,7 @@ from bough.ask import QuerySettings
 from bough.hooks.caption_model import CaptionModel, RunningScale
 from bough.hooks.captions import CaptionLabels, captions_of, occurrences, read_label
 from bough.hooks.hook import BatchHook, HookSetup
-from bough.hooks.task_hooks import TaskRewriter, Teacher
+from bough.hooks.run_hooks import TaskRewriter, Teacher
 from bough.needs import ON_POLICY, Need, roles
 from bough.piece import Above, AtLeast, piece
 from bough.tree import (

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from bough.hooks.hook import BatchHook, HookSetup
-from bough.hooks.task_hooks import TaskRewriter, Teacher
+from bough.hooks.run_hooks import TaskRewriter, Teacher
 from bough.piece import piece
 from bough.schedule import ExponentialSchedule
 from bough.tree import Rewarded, Task

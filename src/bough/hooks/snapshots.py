@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bough.hooks.hook import BatchHook, HookSetup
-from bough.hooks.task_hooks import TaskRewriter, Teacher
+from bough.hooks.run_hooks import TaskRewriter, Teacher
 from bough.needs import ORACLE, Need
 from bough.piece import AtLeast, Between, piece
 from bough.tree import Rewarded, Task, action_record, read_action

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from bough.hooks.hook import BatchHook, HookSetup
-from bough.hooks.task_hooks import TaskSampler
+from bough.hooks.run_hooks import TaskSampler
 from bough.needs import Need, estimate
 from bough.piece import piece
 from bough.tree import Floats, Rewarded, groups

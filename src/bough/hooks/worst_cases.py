@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from bough.hooks.hook import BatchHook, HookSetup
-from bough.hooks.task_hooks import TaskRewriter, TaskSampler, Teacher
+from bough.hooks.run_hooks import TaskRewriter, TaskSampler, Teacher
 from bough.needs import ON_POLICY, Need
 from bough.piece import piece
 from bough.tree import Floats, Rewarded, Task

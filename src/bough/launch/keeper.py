@@ -1,4 +1,4 @@
-"""Runs a process of others with a memory limit, and ends everything that it leaves behind.
+"""Supervises a command: limits its memory, and kills all processes that it leaves behind.
 
 Runs as a script and imports nothing of Bough: `python keeper.py MEMORY_BYTES GRACE_S COMMAND ARGUMENT ...`.
 """
@@ -15,11 +15,11 @@ from functools import partial
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 END_S = 5.0
-"""How long the end of what a process left behind may take; a process of another user can't be killed."""
+"""Longest wait for the end of killed processes, seconds; a process of another user can't be killed."""
 
 
 def kept_command(words: Sequence[str], *, memory_bytes: int = 0, grace_s: float = 0.0) -> tuple[str, ...]:
-    """A command that runs another one by `keep`.
+    """Returns the command line that runs another command under `keep`.
 
     Args:
         words: The other command and its arguments.
@@ -78,7 +78,11 @@ def _end(pid: int, grace_s: float, number: int, frame: object) -> None:
 
 
 def end_children(but: Container[int] = ()) -> None:
-    """Kill the children of this process, and the orphans that become its children by that, until there are none."""
+    """Kill the children of this process and the orphans it inherits from them, for at most `END_S`.
+
+    Args:
+        but: Process ids that are spared.
+    """
     deadline = time.monotonic() + END_S
     while (left := [pid for pid in _children() if pid not in but]) and time.monotonic() < deadline:
         for pid in left:
@@ -115,7 +119,7 @@ def _children() -> list[int]:
 
 
 def _parent(pid: int) -> int:
-    """The parent of a process; 0 for one that is no more."""
+    """The parent of a process; 0 when the process has ended."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             return int(file.read().rpartition(b")")[2].split()[1])
@@ -124,7 +128,7 @@ def _parent(pid: int) -> int:
 
 
 def main(memory_bytes: str, grace_s: str, *words: str) -> None:
-    """Keep a command, and end as it does."""
+    """Run a command under `keep`, and end with its exit status or signal."""
 
     def command() -> None:
         try:

@@ -1,10 +1,10 @@
 """Learning rates as a function of the updates done and of those scheduled."""
 
-from bough.varying import Number, number_at
+from bough.varying import FloatOrSchedule, number_at
 
 
 def scale(
-    schedule: Number,
+    schedule: FloatOrSchedule,
     update: int,
     warmup: int,
     total: int,

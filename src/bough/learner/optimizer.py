@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from bough.needs import ON_POLICY, PATHS, TURN_BY_TURN, Need
 from bough.piece import Above, AtLeast, Between, piece
-from bough.varying import Number
+from bough.varying import FloatOrSchedule
 
 
 @piece
@@ -50,7 +50,7 @@ class Optimizer:
     betas: tuple[float, float] = (0.9, 0.95)
     epsilon: Annotated[float, Above(0, "a finite number above 0")] = 1e-8
     weight_decay: Annotated[float, AtLeast(0)] = 0.0
-    schedule: Annotated[Number, AtLeast(0)] = 1.0
+    schedule: Annotated[FloatOrSchedule, AtLeast(0)] = 1.0
     warmup_steps: Annotated[int, AtLeast(0)] = 0
     clip_norm: Annotated[float, Above(0, "a finite number above 0")] = 1.0
     epochs: Annotated[int, AtLeast(1)] = 1

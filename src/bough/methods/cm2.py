@@ -9,6 +9,7 @@ from bough.needs import CALLS, POLICY, needs_of
 from bough.reward import Judged
 from bough.roles import OwnPolicy
 from bough.train import Run, World
+from bough.varying import constant
 
 
 def cm2(
@@ -62,7 +63,7 @@ def cm2(
         raise ValueError(f"cm2.simulated: got {type(world.env).__name__}; need an environment with tools and one agent")
     world = world.replace(
         env=SimulatedTools(env=world.env, data=data),
-        limits=replace(world.limits, turns=(1 + calls) * world.limits.turns),
+        limits=replace(world.limits, turns=(1 + calls) * constant(world.limits.turns)),
     )
     return world.run(
         appraisers=(OfSeat(appraiser=votes, seat="agent"),),

@@ -37,7 +37,7 @@ def cpi(
         trunk: Most turns before the first fork; None for `limits.turns` of the world minus `depth`.
         epochs: Passes over a batch.
     """
-    turns = max(0, world.at(1.0).limits.turns - depth) if trunk is None else trunk
+    turns = max(0, world.max_turns - depth) if trunk is None else trunk
     return world.run(
         explorer=FullTree(width=width, depth=depth, trunk=turns),
         credit=ConservativeMixture(eta=eta),

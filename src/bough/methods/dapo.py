@@ -24,7 +24,7 @@ def dapo(world: World, *, low: float = 0.2, high: float = 0.28, limit_tokens: in
         high: Distance of the upper bound above 1.
         limit_tokens: Sampled tokens of a path with the full penalty; 0 for the most of a path in the world.
     """
-    limit = limit_tokens or world.path_tokens
+    limit = limit_tokens or world.max_path_tokens
     return world.run(
         rewards=(*world.rewards, Overlong(limit_tokens=limit, buffer_tokens=max(1, limit // 5))),
         regularizers=(),

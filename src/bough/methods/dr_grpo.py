@@ -12,5 +12,5 @@ def dr_grpo(world: World) -> Run:
     in the world; the paper takes the limit of the length. The paper has no divergence: set `regularizers=[]` where the
     world has one. Much released code has only one half of the change.
     """
-    horizon = world.path_tokens
+    horizon = world.max_path_tokens
     return world.run(credit=credit.dr_grpo(), normalizer=Normalizer(by="constant", horizon_tokens=horizon))

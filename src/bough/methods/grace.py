@@ -15,7 +15,7 @@ def grace(world: World, *, cluster: float = 0.2, cross: float = 0.2, temperature
 
     Try: `bough train grace --on passages rewards='[EnvReward(weight=0)]'`
     """
-    horizon = world.path_tokens
+    horizon = world.max_path_tokens
     return world.run(
         hooks=(Contrastive(cluster=cluster, cross=cross, temperature=temperature),),
         credit=credit.dr_grpo(),

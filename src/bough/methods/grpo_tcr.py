@@ -40,7 +40,7 @@ def grpo_tcr(
         limit_tokens: Sampled tokens of a path with the full penalty, of which the last fifth is the buffer; 0 for the
             most of a path in the world, which paths of short actions do not come near.
     """
-    limit = limit_tokens or world.path_tokens
+    limit = limit_tokens or world.max_path_tokens
     warmup = replace(world.warmup, demonstrations=0, file=trajectories) if trajectories else world.warmup
     return world.run(
         warmup=warmup,

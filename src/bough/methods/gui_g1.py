@@ -26,7 +26,7 @@ def gui_g1(world: World, *, weight: float = 0.1, field: str | None = None, as_re
         as_released: Whether a miss earns the terms for overlap and borders.
     """
     plain = dr_grpo()
-    horizon = world.path_tokens
+    horizon = world.max_path_tokens
     return world.run(
         rewards=(*world.rewards, BoxScore(weight=weight, as_released=as_released)),
         credit=TargetSize(base=plain) if field is None else TaskWeight(base=plain, field=field),

@@ -26,7 +26,7 @@ def hbpo(
         n: Paths of a task, a multiple of the number of budgets.
         as_released: The bracket of `Hbpo` counts twice.
     """
-    longest = longest_tokens or world.path_tokens
+    longest = longest_tokens or world.max_path_tokens
     chosen = budgets or tuple(sorted({max(1, round(share * longest)) for share in SHARES}))
     return world.run(
         explorer=BudgetedChains(budgets=chosen, n=max(n, len(chosen)) // len(chosen) * len(chosen)),

@@ -9,6 +9,7 @@ from bough.objective import Kl
 from bough.roles import OwnPolicy
 from bough.rollout import Explorer
 from bough.train import Run, World
+from bough.varying import constant
 
 
 def hi_agent(
@@ -44,7 +45,7 @@ def hi_agent(
         frozen: Whether the executor keeps its weights after the warm-up.
     """
     if not seats_of(world.env):
-        limits = replace(world.limits, turns=2 * world.limits.turns)
+        limits = replace(world.limits, turns=2 * constant(world.limits.turns))
         world = world.replace(env=PlannerExecutor(env=world.env, turns=turns), limits=limits)
     explorer: Explorer = Chains(n=n)
     credit: Credit = Grpo()

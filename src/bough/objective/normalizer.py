@@ -7,7 +7,7 @@ from jaxtyping import Bool, Float, Int
 from bough.lazy import Tensor
 from bough.piece import AtLeast, piece
 from bough.tree import PathCounts
-from bough.varying import Whole
+from bough.varying import IntOrSchedule, constant
 
 NO_PATHS = PathCounts()
 """No further paths."""
@@ -36,7 +36,7 @@ class Normalizer:
     """
 
     by: Literal["path_tokens", "paths", "unique_tokens", "constant"] = "path_tokens"
-    horizon_tokens: Annotated[Whole | None, AtLeast(1)] = None
+    horizon_tokens: Annotated[IntOrSchedule | None, AtLeast(1)] = None
 
     def __post_init__(self) -> None:
         if (self.by == "constant") != (self.horizon_tokens is not None):
@@ -80,5 +80,5 @@ class Normalizer:
                 loss_weight = inverse_length.new_full(paths.shape, 1.0 / max(len(paths) + others.unique_tokens, 1))
             case "constant":
                 assert self.horizon_tokens is not None  # by __post_init__
-                loss_weight = paths / ((inverse_length.sum() + others.paths) * self.horizon_tokens)
+                loss_weight = paths / ((inverse_length.sum() + others.paths) * constant(self.horizon_tokens))
         return loss_weight.float()

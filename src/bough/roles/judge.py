@@ -12,7 +12,7 @@ from bough.appraise.verification import Verification
 from bough.config.config import ConfigError
 from bough.hooks import HookRecipe
 from bough.hooks.hook import BatchHook, HookSetup, PolicyCopy
-from bough.hooks.hook_state import Late
+from bough.hooks.hook_state import LazyPart
 from bough.lazy import Tensor
 from bough.needs import Need, appraised
 from bough.piece import Above, AtLeast, piece
@@ -82,7 +82,7 @@ class TrainedJudgeData:
         updates: Optimizer steps so far.
     """
 
-    model: Late[PolicyCopy]
+    model: LazyPart[PolicyCopy]
     updates: int = 0
 
 
@@ -92,7 +92,7 @@ class TrainedJudgeState(BatchHook[TrainedJudge]):
     def __init__(self, settings: TrainedJudge, setup: HookSetup) -> None:
         super().__init__(settings, setup)
         self.data: TrainedJudgeData = TrainedJudgeData(
-            model=Late(lambda: setup.policy.copy(settings.learning_rate, settings.clip_norm))
+            model=LazyPart(lambda: setup.policy.copy(settings.learning_rate, settings.clip_norm))
         )
 
     @property

@@ -10,7 +10,7 @@ from bough.guard import Guard
 from bough.needs import POLICY
 from bough.piece import Above, AtLeast, piece
 from bough.rollout.path_writer import PolicyFormat
-from bough.varying import Whole
+from bough.varying import IntOrSchedule
 
 Critic: TypeAlias = Callable[[Sequence[tuple[int, ...]]], Awaitable[Sequence[float]]]
 """Estimates the values of some states together, each from the tokens that the policy reads in it."""
@@ -127,8 +127,8 @@ class Limits:
         engine_deadline_s: Maximum duration of one completion, in seconds, before the run counts as stuck.
     """
 
-    turns: Annotated[Whole, AtLeast(1)] = 16
-    tokens: Annotated[Whole | None, AtLeast(1)] = None
+    turns: Annotated[IntOrSchedule, AtLeast(1)] = 16
+    tokens: Annotated[IntOrSchedule | None, AtLeast(1)] = None
     tree_turns: Annotated[int | None, AtLeast(1)] = None
     tree_tokens: Annotated[int | None, AtLeast(1)] = None
     tree_calls: Annotated[int | None, AtLeast(1)] = None

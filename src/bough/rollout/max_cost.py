@@ -8,6 +8,7 @@ from bough.rollout.agent import Limits
 from bough.rollout.budget import Usage
 from bough.rollout.cursor import Cursor, PendingAction
 from bough.rollout.writer import Writer
+from bough.varying import constant
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +38,7 @@ class MaxCost:
             attempts: How often each may be taken, where it fails.
         """
         done = (at.cursor if isinstance(at, PendingAction) else at).actions
-        number = max(1, self.limits.turns - (done - self.start))
+        number = max(1, constant(self.limits.turns) - (done - self.start))
         if turns is not None and not self.automatic:
             number = min(number, turns)
         # A turn may replay the actions before it: each turn, or the first one from a state that another path changed.

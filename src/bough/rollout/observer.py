@@ -11,6 +11,7 @@ from bough.rollout.seats import SeatContext, SeatContexts
 from bough.rollout.writer import Writer
 from bough.tree import Kind, Outcome, TruncatedBy, plain_text
 from bough.usercode.origin import shorten
+from bough.varying import constant
 
 MOST_CHARACTERS = 100_000
 """Characters of an observation beyond the context that the tree keeps."""
@@ -96,9 +97,11 @@ class Observer:
 
     def _exhausted(self, cursor: Cursor) -> TruncatedBy:
         """The first exhausted budget of the path, or `NOTHING`."""
-        limits, turns = self.limits, cursor.actions - len(self.builder.task.start)
-        spent = limits.tokens is not None and cursor.sampled_tokens >= limits.tokens
-        return TruncatedBy.TURNS if turns >= limits.turns else TruncatedBy.TOKENS if spent else TruncatedBy.NOTHING
+        if cursor.actions - len(self.builder.task.start) >= constant(self.limits.turns):
+            return TruncatedBy.TURNS
+        tokens = constant(self.limits.tokens)
+        spent = tokens is not None and cursor.sampled_tokens >= tokens
+        return TruncatedBy.TOKENS if spent else TruncatedBy.NOTHING
 
 
 def _contexts(after: Cursor, seat: str, following: str) -> tuple[SeatContext, SeatContexts]:

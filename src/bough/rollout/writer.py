@@ -16,6 +16,7 @@ from bough.rollout.path_writer import PathWriter
 from bough.rollout.seats import SeatAgent
 from bough.tree import AgentAction, Kind, Outcome, Source, action_text, add_line
 from bough.tree.seeds import derive
+from bough.varying import constant
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,8 +40,8 @@ class Writer(PathWriter):
     def max_cost(self, at: Cursor | PendingAction, sampling: Sampling, most: int | None = None) -> Usage:
         """The maximum cost of a completion; its tokens are the maximum number of sampled tokens."""
         capacity = sampling.max_tokens - _begun(at)
-        if self.limits.tokens is not None:
-            capacity = min(capacity, self.limits.tokens - _sampled(at))
+        if (limit := constant(self.limits.tokens)) is not None:
+            capacity = min(capacity, limit - _sampled(at))
         return Usage(tokens=max(1, capacity if most is None else min(capacity, most)), calls=1)
 
     async def sample(
@@ -74,7 +75,7 @@ class Writer(PathWriter):
             return Outcome.FAILED
         number = cost.tokens = len(completion.tokens)
         place, node = self.sampled(
-            at.node, completion, temperature=sampling.temperature, branch=branch, hinted=bool(hint)
+            at.node, completion, temperature=constant(sampling.temperature), branch=branch, hinted=bool(hint)
         )
         if hint:
             node.info["hint"] = hint
@@ -84,7 +85,8 @@ class Writer(PathWriter):
         ended = (
             completion.finish is FinishReason.STOP or number < most.tokens or _begun(at) + number >= sampling.max_tokens
         )
-        spent = self.limits.tokens is not None and _sampled(at) + number >= self.limits.tokens
+        limit = constant(self.limits.tokens)
+        spent = limit is not None and _sampled(at) + number >= limit
         draft = self._pending(_cursor(at), place, branches, whole=ended or spent)
         if completion.finish is FinishReason.LENGTH:
             # An action that was cut off at the token limit is not well formed.

@@ -15,6 +15,7 @@ from bough.search.node import SearchNode
 from bough.search.questions import asked, prompt_fields
 from bough.search.tree import SearchTree
 from bough.tree import fault_in, text_in
+from bough.varying import constant
 
 PLAN = (
     "The agent was told:\n{instructions}\n\nIt reads:\n{observation}\n\n"
@@ -125,7 +126,7 @@ class TreePlanner(QuerySettings):
         text, own, turns = (
             self.plan.format(**prompt_fields(tree, tree.root)),
             tree.rollout.sampling,
-            tree.rollout.limits.turns,
+            constant(tree.rollout.limits.turns),
         )
         query = self.query(text, Lines(max_items=turns), "plan", number, system=SYSTEM)
         found = await asked(tree, tree.root, replace(query, max_tokens=self.plan_tokens or own.max_tokens * turns))

@@ -9,6 +9,7 @@ from pydantic_core import from_json
 from bough.engine import LEAST_TEMPERATURE, Sampling
 from bough.serve.errors import ApiError
 from bough.tree import Message, Tool, ToolCall, check_tool_name, in_call_order
+from bough.varying import constant
 
 MOST_CHOICES = 128
 """Most completions of one request, of all its prompts together."""
@@ -182,7 +183,7 @@ class SamplingFields(BaseModel):
 
         A temperature below the least one is greedy.
         """
-        temperature = default.temperature if self.temperature is None else self.temperature
+        temperature = constant(default.temperature) if self.temperature is None else self.temperature
         return Sampling(
             max_tokens=default.max_tokens if max_tokens is None else max_tokens,
             temperature=temperature if temperature >= LEAST_TEMPERATURE else 0,

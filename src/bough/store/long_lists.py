@@ -1,4 +1,4 @@
-"""Long lists of a configuration, such as the rows of tasks, in files of their own: config.json stays short."""
+"""Stores long lists of a configuration, such as rows of tasks, in files beside config.json, which stays short."""
 
 import hashlib
 import json
@@ -10,14 +10,16 @@ from bough.store.atomic import StoreError, write_bytes
 from bough.usercode.json_file import json_text
 
 LONG_BYTES = 2**16
-"""Lists whose JSON has so many bytes are long."""
+"""Lists whose JSON has at least this many bytes are moved."""
 
 KEY = "list in data/"
-"""The only key of an object in the place of a list; its value is the name of the file. No field has this name."""
+"""The only key of the object that replaces a list; its value is the name of the file. No field has this name."""
 
 
 def move_lists(value: object, folder: Path) -> Any:
-    """A JSON value whose long lists are in files of a folder. Equal lists are one file, named by its checksum.
+    """Returns a JSON value with its long lists moved to files of a folder, each named by its checksum.
+
+    Equal lists share a file. `restore_lists` is the inverse.
 
     Raises:
         StoreError: when the disk is full or a file can't be written.
@@ -38,10 +40,10 @@ def move_lists(value: object, folder: Path) -> Any:
 
 
 def restore_lists(value: object, folder: Path) -> Any:
-    """The value that `move_lists` had.
+    """Returns the value before `move_lists`.
 
     Raises:
-        StoreError: when a file is missing, or is not as it was written.
+        StoreError: when a file is missing or was changed.
     """
     if isinstance(value, list):
         return [restore_lists(each, folder) for each in cast("list[object]", value)]

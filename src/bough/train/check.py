@@ -8,7 +8,7 @@ from bough.config.config import ConfigError
 from bough.config.fields import leaf_fields
 from bough.config.values import check_values
 from bough.hooks.distinct import refuse_repeats
-from bough.hooks.task_hooks import TaskHooks
+from bough.hooks.run_hooks import RunHooks
 from bough.learner.optimizer import check_sharding
 from bough.roles.recipes import FilesRecipe
 from bough.roles.seat_policy import OwnPolicy
@@ -159,7 +159,7 @@ def _content(task: Task) -> str:
     return json.dumps([task.data, task.seed, start], sort_keys=True, default=repr)
 
 
-def refuse_drivers(run: Run, hooks: TaskHooks) -> None:
+def refuse_drivers(run: Run, hooks: RunHooks) -> None:
     """Refuse hooks that drive settings where the trees of a step grow before it.
 
     Raises:

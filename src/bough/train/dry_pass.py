@@ -54,6 +54,7 @@ from bough.tree import (
     plain_text,
     spread_paths,
 )
+from bough.varying import constant
 
 TASKS = 2
 """Tasks of the synthetic group."""
@@ -135,7 +136,7 @@ async def _grow(runtime: Runtime) -> Sequence[Tree]:
     begun = 1 + max(len(task.start) for task in tasks)
     limits = replace(
         runner.limits,
-        turns=min(runner.limits.turns, TURNS),
+        turns=min(constant(runner.limits.turns), TURNS),
         tree_turns=min(run.world.limits.tree_turns or CALLS * begun, CALLS * begun),
         tree_calls=min(run.world.limits.tree_calls or CALLS, CALLS),
     )

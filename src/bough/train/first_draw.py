@@ -16,6 +16,7 @@ from bough.train.resolve import check_state
 from bough.train.run import Run, Tasks
 from bough.train.texts import tokenizer_corpus
 from bough.tree import AgentAction, Task, derive
+from bough.varying import constant
 
 Result = TypeVar("Result")
 
@@ -272,13 +273,12 @@ async def _first_state(tasks: Sequence[Task], host: TimedHost) -> State:
 async def _texts(run: Run, tasks: Sequence[Task], host: TimedHost) -> tuple[list[str], int]:
     """The texts of all tasks in their order, and the number of tasks that failed in all retries."""
     places = asyncio.Semaphore(max(1, run.world.execution.workers))
+    turns = constant(run.world.at(1.0).limits.turns)
 
     async def one(task: Task) -> list[str] | None:
         async with places:
             try:
-                return await host.retried(
-                    lambda: tokenizer_corpus(host, task, run.world.parser, turns=run.world.at(1.0).limits.turns)
-                )
+                return await host.retried(lambda: tokenizer_corpus(host, task, run.world.parser, turns=turns))
             except EnvFault:
                 return None
 

@@ -84,7 +84,7 @@ class _Loop:
         self.watch = Stopwatch()
         self.staleness = self.world.execution.staleness
         self.slots = asyncio.Semaphore(self.world.schedule.batch_tasks) if self.staleness > 1 else None
-        stale = {"ahead": self.growing} if self.staleness or runtime.task_hooks.rewrites else {}
+        stale = {"ahead": self.growing} if self.staleness or runtime.run_hooks.rewrites else {}
         self.checkpointed = {**runtime.memories, **stale}
         self.questions = RunQuestions(runtime, self.state, Answers(recorder.directory.answers))
         for each in runtime.learning:
@@ -297,7 +297,7 @@ class _Loop:
             data.metrics |= data.staleness() if self.staleness else {}
             if stale and self.method.hooks:
                 with watch("learn"):
-                    temperature = data.policy.world.sampling.temperature
+                    temperature = data.policy.temperature
                     data.before = data.policy.learner.logprobs(data.packed, temperature=temperature)
         await self.learn(updated, watch)
         for data in updated:
@@ -341,7 +341,7 @@ class _Loop:
             reference=policy.reference.model,
             mean_turn_entropy=mean_turn_entropies(policy.entropies, policy.policy.device),
             progress=policy.progress,
-            temperature=policy.world.sampling.temperature,
+            temperature=policy.temperature,
             schedule=policy.driven.get("optimizer.schedule"),
             scheduled_update=done * optimizer.epochs * optimizer.minibatches,
         )

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from bough.config.config import EARLIER, ConfigError
-from bough.hooks.hook_state import OtherState
+from bough.hooks.hook_state import StateMismatch
 from bough.learner.process_memory import process_bytes
 from bough.store import (
     Checkpoints,
@@ -107,7 +107,7 @@ class RunRecorder:
         for name, memory in memories.items():
             try:
                 memory.load_state(checkpoint.tensors(name))
-            except OtherState as error:
+            except StateMismatch as error:
                 raise ConfigError(f"{checkpoint.path.name}: {error}{EARLIER}") from error
         counters = {each.name: int(str(state.get(each.name, 0))) for each in fields(HealthState)}
         progress.step, progress.health = checkpoint.step, HealthState(**counters)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Literal, TypedDict, Unpack, cast
+from typing import Annotated, Literal, TypedDict, Unpack
 
 from bough.appraise import Appraiser
 from bough.config.fields import GROUP, set_fields
@@ -156,23 +156,28 @@ class World:
         """A copy with fields replaced; `steps=50` replaces `schedule.steps`."""
         return set_fields(self, fields)
 
+    @property
+    def max_turns(self) -> int:
+        """Most turns of a path, at any step of the run."""
+        return max(map(round, samples_of(self.limits.turns)))
+
+    @property
+    def max_path_tokens(self) -> int:
+        """Most sampled tokens of a path, at any step of the run: `max_turns` times `sampling.max_tokens`."""
+        return self.max_turns * self.sampling.max_tokens
+
     def at(self, progress: float, driven: Mapping[str, float] | None = None) -> "World":
-        """The world at a progress of the run, with numbers in the place of the schedules of sampling and limits.
+        """Replaces the schedules of `sampling` and `limits` by their numbers at a progress of the run.
 
         Args:
             progress: From 0, the first step, to 1, the end.
-            driven: By name, such as "limits.turns", numbers that hooks give.
+            driven: By setting, such as "limits.turns", numbers of hooks, in the place of its number or schedule.
         """
         groups = {"sampling": self.sampling, "limits": self.limits}
         return replace(
             self,
             **{name: settings_at(group, progress, fields_of_group(driven, name)) for name, group in groups.items()},
         )
-
-    @property
-    def path_tokens(self) -> int:
-        """The most sampled tokens of a path that takes all turns, at any progress of the run."""
-        return round(max(cast("list[float]", samples_of(self.limits.turns)))) * self.sampling.max_tokens
 
     def run(self, **fields: Unpack[RunFields]) -> "Run":
         """A run on this world. Fields that are not given have their defaults, which are GRPO's.

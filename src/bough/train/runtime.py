@@ -14,7 +14,7 @@ from bough.env import Env, EnvFault, seats_of
 from bough.env.hosts.workers import to_stderr
 from bough.env.script import Script
 from bough.explore import Demonstration
-from bough.hooks.task_hooks import TaskHooks
+from bough.hooks.run_hooks import RunHooks
 from bough.launch import check_connected
 from bough.learner.memory_meter import return_freed
 from bough.learner.ranks import SINGLE_RANK, Ranks
@@ -44,6 +44,7 @@ from bough.train.trained import PolicyRole, TrainedPolicy
 from bough.train.unused import missing_fields
 from bough.tree import AgentAction, Task, Tree, derive
 from bough.units import number_of
+from bough.varying import constant
 
 CLOSE_S = 60.0
 """How long processes may take to end."""
@@ -108,8 +109,8 @@ class Runtime:
         if trains and run.world.execution.ranks > 1:
             self.ranks = leading_rank(run, self.notify)
         self.trained = self._trained(assets)
-        self.task_hooks = TaskHooks([(each.role, each.hooks) for each in self.learning])
-        refuse_drivers(run, self.task_hooks)
+        self.run_hooks = RunHooks([(each.role, each.hooks) for each in self.learning])
+        refuse_drivers(run, self.run_hooks)
         own, policy = RoleModel(engine=self.main.gated, renderer=self.policy.renderer), self.main.policy
         self.models = {role: role_model(source, policy, own) for role, source in run.models.items()}
         self.seat_models = {seat: role_model(each, policy, own) for seat, each in seat_sources(run.policies).items()}
@@ -139,7 +140,7 @@ class Runtime:
         Caches that are in use, because trees grow over several steps, stay. Raises `ClusterGone` as `check_connected`.
         """
         check_connected()
-        driven = self.task_hooks.drive()
+        driven = self.run_hooks.drive()
         for policy in self.trained:
             policy.progress, policy.driven = self.run.world.schedule.progress(number), driven
         for each in (*self.earlier.values(), *self.judges):
@@ -185,7 +186,7 @@ class Runtime:
         return self.runner()
 
     def runner(self, progress: float = 1.0, *, demonstrates: bool = False) -> RolloutRunner:
-        """Where trees grow, with limits at a progress; an oracle demonstrates for each seat with weights of its own."""
+        """The runner at a progress of the run; with `demonstrates` the oracle acts for seats with their own weights."""
         run, env = self.run, self.run.world.env
         seats = {
             seat: SeatAgent(
@@ -302,7 +303,7 @@ class Runtime:
         if (solved := count_solved(grown.trees)) < len(grown.trees):
             self.notify(
                 f"{field}: {solved} of {len(grown.trees)} demonstrations solve their task"
-                f"{unsolved_reason(grown.trees, self.run.world.at(1.0).limits.turns)}"
+                f"{unsolved_reason(grown.trees, constant(self.run.world.at(1.0).limits.turns))}"
             )
         return list(grown.trees)
 
@@ -313,9 +314,9 @@ class Runtime:
         at most once. Then hooks may rewrite tasks: another start, or another task.
         """
         count = self.run.world.schedule.batch_tasks
-        weights = self.task_hooks.weigh(self.train_tasks)
+        weights = self.run_hooks.weigh(self.train_tasks)
         tasks = next_tasks(self.train_tasks, weights, first, count, self.run.seed)
-        return await self.task_hooks.rewrite(tasks, self._teach, derive(self.run.seed, "begin", first))
+        return await self.run_hooks.rewrite(tasks, self._teach, derive(self.run.seed, "begin", first))
 
     async def _teach(self, task: Task) -> tuple[AgentAction, ...]:
         """The oracle's actions for a task; () when it has none, or the environment fails in all retries."""

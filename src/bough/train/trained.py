@@ -49,7 +49,7 @@ from bough.train.checkpointable import Checkpointable
 from bough.train.first_draw import FirstDraw
 from bough.train.run import Run, World
 from bough.tree import Floats, Rewarded, Tree, derive, seat_view, view_task_id
-from bough.varying import fields_of_group, settings_at
+from bough.varying import constant, fields_of_group, settings_at
 
 Read = TypeVar("Read")
 
@@ -141,7 +141,7 @@ class TrainedPolicy:
             self.policy,
             run.world.optimizer,
             total_updates=run.world.schedule.steps * run.world.optimizer.epochs * run.world.optimizer.minibatches,
-            temperature=self.world.sampling.temperature,
+            temperature=self.temperature,
             critic=self.critic,
             seed=derive(role.seed(run.seed), "optimizer") % 2**31,
             ranks=ranks,
@@ -203,6 +203,11 @@ class TrainedPolicy:
     def world(self) -> World:
         """The world at the present step, without schedules."""
         return self.world_at(self.progress)
+
+    @property
+    def temperature(self) -> float:
+        """The sampling temperature at the present step."""
+        return constant(self.world.sampling.temperature)
 
     def world_at(self, progress: float) -> World:
         """The world at a progress, without schedules; at the present one with the numbers of hooks."""
@@ -299,7 +304,7 @@ class TrainedPolicy:
             bootstrap=FINAL_VALUES in needs,
             reference=self.reference.model if reference else None,
             guide=self.reference.model if greedy else None,
-            temperature=self.world.sampling.temperature,
+            temperature=self.temperature,
             micro_tokens=self.run.world.optimizer.micro_tokens,
         )
 
@@ -357,7 +362,7 @@ class TrainedPolicy:
             self.policy,
             learning_rate=learning_rate,
             clip_norm=clip_norm,
-            temperature=world.sampling.temperature,
+            temperature=self.temperature,
             micro_tokens=world.optimizer.micro_tokens,
         )
 

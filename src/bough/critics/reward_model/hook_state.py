@@ -13,7 +13,7 @@ from bough.critics.reward_model.labels import NothingToLearn, turn_texts
 from bough.critics.reward_model.network import RewardNetwork, new_network
 from bough.critics.reward_model.train import train_on
 from bough.hooks.hook import BatchHook, HookSetup
-from bough.hooks.hook_state import Late
+from bough.hooks.hook_state import LazyPart
 from bough.tree import Rewarded, Tree, path_view
 
 
@@ -28,7 +28,7 @@ class FrozenRewardModelData:
     """
 
     trees: list[Tree] = field(default_factory=list[Tree])
-    network: Late[Network[RewardNetwork]]
+    network: LazyPart[Network[RewardNetwork]]
     observed: int = 0
 
 
@@ -38,7 +38,7 @@ class FrozenRewardModelState(BatchHook[FrozenRewardModel]):
     def __init__(self, settings: FrozenRewardModel, setup: HookSetup) -> None:
         super().__init__(settings, setup)
         self._model = replace(settings.model, seed=setup.seed % 2**31)
-        self.data: FrozenRewardModelData = FrozenRewardModelData(network=Late(self._new_network))
+        self.data: FrozenRewardModelData = FrozenRewardModelData(network=LazyPart(self._new_network))
         self._stored: RewardNetwork | None = None
         if settings.folder:
             found = load_reward_model(settings.folder, setup.device)

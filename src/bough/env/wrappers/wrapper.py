@@ -1,4 +1,4 @@
-"""What wrappers have of the environment inside."""
+"""The base class of wrappers: it forwards to the inner environment what a wrapper does not change."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from bough.tree import AgentAction, Task
 
 @piece
 class Wrapper:
-    """An environment around another one, whose branching, instructions, tasks and oracle it has.
+    """An environment around another one; branching, instructions, tasks, oracle and `close` are the inner one's.
 
     Attributes:
         env: The inner environment.
@@ -30,18 +30,18 @@ class Wrapper:
 
     @property
     def gives(self) -> frozenset[Need]:
-        """The inner environment's oracle."""
+        """`ORACLE`, when the inner environment gives it."""
         return env_gives(self.env) & {ORACLE}
 
     def tasks(self, split: Split, count: int, seed: int) -> Sequence[Task]:
-        """Returns the inner environment's tasks."""
+        """Returns `count` tasks of the inner environment."""
         return list(self.env.tasks(split, count, seed))
 
     def close(self) -> None:
-        """Closes the inner environment."""
+        """Closes the inner environment, when it is `Closable`."""
         if isinstance(self.env, Closable):
             self.env.close()
 
     def inner_plan(self, inner: State) -> tuple[AgentAction, ...] | None:
-        """Returns the inner oracle's plan; None too when the inner environment is no `Oracle`."""
+        """Returns the inner oracle's plan for an inner state; None without a plan or without an oracle."""
         return self.env.plan(inner) if isinstance(self.env, Oracle) else None

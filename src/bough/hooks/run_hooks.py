@@ -1,4 +1,4 @@
-"""Hooks of a run: they choose the tasks of a batch, for all policies in training."""
+"""Hooks that act on the whole run: they weigh and rewrite tasks and set numbers of settings, for all policies."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -10,11 +10,11 @@ from bough.hooks.hook import Hooks, list_of
 from bough.tree import AgentAction, Floats, StageError, Task, derive, describe, is_column
 
 Teacher: TypeAlias = Callable[[Task], Awaitable[tuple[AgentAction, ...]]]
-"""Returns the oracle's solution of a task; () without a solution."""
+"""Returns the oracle's solution of a task; () when there is none."""
 
 
 class TaskSampler(ABC):
-    """A hook that also sets the sampling weights of tasks."""
+    """Base of hooks that also set the sampling weights of tasks."""
 
     @abstractmethod
     def weigh(self, tasks: Sequence[str]) -> Floats | None:
@@ -22,7 +22,7 @@ class TaskSampler(ABC):
 
 
 class TaskRewriter(ABC):
-    """A hook that also changes the start of a batch's tasks, or replaces tasks. It may ask models (`HookSetup.ask`)."""
+    """Base of hooks that also change the start of a batch's tasks, or replace tasks; `HookSetup.ask` queries models."""
 
     @abstractmethod
     async def rewrite(self, tasks: Sequence[Task], teacher: Teacher, seed: int, /) -> list[Task]:
@@ -30,15 +30,18 @@ class TaskRewriter(ABC):
 
 
 DRIVEN = ("sampling.temperature", "limits.turns", "limits.tokens", "optimizer.schedule", "normalizer.horizon_tokens")
-"""The settings that a hook can drive."""
+"""The settings that a `SettingDriver` can set."""
 
 
 class SettingDriver(ABC):
-    """A hook that also sets numbers of the run for its next step, such as a curriculum. It needs staleness 0."""
+    """Base of hooks that also set settings before each step, such as a curriculum. They need staleness 0."""
 
     @abstractmethod
     def drive(self) -> Mapping[str, float]:
-        """By setting, of `DRIVEN`, the number of the next step. Other settings keep their number or schedule."""
+        """Returns, by setting of `DRIVEN`, the number for the next step; settings left out keep their own.
+
+        Numbers of whole settings are rounded. A number out of the bounds of its setting is an error.
+        """
 
 
 class HookOwner(Protocol):
@@ -53,11 +56,11 @@ class HookOwner(Protocol):
         ...
 
 
-class TaskHooks:
-    """The hooks of a run that choose tasks, called in order, once for each batch of tasks."""
+class RunHooks:
+    """The task samplers, task rewriters and setting drivers among the hooks of all policies, called in order."""
 
     def __init__(self, policies: Sequence[tuple[HookOwner, Hooks]]) -> None:
-        """Find them among the hooks of the policies in training."""
+        """Collect them from the hooks of the policies in training."""
         members = [(owner, name, hook) for owner, hooks in policies for name, hook in hooks.members.items()]
         self._samplers = [(owner, name, hook) for owner, name, hook in members if isinstance(hook, TaskSampler)]
         self._drivers = [(name, hook) for _, name, hook in members if isinstance(hook, SettingDriver)]
@@ -69,7 +72,11 @@ class TaskHooks:
         return bool(self._drivers)
 
     def drive(self) -> dict[str, float]:
-        """By setting, the numbers that hooks give for the next step."""
+        """Returns, by setting, the numbers of all drivers for the next step.
+
+        Raises:
+            StageError: when a setting is not in `DRIVEN` or has two drivers, or a number is not finite.
+        """
         found: dict[str, float] = {}
         for name, hook in self._drivers:
             for setting, number in hook.drive().items():
