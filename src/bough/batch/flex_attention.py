@@ -55,7 +55,8 @@ def uses_flex(query: Tensor, keys: int) -> bool:
     choice = attention_choice()
     if choice != "auto":
         return choice == "flex"
-    suits = query.dtype in (torch.float32, torch.bfloat16, torch.float16) and query.shape[-1] >= LEAST_WIDTH
+    # In float32 masks were up to twice as fast on an H200 (docs/performance.md).
+    suits = query.dtype in (torch.bfloat16, torch.float16) and query.shape[-1] >= LEAST_WIDTH
     return query.device.type == "cuda" and suits and keys >= LEAST_KEYS and flex_fault(query.device) is None
 
 
