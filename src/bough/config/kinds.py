@@ -49,6 +49,13 @@ def wrong_kind(annotation: Any, cls: type) -> str:
     A dataclass accepts itself and subclasses. A protocol requires its members, with methods of a compatible signature
     and the same annotations. Missing annotations are not compared.
     """
+    return _wrong_kind(annotation, str(annotation), cls)
+
+
+@cache
+def _wrong_kind(annotation: Any, text: str, cls: type) -> str:
+    # The text tells unions apart that are equal, but have another order.
+    del text
     parts = list(_parts(annotation))
     if cls is NoneType and cls in parts:
         return ""
