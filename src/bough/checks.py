@@ -177,6 +177,8 @@ def _settable(cls: Any) -> Mapping[str, Any]:
 
 def _fits(annotation: Any, value: object) -> bool:
     """Whether a value is of a type; True for types that are not checked."""
+    if type(value) is annotation:
+        return True
     origin, parts = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         return _fits(parts[0], value)

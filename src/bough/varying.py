@@ -13,7 +13,7 @@ SAMPLES = 17
 """Numbers of a schedule at which the bounds of its field are checked, both ends included."""
 
 PLAIN = (int, float, str, tuple)
-"""Classes of values that are no schedules."""
+"""Classes of values that are no schedules: before Python 3.12 `isinstance` of a protocol takes long."""
 
 
 @runtime_checkable
@@ -35,9 +35,9 @@ def constant(value: Value | ValueSchedule) -> Value:
     Raises:
         ValueError: for a schedule.
     """
-    if isinstance(value, ValueSchedule):
+    if type(value) not in PLAIN and isinstance(value, ValueSchedule):
         raise ValueError(f"got {value}; need a number: only the run's own sampling and limits can follow a schedule")
-    return value
+    return cast("Value", value)
 
 
 def number_at(value: FloatOrSchedule, progress: float) -> float:
@@ -47,7 +47,6 @@ def number_at(value: FloatOrSchedule, progress: float) -> float:
 
 def samples_of(value: Value | ValueSchedule) -> list[Value]:
     """Returns a setting's values along a run: `SAMPLES` numbers of a schedule, evenly spaced; else the value alone."""
-    # Before Python 3.12 `isinstance` of a protocol takes longer than all bounds of a field.
     if type(value) in PLAIN or not isinstance(value, ValueSchedule):
         return [value]
     return cast("list[Value]", [value.at_progress(step / (SAMPLES - 1)) for step in range(SAMPLES)])
@@ -76,7 +75,7 @@ def settings_at(settings: Settings, progress: float, driven: Mapping[str, float]
     found: dict[str, Any] = {}
     for name in (each.name for each in fields(settings)):
         value: object = (driven or {}).get(name, getattr(settings, name))
-        if name in (driven or {}) or isinstance(value, ValueSchedule):
+        if name in (driven or {}) or (type(value) not in PLAIN and isinstance(value, ValueSchedule)):
             number = number_at(cast("float", value), progress)
             found[name] = round(number) if int in type_parts(types[name]) else number
     return cast("Settings", replace(cast("Any", settings), **found)) if found else settings

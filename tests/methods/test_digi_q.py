@@ -103,7 +103,7 @@ def test_values_travel_from_the_end_to_the_first_turn() -> None:
 
 
 def test_the_critic_learns_once_and_from_its_data_alone() -> None:
-    state = critic()
+    state = critic(steps=60)
     before = q_of(learned(state))
     flipped = replace(DATA, channels={"env": -DATA.channels["env"]})
     (after,) = state.transform([flipped], 2)
