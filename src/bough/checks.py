@@ -72,7 +72,7 @@ def _is_finite(cls: type) -> bool:
 
 
 @cache
-def _fields(cls: type) -> Sequence[tuple[str, bool]] | None:
+def _fields(cls: Any) -> Sequence[tuple[str, bool]] | None:
     """The fields of a dataclass, and whether each may be infinite; none of a plain value; None for another class."""
     if issubclass(cls, (*EMPTY, bytes, float)):
         return ()

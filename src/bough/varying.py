@@ -48,7 +48,7 @@ def number_at(value: FloatOrSchedule, progress: float) -> float:
 def samples_of(value: Value | ValueSchedule) -> list[Value]:
     """Returns a setting's values along a run: `SAMPLES` numbers of a schedule, evenly spaced; else the value alone."""
     if type(value) in PLAIN or not isinstance(value, ValueSchedule):
-        return [value]
+        return [cast("Value", value)]
     return cast("list[Value]", [value.at_progress(step / (SAMPLES - 1)) for step in range(SAMPLES)])
 
 
