@@ -144,11 +144,10 @@ def test_stored_trees_are_data(tmp_path: Path) -> None:
 
 
 def test_a_restored_critic_is_the_same() -> None:
-    one, other = critic(), critic()
+    one, other, third = (critic(steps=60) for _ in range(3))
     one.transform([DATA], 0)
     restore(other.data, save(one.data))
     assert q_of(learned_again(one)) == q_of(learned_again(other))
-    third = critic()
     restore(third.data, save(one.data))
     assert q_of(third.transform([DATA], 3)[0]) == q_of(one.transform([DATA], 3)[0])
 
