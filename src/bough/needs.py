@@ -288,24 +288,23 @@ def pieces(value: object, place: str = "") -> Iterator[Piece]:
         value: The piece.
         place: Its field.
     """
-    return _pieces(Piece(place=place, value=value))
+    return _pieces(value, place, frozenset())
 
 
-def _pieces(piece: Piece) -> Iterator[Piece]:
-    value = piece.value
+def _pieces(value: object, place: str, satisfied: frozenset[Need]) -> Iterator[Piece]:
     if isinstance(value, PLAIN):
         return
-    if isinstance(value, tuple | list):
+    if isinstance(value, (tuple, list)):
         inner = [(f"[{number}]", each) for number, each in enumerate(cast("Iterable[object]", value))]
     elif isinstance(value, Mapping):
         inner = [(f".{name}", each) for name, each in cast("Mapping[str, object]", value).items()]
     else:
-        yield piece
+        yield Piece(place=place, value=value, satisfied=satisfied)
+        satisfied |= _declared(value, "satisfies")
         inner = [(f".{name}", getattr(value, name)) for name in _settable(type(value))]
-    satisfied = piece.satisfied | _declared(piece.value, "satisfies")
     for name, each in inner:
         if not isinstance(each, PLAIN):
-            yield from _pieces(Piece(place=f"{piece.place}{name}", value=each, satisfied=satisfied))
+            yield from _pieces(each, f"{place}{name}", satisfied)
 
 
 @cache

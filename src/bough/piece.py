@@ -10,7 +10,7 @@ from numbers import Real
 from types import CellType, FunctionType, NoneType
 from typing import Any, TypeVar, cast, dataclass_transform
 
-from bough.checks import check_choices, check_finite, check_types, field_types, type_parts
+from bough.checks import CHECKS_FINITE, check_choices, check_finite, check_types, field_types, type_parts
 from bough.varying import samples_of
 
 Made = TypeVar("Made")
@@ -127,6 +127,7 @@ def piece(cls: type[Made]) -> type[Made]:
             own(self, *init_only)
         check_finite(self)
 
+    setattr(check, CHECKS_FINITE, True)
     cls.__post_init__ = check  # pyright: ignore[reportAttributeAccessIssue]
     made = dataclass(frozen=True, slots=True, kw_only=True)(cls)
     if cell is not None:

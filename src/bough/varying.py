@@ -12,6 +12,9 @@ Value = TypeVar("Value")
 SAMPLES = 17
 """Numbers of a schedule at which the bounds of its field are checked, both ends included."""
 
+PLAIN = (int, float, str, tuple)
+"""Classes of values that are no schedules: before Python 3.12 `isinstance` of a protocol takes long."""
+
 
 @runtime_checkable
 class ValueSchedule(Protocol):
@@ -32,9 +35,9 @@ def constant(value: Value | ValueSchedule) -> Value:
     Raises:
         ValueError: for a schedule.
     """
-    if isinstance(value, ValueSchedule):
+    if type(value) not in PLAIN and isinstance(value, ValueSchedule):
         raise ValueError(f"got {value}; need a number: only the run's own sampling and limits can follow a schedule")
-    return value
+    return cast("Value", value)
 
 
 def number_at(value: FloatOrSchedule, progress: float) -> float:
@@ -44,8 +47,8 @@ def number_at(value: FloatOrSchedule, progress: float) -> float:
 
 def samples_of(value: Value | ValueSchedule) -> list[Value]:
     """Returns a setting's values along a run: `SAMPLES` numbers of a schedule, evenly spaced; else the value alone."""
-    if not isinstance(value, ValueSchedule):
-        return [value]
+    if type(value) in PLAIN or not isinstance(value, ValueSchedule):
+        return [cast("Value", value)]
     return cast("list[Value]", [value.at_progress(step / (SAMPLES - 1)) for step in range(SAMPLES)])
 
 
@@ -72,7 +75,7 @@ def settings_at(settings: Settings, progress: float, driven: Mapping[str, float]
     found: dict[str, Any] = {}
     for name in (each.name for each in fields(settings)):
         value: object = (driven or {}).get(name, getattr(settings, name))
-        if name in (driven or {}) or isinstance(value, ValueSchedule):
+        if name in (driven or {}) or (type(value) not in PLAIN and isinstance(value, ValueSchedule)):
             number = number_at(cast("float", value), progress)
             found[name] = round(number) if int in type_parts(types[name]) else number
     return cast("Settings", replace(cast("Any", settings), **found)) if found else settings

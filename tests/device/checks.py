@@ -37,7 +37,7 @@ from texts import Node, batch
 NODES = [Node(-1, 9, trained=False), *(Node(0, 6, trained=True) for _ in range(3)), Node(1, 3, trained=False)]
 NODES += [Node(4, 5, trained=True), Node(-1, 7, trained=False), Node(6, 4, trained=True)]
 
-SHORT = ["steps=2", "batch_tasks=3", "warmup.epochs=4"]
+SHORT = ["steps=2", "batch_tasks=3", "warmup.epochs=4", "evaluation.tasks.count=2"]
 
 
 def policy(place: str) -> Policy:
@@ -135,8 +135,9 @@ def run() -> None:
             last = rows[-1]
             assert float(last["policy/canary_gap"]) < most
             assert float(last["policy/gap"]) < most
-            again = resume(directory.path, ["steps=3"], terminal=False)
-            assert len(read_metrics(again.metrics)) > len(rows)
+            if method is ppo:  # it has all that is restored: weights, a critic, and the moments of both
+                again = resume(directory.path, ["steps=3"], terminal=False)
+                assert len(read_metrics(again.metrics)) > len(rows)
 
 
 CHECKS: tuple[Callable[[], None], ...] = (mixing, attention, update, generation, run)

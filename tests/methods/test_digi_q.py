@@ -103,7 +103,7 @@ def test_values_travel_from_the_end_to_the_first_turn() -> None:
 
 
 def test_the_critic_learns_once_and_from_its_data_alone() -> None:
-    state = critic()
+    state = critic(steps=60)
     before = q_of(learned(state))
     flipped = replace(DATA, channels={"env": -DATA.channels["env"]})
     (after,) = state.transform([flipped], 2)
@@ -144,11 +144,10 @@ def test_stored_trees_are_data(tmp_path: Path) -> None:
 
 
 def test_a_restored_critic_is_the_same() -> None:
-    one, other = critic(), critic()
+    one, other, third = (critic(steps=60) for _ in range(3))
     one.transform([DATA], 0)
     restore(other.data, save(one.data))
     assert q_of(learned_again(one)) == q_of(learned_again(other))
-    third = critic()
     restore(third.data, save(one.data))
     assert q_of(third.transform([DATA], 3)[0]) == q_of(one.transform([DATA], 3)[0])
 

@@ -122,6 +122,7 @@ def entries() -> Iterator[Entry]:
                 yield Entry(room=room, name=name, text=inspect.getdoc(maker) or "", fields=fields_of(maker))
 
 
+@cache
 def _function(room: str, name: str) -> Entry:
     """A method, world, policy preset or recipe, parsed from its file without an import."""
     file = PACKAGE.joinpath(*modules(room)[name].split(".")[1:]).with_suffix(".py")

@@ -133,8 +133,7 @@ def check(annotation: Any, value: object, where: str) -> Any:
         _check_piece(annotation, value, where)
         return value
     try:
-        adapter: TypeAdapter[Any] = TypeAdapter(annotation, config={"arbitrary_types_allowed": True})
-        checked = adapter.validate_python(value)
+        checked = _adapter(annotation, str(annotation)).validate_python(value)
     except ValidationError as error:
         first = error.errors()[0]
         inner = "".join(f".{part}" for part in first["loc"] if isinstance(part, int))
@@ -146,6 +145,13 @@ def check(annotation: Any, value: object, where: str) -> Any:
     if isinstance(checked, float) and math.isnan(checked):
         raise ConfigError(f"{where}: got nan; need a number")
     return checked
+
+
+@cache
+def _adapter(annotation: Any, text: str) -> TypeAdapter[Any]:
+    """The converter to a type. Its text tells unions apart that are equal, but have another order."""
+    del text
+    return TypeAdapter(annotation, config={"arbitrary_types_allowed": True})
 
 
 def _check_piece(annotation: Any, value: object, where: str) -> None:

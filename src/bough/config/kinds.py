@@ -63,10 +63,10 @@ def check_kinds(settings: object) -> None:
         ValueError: names the first field whose piece does not fit.
     """
     cls = type(settings)
-    for name, annotation in _piece_fields(cls).items():
+    for name, several in _piece_fields(cls).items():
         value: object = getattr(settings, name)
         places: Mapping[str, object] = {name: value}
-        if element_of(annotation) is not None and _is_piece(value):
+        if several and _is_piece(value):
             one = type(value).__name__
             raise ValueError(f"{cls.__name__}.{name}: got {one}; need several pieces: ({one}(...),)")
         if isinstance(value, (list, tuple)):
@@ -78,7 +78,7 @@ def check_kinds(settings: object) -> None:
                 raise ValueError(
                     f"{cls.__name__}.{place_name}: got the class {piece.__name__}; need a value: {piece.__name__}(...)"
                 )
-            if wrong := wrong_kind(annotation, type(piece)):
+            if wrong := _wrong_in(cls, name, type(piece)):
                 raise ValueError(f"{cls.__name__}.{place_name}: {wrong}")
 
 
@@ -88,9 +88,16 @@ def _is_piece(value: object) -> bool:
 
 
 @cache
-def _piece_fields(cls: type) -> dict[str, Any]:
-    """The types of the fields that hold pieces."""
-    return {name: annotation for name, annotation in get_type_hints(cls).items() if wants_piece(annotation)}
+def _piece_fields(cls: type) -> dict[str, bool]:
+    """The fields that hold pieces, and whether each holds several."""
+    types = get_type_hints(cls)
+    return {name: element_of(kind) is not None for name, kind in types.items() if wants_piece(kind)}
+
+
+@cache
+def _wrong_in(owner: type, name: str, cls: type) -> str:
+    """The reason why a piece of class `cls` does not fit a field of a class; "" when it fits."""
+    return wrong_kind(get_type_hints(owner)[name], cls)
 
 
 def _parts(annotation: Any) -> Iterator[Any]:

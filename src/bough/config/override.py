@@ -7,6 +7,7 @@ import json
 import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, cast, get_type_hints
 
 from bough.config.config import ConfigError, build, check, fields_of, is_piece
@@ -255,7 +256,8 @@ def make(maker: Callable[..., Any], text: str, where: str, *given: object) -> An
     """
     if inspect.isclass(maker):
         return build(maker, _arguments(fields_of(maker), maker.__name__, text, where), where)
-    hints, parameters = get_type_hints(maker), dict(list(inspect.signature(maker).parameters.items())[len(given) :])
+    hints, every = (_known_hints if inspect.isfunction(maker) else _hints)(maker)
+    parameters = dict(every[len(given) :])
     named = _arguments({name: hints.get(name, Any) for name in parameters}, maker.__name__, text, where)
     if lacking := [name for name, each in parameters.items() if each.default is each.empty and name not in named]:
         words = ", ".join(f"{name}=..." for name in lacking)
@@ -267,6 +269,15 @@ def make(maker: Callable[..., Any], text: str, where: str, *given: object) -> An
         return maker(*given, **named)
     except ValueError as error:
         raise ConfigError(f"{where}: {error}") from error
+
+
+def _hints(maker: Callable[..., Any]) -> tuple[Mapping[str, Any], Sequence[tuple[str, inspect.Parameter]]]:
+    """The types of a callable's parameters, and the parameters."""
+    return get_type_hints(maker), [*inspect.signature(maker).parameters.items()]
+
+
+_known_hints = lru_cache(maxsize=1024)(_hints)
+"""`_hints` of functions, read once for each."""
 
 
 def _arguments(known: Mapping[str, Any], whose: str, text: str, where: str) -> dict[str, Any]:

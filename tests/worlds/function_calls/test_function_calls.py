@@ -5,18 +5,24 @@ import inspect
 import json
 import random
 from dataclasses import replace
+from functools import cache
 
 import pytest
 
 from bough.context import ThinkingCalls
 from bough.policy.calls import Hermes, Pythonic
-from bough.tree import Action, BadCall, Outcome, ToolCall
+from bough.tree import Action, BadCall, Outcome, Task, ToolCall
 from bough.worlds.function_calls import FunctionCalls, function_calls_env
 from bough.worlds.function_calls.match_calls import match_calls, same_value
 from bough.worlds.function_calls.tool_requests import tool_requests
 
 ENV = function_calls_env(tool_requests)
-TASKS = ENV.tasks("train", 60, 0)
+
+
+@cache
+def tasks() -> list[Task]:
+    """Sixty tasks; they are drawn in the first test that needs one, as all rows are checked for it."""
+    return ENV.tasks("train", 60, 0)
 
 
 def call(name: str, **arguments: object) -> ToolCall:
@@ -77,7 +83,7 @@ def changed(value: object) -> object:
 
 @pytest.mark.parametrize("number", range(20))
 def test_equal_calls_pay_one_and_any_change_pays_nothing(number: int) -> None:
-    state = ENV.start(TASKS[number])
+    state = ENV.start(tasks()[number])
     (right,) = ENV.plan(state)
     assert right.text.startswith("<think>")
     shuffled = [
@@ -101,11 +107,11 @@ def test_equal_calls_pay_one_and_any_change_pays_nothing(number: int) -> None:
 @pytest.mark.parametrize("form", [Pythonic(), Hermes()], ids=["python", "json"])
 def test_what_a_model_writes_is_read_without_running_it(form: Pythonic | Hermes) -> None:
     """Each family's text, and a call that would do something if it were run."""
-    for task in TASKS[:10]:
+    for task in tasks()[:10]:
         state = ENV.start(task)
         (right,) = ENV.plan(state)
         assert ENV.step(state, ThinkingCalls().read(form.parse(form.write(right))).action).success
-    state = ENV.start(TASKS[0])
+    state = ENV.start(tasks()[0])
     evil = form.parse("<think>x</think>[play(song=__import__('os').getcwd())]")
     assert ENV.step(state, ThinkingCalls().read(evil).action).reward == 0.0
     for module in (match_calls,):

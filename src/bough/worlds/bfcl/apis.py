@@ -43,7 +43,11 @@ def load_apis(classes: tuple[str, ...], config: Mapping[str, Any], *, long_conte
 
 def copy_apis(apis: Apis) -> dict[str, Any]:
     """A deep copy."""
-    return {**copy.deepcopy(dict(apis))}
+    # `deepcopy` would copy the 625 numbers of a generator's state one by one.
+    parts = [each for api in apis.values() for each in cast("dict[str, object]", vars(api)).values()]
+    generators = [each for each in parts if isinstance(each, random.Random)]
+    copies = {id(generator): copy.copy(generator) for generator in generators}
+    return copy.deepcopy(dict(apis), copies)
 
 
 def execute(apis: Apis, call: ToolCall) -> str:

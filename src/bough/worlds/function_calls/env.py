@@ -166,7 +166,8 @@ def reference_problem(task: Task) -> str:
         each = [
             ToolCall(name=name, arguments={**call.arguments, key: value})
             for key, values in allowed.items()
-            for value in values
+            # The first values are those of the call.
+            for value in values[1 if key in call.arguments else 0 :]
             if value != ""
         ]
         for one in (call, *each):
