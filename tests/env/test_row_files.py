@@ -23,7 +23,9 @@ def test_a_csv_file_has_the_rows_of_its_lines(tmp_path: Path) -> None:
     lines = tmp_path / "sums.jsonl"
     lines.write_text("".join(f"{json.dumps(row)}\n" for row in ROWS))
     table = tmp_path / "sums.CSV"
-    table.write_text("\ufeffquestion,answer\n" + "".join(f'"{row["question"]}",{row["answer"]}\n' for row in ROWS) + "\n")
+    table.write_text(
+        "\ufeffquestion,answer\n" + "".join(f'"{row["question"]}",{row["answer"]}\n' for row in ROWS) + "\n"
+    )
     assert found(table) == found(lines) == found(ROWS) == found(str(table))
     table.write_text('question,answer\n"two\nlines, ""quoted""",\n')
     ((where, line),) = row_files.read_row_file(table)

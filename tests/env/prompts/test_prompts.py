@@ -1,6 +1,8 @@
 """Prompts and reward functions as an environment."""
 
 import asyncio
+
+# ruff: noqa: ARG001, ARG002, ARG005
 import json
 import pickle
 from collections.abc import Callable, Mapping, Sequence
@@ -177,9 +179,10 @@ def test_a_prompt_of_messages_gives_messages() -> None:
     assert SEEN[0]["prompts"] == [prompt]
     assert SEEN[0]["completions"] == [[{"role": "assistant", "content": "5"}]]
     assert "completion" not in SEEN[0], "the answer of the data set is no argument, as in TRL"
+    told = prompts_env(tasks=[{"prompt": prompt, "split": "train"}], reward=seen, instructions="Be long.")
+    (task,) = told.tasks("train", 1, 0)
     with pytest.raises(ValueError, match="got a system message and instructions; need one"):
-        told = prompts_env(tasks=[{"prompt": prompt, "split": "train"}], reward=seen, instructions="Be long.")
-        told.start(told.tasks("train", 1, 0)[0])
+        told.start(task)
 
 
 def test_several_functions_are_weighted_and_named() -> None:
@@ -240,14 +243,19 @@ def test_a_result_is_a_list_of_one_number(name: str) -> None:
 
 def test_none_as_a_reward_is_named_with_its_function() -> None:
     GIVEN.append(None)
-    with pytest.raises(EnvFault, match=r"got None from the reward function pays \(.*test_prompts\.py, line \d+\); need a"):
+    with pytest.raises(
+        EnvFault, match=r"got None from the reward function pays \(.*test_prompts\.py, line \d+\); need a"
+    ):
         reward("1", pays)
 
 
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        (no_answer, r"no_answer\(task: object\).*test_prompts.py, line \d+\); need a function \(completions, \*\*columns"),
+        (
+            no_answer,
+            r"no_answer\(task: object\).*test_prompts.py, line \d+\); need a function \(completions, \*\*columns",
+        ),
         (of_tools, "need a function"),
         (prompts_alone, "need a function"),
         (needs_state, "need one without 'trainer_state', which only TRL's trainer has"),
