@@ -51,7 +51,7 @@ def _csv_rows(file: Path) -> Iterator[tuple[str, str]]:
     try:
         with file.open(encoding="utf-8-sig", newline="") as stream:
             reader = csv.reader(stream, strict=True)
-            names = next(reader, [])
+            names = next(reader, list[str]())
             if not names or len({*names}) < len(names):
                 raise ValueError(f"{file}: got the columns {names!r:.200}; need different names in the first line")
             for fields in reader:

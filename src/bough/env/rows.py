@@ -53,7 +53,8 @@ def place_of(source: RowSource, prompt: str = PROMPT) -> str | tuple[str, ...]:
         return str(Path(source).expanduser().resolve())
     if callable(source):
         return address_of(source)
-    if not isinstance(source, Iterable) or isinstance(source, Mapping) or hasattr(source, "columns"):
+    given = cast("Any", source)
+    if not isinstance(given, Iterable) or isinstance(given, Mapping) or hasattr(given, "columns"):
         raise ValueError(
             f"tasks: got an object of {type(source).__name__}; need rows, such as table.to_dict('records') of a "
             f"DataFrame, {FORMATS}, or a function that returns rows"
@@ -178,7 +179,7 @@ def _lines(name: str, place: str | tuple[str, ...], prompt: str) -> Sequence[tup
 
 
 def _line(row: Row | str, where: str, prompt: str = PROMPT) -> str:
-    if not isinstance(row, str | Mapping):
+    if not isinstance(cast("object", row), str | Mapping):
         raise ValueError(f"{where}: got {row!r:.80}; need a mapping, or a text, which is a prompt")
     return json_line({prompt: row} if isinstance(row, str) else row, where)
 

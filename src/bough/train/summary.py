@@ -81,7 +81,7 @@ def reward_functions(trees: Sequence[Tree]) -> dict[str, float]:
 
     Empty where the environment names none.
     """
-    parts = [reward_parts_in(tree.info[end]) for tree in trees for end in counted(tree).tolist()]
+    parts = [reward_parts_in(tree.info[int(end)]) for tree in trees for end in counted(tree)]
     means = dict[str, float]()
     for name in dict.fromkeys(name for each in parts for name in each):
         known = [each[name] for each in parts if name in each]

@@ -177,7 +177,8 @@ class PromptsEnv:
         parts = {name: float(value) for name, value in own.items() if value is not None and len(own) > 1}
         logged: Mapping[str, float] = {name: float(value) for each in scores for name, value in each.metrics.items()}
         extra = {name: value for each in scores for name, value in each.extra.items()}
-        return ({REWARD_PARTS: {**logged, **parts}} if logged or parts else {}) | ({LOGGED: extra} if extra else {})
+        info: dict[str, object] = {REWARD_PARTS: {**logged, **parts}} if logged or parts else {}
+        return info | ({LOGGED: extra} if extra else {})
 
 
 def prompts_env(

@@ -1,6 +1,6 @@
 """Reward functions of two forms: of one answer, and of lists of answers with the columns of their tasks, as in TRL."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from inspect import Parameter, signature
 from typing import Any, cast
@@ -87,20 +87,24 @@ class RewardFunction:
         metrics, extra = dict[str, float](), dict[str, object]()
         given: dict[str, object] = {name: [value] for name, value in own.items() if name not in NO_COLUMNS}
         completion = answer if isinstance(prompt, str) else [{"role": "assistant", "content": answer}]
-        given |= {"prompts": [prompt], "completions": [completion], "log_metric": metrics.__setitem__}
-        given["log_extra"] = lambda name, values: extra.__setitem__(name, values[0])
+
+        def log_extra(name: str, values: Sequence[object]) -> None:
+            extra[name] = values[0]
+
+        given |= {"prompts": [prompt], "completions": [completion]}
+        given |= {"log_metric": metrics.__setitem__, "log_extra": log_extra}
         result = call(**{name: each for name, each in given.items() if self.names is None or name in self.names})
         return Score(value=self._value(result), metrics=metrics, extra=extra)
 
     def _value(self, result: object) -> bool | float | None:
         """The only element of a result."""
         try:
-            values = [*cast("Any", result)] if not isinstance(result, str | Mapping) else []
+            values: list[object] = [] if isinstance(result, str | Mapping) else [*cast("Any", result)]
         except TypeError:
             values = []
         if len(values) != 1:
             need = "a list with one number for each completion, here one; None for a task that it does not rate"
-            raise wrong_result(result, self.function, need)
+            raise wrong_result(cast("object", result), self.function, need)
         return None if values[0] is None else reward_number(values[0], self.function)
 
 

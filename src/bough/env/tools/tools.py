@@ -299,8 +299,7 @@ def tools_env(
 ) -> ToolsEnv | Replay:
     """Makes an environment of functions and methods, plain or async, all of them with a name at the top of a file.
 
-    A row is a task: "prompt" is the first message, or a list of messages, "split" (else by a hash) and "id" are
-    optional, the rest is free.
+    A row is a task: "prompt" is a text or messages, "split" (else by a hash) and "id" are optional, the rest is free.
 
     Args:
         tools: Functions with type hints and docstrings. With `state` their first parameter receives the state.

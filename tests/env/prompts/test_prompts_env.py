@@ -1,5 +1,7 @@
 """Prompts and reward functions as an environment."""
 
+# ruff: noqa: ARG001, ARG002, ARG005
+
 import asyncio
 
 # ruff: noqa: ARG001, ARG002, ARG005
@@ -238,13 +240,13 @@ def test_a_result_is_a_list_of_one_number(name: str) -> None:
     else:
         with pytest.raises(EnvFault, match=rf"(?s){expected}") as raised:
             reward("1", gives)
-        assert f"test_prompts.py, line {gives.__code__.co_firstlineno}" in str(raised.value)
+        assert f"test_prompts_env.py, line {gives.__code__.co_firstlineno}" in str(raised.value)
 
 
 def test_none_as_a_reward_is_named_with_its_function() -> None:
     GIVEN.append(None)
     with pytest.raises(
-        EnvFault, match=r"got None from the reward function pays \(.*test_prompts\.py, line \d+\); need a"
+        EnvFault, match=r"got None from the reward function pays \(.*test_prompts_env\.py, line \d+\); need a"
     ):
         reward("1", pays)
 
@@ -254,7 +256,7 @@ def test_none_as_a_reward_is_named_with_its_function() -> None:
     [
         (
             no_answer,
-            r"no_answer\(task: object\).*test_prompts.py, line \d+\); need a function \(completions, \*\*columns",
+            r"no_answer\(task: object\).*test_prompts_env.py, line \d+\); need a function \(completions, \*\*columns",
         ),
         (of_tools, "need a function"),
         (prompts_alone, "need a function"),
@@ -306,7 +308,7 @@ def test_a_programming_error_is_a_fault_with_its_line() -> None:
         host = InProcessHost(env=env)
         await host.step(await host.start(first(env)), "1")
 
-    with pytest.raises(EnvFault, match=r"AttributeError: .*test_prompts\.py, line \d+, in broken\)"):
+    with pytest.raises(EnvFault, match=r"AttributeError: .*test_prompts_env\.py, line \d+, in broken\)"):
         asyncio.run(played())
 
 
