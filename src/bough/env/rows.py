@@ -54,7 +54,7 @@ def place_of(source: RowSource, prompt: str = PROMPT) -> str | tuple[str, ...]:
     if callable(source):
         return address_of(source)
     given = cast("Any", source)
-    if not isinstance(given, Iterable) or isinstance(given, Mapping) or hasattr(given, "columns"):
+    if hasattr(given, "columns") or isinstance(given, Mapping) or not isinstance(given, Iterable):
         raise ValueError(
             f"tasks: got an object of {type(source).__name__}; need rows, such as table.to_dict('records') of a "
             f"DataFrame, {FORMATS}, or a function that returns rows"
