@@ -43,6 +43,7 @@ PACKAGES: Mapping[str, str] = {
     "fast_downward": "apt-get install cmake g++; make alfworld",
     "miniwob": WORLDS,
     "prometheus_client": "make test",
+    "pyarrow": "make test",
     "ray": SCALE,
     "reasoning_gym": WORLDS,
     "scienceworld": WORLDS,

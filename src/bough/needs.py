@@ -86,6 +86,9 @@ FORKS = Need(
 )
 ORACLE = Need("an environment with an oracle", "give the environment a method `plan(state)`", sources=("env",))
 CALLS = Need("calls of tools in the agent's turns", "set parser=ToolCalls()", sources=("parser",))
+WHOLE_TEXT = Need(
+    "answers of several lines as actions", "set parser=WholeText(), or Tagged(tag='answer')", sources=("parser",)
+)
 CALLS_TAKEN = Need(
     "an environment that takes calls of tools", "take an environment with tools, or another parser", sources=("env",)
 )

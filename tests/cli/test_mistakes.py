@@ -355,7 +355,7 @@ SEEN_WHEN_BUILT = [
     (
         ("pieces.py:tools(reward=unpaid)", "evaluation.tasks.count=3"),
         FAILED,
-        "got None from the reward function; need",
+        "got None from the reward function unpaid (*pieces.py, line *); need a finite number",
     ),
     ((RUN, "rewards=[EnvReward, EnvReward]"), USAGE, "got EnvReward twice*the channel 'env'; need*remove one"),
     ((RUN, "explorer.n=1"), USAGE, "explorer=Chains: got 1 path a task and credit=Grpo*set explorer.n=2"),

@@ -19,7 +19,7 @@ UNDECLARED = {
 }
 """Modules that no dependency has, with the reason."""
 DISTRIBUTIONS = {"alfworld": "alfworld", "miniwob": "miniwob", "py4j": "py4j", "ray": "ray", "vllm": "vllm"}
-DISTRIBUTIONS |= {"prometheus_client": "prometheus-client", "reasoning_gym": "reasoning-gym"}
+DISTRIBUTIONS |= {"prometheus_client": "prometheus-client", "pyarrow": "pyarrow", "reasoning_gym": "reasoning-gym"}
 DISTRIBUTIONS |= {"scienceworld": "scienceworld", "verifiers": "verifiers"}
 """Of modules that `make` does not install."""
 

@@ -20,6 +20,7 @@ from bough.train.notices import Notices
 from bough.train.summary import summarize
 from bough.train.unused import missing_fields, refuse_unused_models, unread_columns
 from bough.tree import (
+    REWARD_PARTS,
     TOOL_EXCEPTIONS,
     Appraisal,
     Entry,
@@ -151,3 +152,13 @@ def test_the_reason_of_a_path_without_a_value_is_that_of_its_last_lacking_step()
     fault = fault_in(fail_unknown(judged, ["critic"]).info[leaf])
     assert fault is not None
     assert "no answer came before the deadline" in fault
+
+
+def test_numbers_of_rewards_have_a_mean_over_the_paths_that_have_them() -> None:
+    (tree,) = trees(n=1)
+    named = [
+        replace(tree, info=tuple({"env": {REWARD_PARTS: parts}} for _ in tree.info))
+        for parts in ({"correct": 1.0, "short": 0.5}, {"correct": 0.0})
+    ]
+    found = summarize([Rewarded(tree=each, channels={}) for each in named], unstarted=0, dropped={})
+    assert (found["reward_function/correct"], found["reward_function/short"]) == (0.5, 0.5)

@@ -9,6 +9,7 @@ from bough.context.search_blocks import SearchBlocks
 from bough.context.tagged_thinking import TaggedThinking
 from bough.context.thinking_calls import ThinkingCalls
 from bough.context.tool_calls import ToolCalls
+from bough.context.whole_text import WholeText
 from bough.context.window import Window
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "ThinkingCalls",
     "ToolCalls",
     "Turn",
+    "WholeText",
     "Window",
     "conversation",
     "full_instructions",

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from bough.context.context import Turn
 from bough.context.parser import Parsed
-from bough.needs import Need, annotation
+from bough.needs import WHOLE_TEXT, Need, annotation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,7 @@ class Tagged:
         tag: The name between the angle brackets.
     """
 
-    gives: ClassVar[frozenset[Need]] = frozenset({annotation("tag")})
+    gives: ClassVar[frozenset[Need]] = frozenset({annotation("tag"), WHOLE_TEXT})
 
     tag: str = "action"
 

@@ -28,6 +28,7 @@ from bough.env.host import EnvHost, Host
 from bough.env.hosts.inline import InProcessHost
 from bough.env.hosts.workers import Workers
 from bough.env.program_tasks import ProgramTasks
+from bough.env.prompts.prompts import PromptsEnv, prompts_env
 from bough.env.sandbox import Ending, Sandbox, SandboxError, SandboxResult
 from bough.env.script import RandomAction, Script
 from bough.env.tools.database import Database
@@ -69,6 +70,7 @@ __all__ = [
     "PettingZoo",
     "PlannerExecutor",
     "ProgramTasks",
+    "PromptsEnv",
     "RandomAction",
     "Replay",
     "Sandbox",
@@ -94,6 +96,7 @@ __all__ = [
     "check_call",
     "gymnasium_env",
     "openenv_env",
+    "prompts_env",
     "pettingzoo_env",
     "python",
     "run_python",

@@ -1,6 +1,7 @@
-"""Tasks from rows: mappings in a list, in a file of JSON lines, or made by a function."""
+"""Tasks from rows: mappings in a list, in a file, or made by a function."""
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -8,35 +9,104 @@ from random import Random
 from typing import Any, TypeAlias, cast, get_args
 
 from bough.env.env import Split
+from bough.env.row_files import FORMATS, SUFFIXES, json_line, read_row_file
 from bough.env.splits import instance_task, split_of
-from bough.tree import Task
+from bough.tree import Message, Task
 from bough.usercode.address import address_of, find_function
 from bough.usercode.json_file import parse_object
 from bough.usercode.loop import synchronous
-from bough.usercode.text_file import read_lines
 
 Row: TypeAlias = Mapping[str, Any]
 """One task as the user writes it: its "prompt" is the first message; "id" and "split" are optional."""
 
-RowSource: TypeAlias = str | Path | Sequence[Row | str] | Callable[[], Iterable[Row | str]]
-"""Rows, a file of JSON lines, or a function that returns rows. A string among the rows is a prompt."""
-
-NEED = 'a JSON object with a text under "prompt"'
+RowSource: TypeAlias = str | Path | Iterable[Row | str] | Callable[[], Iterable[Row | str]]
+"""Rows, a file of rows, or a function that returns rows. A string among the rows is a prompt."""
 
 SPLITS: tuple[Split, ...] = get_args(Split)
 
+DATASET = re.compile(r"[\w-][\w.-]*/[\w.-]+")
+"""What the id of a data set on a hub looks like: `owner/name`."""
 
-def place_of(source: RowSource) -> str | tuple[str, ...]:
+PROMPT = "prompt"
+"""The default column of the prompts."""
+
+PROMPT_NEED = 'a text, or a list of messages {"role": "user", "content": TEXT} whose last one is the user\'s'
+
+ROLES = ("system", "user", "assistant")
+"""Roles of the messages of a prompt."""
+
+
+def place_of(source: RowSource, prompt: str = PROMPT) -> str | tuple[str, ...]:
     """The source as a setting: a path, the address of a function, or lines of JSON.
 
     Raises:
-        ValueError: when a row cannot be written as JSON, or the function is not at the top of a module.
+        ValueError: when a row cannot be written as JSON, the function is not at the top of a module, or the source is
+            a table or the id of a data set.
     """
+    if isinstance(source, str) and DATASET.fullmatch(source) and not _may_be_file(Path(source)):
+        raise ValueError(
+            f"tasks: got {source!r}, which is no file; a data set is not read by its id. Save it to a file first, by "
+            f"datasets.load_dataset({source!r}, split='train').to_json('tasks.jsonl'); need rows, {FORMATS}, or a "
+            "function that returns rows"
+        )
     if isinstance(source, str | Path):
         return str(Path(source).expanduser().resolve())
     if callable(source):
         return address_of(source)
-    return tuple(_line(row) for row in source)
+    given = cast("Any", source)
+    if hasattr(given, "columns") or isinstance(given, Mapping) or not isinstance(given, Iterable):
+        raise ValueError(
+            f"tasks: got an object of {type(source).__name__}; need rows, such as table.to_dict('records') of a "
+            f"DataFrame, {FORMATS}, or a function that returns rows"
+        )
+    return tuple(_line(row, f"tasks: row {number}", prompt) for number, row in enumerate(source, 1))
+
+
+def _may_be_file(path: Path) -> bool:
+    """Whether a path is one of a file, which may be missing, and not the id of a data set."""
+    return path.expanduser().exists() or path.parent.is_dir() or bool(path.suffix in SUFFIXES or ":" in path.name)
+
+
+def first_messages(prompt: object) -> tuple[Message, ...]:
+    """The messages of a prompt: a text is one message of the user.
+
+    Raises:
+        ValueError: when it is neither a text nor a list of messages that ends with one of the user.
+    """
+    if isinstance(prompt, str):
+        return (Message(role="user", content=prompt),)
+    found = tuple(map(_message, cast("list[object]", prompt if isinstance(prompt, list) else [])))
+    if not found or found[-1].role != "user":
+        raise ValueError(f"got the prompt {prompt!r:.100}; need {PROMPT_NEED}")
+    return found
+
+
+def prompt_of(name: str, task: Task, prompt: str = PROMPT) -> tuple[Message, ...]:
+    """The messages of a task's prompt.
+
+    Args:
+        name: Of the environment.
+        task: The task of a row.
+        prompt: The column of the prompts.
+
+    Raises:
+        ValueError: see `first_messages`.
+    """
+    try:
+        return first_messages(task.data.get(prompt))
+    except ValueError as error:
+        raise ValueError(f"{name}: task {task.id} {error}") from error
+
+
+def _message(value: object) -> Message:
+    fields = cast("dict[str, Any]", value if isinstance(value, dict) else {})
+    known = {name: each for name, each in fields.items() if each is not None}
+    role, content = known.get("role"), known.get("content")
+    if {*known} != {"role", "content"} or role not in ROLES or not isinstance(content, str):
+        raise ValueError(
+            f'got the message {value!r:.100}; need {{"role": ROLE, "content": TEXT}} with a role of {", ".join(ROLES)}'
+        )
+    return Message(role=role, content=content)
 
 
 class RowTasks:
@@ -48,21 +118,22 @@ class RowTasks:
     Args:
         name: Name of the environment, for the ids of tasks.
         place: As returned by `place_of`.
+        prompt: The column of the prompts.
 
     Raises:
         ValueError: when a row has no prompt or an unknown split, or two rows have one id, or equal rows two splits.
         OSError: when the file cannot be read.
     """
 
-    def __init__(self, name: str, place: str | tuple[str, ...]) -> None:
-        lines = _lines(name, place)
+    def __init__(self, name: str, place: str | tuple[str, ...], prompt: str = PROMPT) -> None:
+        lines = _lines(name, place, prompt)
         self.name = name
         self.digest = sha256("\n".join(line for _, line in lines).encode()).hexdigest()
         self.by_split: dict[Split, list[Task]] = {split: [] for split in SPLITS}
         splits: dict[str, Split] = {}
         contents: dict[str, str] = {}
         for where, line in lines:
-            row = _row(line, where)
+            row = _row(line, where, prompt)
             content = json.dumps({key: row[key] for key in row if key not in ("id", "split")}, sort_keys=True)
             split = cast("Split", row.get("split") or split_of(content))
             if split not in SPLITS:
@@ -97,27 +168,29 @@ class RowTasks:
         return Random(f"{self.name} {seed} {split}").sample(tasks, len(tasks))[:count]
 
 
-def _lines(name: str, place: str | tuple[str, ...]) -> Sequence[tuple[str, str]]:
+def _lines(name: str, place: str | tuple[str, ...], prompt: str) -> Sequence[tuple[str, str]]:
     """The rows as lines of JSON, each after its place."""
     if isinstance(place, str) and (":" not in Path(place).name or Path(place).is_file()):
-        return [*read_lines(Path(place))]
-    lines = (
-        place
-        if isinstance(place, tuple)
-        else map(_line, cast("Iterable[Row | str]", synchronous(find_function(place))()))
-    )
-    return [(f"{name}: task {number}", line) for number, line in enumerate(lines, 1)]
+        return [*read_row_file(Path(place))]
+    if isinstance(place, tuple):
+        return [(f"{name}: task {number}", line) for number, line in enumerate(place, 1)]
+    made = enumerate(cast("Iterable[Row | str]", synchronous(find_function(place))()), 1)
+    return [(where, _line(row, where, prompt)) for where, row in ((f"{name}: task {at}", row) for at, row in made)]
 
 
-def _line(row: Row | str) -> str:
+def _line(row: Row | str, where: str, prompt: str = PROMPT) -> str:
+    if not isinstance(cast("object", row), str | Mapping):
+        raise ValueError(f"{where}: got {row!r:.80}; need a mapping, or a text, which is a prompt")
+    return json_line({prompt: row} if isinstance(row, str) else row, where)
+
+
+def _row(line: str, where: str, prompt: str) -> dict[str, Any]:
+    need = f'a JSON object with a text or messages under "{prompt}"'
+    row = parse_object(line, where, need)
+    if prompt not in row:
+        raise ValueError(f"{where}: got {line[:80]}; need {need}")
     try:
-        return json.dumps({"prompt": row} if isinstance(row, str) else dict(row), ensure_ascii=False)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise ValueError(f"tasks: got the row {str(row)[:80]}; need a mapping that JSON can write ({error})") from error
-
-
-def _row(line: str, where: str) -> dict[str, Any]:
-    row = parse_object(line, where, NEED)
-    if not isinstance(row.get("prompt"), str):
-        raise ValueError(f"{where}: got {line[:80]}; need {NEED}")
+        first_messages(row[prompt])
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from error
     return row

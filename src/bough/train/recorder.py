@@ -29,6 +29,7 @@ from bough.train.checkpointable import Checkpointable
 from bough.train.evaluation import HeldoutResult
 from bough.train.health import HealthState
 from bough.train.run import Run
+from bough.train.summary import reward_functions
 from bough.tree import Credited
 from bough.units import GIB
 from bough.view import Live, cut_note, failed_note, mean_interval, rising_rewards, wilson
@@ -147,6 +148,7 @@ class RunRecorder:
             low, high = mean_interval([*score.rewards.values()])
             results |= {"reward": score.reward, "reward_low": low, "reward_high": high}
             results |= {f"reward_channel/{name}": mean for name, mean in score.channels.items()}
+        results |= reward_functions(score.trees)
         self.log({f"heldout/{name}": value for name, value in results.items()})
         many = score.actions.cut >= MANY_CUT * score.actions.actions
         if score.actions.cut and many and not self._cuts_reported:

@@ -22,6 +22,7 @@ from bough.tree import (
     groups,
     leaves,
     needed_tokens_in,
+    reward_parts_in,
     sum_to_root,
     tool_exceptions_in,
     turns,
@@ -60,6 +61,7 @@ def summarize(rewarded: Sequence[Rewarded], *, unstarted: int, dropped: Mapping[
         "train/failed": float(np.sum(outcomes == Outcome.FAILED)) / max(1, len(outcomes)),
         "paths/truncated_context": float(len(cut_by_context(trees))),
         "reward/mean": sum(float(each.returns().sum()) for each in rewarded) / paths,
+        **reward_functions(trees),
         **channel_metrics(rewarded),
         "groups/total": float(len(groups(rewarded))),
         "groups/dropped": float(sum(dropped.values())),
@@ -72,6 +74,19 @@ def summarize(rewarded: Sequence[Rewarded], *, unstarted: int, dropped: Mapping[
         "speed/sampled_tokens": float(sampled.sum()),
         "speed/actions": float(sum(int(begins_turn(tree).sum()) for tree in trees)),
     }
+
+
+def reward_functions(trees: Sequence[Tree]) -> dict[str, float]:
+    """`reward_function/NAME`: the mean of each number of which rewards of the environment consist, over paths with it.
+
+    Empty where the environment names none.
+    """
+    parts = [reward_parts_in(tree.info[int(end)]) for tree in trees for end in counted(tree)]
+    means = dict[str, float]()
+    for name in dict.fromkeys(name for each in parts for name in each):
+        known = [each[name] for each in parts if name in each]
+        means[f"reward_function/{name}"] = math.fsum(known) / len(known)
+    return means
 
 
 def _questions(trees: Sequence[Tree]) -> dict[str, float]:

@@ -56,6 +56,7 @@ from bough.tree.stages import Rewarded, StageError, describe, is_column
 from bough.tree.task import Task
 from bough.tree.task_mark import TaskMark
 from bough.tree.texts import (
+    REWARD_PARTS,
     TOOL_EXCEPTIONS,
     action_in,
     action_info,
@@ -71,6 +72,7 @@ from bough.tree.texts import (
     observation_info,
     refusal_in,
     replies_in,
+    reward_parts_in,
     score_in,
     step_info_in,
     temperature_in,
@@ -112,6 +114,7 @@ __all__ = [
     "COUNTED",
     "DTYPES",
     "UNJUDGED",
+    "REWARD_PARTS",
     "TOOL_EXCEPTIONS",
     "UNKNOWN_VALUES",
     "Action",
@@ -216,6 +219,7 @@ __all__ = [
     "paths_through",
     "plain_text",
     "refusal_in",
+    "reward_parts_in",
     "replies_in",
     "read_action",
     "read_call",

@@ -12,6 +12,9 @@ from bough.tree.tree import Info, Ints, Tree
 TOOL_EXCEPTIONS = "tool_exceptions"
 """The key of `Step.info` with exceptions of tools that are results for the agent, each with its place."""
 
+REWARD_PARTS = "reward_parts"
+"""The key of `Step.info` with the numbers of which a reward consists, by name, each before its weight."""
+
 
 def text_in(info: Info) -> str | None:
     """Returns the text of a node: the observation, or the parsed action at its last piece; None without one."""
@@ -100,6 +103,11 @@ def step_info_in(info: Info) -> Mapping[str, Any]:
 def tool_exceptions_in(info: Info) -> list[str]:
     """Returns the exceptions of tools before an observation whose texts the agent reads as results."""
     return step_info_in(info).get(TOOL_EXCEPTIONS, [])
+
+
+def reward_parts_in(info: Info) -> Mapping[str, float]:
+    """Returns the numbers of which the environment's reward at an observation consists; empty without any."""
+    return step_info_in(info).get(REWARD_PARTS, {})
 
 
 def written_in(info: Info) -> str:

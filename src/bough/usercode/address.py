@@ -15,11 +15,12 @@ from bough.usercode.origin import definition, is_users
 def address_of(function: Callable[..., Any]) -> str:
     """`module:name`; `/path/to/file.py:name` for a function in a user's file.
 
-    A method's name is `Class.method`, or `object.method` for one of an object at the top of a user's file.
+    A method's name is `Class.method`, or `object.method` for one of an object at the top of a user's file. A closure, a
+    lambda, a `partial` or a callable object has the name that the top of a user's file gives it.
 
     Raises:
-        ValueError: when no name at the top of a module leads to the function (a lambda, a function in a function, a
-            method of an object that is made later).
+        ValueError: when no name at the top of a module leads to the function (a function in a function, a method of an
+            object that is made later).
     """
     for module, name in _names(function):
         address = f"{_place(sys.modules[module])}:{name}"
@@ -52,24 +53,34 @@ def _names(function: Callable[..., Any]) -> Iterator[tuple[str, str]]:
     """Modules, each with a name in it that may lead to the function."""
     owner = getattr(function, "__self__", None)
     if isinstance(function, MethodType) and not isclass(owner):
-        for key, module in [*sys.modules.items()]:
-            held = vars(module).items() if ismodule(cast("object", module)) else ()
-            if (name := next((name for name, each in held if each is owner), "")) and _is_of_user(module):
-                yield key, f"{name}.{function.__name__}"
-    elif (module := getattr(function, "__module__", None)) in sys.modules:
+        yield from ((module, f"{name}.{function.__name__}") for module, name in _names_of(owner))
+        return
+    if (module := getattr(function, "__module__", None)) in sys.modules:
         yield cast("str", module), getattr(function, "__qualname__", "")
+    yield from _names_of(function)
+
+
+def _names_of(value: object) -> Iterator[tuple[str, str]]:
+    """Modules of the user, each with the name at its top that has a value."""
+    for key, module in [*sys.modules.items()]:
+        held = [*vars(module).items()] if ismodule(cast("object", module)) else []
+        if (name := next((name for name, each in held if each is value), "")) and _is_of_user(module):
+            yield key, name
 
 
 def _refusal(function: Callable[..., Any]) -> str:
     """Why a function has no address, and what to do."""
     name = getattr(function, "__qualname__", type(function).__name__)
     got, where = f"the function {name}", f"({definition(function)})"
-    todo = "write it by `def`, and keep what it uses in the state of an episode, or at the top of the file"
+    todo = (
+        "write it by `def` there, or give it a name there, as in `search = make_search(corpus)`; or keep what it uses "
+        "in the state of an episode"
+    )
     if isinstance(function, MethodType):
         got = f"the method {name} of an object without a name"
         todo = "make the object there, as in `desk = Desk()`, and pass desk.method"
     elif not hasattr(function, "__qualname__"):
-        got, todo = f"an object of {type(function).__name__}", "pass the function that it calls, or write one by `def`"
+        got, todo = f"an object of {type(function).__name__}", "give it a name there, or write a function by `def`"
     return f"got {got} {where}; need one at the top of a module or a file, which other processes can import: {todo}"
 
 

@@ -8,7 +8,8 @@ import pickle
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import date
+from datetime import date, datetime
+from decimal import Decimal
 from enum import Enum
 from functools import partial
 from pathlib import Path
@@ -126,6 +127,17 @@ class Till:
 TILL = Till()
 
 
+def make_stock(least: int) -> Callable[[Shop, str], bool]:
+    def in_stock(shop: Shop, good: str) -> bool:
+        """Whether a good costs enough."""
+        return shop.prices[good] >= least
+
+    return in_stock
+
+
+dear, cheap = make_stock(5), partial(make_stock, 1)
+
+
 async def slow(shop: Shop, n: int) -> str:
     await asyncio.sleep(0)
     return f"{n} {threading.current_thread().name}"
@@ -220,6 +232,19 @@ HINTS: dict[str, tuple[Any, Mapping[str, object], object, object]] = {
     "bounds": (Annotated[int, Field(ge=0)], {"type": "integer", "minimum": 0}, 0, -1),
     "enum": (Colour, {"$ref": "#/$defs/Colour"}, "red", "green"),
     "dataclass": (Point, {"$ref": "#/$defs/Point"}, {"x": 1}, {"y": 1}),
+    "date and time": (datetime, {"type": "string", "format": "date-time"}, "2026-11-27T22:00:00", 5),
+    "nested": (
+        list[dict[str, Point | None]],
+        {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "additionalProperties": {"anyOf": [{"$ref": "#/$defs/Point"}, {"type": "null"}]},
+            },
+        },
+        [{"a": {"x": 1}, "b": None}],
+        [{"a": {"y": 1}}],
+    ),
     "model": (Label, {"$ref": "#/$defs/Label"}, {"title": "t", "at": {"x": 1}}, {"title": "t", "at": 1}),
 }
 
@@ -237,6 +262,26 @@ def test_a_hint_becomes_a_schema_that_its_values_fit(name: str) -> None:
     assert check_call(made("take", value=fits), [tool.tool]) == ""
     assert "arguments['value']" in check_call(made("take", value=wrong), [tool.tool])
     json.dumps(dict(tool.tool.schema))
+
+
+def test_a_decimal_is_exact_and_a_time_has_its_zone() -> None:
+    def owed(
+        amount: Decimal, due: Annotated[datetime, Field(description="When.")], parts: list[Point]
+    ) -> dict[str, Any]:
+        return {"amount": amount * 3, "due": due, "parts": parts}
+
+    tool = function_tool(owed, takes_state=False)
+    properties: Any = tool.tool.schema["properties"]
+    assert properties["due"]["description"] == "When."
+    arguments = {"amount": "0.1", "due": "2026-11-27T22:00:00Z", "parts": [{"x": 1}]}
+    assert check_call(made("owed", **arguments), [tool.tool]) == ""
+    with pytest.raises(ToolError, match="owed: amount: Input should be a valid decimal"):
+        tool.convert({"amount": "much"})
+    assert json.loads(tool(None, tool.convert(arguments))) == {
+        "amount": "0.3",
+        "due": "2026-11-27T22:00:00Z",
+        "parts": [{"x": 1, "y": 0}],
+    }
 
 
 def test_values_have_the_types_of_the_hints_and_properties_may_be_called_title() -> None:
@@ -301,17 +346,21 @@ def test_a_function_that_cannot_be_a_tool_is_refused() -> None:
         (lambda: "", r"the function .*<lambda> .*need one at the top of a module.*write it by `def`"),
         (stateless, r"<locals>\.stateless \(.*test_tools\.py, line \d+\)"),
         (Till().paid, r"the method Till\.paid of an object without a name .*make the object there"),
-        (partial(price, good="tea"), r"an object of partial .*pass the function that it calls"),
+        (partial(price, good="tea"), r"an object of partial .*give it a name there, or write a function by `def`"),
     ):
         with pytest.raises(ValueError, match=f"(?s){message}"):
             shop(tools=[tool])
+    with pytest.raises(
+        ValueError, match="tool partial: got an object without a name; need a function, written by `def`"
+    ):
+        shop(tools=[cheap])
     with pytest.raises(ValueError, match="two tools with the name 'price'"):
         first(shop(tools=[price, price]))
 
 
 def test_tools_may_be_async_and_methods() -> None:
     env = tools_env(
-        tools=[Shop.add, TILL.paid, Till.change, slow, fails],
+        tools=[Shop.add, TILL.paid, Till.change, slow, fails, dear],
         state=opens,
         tasks=rows,
         reward=judged,
@@ -319,11 +368,17 @@ def test_tools_may_be_async_and_methods() -> None:
     )
     again = pickle.loads(pickle.dumps(env))
     assert load(json.loads(json.dumps(dump(env)))) == again == env
-    given = [made("add", good="tea"), made("paid", coins=2), made("change", coins=3), made("slow", n=4)]
+    given = [
+        made("add", good="tea"),
+        made("paid", coins=2),
+        made("change", coins=3),
+        made("slow", n=4),
+        made("in_stock", good="rice"),
+    ]
     start = env.start(replace(env.tasks("train", 1, 0)[0]))
     assert "self" not in start.tools[0].schema["properties"]
     step = env.step(start, calls(*given))
-    assert texts(step) == ["1", "2", "0", "4 async functions"]
+    assert texts(step) == ["1", "2", "0", "4 async functions", "true"]
     assert env.step(step.state, Action(text="done")).success
     with pytest.raises(RuntimeError, match="a bug"):
         env.step(start, calls(made("fails")))
@@ -566,7 +621,7 @@ SIZES: dict[Any, int] = {
 
 def test_wrong_tasks_are_named() -> None:
     for given, message in (
-        ([{"text": "a"}], 'task 1: got .*need a JSON object with a text under "prompt"'),
+        ([{"text": "a"}], 'task 1: got .*need a JSON object with a text or messages under "prompt"'),
         (["a", {"prompt": "b", "split": "all"}], "task 2: got the split 'all'"),
         ([{"prompt": "b", "split": "dev"}, {"prompt": "b", "split": "test"}], "splits dev and test"),
         ([{"prompt": "a", "id": "x"}, {"prompt": "b", "id": "x"}], "second task with the id 'x'"),

@@ -13,6 +13,7 @@ from pydantic.errors import PydanticUserError
 from pydantic_core import to_jsonable_python
 
 from bough.env.env import EnvFault
+from bough.env.reward_number import function_name
 from bough.tree import Tool, copied
 from bough.usercode.loop import synchronous
 from bough.usercode.origin import definition
@@ -104,10 +105,12 @@ def function_tool(function: Callable[..., object], *, takes_state: bool) -> Func
     Raises:
         ValueError: when a parameter has no type hint, or the function cannot be a tool.
     """
-    name = getattr(function, "__name__", repr(function))
+    name = function_name(function)
+    if not hasattr(function, "__name__"):
+        raise ValueError(f"tool {name}: got an object without a name; need a function, written by `def`")
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         raise ValueError(f"tool {name}: got a generator; need a function that returns, such as a list")
-    takes_state = takes_state and not vars(function).get(STATELESS, False)
+    takes_state = takes_state and not getattr(function, STATELESS, False)
     parameters = list(inspect.signature(function).parameters.values())
     if takes_state and not parameters:
         raise ValueError(f"tool {name}: got no parameters; need the state as the first one, or tools_env without state")

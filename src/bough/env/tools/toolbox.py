@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any
 
 from bough.env.check_call import check_call, check_tools
+from bough.env.reward_number import reward_number
 from bough.env.rows import Row, RowTasks
 from bough.env.tools.function_tool import FunctionTool, ToolError, function_tool
 from bough.env.tools.mcp import McpServer
@@ -129,9 +130,14 @@ class Toolbox:
         if twice := sorted({name for name in names if names.count(name) > 1}):
             raise ValueError(f"tools: got two tools with the name {twice[0]!r}; need different names")
 
-    def reward(self, state: object, row: Row, answer: str) -> Any:
-        """The reward of a final state."""
-        return self._reward(state, row, answer) if self._takes_answer else self._reward(state, row)
+    def reward(self, state: object, row: Row, answer: str) -> bool | float:
+        """The reward of a final state.
+
+        Raises:
+            EnvFault: when the function returns no finite number.
+        """
+        given = (state, row, answer) if self._takes_answer else (state, row)
+        return reward_number(self._reward(*given), self._reward)
 
     def result(self, live: EpisodeResources, task: Task, call: ToolCall | BadCall) -> CallResult:
         """Executes a call."""

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Annotated, Any, ClassVar
 
 from bough.env.env import Branching, EnvFault, Split, State, Step
-from bough.env.rows import RowSource, place_of
+from bough.env.rows import RowSource, place_of, prompt_of
 from bough.env.state_value import value_of
 from bough.env.tools.mcp import McpServer
 from bough.env.tools.toolbox import EpisodeResources, Toolbox
@@ -52,7 +52,7 @@ class ToolsEnv:
     Attributes:
         tools: Addresses of functions, `path/to/file.py:name` or `module:name`.
         servers: MCP servers, whose tools are added.
-        rows: A path to JSON lines, the address of a function that returns rows, or JSON lines.
+        rows: A path to JSON lines, CSV or Parquet, the address of a function that returns rows, or JSON lines.
         reward: Address of the reward function.
         state: Address of the state factory; "" for functions without a state.
         oracle: Address of the oracle; "" without one.
@@ -97,7 +97,10 @@ class ToolsEnv:
         if self.branching is Branching.COPY and not all(server.stateless for server in self.servers):
             raise ValueError("ToolsEnv.branching: got copy with a server of the episode; need none, or stateless=true")
         if not self.tools and not self.servers:
-            raise ValueError("ToolsEnv: got no tools; need a function or a server")
+            raise ValueError(
+                "ToolsEnv: got no tools; need a function or a server; for tasks of one prompt and one answer, without "
+                "tools, take prompts_env(tasks=..., reward=...)"
+            )
         toolbox = Toolbox(
             name=self.name,
             tools=self.tools,
@@ -142,16 +145,14 @@ class ToolsEnv:
         """Returns the first state: the prompt, and the tools.
 
         Raises:
-            ValueError: when `task.data["prompt"]` is not a text.
+            ValueError: when `task.data["prompt"]` is neither a text nor messages.
         """
-        prompt = task.data.get("prompt")
-        if not isinstance(prompt, str):
-            raise ValueError(f"{self.name}: task {task.id} got the prompt {prompt!r}; need a text")
+        prompt = prompt_of(self.name, task)
         live = self._fresh(task)
         try:
             self._toolbox.list_tools(live, task)
             episode = Episode(task=task, live=live if self.branching is Branching.COPY else None)
-            return self._state(episode, live, (Message(role="user", content=prompt),))
+            return self._state(episode, live, prompt)
         finally:
             live.close()
 
@@ -261,10 +262,6 @@ class ToolsEnv:
             reward = self._toolbox.reward(live.state, copied_fields(episode.task.data), action.text.strip())
         finally:
             live.close()
-        if not isinstance(reward, int | float):
-            raise EnvFault(
-                f"{self.name}: got {reward!r:.100} from the reward function; need a number, or True or False"
-            )
         after = replace(episode, actions=(*episode.actions, action), live=live)
         return Step(
             state=self._state(after, live, ""),
@@ -302,12 +299,12 @@ def tools_env(
 ) -> ToolsEnv | Replay:
     """Makes an environment of functions and methods, plain or async, all of them with a name at the top of a file.
 
-    A row is a task: "prompt" is the first message, "split" (else by a hash) and "id" are optional, the rest is free.
+    A row is a task: "prompt" is a text or messages, "split" (else by a hash) and "id" are optional, the rest is free.
 
     Args:
         tools: Functions with type hints and docstrings. With `state` their first parameter receives the state.
         servers: MCP servers, whose tools are added.
-        tasks: Rows, a path to JSON lines, or a function that returns rows.
+        tasks: Rows, a path to JSON lines, CSV or Parquet, or a function that returns rows.
         reward: `reward(state, row)` or `reward(state, row, answer)`, of the final state and the final text. A bool is
             the success.
         state: `state(row)` makes the state of an episode, any object.

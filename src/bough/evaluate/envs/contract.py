@@ -1,20 +1,23 @@
 """Checks the types and values of an environment's results."""
 
 from bough.env import Env, check_call, seats_of
-from bough.evaluate.envs.actor import takes_calls
 from bough.evaluate.envs.comparison import shown
 from bough.evaluate.envs.report import EnvCheck, failed, passed
 from bough.evaluate.envs.trial import Trial
+from bough.needs import CALLS, WHOLE_TEXT, needs_of
 from bough.tree import Outcome, ToolCall
 from bough.usercode.origin import describe
 
 
 def check_instructions(env: Env) -> EnvCheck:
-    """The instructions are a text, and so are those of each seat; with tools, which are described, it may be empty."""
+    """The instructions are a text, and so are those of each seat.
+
+    It may be empty with tools, which are described, and with prompts and answers of any form.
+    """
     texts: dict[str, object] = {"instructions": env.instructions}
     texts |= {f"seats[{seat!r}]": text for seat, text in seats_of(env).items()}
     for name, text in texts.items():
-        if not isinstance(text, str) or not (text.strip() or takes_calls(env)):
+        if not isinstance(text, str) or not (text.strip() or needs_of(env) & {CALLS, WHOLE_TEXT}):
             return failed(
                 f"{len(texts)} texts",
                 got=f"{name} = {text!r}",

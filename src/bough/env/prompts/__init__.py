@@ -1,0 +1,1 @@
+"""Tasks of one prompt and one answer, rated by functions."""
