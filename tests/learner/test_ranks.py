@@ -75,7 +75,8 @@ class Trained:
 
 def batch(kind: str = "trees", count: int = 6) -> Batch:
     rng, one = np.random.default_rng(0), Trained.of()
-    trees = [random_tree(rng, task=str(task), vocab=40) for task in range(count)]
+    trees = [random_tree(rng, task=str(task), vocab=40, grammars=0.3) for task in range(count)]
+    assert all(len(tree.allowed_sets) for tree in trees)
     if kind == "alike":
         # As with instructions and chat templates: all texts begin with the same token.
         trees = [replace(tree, token=np.where(np.arange(len(tree.token)) == 0, 1, tree.token)) for tree in trees]
