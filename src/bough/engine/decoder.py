@@ -306,10 +306,11 @@ class Decoder:
     def _forbid(self, slots: Ints, logits: Float[Tensor, "B V"]) -> dict[int, tuple[GrammarMatcher, bytes]]:
         """Set the logits of tokens that grammars forbid to -inf; by row, the matcher and what it allows."""
         found = dict[int, tuple[GrammarMatcher, bytes]]()
-        for row, slot in enumerate(slots.tolist()):
-            job = self.running[slot]
-            if isinstance(job, Generate) and job.matcher is not None:
-                found[row] = job.matcher, job.matcher.next()
+        for row in np.flatnonzero(self._slots.restricted[slots]).tolist():
+            job = self.running[int(slots[row])]
+            assert isinstance(job, Generate)
+            assert job.matcher is not None
+            found[row] = job.matcher, job.matcher.next()
         if found:
             packed = np.frombuffer(b"".join(tokens for _, tokens in found.values()), np.uint8).reshape(len(found), -1)
             bits = np.unpackbits(packed, axis=1, bitorder="little")[:, : self._model.vocab_tokens]
