@@ -42,7 +42,7 @@ from bough.tree import (
 settings.register_profile("bough", deadline=None, max_examples=50)
 settings.load_profile("bough")
 
-PER_TOKEN = ("token", "logprob", "entropy")
+PER_TOKEN = ("token", "logprob", "entropy", "allowed")
 PROMPT, ACTION, OBSERVATION, EDIT = Kind.PROMPT, Kind.ACTION, Kind.OBSERVATION, Kind.EDIT
 
 
@@ -94,6 +94,7 @@ def random_tree(
     unusual: float = 0.2,
     logprobs: tuple[float, float] = (-2.0, -0.1),
     task: str = "task",
+    grammars: float = 0.0,
 ) -> Tree:
     """A tree with everything in it: branches at any turn, contexts rebuilt, other authors, every outcome.
 
@@ -106,6 +107,7 @@ def random_tree(
         unusual: How often an action is not sampled, or a path is not counted.
         logprobs: Range of the behaviour log-probabilities; no two are equal.
         task: Id of the task.
+        grammars: How often a sampled action was restricted by a grammar.
     """
     nodes: list[N] = []
 
@@ -131,6 +133,9 @@ def random_tree(
                 kind=ACTION,
                 tokens=written,
                 logprob=rng.uniform(*logprobs, size=len(written)).tolist(),
+                allowed=[some_set(rng, token) for token in written]
+                if grammars and source is Source.SAMPLED and rng.random() < grammars
+                else None,
                 source=source,
                 env_reward=paid,
                 outcome=outcome() if ends_now else Outcome.OPEN,
@@ -156,6 +161,13 @@ def random_tree(
     add(parent=-1, kind=PROMPT, tokens=tokens(1))
     grow(0, int(rng.integers(1, turns + 1)))
     return build(*nodes, task=task)
+
+
+def some_set(rng: np.random.Generator, token: int) -> bytes:
+    """A random set of the tokens below 1,024, with one that it must have; every third has that one alone."""
+    bits = np.zeros(1024, dtype=np.bool_) if rng.random() < 1 / 3 else rng.random(1024) < 0.5
+    bits[token] = True
+    return np.packbits(bits, bitorder="little").tobytes()
 
 
 def rewarded(tree: Tree) -> Rewarded:

@@ -110,6 +110,7 @@ CANDIDATE_SCORES = Need(
 BATCH_INVARIANCE = Need(
     "completions that do not depend on how requests are batched", "set engine=Local(deterministic=true)", ("engine",)
 )
+GRAMMARS = Need("an engine that follows grammars", "set engine=Local()", sources=("engine",))
 ON_POLICY = Need("rollouts of the current weights", "set staleness=0", sources=("staleness",))
 IDLE_UPDATES = Need(
     "updates during which no trees grow, to sleep", "set staleness=0, or engine.sleeps=false", sources=("staleness",)

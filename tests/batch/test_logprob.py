@@ -55,6 +55,53 @@ def test_any_tiles_give_the_plain_formula_and_its_gradient(elements: int, column
         assert all(torch.allclose(a, b, atol=1e-12) for a, b in zip(mine, theirs, strict=True))
 
 
+@pytest.mark.parametrize(("elements", "columns"), [(10**6, 10**6), (40, 4), (7, 7), (1, 1), (60, 100)])
+@pytest.mark.parametrize("temperature", [1.0, 0.7])
+def test_a_row_chooses_among_its_allowed_tokens(elements: int, columns: int, temperature: float) -> None:
+    hidden, weight, bias, target = head(9, 5, 11)
+    inputs, draw = (hidden, weight, bias), np.random.default_rng(0)
+    bits = draw.random((3, 11)) < 0.4
+    bits[1] = False
+    allowed = torch.tensor([0, -1, 1, 2, -1, 0, 2, 1, 0])
+    for row, place in enumerate(allowed.tolist()):
+        if place == 1:
+            target[row] = 6
+        if place >= 0:
+            bits[place, target[row]] = True
+    assert bits[1].sum() == 1
+    sets = torch.as_tensor(np.packbits(bits, axis=1, bitorder="little"))
+    tiled = chosen_logprobs(
+        hidden,
+        weight,
+        target,
+        bias,
+        temperature=temperature,
+        entropy=True,
+        allowed=allowed,
+        sets=sets,
+        tile_elements=elements,
+        tile_vocab=columns,
+    )
+    every = np.concatenate([bits, np.ones((1, 11), dtype=np.bool_)])[allowed.numpy()]
+    logits = ((hidden @ weight.T + bias) / temperature).masked_fill(torch.as_tensor(~every), -torch.inf)
+    logprobs = logits.log_softmax(-1)
+    among = logprobs.masked_fill(torch.as_tensor(~every), 0.0)
+    whole = logprobs.gather(1, target[:, None])[:, 0], -(logprobs.exp() * among).sum(-1)
+    for mine, theirs in zip(tiled, whole, strict=True):
+        assert mine is not None
+        assert torch.allclose(mine, theirs, atol=1e-12)
+    forced = allowed == 1
+    assert bool((tiled[0][forced] == 0).all())
+    for mix in ((1.0, 0.0), (0.0, 1.0), (1.0, -0.3)):
+        mine, theirs = (
+            torch.autograd.grad(sum((m * o).sum() for m, o in zip(mix, out, strict=True)), inputs, retain_graph=True)
+            for out in (tiled, whole)
+        )
+        assert all(torch.allclose(a, b, atol=1e-12) for a, b in zip(mine, theirs, strict=True))
+        assert bool((mine[0][forced] == 0).all()), "a token without an alternative has no gradient"
+        assert bool((mine[0][~forced].abs().sum(-1) > 0).all())
+
+
 @pytest.mark.parametrize("elements", [1000, 12])
 def test_gradcheck(elements: int) -> None:
     hidden, weight, bias, target = head(4, 3, 7)

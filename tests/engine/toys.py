@@ -33,7 +33,7 @@ class Toy(nn.Module):
         super().__init__()
         self.layers, self.heads, self.kv_heads, self.head_width = 2, heads, kv_heads, 8
         self.vocab_tokens, self.context_tokens = vocab_tokens, context_tokens
-        self.device, self.dtype = torch.device("cpu"), dtype
+        self.device, self.dtype, self.tokenizer = torch.device("cpu"), dtype, None
         width = heads * self.head_width
         self.passes: list[int] = []
         self.embed = nn.Embedding(vocab_tokens, width)

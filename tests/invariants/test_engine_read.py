@@ -12,7 +12,9 @@ from tests.engines import Fronted, Recorder
 from tests.small import run as small
 
 from bough.batch import Batch, pack
-from bough.context import Context, Full, Window
+from bough.context import AdmissibleAction, Context, Full, Window
+from bough.engine import Sampling
+from bough.explore import Chains, EpTree
 from bough.reward import reward_trees
 from bough.rollout import Deadlines
 from bough.train import Runtime
@@ -74,6 +76,29 @@ def test_the_learner_reads_what_the_engine_read(context: Context, tmp_path: Path
             await runtime.sync(moved=True)
         edits = sum(int((tree.kind == Kind.EDIT).sum()) for tree in trees)
         assert (edits > 0) == (isinstance(context, Window) and context.turns < run.world.limits.turns)
+        await runtime.close()
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("explorer", [Chains(n=4), EpTree(chains=2)], ids=lambda explorer: type(explorer).__name__)
+def test_under_a_grammar_both_choose_among_the_allowed_tokens(explorer: Chains | EpTree, tmp_path: Path) -> None:
+    run = small().replace(parser=AdmissibleAction(), explorer=explorer, sampling=Sampling(max_tokens=12))
+
+    async def main() -> None:
+        runtime = Runtime(run, tmp_path, Deadlines())
+        await runtime.sync(moved=False)
+        trees = (await runtime.rollouts.run(explorer, await runtime.tasks_from(0), seed=0)).trees
+        for tree in trees:
+            acted = [info for info, kind in zip(tree.info, tree.kind, strict=True) if kind == Kind.ACTION]
+            assert {info["text"] for info in acted if "text" in info} <= {"left", "right", "up", "down"}
+        batch = pack(run.method.credit(reward_trees(trees, run.world.rewards)))
+        assert bool((batch.allowed >= 0).all())
+        forced = batch.rollout_logprob == 0
+        assert 0 < int(forced.sum()) < len(forced)
+        assert gap(runtime, batch) < 1e-5
+        assert bool((runtime.main.learner.logprobs(batch)[forced] == 0).all())
+        assert gap(runtime, replace(batch, allowed=torch.full_like(batch.allowed, -1))) > 1
         await runtime.close()
 
     asyncio.run(main())

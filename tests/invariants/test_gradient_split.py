@@ -16,9 +16,10 @@ SHARES = [Normalizer(), Normalizer(by="unique_tokens"), Normalizer(by="constant"
 @pytest.fixture(scope="module")
 def batch() -> Batch:
     rng = np.random.default_rng(0)
-    trees = [random_tree(rng, turns=3, logprobs=(-3.3, -1.8), task=str(i)) for i in range(5)]
+    trees = [random_tree(rng, turns=3, logprobs=(-3.3, -1.8), task=str(i), grammars=0.4) for i in range(7)]
     packed = pack([credited(tree, rng) for tree in trees])
     assert packed.rows > 10
+    assert len(packed.allowed[packed.allowed >= 0].unique()) > 3
     assert len(packed.tree.unique()) > 2
     return packed
 

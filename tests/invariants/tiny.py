@@ -37,7 +37,15 @@ def read(batch: Batch) -> tuple[Tensor, Tensor]:
     forest = batch.prefix_tree(merge=False)
     (page,) = ChunkedForward(model.hidden, forest, len(forest)).backward()
     weight, bias = model.head()
-    logprob, entropy = chosen_logprobs(page.hidden, weight, batch.target[page.trained], bias, entropy=True)
+    logprob, entropy = chosen_logprobs(
+        page.hidden,
+        weight,
+        batch.target[page.trained],
+        bias,
+        entropy=True,
+        allowed=batch.allowed[page.trained],
+        sets=batch.allowed_sets,
+    )
     assert entropy is not None
     order = page.trained.argsort()
     return logprob[order], entropy[order]

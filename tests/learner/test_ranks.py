@@ -75,7 +75,7 @@ class Trained:
 
 def batch(kind: str = "trees", count: int = 6) -> Batch:
     rng, one = np.random.default_rng(0), Trained.of()
-    trees = [random_tree(rng, task=str(task), vocab=40) for task in range(count)]
+    trees = [random_tree(rng, task=str(task), vocab=40, grammars=0.3) for task in range(count)]
     if kind == "alike":
         # As with instructions and chat templates: all texts begin with the same token.
         trees = [replace(tree, token=np.where(np.arange(len(tree.token)) == 0, 1, tree.token)) for tree in trees]
@@ -100,6 +100,7 @@ def same(one: Trained, other: Trained) -> None:
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_ranks_take_the_steps_of_one_process(ranks: LeadingRank, objective: str, kind: str) -> None:
     one, several, given = Trained.of(minibatches=2), Trained.of(ranks, minibatches=2), batch(kind)
+    assert bool((given.allowed >= 0).any())
     single, shared = one.learn(given, OBJECTIVES[objective]), several.learn(given, OBJECTIVES[objective])
     for here, there in zip(single, shared, strict=True):
         # Weights of the loss are float32.

@@ -9,7 +9,20 @@ from hypothesis import strategies as st
 
 from bough.store import StoreError, digest, read_trees, write_trees
 from bough.store.trees import _parts, _with_checksum
-from bough.tree import DTYPES, Credited, Kind, Outcome, Rewarded, RolloutCounts, Seat, Source, Task, Tree, spread_nodes
+from bough.tree import (
+    DTYPES,
+    Credited,
+    Kind,
+    Outcome,
+    Rewarded,
+    RolloutCounts,
+    Seat,
+    Source,
+    Task,
+    Tree,
+    no_sets,
+    spread_nodes,
+)
 
 WORDS = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -44,6 +57,11 @@ def random_tree(rng: np.random.Generator, nodes: int, name: str, info: list[dict
     inner = np.isin(np.arange(nodes), parent)
     tokens = len(sampled)
     seats = ("white", "black") if rng.random() < 0.5 else ()
+    # Every token below 2**20; the last byte tells the sets apart.
+    sets = no_sets()
+    if count := int(rng.integers(3)):
+        sets = np.full((count, 2**17 + 1), 255, dtype=np.uint8)
+        sets[:, -1] = np.arange(count)
     return Tree(
         task=Task(id=name, seed=int(rng.integers(1 << 40)), data={"size": nodes}),
         parent=parent,
@@ -52,6 +70,8 @@ def random_tree(rng: np.random.Generator, nodes: int, name: str, info: list[dict
         token=rng.integers(0, 1 << 20, tokens).astype(np.int32),
         logprob=np.where(sampled, -rng.random(tokens), np.nan).astype(np.float32),
         entropy=np.where(sampled & (rng.random(tokens) < 0.5), rng.random(tokens), np.nan).astype(np.float32),
+        allowed=np.where(sampled, rng.integers(-1, len(sets), tokens), -1).astype(np.int32),
+        allowed_sets=sets,
         outcome=np.where(inner, Outcome.OPEN, rng.integers(0, 5, nodes)).astype(np.int8),
         env_reward=rng.normal(size=nodes),
         state_key=rng.integers(-(1 << 62), 1 << 62, nodes),
@@ -231,10 +251,10 @@ def test_a_file_without_a_checksum_is_refused(tmp_path: Path) -> None:
 
     path = tmp_path / "step_000001.safetensors"
     write_trees(path, some_trees())
-    for version in ("bough-trees-4", "bough-trees-5"):
+    for version in ("bough-trees-5", "bough-trees-6"):
         save_file(load_file(path), path, {"format": version, "stage": "Credited"})
         with pytest.raises(
-            StoreError, match=f"got format '{version}'; need 'bough-trees-5', a file of trees with a check"
+            StoreError, match=f"got format '{version}'; need 'bough-trees-6', a file of trees with a check"
         ):
             read_trees(path)
 

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias, cast
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, UInt8
 from numpy.typing import DTypeLike, NDArray
 from torch import Tensor
 
@@ -50,11 +50,13 @@ class Batch:
         equal_length: [M] bool, whether these paths have equally many trained tokens.
         origin: [M] int64, index among all tokens of the packed trees, end to end.
         turn: [M] int64, number of its turn on each of these paths, 0 for the first.
+        allowed: [M] int64, index in `allowed_sets` of the tokens among which it was sampled; -1 where these are all.
         expert: [M] bool, whether the token is from a demonstration.
         on_policy: [M] bool, whether the newest of the batch's sampling policies sampled the token, at the temperature
             of the run.
         value_targets: By the name of a value head, [M] float32, as in `Credited`.
         old_values: By the name of a value head, [M] float32: its value before the update.
+        allowed_sets: [K, B] uint8, as in `Tree`.
         path_index: The same tokens path by path; None in a micro-batch, or without `paths`.
         counted_only: The paths that count in the mean of the loss without a token here; see `Normalizer`.
 
@@ -78,10 +80,12 @@ class Batch:
     equal_length: Bool[Tensor, " M"] = field(metadata=column(np.bool_, lambda t: t.paths[2][t.node]))
     origin: Int[Tensor, " M"] = field(metadata=column(np.int64, lambda t: t.first_token + t.token))
     turn: Int[Tensor, " M"] = field(metadata=column(np.int64, lambda t: t.turn[t.node]))
+    allowed: Int[Tensor, " M"] = field(metadata=column(np.int64, lambda t: t.allowed[t.token]))
     expert: Bool[Tensor, " M"] = field(metadata=column(np.bool_, lambda t: np.full(len(t.token), t.is_demonstration)))
     on_policy: Bool[Tensor, " M"] = field(metadata=column(np.bool_, lambda t: t.fresh[t.node]))
     value_targets: Mapping[str, Float[Tensor, " M"]] = field(default_factory=dict[str, Tensor])
     old_values: Mapping[str, Float[Tensor, " M"]] = field(default_factory=dict[str, Tensor])
+    allowed_sets: UInt8[Tensor, "K B"] = field(default_factory=lambda: torch.zeros((0, 0), dtype=torch.uint8))
     path_index: PathIndex | None = None
     counted_only: PathCounts = PathCounts()
 

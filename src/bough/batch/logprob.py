@@ -1,16 +1,25 @@
 """Log-probabilities of chosen tokens, without a [tokens, vocabulary] tensor."""
 
 from collections.abc import Callable, Iterator
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, UInt8
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 TILES = {"cpu": (2**22, 2048), "cuda": (2**26, 8192)}
 """By kind of device the most logits of a tile, and the most of the vocabulary in one of several. Larger tiles are slow
 on a CPU, where they leave its cache; smaller ones are on a GPU, which then waits for the next operation."""
+
+FORBIDDEN = -1e30
+"""The logit of a token that was not allowed. Its probability is 0, and 0 times it is 0, which -inf would make nan."""
+
+UNPACKED = 2**20
+"""Most bits of sets that are unpacked at a time."""
+
+Allowed: TypeAlias = tuple[Tensor, Tensor]
+"""[M] index of each row's set, -1 for all tokens; [K, B] the sets."""
 
 
 def chosen_logprobs(
@@ -21,6 +30,8 @@ def chosen_logprobs(
     *,
     temperature: float = 1.0,
     entropy: bool = False,
+    allowed: Int[Tensor, " M"] | None = None,
+    sets: UInt8[Tensor, "K B"] | None = None,
     tile_elements: int | None = None,
     tile_vocab: int | None = None,
 ) -> tuple[Float[Tensor, " M"], Float[Tensor, " M"] | None]:
@@ -31,6 +42,8 @@ def chosen_logprobs(
     Both results carry exact first-order gradients to `hidden`, `weight` and `bias`. Sums are in float32 (float64 for
     float64), whatever the inputs are. On CUDA, where weights and states are of 16 bits, so are the gradients of logits
     that are multiplied with them, as PyTorch's own product would have it; their sums are in float32 there too.
+    A row with a set of allowed tokens has the softmax over these alone; if that is one token, the results and their
+    gradients are 0.
 
     Args:
         hidden: [M, W] final hidden states of the predicting positions.
@@ -39,6 +52,8 @@ def chosen_logprobs(
         bias: [V] of the output layer.
         temperature: Divides the logits, > 0.
         entropy: Whether the entropy is wanted.
+        allowed: [M] index in `sets` of the tokens that each row may choose; -1 for all. None is all in every row.
+        sets: [K, B] uint8, sets of tokens: token t is bit t % 8 of byte t // 8.
         tile_elements: Most logits of a tile; see `logits_at_once` for how many tiles there are. None is `TILES`.
         tile_vocab: Most of the vocabulary in a tile, when there is more than one. None is `TILES`.
 
@@ -59,7 +74,8 @@ def chosen_logprobs(
     elements, columns = _tiles(hidden.device.type)
     tile = _tile(len(target), vocab, tile_elements or elements, tile_vocab or columns)
     apply = cast("Callable[..., tuple[Tensor, Tensor | None]]", _Chosen.apply)  # pyright: ignore[reportUnknownMemberType]
-    return apply(hidden, weight, bias, target, temperature, entropy, tile)
+    limits = None if allowed is None or sets is None or not len(sets) else (allowed, sets)
+    return apply(hidden, weight, bias, target, temperature, entropy, tile, limits)
 
 
 def logits_at_once(rows: int, vocab: int, *, entropy: bool = False, device: str = "cpu", number_bytes: int = 4) -> int:
@@ -96,6 +112,7 @@ class _Chosen(torch.autograd.Function):
         temperature: float,
         entropy: bool,
         tile: tuple[int, int],
+        limits: Allowed | None,
     ) -> tuple[Tensor, Tensor | None]:
         wide = torch.float64 if hidden.dtype == torch.float64 else torch.float32
         chosen, normaliser = (hidden.new_empty(len(hidden), dtype=wide) for _ in range(2))
@@ -109,6 +126,7 @@ class _Chosen(torch.autograd.Function):
             total, mean, picked = (torch.zeros_like(top) for _ in range(3))  # sums of exp(z - top), and of that times z
             for cols in _slices(len(weight), tile[1]):
                 logits = _logits(read, weight, bias, cols, temperature, buffers[0])
+                _forbid(logits, limits, rows, cols)
                 inside, place = _inside(wanted, cols)
                 picked = torch.where(inside, logits.gather(1, place[:, None])[:, 0], picked)
                 raised = torch.maximum(top, logits.amax(dim=1))
@@ -122,7 +140,7 @@ class _Chosen(torch.autograd.Function):
             if spread is not None:
                 spread[rows] = normaliser[rows] - mean / total
         ctx.save_for_backward(hidden, weight, bias, target, normaliser, spread, logits if whole else None)
-        ctx.temperature, ctx.tile = temperature, tile
+        ctx.temperature, ctx.tile, ctx.limits = temperature, tile, limits
         return chosen, spread
 
     @staticmethod
@@ -143,6 +161,8 @@ class _Chosen(torch.autograd.Function):
             for cols in _slices(len(weight), ctx.tile[1]):
                 known = whole is not None
                 logits = whole if known else _logits(read, weight, bias, cols, ctx.temperature, buffers[0])
+                if not known:
+                    _forbid(logits, ctx.limits, rows, cols)
                 logprobs = torch.sub(logits, normaliser[rows, None], out=_view(buffers[0], logits))
                 # d logprob / dz = [chosen] - p;  d entropy / dz = -p (log p + entropy)
                 if spread is None or grad_entropy is None:
@@ -163,7 +183,7 @@ class _Chosen(torch.autograd.Function):
                 if to_weight is not None:
                     _add_product(to_weight[cols], grad.T, read)
         grads = zip((to_hidden, to_weight, to_bias), (hidden, weight, bias), strict=True)
-        return (*(None if grad is None else grad.to(like.dtype) for grad, like in grads), None, None, None, None)
+        return (*(None if grad is None else grad.to(like.dtype) for grad, like in grads), *[None] * 5)
 
 
 def _slices(length: int, step: int) -> Iterator[slice]:
@@ -199,6 +219,17 @@ def _logits(
     if bias is not None:
         logits += bias[cols].to(buffer.dtype)
     return logits if temperature == 1.0 else logits.div_(temperature)
+
+
+def _forbid(logits: Tensor, limits: Allowed | None, rows: slice, cols: slice) -> None:
+    """Set the logits of a tile to `FORBIDDEN` where the set of a row does not have the token."""
+    if limits is None:
+        return
+    index, sets = limits[0][rows], limits[1]
+    token = torch.arange(cols.start, cols.stop, device=logits.device)
+    for some in (index >= 0).nonzero()[:, 0].split(max(1, UNPACKED // len(token))):
+        bits = sets[index[some]][:, token // 8] >> (token % 8).to(torch.uint8)
+        logits[some] = logits[some].masked_fill((bits & 1) == 0, FORBIDDEN)
 
 
 def _add_product(total: Tensor, left: Tensor, right: Tensor) -> None:

@@ -10,6 +10,7 @@ From credit to `loss.backward()` an advantage passes five types, one function be
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -20,14 +21,18 @@ from bough.batch.batch import Batch, columns_of
 from bough.batch.packed_tree import PackedTree, count_paths, trained_nodes
 from bough.batch.path_index import index_paths
 from bough.tree import (
+    ANY,
     Credited,
     Floats,
+    Ints,
     PathView,
     Rewarded,
+    Sets,
     Source,
     Tree,
     count_path_tokens,
     included_leaves,
+    no_sets,
     path_view,
     token_advantages,
 )
@@ -56,7 +61,8 @@ def pack(
     """
     both = [*credited, *map(_demonstration, experts)]
     view = path_view([each.rewarded for each in both])
-    trees = _packed_trees(both, view, len(credited))
+    allowed, sets = _join_sets([each.tree for each in both])
+    trees = _packed_trees(both, view, len(credited), allowed)
     heads = sorted({name for tree in trees for name in tree.value_targets})
     columns: dict[str, Any] = {
         name: torch.as_tensor(_join(about["dtype"], [about["derive"](tree) for tree in trees]))
@@ -72,6 +78,7 @@ def pack(
         at=torch.as_tensor(np.flatnonzero(_join(np.bool_, [tree.trained for tree in trees]))),
         value_targets={name: _of_head(name, [(tree, tree.value_targets) for tree in trees]) for name in heads},
         old_values={name: _of_head(name, [(tree, tree.old_values) for tree in trees]) for name in heads},
+        allowed_sets=torch.as_tensor(sets),
         path_index=index_paths(both, view, columns["origin"].numpy()) if paths else None,
         counted_only=count_paths(counted_only, {id(each.tree): each.trains for each in trees}),
         **columns,
@@ -92,7 +99,9 @@ def _demonstration(tree: Tree) -> Credited:
     return Credited(rewarded=Rewarded(tree=tree, channels={}), path_advantage=np.ones(count_path_tokens(tree)))
 
 
-def _packed_trees(credited: Sequence[Credited], view: PathView, sampled: int) -> list[PackedTree]:
+def _packed_trees(
+    credited: Sequence[Credited], view: PathView, sampled: int, allowed: Sequence[Ints]
+) -> list[PackedTree]:
     """Returns the inputs of the columns; trees from number `sampled` on are demonstrations."""
     positive, negative = token_advantages(credited, view)
     # A teacher's tokens are not sampled; in a demonstration they have an advantage of 1.
@@ -116,10 +125,23 @@ def _packed_trees(credited: Sequence[Credited], view: PathView, sampled: int) ->
             value_targets=each.value_targets,
             old_values={name: each.rewarded.estimates[name] for name in each.value_targets},
             first_token=end[i],
+            allowed=allowed[i],
             newest=newest,
         )
         for i, each in enumerate(credited)
     ]
+
+
+def _join_sets(trees: Sequence[Tree]) -> tuple[list[Ints], Sets]:
+    """Returns the indices of each tree's tokens, [T] int64, among the sets of all trees; and these sets, each once."""
+    held = [tree.allowed_sets for tree in trees if len(tree.allowed_sets)]
+    if not held:
+        return [tree.allowed.astype(np.int64) for tree in trees], no_sets()
+    sets, place = np.unique(np.concatenate(held), axis=0, return_inverse=True)
+    first = np.cumsum([0, *(len(tree.allowed_sets) for tree in trees)])
+    # The last entry stands for -1.
+    places = [np.append(place[begin:end], ANY) for begin, end in pairwise(first.tolist())]
+    return [each[tree.allowed] for each, tree in zip(places, trees, strict=True)], sets
 
 
 def _of_head(name: str, trees: Sequence[tuple[PackedTree, Mapping[str, Floats]]]) -> torch.Tensor:

@@ -39,6 +39,7 @@ class PackedTree:
         value_targets: By the name of a value head, [T] float32.
         old_values: By the name of a value head, [T] float32, its value before the update.
         first_token: Index of the tree's first token among the tokens of all packed trees.
+        allowed: [T] int64, as `Tree.allowed`, among the sets of all packed trees.
         newest: Newest policy version among the trained nodes of all packed trees; -1 without any.
     """
 
@@ -51,6 +52,7 @@ class PackedTree:
     value_targets: Mapping[str, Floats]
     old_values: Mapping[str, Floats]
     first_token: int
+    allowed: Ints
     newest: int
 
     @cached_property

@@ -6,7 +6,8 @@ from functools import lru_cache
 from typing import Protocol, cast, runtime_checkable
 
 from bough.context.context import Renderer, Turn
-from bough.tree import Action, AgentAction, action_text
+from bough.grammar import Grammar
+from bough.tree import Action, AgentAction, Tool, action_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +73,33 @@ class CallParser(Parser, Protocol):
     def read(self, action: Action) -> Parsed:
         """Returns the result for an action that `Renderer.parse` parsed."""
         ...
+
+
+@runtime_checkable
+class GrammarParser(Parser, Protocol):
+    """A parser that restricts what is sampled. Its run needs an engine that follows grammars (`bough.needs.GRAMMARS`)."""
+
+    def grammar(self, renderer: Renderer, tools: Sequence[Tool], admissible: Sequence[str]) -> Grammar | None:
+        """Returns what the text of a turn may be; None for anything.
+
+        Args:
+            renderer: The renderer of the policy's format.
+            tools: The tools of the state.
+            admissible: Its valid actions; empty where the environment does not list them.
+        """
+        ...
+
+
+def grammar_of(parser: Parser, renderer: Renderer, tools: Sequence[Tool], admissible: Sequence[str]) -> Grammar | None:
+    """Returns what the text of a turn may be; None for anything."""
+    if not _restricts(type(parser)):
+        return None
+    return cast("GrammarParser", parser).grammar(renderer, tools, admissible)
+
+
+@lru_cache(maxsize=64)
+def _restricts(kind: type[Parser]) -> bool:
+    return issubclass(kind, GrammarParser)
 
 
 def parse_tokens(parser: Parser, renderer: Renderer, tokens: Sequence[int]) -> Parsed:

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from bough.engine.attention import PagedAttention, attention_for
 from bough.engine.engine import Completion, EngineFault, FinishReason, Request
+from bough.engine.grammar_matcher import GrammarMatcher
 from bough.engine.kv_cache import KVCache
 from bough.engine.local import Local
 from bough.engine.model import Attend, Model
@@ -37,12 +38,14 @@ class Generate:
         request: The request.
         future: Receives the completion.
         top_probs: The most likely tokens at each position so far, where the request has them.
+        matcher: Says what the grammar allows next; None without a grammar.
     """
 
     tokens: Ints
     request: Request
     future: "asyncio.Future[Completion]"
     top_probs: list[tuple[tuple[int, float], ...]] = field(default_factory=list[tuple[tuple[int, float], ...]])
+    matcher: GrammarMatcher | None = None
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -268,6 +271,7 @@ class Decoder:
         greedy = temperature == 0
         logits = self._model.logits(hidden)
         self._note_top_probs(slots, logits)
+        allowed = self._forbid(slots, logits)
         drawn = sample(
             logits,
             self._put(uniform),
@@ -280,6 +284,9 @@ class Decoder:
         sound = np.isfinite(logprob)
         for slot in slots[~sound].tolist():
             self._break(slot)
+        for row, (matcher, tokens) in allowed.items():
+            if sound[row]:
+                matcher.take(int(token[row]), tokens)
         slots = slots[sound]
         complete = held.append(slots, token[sound].astype(np.int64), logprob[sound], entropy[sound])
         self.stats.generated_tokens += len(slots)
@@ -296,6 +303,21 @@ class Decoder:
             token, probability = (values.cpu().numpy() for values in (best.indices, best.values))
             job.top_probs.append(tuple((int(t), float(p)) for t, p in zip(token, probability, strict=True)))
 
+    def _forbid(self, slots: Ints, logits: Float[Tensor, "B V"]) -> dict[int, tuple[GrammarMatcher, bytes]]:
+        """Set the logits of tokens that grammars forbid to -inf; by row, the matcher and what it allows."""
+        found = dict[int, tuple[GrammarMatcher, bytes]]()
+        for row in np.flatnonzero(self._slots.restricted[slots]).tolist():
+            job = self.running[int(slots[row])]
+            assert isinstance(job, Generate)
+            assert job.matcher is not None
+            found[row] = job.matcher, job.matcher.next()
+        if found:
+            packed = np.frombuffer(b"".join(tokens for _, tokens in found.values()), np.uint8).reshape(len(found), -1)
+            bits = np.unpackbits(packed, axis=1, bitorder="little")[:, : self._model.vocab_tokens]
+            rows = self._put(np.fromiter(found, dtype=np.int64))
+            logits[rows] = logits[rows].masked_fill(self._put(bits == 0), -torch.inf)
+        return found
+
     def _complete(self, slot: int) -> None:
         held, job = self._slots, self.running[slot]
         assert isinstance(job, Generate)
@@ -308,6 +330,7 @@ class Decoder:
             finish=FinishReason.STOP if tokens[-1] in job.request.stop_tokens else FinishReason.LENGTH,
             policy_version=self.policy_version,
             top_probs=tuple(job.top_probs) if job.request.sampling.top_probs else None,
+            allowed=None if job.matcher is None else tuple(job.matcher.allowed),
         )
         self._leave(slot)
         # The caller may have been cancelled.

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Protocol, runtime_checkable
 
+from bough.grammar import Grammar
 from bough.needs import ENTROPIES, MEAN_TURN_ENTROPY, Need
 from bough.piece import AtLeast, Between, Numbers, piece
 from bough.varying import FloatOrSchedule
@@ -71,12 +72,16 @@ class Request:
         sampling: How tokens are sampled.
         stop_tokens: Tokens that end the completion and are kept as its last token.
         seed: The completion depends only on the seed, the prompt and the weights, not on other requests.
+        grammar: What the completion may be; None for anything. Some engines support only None.
+        begun_tokens: Number of tokens at the end of the prompt that the grammar counts as part of the completion.
     """
 
     prompt_tokens: tuple[int, ...]
     sampling: Sampling
     stop_tokens: tuple[int, ...]
     seed: int
+    grammar: Grammar | None = None
+    begun_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +90,7 @@ class Completion:
 
     Attributes:
         tokens: n vocabulary ids.
-        logprobs: n natural logs of the probability under the sampling distribution (after temperature and top-p);
+        logprobs: n natural logs of the probability under the sampling distribution (after grammar, temperature, top-p);
             None when the engine does not compute them: such a path can be searched and imitated, not reinforced.
         entropies: n entropies of that distribution in nats; None when not requested, or not computed.
         finish: Why the completion ended.
@@ -94,6 +99,8 @@ class Completion:
             sampled each token.
         top_probs: For each of the n positions the most likely tokens, most likely first, each with its probability
             under the raw distribution: temperature 1, no top-p. None when not requested.
+        allowed: For each of the n positions the set of tokens that the grammar allowed: token t is bit t % 8 of byte
+            t // 8; None for all, as of a script. None without a grammar, or from an engine that does not know one.
     """
 
     tokens: tuple[int, ...]
@@ -102,6 +109,7 @@ class Completion:
     finish: FinishReason
     policy_version: int
     top_probs: tuple[tuple[tuple[int, float], ...], ...] | None = None
+    allowed: tuple[bytes | None, ...] | None = None
 
 
 class EngineFault(Exception):
@@ -127,7 +135,7 @@ class Engine(Protocol):
 
         Raises:
             ValueError: when the prompt leaves no room for a token; the message has both lengths. When the engine does
-                not support `top_probs`.
+                not support `top_probs`. When the grammar can't be read or followed.
             EngineFault: when the engine fails.
         """
         ...

@@ -18,6 +18,7 @@ from torch import Tensor
 
 from bough.engine.decoder import Decoder, Generate, Score, Stats
 from bough.engine.engine import LEAST_TEMPERATURE, Completion, EngineFault, Request
+from bough.engine.grammar_matcher import GrammarMatcher, GrammarMatchers
 from bough.engine.local import Local
 from bough.engine.model import Model
 from bough.engine.slots import Ints
@@ -34,6 +35,7 @@ class LocalEngine:
         self._config = config
         self._vocab_tokens = model.vocab_tokens
         self._decoder = Decoder(config, model)
+        self._grammars = GrammarMatchers(model.tokenizer, model.vocab_tokens)
         self._waiting: dict[Generate | Score, None] = {}
         self._pump: asyncio.Task[None] | None = None
         self._closed = False
@@ -85,7 +87,7 @@ class LocalEngine:
             )
         self._check_room("generate", min(len(prompt) + request.sampling.max_tokens, self.context_tokens))
         future: asyncio.Future[Completion] = asyncio.get_running_loop().create_future()
-        job = Generate(tokens=prompt, request=request, future=future)
+        job = Generate(tokens=prompt, request=request, future=future, matcher=self._matcher(request))
         await self._submit(job)
         return future.result()
 
@@ -167,6 +169,12 @@ class LocalEngine:
         """See `Engine.close`. Requests in flight fail with an `EngineFault`."""
         self._closed = True
         self._fail("the engine was closed")
+
+    def _matcher(self, request: Request) -> GrammarMatcher | None:
+        if request.grammar is None:
+            return None
+        begun = request.prompt_tokens[len(request.prompt_tokens) - request.begun_tokens :]
+        return self._grammars.start(request.grammar, request.stop_tokens, begun)
 
     def _settled(self, call: str) -> None:
         if flying := len(self._waiting) + len(self._decoder.running):

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Annotated
 
 from bough.engine.pages import PAGE_TOKENS
-from bough.needs import BATCH_INVARIANCE, Need
+from bough.needs import BATCH_INVARIANCE, GRAMMARS, Need
 from bough.piece import Above, AtLeast, piece
 
 if TYPE_CHECKING:
@@ -52,8 +52,8 @@ class Local:
 
     @property
     def gives(self) -> frozenset[Need]:
-        """Batch invariance, when each request is computed alone."""
-        return frozenset({BATCH_INVARIANCE} if self.deterministic else ())
+        """Grammars; batch invariance, when each request is computed alone."""
+        return frozenset({GRAMMARS, BATCH_INVARIANCE} if self.deterministic else {GRAMMARS})
 
     def context_of(self, most: int) -> int:
         """Most tokens of prompt and completion together, with a model of `most` positions."""

@@ -62,6 +62,11 @@ class Model(Protocol):
         """The dtype of keys and values."""
         ...
 
+    @property
+    def tokenizer(self) -> str | None:
+        """The text of its `tokenizer.json`, for grammars; None where there is none."""
+        ...
+
     def hidden(
         self,
         tokens: Int[Tensor, " U"],

@@ -107,6 +107,7 @@ class Scripted:
             finish=finish,
             policy_version=self._policy_version,
             top_probs=self._others(request, tokens) if request.sampling.top_probs else None,
+            allowed=None if request.grammar is None else (None,) * len(tokens),
         )
 
     async def score(

@@ -52,6 +52,7 @@ class Slots:
         temperature: [R].
         top_p: [R].
         top_probs: [R], the number of most likely tokens to return at each position.
+        restricted: [R] bool, whether a grammar restricts the completion.
         stop: [R, S], stop tokens, padded with -1.
         busy: [R] bool.
     """
@@ -71,6 +72,7 @@ class Slots:
         self.temperature: Floats = np.ones(rows)
         self.top_p: Floats = np.ones(rows)
         self.top_probs: Ints = np.zeros(rows, dtype=np.int64)
+        self.restricted: NDArray[np.bool_] = np.zeros(rows, dtype=np.bool_)
         self.stop: Ints = np.full((rows, 1), -1, dtype=np.int64)
         self.busy: NDArray[np.bool_] = np.zeros(rows, dtype=np.bool_)
         # When each slot was last released, counted in releases; 0 of a slot never used.
@@ -115,6 +117,7 @@ class Slots:
         self.temperature[slot] = constant(request.sampling.temperature)
         self.top_p[slot] = request.sampling.top_p
         self.top_probs[slot] = request.sampling.top_probs
+        self.restricted[slot] = request.grammar is not None
         if (missing := len(request.stop_tokens) - self.stop.shape[1]) > 0:
             self.stop = np.pad(self.stop, ((0, 0), (0, missing)), constant_values=-1)
         self.stop[slot] = -1

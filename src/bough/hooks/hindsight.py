@@ -9,6 +9,7 @@ import numpy as np
 from bough.hooks.hook import BatchHook, HookSetup
 from bough.piece import AtLeast, piece
 from bough.tree import (
+    ANY,
     Ints,
     Kind,
     Outcome,
@@ -122,10 +123,7 @@ class HindsightState(BatchHook[Hindsight]):
         acts = np.flatnonzero(tree.kind == Kind.ACTION)
         lengths = np.diff(tree.span)
         old, lengths[0] = int(lengths[0]), len(prompt)
-        fill = np.full(len(prompt), np.nan, dtype=np.float32)
-        tokens = np.repeat(np.isin(np.arange(tree.nodes), acts), lengths)
-        logprob = np.where(tokens, np.nan, np.concatenate([fill, tree.logprob[old:]])).astype(tree.logprob.dtype)
-        entropy = np.where(tokens, np.nan, np.concatenate([fill, tree.entropy[old:]])).astype(tree.entropy.dtype)
+        unknown = np.full(int(lengths.sum()), np.nan, dtype=np.float32)
         source, version, success = tree.source.copy(), tree.policy_version.copy(), tree.success.copy()
         source[acts], version[acts], success[tree.outcome != Outcome.OPEN] = Source.FORCED, -1, Ternary.YES
         paid = tree.env_reward.copy()
@@ -138,8 +136,9 @@ class HindsightState(BatchHook[Hindsight]):
             task=replace(tree.task, id=f"{tree.task.id} for {goal}"),
             span=np.concatenate([[0], np.cumsum(lengths)]).astype(tree.span.dtype),
             token=np.concatenate([prompt, tree.token[old:]]).astype(tree.token.dtype),
-            logprob=logprob,
-            entropy=entropy,
+            logprob=unknown,
+            entropy=unknown,
+            allowed=np.full(len(unknown), ANY, dtype=tree.allowed.dtype),
             source=source,
             policy_version=version,
             success=success,

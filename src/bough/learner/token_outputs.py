@@ -74,7 +74,7 @@ def token_outputs(
     Args:
         model: Its head computes the logits.
         chunk: The chunk's hidden states.
-        batch: The target tokens.
+        batch: The target tokens, and the tokens among which each was sampled.
         temperature: Divides the logits.
         entropy: Whether to compute entropies.
         critic: Maps the model's hidden states to values.
@@ -82,7 +82,16 @@ def token_outputs(
     """
     weight, bias = model.head()
     target = batch.target[chunk.trained]
-    logprob, nats = chosen_logprobs(chunk.hidden, weight, target, bias=bias, temperature=temperature, entropy=entropy)
+    logprob, nats = chosen_logprobs(
+        chunk.hidden,
+        weight,
+        target,
+        bias=bias,
+        temperature=temperature,
+        entropy=entropy,
+        allowed=batch.allowed[chunk.trained],
+        sets=batch.allowed_sets,
+    )
     values = dict[str, Tensor]() if critic is None else critic(chunk.hidden)
     return TokenOutputs(logprob=logprob, entropy=nats, values=values, hidden=chunk.hidden.detach() if hidden else None)
 

@@ -75,6 +75,12 @@ class Policy(PolicyModel):
             adapt(model, lora)
         return Policy(model=causal_model, shape=shape, tokenizer=tokenizer, renderer=renderer, context_tokens=limit)
 
+    @property
+    def tokenizer(self) -> str | None:
+        """The text of its `tokenizer.json`; None where the tokenizer is written in Python."""
+        fast = getattr(self._tokenizer, "backend_tokenizer", None)
+        return None if fast is None else fast.to_str()
+
     def save(self, directory: Path) -> None:
         """Write config, weights (adapters merged in) and tokenizer as transformers reads them, and `Pretrained` too.
 

@@ -159,7 +159,13 @@ class PolicyModel:
         for parameter in model.parameters():
             # Buffers keep their dtype: rotary frequencies are float32 in every model.
             parameter.data = parameter.data.to(dtype or parameter.dtype)
-        return Replica(CausalModel(model, skips_last_layer=self.skips_last_layer), self._shape, self.context_tokens)
+        whole = CausalModel(model, skips_last_layer=self.skips_last_layer)
+        return Replica(whole, self._shape, self.context_tokens, self.tokenizer)
+
+    @property
+    def tokenizer(self) -> str | None:
+        """The text of its `tokenizer.json`; None where there is none."""
+        return None
 
     @property
     def without_text(self) -> "PolicyModel":

@@ -14,7 +14,9 @@ from bough.policy.model import Attend, CausalModel, logits
 class Replica:
     """A causal model without gradients and without adapters. It shares no memory with its policy."""
 
-    def __init__(self, model: CausalModel, shape: AttentionShape, context_tokens: int) -> None:
+    def __init__(
+        self, model: CausalModel, shape: AttentionShape, context_tokens: int, tokenizer: str | None = None
+    ) -> None:
         model.model.requires_grad_(False)
         model.recompute(False)
         if model.device.type == "cpu":
@@ -24,6 +26,8 @@ class Replica:
         self._head, self._device = model.head(), model.device
         self._shape = shape
         self._context_tokens = context_tokens
+        self.tokenizer = tokenizer
+        """The text of its `tokenizer.json`; None where there is none."""
 
     @property
     def vocab_tokens(self) -> int:

@@ -20,6 +20,7 @@ from bough.tree import (
     Ternary,
     Tree,
     draft_columns,
+    index_sets,
 )
 
 
@@ -31,6 +32,7 @@ class NodeDraft(NodeValues):
         branch: Distinguishes siblings and orders them.
         logprobs: Log-probability of each token [tokens], nats, where the policy sampled; else None.
         entropies: Entropy of each token [tokens], nats, where the policy sampled; else None.
+        allowed: The set of tokens that a grammar allowed at each token [tokens], None for all; None without one.
         state: Key of the environment's state, "" when unknown.
         payoffs: `Step.payoffs` of an action.
         successes: `Step.successes` at the end of a path.
@@ -42,6 +44,7 @@ class NodeDraft(NodeValues):
     tokens: Sequence[int] = ()
     logprobs: Sequence[float] | None = None
     entropies: Sequence[float] | None = None
+    allowed: Sequence[bytes | None] | None = None
     outcome: Outcome = Outcome.OPEN
     env_reward: float = 0.0
     state: str = ""
@@ -97,6 +100,7 @@ class TreeBuilder:
             tokens=node.tokens[:at],
             logprobs=None if node.logprobs is None else node.logprobs[:at],
             entropies=None if node.entropies is None else node.entropies[:at],
+            allowed=None if node.allowed is None else node.allowed[:at],
             source=node.source,
             policy_version=node.policy_version,
             seat=node.seat,
@@ -105,6 +109,7 @@ class TreeBuilder:
         node.tokens, node.parent, node.branch = node.tokens[at:], len(self.nodes) - 1, 0
         node.logprobs = None if node.logprobs is None else node.logprobs[at:]
         node.entropies = None if node.entropies is None else node.entropies[at:]
+        node.allowed = None if node.allowed is None else node.allowed[at:]
         return node.parent
 
     def reward(self, action: int, last: int) -> float:
@@ -125,6 +130,7 @@ class TreeBuilder:
         order = self._order()
         index = {-1: -1} | {old: new for new, old in enumerate(order)}
         nodes = [self.nodes[old] for old in order]
+        allowed, sets = index_sets([each for node in nodes for each in node.allowed or [None] * len(node.tokens)])
         columns = {
             "parent": [index[node.parent] for node in nodes],
             "kind": [node.kind for node in nodes],
@@ -132,6 +138,7 @@ class TreeBuilder:
             "token": [token for node in nodes for token in node.tokens],
             "logprob": _per_token(nodes, [node.logprobs for node in nodes]),
             "entropy": _per_token(nodes, [node.entropies for node in nodes]),
+            "allowed": allowed,
             "outcome": [node.outcome for node in nodes],
             "env_reward": [node.env_reward for node in nodes],
             "state_key": [hash_key(node.state) for node in nodes],
@@ -145,6 +152,7 @@ class TreeBuilder:
             counts=self.counts,
             info=tuple(node.info for node in nodes),
             seats=tuple(_seat(name, nodes) for name in self.seats),
+            allowed_sets=sets,
             **arrays,
         )
 

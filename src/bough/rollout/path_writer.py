@@ -108,6 +108,7 @@ class PathWriter:
             node.source = Source.GREEDY
             return number, node
         node.source, node.logprobs, node.entropies = Source.SAMPLED, completion.logprobs, completion.entropies
+        node.allowed = completion.allowed
         return number, node
 
     def record(self, node: NodeDraft, parsed: Parsed, tokens: tuple[int, ...], raw: str | None = None) -> None:

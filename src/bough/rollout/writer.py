@@ -3,9 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from bough.context import Parsed, PromptedParser, full_instructions, parse_tokens
+from bough.context import Parsed, PromptedParser, full_instructions, grammar_of, parse_tokens
 from bough.engine import Completion, EngineFault, FinishReason, Request, Sampling
 from bough.env.script import Script
+from bough.grammar import Grammar
 from bough.needs import POLICY
 from bough.rollout.agent import Agent, Limits, QuestionTooLong, RoleModel
 from bough.rollout.budget import Usage
@@ -68,7 +69,14 @@ class Writer(PathWriter):
         )
         cost.calls = 1
         try:
-            completion = await self.complete(prompt, limited, derive(self.seed, *branches), owner=self.name(branches))
+            completion = await self.complete(
+                prompt,
+                limited,
+                derive(self.seed, *branches),
+                owner=self.name(branches),
+                grammar=self._grammar(_cursor(at)),
+                begun_tokens=_begun(at),
+            )
         except EngineFault as fault:
             _, node = self.act(at.node, (), source=Source.FORCED, branch=branch)
             node.outcome, node.info["fault"] = Outcome.FAILED, str(fault)
@@ -151,10 +159,25 @@ class Writer(PathWriter):
         """Store the parser's result at an action's last piece; `raw` is the action's text."""
         self.record(self.builder.nodes[draft.node], draft.parsed, draft.tokens, raw)
 
+    def _grammar(self, cursor: Cursor) -> Grammar | None:
+        """What the action at a cursor may be; None for anything."""
+        state = cursor.state
+        return grammar_of(self.agent.parser, self.agent.renderer, state.tools, state.admissible or ())
+
     async def complete(
-        self, prompt: tuple[int, ...], sampling: Sampling, seed: int, *, owner: str, role: str = POLICY
+        self,
+        prompt: tuple[int, ...],
+        sampling: Sampling,
+        seed: int,
+        *,
+        owner: str,
+        role: str = POLICY,
+        grammar: Grammar | None = None,
+        begun_tokens: int = 0,
     ) -> Completion:
         """A completion by the model of a role, under a deadline.
+
+        `begun_tokens` at the end of the prompt belong to the text that the grammar describes.
 
         Raises:
             QuestionTooLong: when the prompt fills the model's context.
@@ -162,7 +185,14 @@ class Writer(PathWriter):
         """
         model = self.agent.model(role)
         self.require_context(model, len(prompt))
-        request = Request(prompt_tokens=prompt, sampling=sampling, stop_tokens=model.renderer.stop_tokens, seed=seed)
+        request = Request(
+            prompt_tokens=prompt,
+            sampling=sampling,
+            stop_tokens=model.renderer.stop_tokens,
+            seed=seed,
+            grammar=grammar,
+            begun_tokens=begun_tokens,
+        )
         completion = await self.deadlines.until(
             model.engine.generate(request),
             owner=owner,
@@ -171,6 +201,11 @@ class Writer(PathWriter):
         )
         if completion.finish is FinishReason.ABORTED:
             raise EngineFault("the engine aborted the completion")
+        if grammar is not None and completion.allowed is None:
+            raise ValueError(
+                f"parser: got {type(self.agent.parser).__name__}, which restricts what is sampled, and the engine "
+                f"{type(model.engine).__name__}, which does not follow grammars; need Local"
+            )
         if sampling.top_probs and completion.top_probs is None:
             raise ValueError(
                 f"Sampling.top_probs: got {sampling.top_probs} and the engine {type(model.engine).__name__}, "

@@ -17,7 +17,7 @@ The K trees of the file are concatenated, N nodes and T tokens in all:
     first_node [K + 1]      tree k has the nodes first_node[k] : first_node[k + 1]
     span [N + 1]            node i has the tokens span[i] : span[i + 1]
     parent [N]              counted from the first node of the tree; -1 at its root
-    token, logprob, entropy [T], and all other columns of `Tree` [N]: kind, outcome, success, valid, visits, ...
+    token, logprob, entropy, allowed [T], and all other columns of `Tree` [N]: kind, outcome, success, valid, ...
     channel/NAME [N]        rewards of channel NAME at each node; nan on trees without it       (rewarded, credited)
     first_entry [K + 1]     tree k has the advantages path_advantage[first_entry[k] : first_entry[k + 1]]  (credited)
     path_advantage [E]      as in `Credited`                                                    (credited)
@@ -28,7 +28,8 @@ Line k of `step_000012.jsonl` is one object:
     {"task": {"id", "seed", "data"}, "counts": {...}, "replayed": false, "info": [N objects], "channels": [NAME, ...]}
 
 A tree with columns of appraisers has "appraisals": by column and node [value, verdict, votes, questions, tokens]. A
-tree with seats has "seats": name, payoffs and successes by node. The task has "start" if it has one, the counts are
+tree with seats has "seats": name, payoffs and successes by node. A tree that was sampled under a grammar has
+"allowed_sets": each set's bytes, compressed by zlib, in base64. The task has "start" if it has one, the counts are
 those of `RolloutCounts`; numbers that are not finite are null. The header's `__metadata__` contains the format, the
 stage of the trees ("Tree", "Rewarded", "Credited"), and two BLAKE2b checksums: of the JSONL file, and of the file
 itself, that is of the header without this checksum, as JSON with sorted keys and no blanks, followed by the columns. A
@@ -48,7 +49,7 @@ from bough.store.atomic import StoreError, digest, stored_object, write_bytes
 from bough.tree import Credited, Rewarded, Tree, cut_tree, join_column, join_trees, rows_of, tree_record
 from bough.usercode.json_file import json_text
 
-FORMAT = "bough-trees-5"
+FORMAT = "bough-trees-6"
 CHECKSUM = "blake2b"
 """The key of the file's own checksum."""
 Columns: TypeAlias = dict[str, NDArray[Any]]

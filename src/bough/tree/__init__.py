@@ -1,6 +1,7 @@
 """The trajectory tree: tasks, trees, and the stages of a tree. Imports numpy only."""
 
 from bough.tree.actions import ActionCounts, count_actions
+from bough.tree.allowed_sets import ANY, Sets, index_sets, no_sets
 from bough.tree.appraisal import Appraisal, Entry, Verdict
 from bough.tree.appraisal_of import appraisal_of
 from bough.tree.build import TreeNode, build
@@ -260,4 +261,8 @@ __all__ = [
     "unknown_paths",
     "view_task_id",
     "written_in",
+    "ANY",
+    "Sets",
+    "index_sets",
+    "no_sets",
 ]

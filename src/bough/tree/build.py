@@ -8,6 +8,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
+from bough.tree.allowed_sets import index_sets
 from bough.tree.columns import draft_columns
 from bough.tree.marks import Kind, Outcome, Source
 from bough.tree.node_values import NodeValues
@@ -27,6 +28,7 @@ class TreeNode(NodeValues):
         logprob: Log-probability of each token, or of all of them; used where the policy sampled. The default, -0.5 for
             each, is a stand-in for hand-made cases: give the real ones where a loss reads them.
         entropy: Nats, of each token, or of all of them; used where the policy sampled.
+        allowed: The set of tokens that a grammar allowed at each token, as in `Tree.allowed_sets`; None without one.
         outcome: Outcome of the path that ends at this node; `OPEN` at inner nodes.
         env_reward: Reward of the environment for the action.
         state_key: Hash of the state that the node shows; 0 when unknown.
@@ -39,6 +41,7 @@ class TreeNode(NodeValues):
     tokens: Sequence[int] = (1,)
     logprob: float | Sequence[float] = -0.5
     entropy: float | Sequence[float] = math.nan
+    allowed: Sequence[bytes] | None = None
     outcome: Outcome = Outcome.OPEN
     env_reward: float = 0.0
     state_key: int = 0
@@ -77,6 +80,7 @@ def build(*nodes: TreeNode, task: Task | str = "task", policy_version: int = 0, 
     """
     _check_nodes(nodes)
     sampled = [node.written_by == Source.SAMPLED for node in nodes]
+    allowed, sets = index_sets([each for node in nodes for each in node.allowed or [None] * len(node.tokens)])
     columns: dict[str, object] = {
         "parent": [node.parent for node in nodes],
         "kind": [node.kind for node in nodes],
@@ -84,6 +88,7 @@ def build(*nodes: TreeNode, task: Task | str = "task", policy_version: int = 0, 
         "token": [token for node in nodes for token in node.tokens],
         "logprob": _of_tokens("logprob", nodes, [node.logprob for node in nodes], sampled),
         "entropy": _of_tokens("entropy", nodes, [node.entropy for node in nodes], sampled),
+        "allowed": allowed,
         "outcome": [node.outcome for node in nodes],
         "env_reward": [node.env_reward for node in nodes],
         "state_key": [node.state_key for node in nodes],
@@ -96,7 +101,7 @@ def build(*nodes: TreeNode, task: Task | str = "task", policy_version: int = 0, 
     }
     whole = Task(id=task) if isinstance(task, str) else task
     infos = tuple(node.info for node in nodes)
-    return Tree(task=whole, info=infos, seats=tuple(seats), **arrays)  # pyright: ignore[reportArgumentType]
+    return Tree(task=whole, info=infos, seats=tuple(seats), allowed_sets=sets, **arrays)  # pyright: ignore[reportArgumentType]
 
 
 def _check_nodes(nodes: Sequence[TreeNode]) -> None:

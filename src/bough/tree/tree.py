@@ -7,6 +7,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from bough.tree.allowed_sets import Sets, allows, no_sets
 from bough.tree.appraisal import Appraisal
 from bough.tree.column import Column, column, columns_of
 from bough.tree.counts import RolloutCounts
@@ -59,8 +60,9 @@ class Tree:
         span: [N + 1] int64; the tokens of node i are `token[span[i] : span[i + 1]]`.
         token: [T] int32, vocabulary ids.
         logprob: [T] float32, natural log of the probability under the sampling distribution (temperature and top-p
-            included); nan where not sampled.
+            included, among the allowed tokens); nan where not sampled.
         entropy: [T] float32, nats, of that distribution; nan where not sampled or not requested.
+        allowed: [T] int32, index in `allowed_sets` of the tokens that a grammar allowed; -1 where every token was.
         outcome: [N] int8, an `Outcome`; other than `OPEN` only where a path ends.
         env_reward: [N] float64, the environment's reward for the action of an `ACTION` node, with seats that of the
             seat that acted; 0 elsewhere, except in a `seat_view`: a node has the payoffs for other seats' actions
@@ -88,6 +90,7 @@ class Tree:
         appraisals: The columns of appraisers, by name; empty in a run without any.
         seats: The seats of an episode with several agents, whose contexts are separate texts: the context of a node has
             the nodes of its own seat. Everything from rewards to batches works on one seat's view (`seat_view`).
+        allowed_sets: [K, B] uint8, sets of tokens: token t is bit t % 8 of byte t // 8.
         derived: The columns that pieces read from `info` (`InfoColumn`); empty in a tree with another `info`.
         subtree_end: [N] int64, the node after the last descendant of each node; computed from `parent`.
 
@@ -105,6 +108,7 @@ class Tree:
     token: Ints = column(np.int32, per="token")
     logprob: Floats = column(np.float32, per="token")
     entropy: Floats = column(np.float32, per="token")
+    allowed: Ints = column(np.int32, per="token")
     outcome: Ints = column(np.int8)
     env_reward: Floats = column(np.float64)
     state_key: Ints = column(np.int64)
@@ -126,6 +130,7 @@ class Tree:
     replayed: bool = False
     appraisals: Mapping[str, Appraisal] = field(default_factory=dict[str, Appraisal])
     seats: tuple[Seat, ...] = ()
+    allowed_sets: Sets = field(default_factory=no_sets)
     derived: Derived = field(default_factory=lambda: Derived(()), repr=False)
     subtree_end: Ints = field(init=False, repr=False)
 
@@ -175,6 +180,13 @@ class Tree:
         sampled = np.repeat((self.kind == Kind.ACTION) & (self.source == Source.SAMPLED), np.diff(self.span))
         if np.any(np.isfinite(self.logprob) != sampled) or np.any(np.isnan(self.logprob) == sampled):
             raise ValueError("Tree.logprob: need a finite number at every sampled token and nan at every other one")
+        if not -1 <= self.allowed.min(initial=-1) <= self.allowed.max(initial=-1) < len(self.allowed_sets):
+            raise ValueError(
+                f"Tree.allowed: got indices from {self.allowed.min()} to {self.allowed.max()}; need -1, or that of one "
+                f"of the {len(self.allowed_sets)} sets"
+            )
+        if not allows(self.allowed_sets, self.allowed, self.token).all():
+            raise ValueError("Tree.allowed: got a token that its own set does not have")
         inner = np.zeros(len(self.parent), dtype=np.bool_)
         inner[self.parent[1:]] = True
         if np.any(self.outcome[inner] != Outcome.OPEN):
@@ -212,6 +224,7 @@ class Tree:
             and self.appraisals.keys() == other.appraisals.keys()
             and all(each.equals(other.appraisals[name]) for name, each in self.appraisals.items())
             and [each.record() for each in self.seats] == [each.record() for each in other.seats]
+            and np.array_equal(self.allowed_sets, other.allowed_sets)
             and all(
                 np.array_equal(column, other.columns()[name], equal_nan=column.dtype.kind == "f")
                 for name, column in self.columns().items()

@@ -1,0 +1,43 @@
+"""A grammar: the texts that a completion may be."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Grammar:
+    """The texts that a completion may be; tokens that leave them are never sampled.
+
+    A log-probability under a grammar is that of the distribution over the allowed tokens. A token that is the only
+    allowed one has log-probability 0 and no gradient.
+
+    Attributes:
+        lark: Rules from `start` on, in the variant of Lark's syntax that llguidance reads; `%json {...}` stands for the
+            texts of a JSON schema.
+    """
+
+    lark: str
+
+    @staticmethod
+    def of_schema(schema: Mapping[str, object]) -> "Grammar":
+        """The JSON texts of a schema, without blanks between their parts."""
+        return Grammar(f'start: " "? value\nvalue: {json_rule(schema)}\n')
+
+    @staticmethod
+    def of_texts(texts: Sequence[str]) -> "Grammar":
+        """One of some texts.
+
+        Raises:
+            ValueError: when there is none.
+        """
+        if not texts:
+            raise ValueError("Grammar.of_texts: got no texts; need at least one")
+        # A tokenizer may begin a text, and a line, with a blank of its own.
+        each = " | ".join(' "\\n" " "? '.join(json.dumps(line) for line in text.split("\n")) for text in texts)
+        return Grammar(f'start: " "? ({each})\n')
+
+
+def json_rule(schema: Mapping[str, object]) -> str:
+    """The texts of a JSON schema as the right side of a rule of Lark, without blanks between their parts."""
+    return f"%json {json.dumps({**schema, 'x-guidance': {'whitespace_flexible': False}})}"
