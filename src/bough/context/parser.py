@@ -77,7 +77,7 @@ class CallParser(Parser, Protocol):
 
 @runtime_checkable
 class GrammarParser(Parser, Protocol):
-    """A parser that restricts what is sampled; it needs an engine that follows grammars (`bough.needs.GRAMMARS`)."""
+    """A parser that restricts the sampled tokens; it needs an engine that follows grammars (`bough.needs.GRAMMARS`)."""
 
     def grammar(self, renderer: Renderer, tools: Sequence[Tool], admissible: Sequence[str]) -> Grammar | None:
         """Returns what the text of a turn may be; None for anything.

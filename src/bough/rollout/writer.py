@@ -203,7 +203,7 @@ class Writer(PathWriter):
             raise EngineFault("the engine aborted the completion")
         if grammar is not None and completion.allowed is None:
             raise ValueError(
-                f"parser: got {type(self.agent.parser).__name__}, which restricts what is sampled, and the engine "
+                f"parser: got {type(self.agent.parser).__name__}, which restricts the sampled tokens, and the engine "
                 f"{type(model.engine).__name__}, which does not follow grammars; need Local"
             )
         if sampling.top_probs and completion.top_probs is None:
