@@ -19,9 +19,12 @@ from bough.engine import InjectedFault, Local, Request, Sampling, Scripted
 from bough.policy import Tiny
 from bough.serve import ApiError, Conversations, EngineSession, Session, connection, conversation, server
 from bough.serve.address import check_address, listen
-from bough.serve.answer import WINDOW, offsets
 from bough.serve.body import LARGE_BYTES, NESTED, Bodies
-from bough.serve.request import MOST_CHOICES, ChatRequest, CompletionRequest, parse
+from bough.serve.dialects.chat.request import ChatRequest
+from bough.serve.dialects.completions.answer import WINDOW, offsets
+from bough.serve.dialects.completions.request import CompletionRequest
+from bough.serve.dialects.sampling_fields import MOST_CHOICES
+from bough.serve.request import parse
 from bough.serve.server import serve
 from bough.serve.texts import CONTEXTS
 from bough.tree import AgentAction, Message
