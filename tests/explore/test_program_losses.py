@@ -168,7 +168,7 @@ def test_the_same_episode_has_the_same_tree_and_loss_in_each_dialect() -> None:
         return LineChat().write(f"<think>\nhm {word}\n</think>\n\n{said}")
 
     async def main() -> list[Tree]:
-        program = Program(agent=f"{AGENTS / 'dialects.py'}:agent", n=3, retries=0)
+        program = Program(agent=f"{AGENTS / 'dialects.py'}:agent", n=2, retries=0)
         engine = Scripted(script=script)
         grown = (
             runner(ProgramTasks(), engine, LineChat(), max_tokens=200).run(
@@ -179,7 +179,7 @@ def test_the_same_episode_has_the_same_tree_and_loss_in_each_dialect() -> None:
         return [each.trees[0] for each in await asyncio.gather(*grown)]
 
     tree, *others = asyncio.run(main())
-    assert [Outcome(tree.outcome[leaf]) for leaf in counted(tree)] == [Outcome.TERMINATED] * 3
+    assert [Outcome(tree.outcome[leaf]) for leaf in counted(tree)] == [Outcome.TERMINATED] * 2
     assert Kind.EDIT not in tree.kind
     assert tree.info[0]["tools"] == others[0].info[0]["tools"]
     credited = Grpo()(compute_rewards([tree], (EnvReward(),)))[0]

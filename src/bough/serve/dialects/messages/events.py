@@ -13,7 +13,7 @@ def message_events(message: Mapping[str, Any]) -> Iterator[str]:
     Args:
         message: The whole message.
     """
-    begun = {**message, "content": [], "stop_reason": None, "stop_sequence": None}
+    begun: dict[str, Any] = {**message, "content": [], "stop_reason": None, "stop_sequence": None}
     begun |= {"usage": {**message["usage"], "output_tokens": 0}}
     yield _event("message_start", {"message": begun})
     yield _event("ping", {})

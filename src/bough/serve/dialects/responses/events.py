@@ -17,7 +17,7 @@ def response_events(response: Mapping[str, Any]) -> Iterator[str]:
     Args:
         response: The whole response.
     """
-    begun = {**response, "status": "in_progress", "completed_at": None, "incomplete_details": None}
+    begun: dict[str, Any] = {**response, "status": "in_progress", "completed_at": None, "incomplete_details": None}
     begun |= {"output": [], "usage": None}
     events: list[Event] = [(f"response.{name}", {"response": begun}) for name in ("created", "in_progress")]
     for index, item in enumerate(response["output"]):
@@ -31,7 +31,7 @@ def response_events(response: Mapping[str, Any]) -> Iterator[str]:
 def _item(index: int, item: Mapping[str, Any]) -> Iterator[Event]:
     """An item: its begin, its content, the whole."""
     place = {"output_index": index}
-    empty = {"arguments": ""} if item["type"] == "function_call" else {"content": []}
+    empty: dict[str, Any] = {"arguments": ""} if item["type"] == "function_call" else {"content": []}
     yield "response.output_item.added", place | {"item": {**item, "status": "in_progress"} | empty}
     own = {"item_id": item["id"], **place}
     if item["type"] == "function_call":
