@@ -140,13 +140,13 @@ def test_training_an_agent_equals_training_on_its_episodes(name: str) -> None:
     assert max(float((weights[key] - trained[key]).abs().max()) for key in weights) < 1e-6
 
 
-def test_a_framework_calls_its_tool() -> None:
+def test_the_quickstart_of_a_framework_calls_its_tool() -> None:
     call = '{"name": "look", "arguments": {"colour": "red"}}'
 
     def script(request: Request) -> Sequence[int]:
         return ByteChat().write("green" if "no red here" in ByteChat().text(request.prompt_tokens) else call)
 
-    agent = f"{AGENTS / 'framework.py'}:agent"
+    agent = f"{AGENTS / 'framework.py'}:quickstart"
     program = Program(agent=agent, n=1, retries=0)
     tree = grow(program, ProgramTasks(), Scripted(script=script), ByteChat(), max_tokens=64)[0]
     text = ByteChat().text(tree.token.tolist())
