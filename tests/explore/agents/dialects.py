@@ -1,7 +1,16 @@
 """One agent with a tool, in each dialect on the client of its provider: two answers, with a hint in between."""
 
+import json
+
+import anthropic.resources.messages
+import openai.lib.streaming.responses
+import openai.resources.chat
+import openai.resources.responses
 from anthropic import AsyncAnthropic
 from openai import AsyncOpenAI
+
+# The clients import them late: here once for all episodes.
+LATE = (anthropic.resources.messages, openai.resources.chat, openai.resources.responses, openai.lib.streaming.responses)
 
 SYSTEM = "Name a colour."
 SCHEMA = {"type": "object", "properties": {"colour": {"type": "string"}}}
@@ -13,8 +22,6 @@ def look(colour):
 
 
 async def chat(ask, settings):
-    import json
-
     client = AsyncOpenAI(**settings, max_retries=0)
     tools = [{"type": "function", "function": LOOK | {"parameters": SCHEMA}}]
     messages = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": ask}]
@@ -31,8 +38,6 @@ async def chat(ask, settings):
 
 
 async def responses(ask, settings, by_id=False):
-    import json
-
     client = AsyncOpenAI(**settings, max_retries=0)
     tools = [{"type": "function", **LOOK, "parameters": SCHEMA}]
     previous, items = None, [{"role": "user", "content": ask}]
