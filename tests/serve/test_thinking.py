@@ -39,6 +39,12 @@ def test_the_thinking_of_a_text(
         assert split_thinking(renderer(name), text) == (parts or ("", text)), name
 
 
+def test_thinking_has_ended_before_a_call() -> None:
+    chat = renderer("opened")
+    assert split_thinking(chat, "I look.", ended=True) == ("", "I look.")
+    assert split_thinking(chat, "um\n</think>\n\nI look.", ended=True) == ("um", "I look.")
+
+
 def test_tokens_of_thinking_are_those_up_to_its_end() -> None:
     chat = renderer("thinking")
     tokens = chat.write("<think>\num\n</think>\n\ngo left")

@@ -47,7 +47,7 @@ def client_action(
     found = [each for each in parsed.calls if isinstance(each, ToolCall)]
     calls = found if most_calls is None else found[:most_calls]
     if parsed.calls:
-        thinking, said = split_thinking(renderer, parsed.text)
+        thinking, said = split_thinking(renderer, parsed.text, ended=True)
         bad = [each.text for each in parsed.calls if isinstance(each, BadCall)]
         content = "\n".join(filter(None, (said, *bad)))
     else:

@@ -46,18 +46,20 @@ def has_thinking(renderer: Renderer) -> bool:
     return isinstance(renderer, HasThinking) and renderer.thinks
 
 
-def split_thinking(renderer: Renderer, text: str) -> tuple[str, str]:
+def split_thinking(renderer: Renderer, text: str, *, ended: bool = False) -> tuple[str, str]:
     """The thinking at the begin of a text, and the text after it; all is thinking where it does not end.
 
     Args:
         renderer: Without thinking in its template the whole text is text.
         text: The text of an action, with the marks of thinking.
+        ended: Whether thinking that the prompt opened has ended, because a call follows the text.
     """
     begin = text.lstrip()
     if not has_thinking(renderer):
         return "", text
     assert isinstance(renderer, HasThinking)
-    if not renderer.opens_thinking and not begin.startswith(OPEN):
+    opened = renderer.opens_thinking and not (ended and CLOSE not in text)
+    if not opened and not begin.startswith(OPEN):
         return "", text
     thinking, _, rest = begin.removeprefix(OPEN).partition(CLOSE)
     return thinking.strip(), rest.lstrip()
