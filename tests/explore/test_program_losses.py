@@ -1,13 +1,16 @@
 """Agents on OpenAI's clients, unchanged: training on their episodes equals training on the same episodes in Bough."""
 
 import asyncio
+import json
 from collections import defaultdict, deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
+from tests.serve.dialects.table import LineChat
 from tests.serve.wire import ByteChat
 
 from bough.batch import pack
@@ -85,7 +88,7 @@ def tiny() -> Policy:
     return settings.build(["red green blue letters"])
 
 
-def grow(explorer: Explorer, env: Env, engine: object, renderer: Renderer, max_tokens: int = 8) -> list[Tree]:
+def runner(env: Env, engine: object, renderer: Renderer, max_tokens: int = 8) -> RolloutRunner:
     agent = Agent(
         engine=engine,  # type: ignore[arg-type]
         renderer=renderer,
@@ -93,14 +96,17 @@ def grow(explorer: Explorer, env: Env, engine: object, renderer: Renderer, max_t
         parser=whole,
         sampling=Sampling(max_tokens=max_tokens),
     )
-    runner = RolloutRunner(
+    return RolloutRunner(
         agent=agent,
         host=InProcessHost(env=env),
         instructions=env.instructions,
         limits=Limits(),
         deadlines=Deadlines(),
     )
-    return list(asyncio.run(runner.run(explorer, TASKS, seed=0)).trees)
+
+
+def grow(explorer: Explorer, env: Env, engine: object, renderer: Renderer, max_tokens: int = 8) -> list[Tree]:
+    return list(asyncio.run(runner(env, engine, renderer, max_tokens).run(explorer, TASKS, seed=0)).trees)
 
 
 def learn(trees: Sequence[Tree]) -> tuple[dict[str, float], dict[str, torch.Tensor]]:
@@ -134,16 +140,55 @@ def test_training_an_agent_equals_training_on_its_episodes(name: str) -> None:
     assert max(float((weights[key] - trained[key]).abs().max()) for key in weights) < 1e-6
 
 
-def test_a_framework_calls_its_tool() -> None:
+def test_the_quickstart_of_a_framework_calls_its_tool() -> None:
     call = '{"name": "look", "arguments": {"colour": "red"}}'
 
     def script(request: Request) -> Sequence[int]:
         return ByteChat().write("green" if "no red here" in ByteChat().text(request.prompt_tokens) else call)
 
-    agent = f"{AGENTS / 'framework.py'}:agent"
+    agent = f"{AGENTS / 'framework.py'}:quickstart"
     program = Program(agent=agent, n=1, retries=0)
     tree = grow(program, ProgramTasks(), Scripted(script=script), ByteChat(), max_tokens=64)[0]
     text = ByteChat().text(tree.token.tolist())
     assert text == f"lookName a colour.Not red.{call}no red heregreenAnd another.green"
     assert len(counted(tree)) == 1
     assert Kind.EDIT not in tree.kind
+
+
+DIALECTS = ("chat", "responses", "responses_by_id", "messages")
+
+
+def test_the_same_episode_has_the_same_tree_and_loss_in_each_dialect() -> None:
+    def script(request: Request) -> Sequence[int]:
+        """Two calls first, then answers, with thinking before all of them; they depend on the seed."""
+        word = ("tan", "blue", "ochre", "purple", "turquoise")[request.seed % 5]
+        calls = [json.dumps({"name": "look", "arguments": {"colour": each}}) for each in (word, "red")]
+        read = LineChat().text(request.prompt_tokens)
+        said = word if "here" in read else "\n".join(["Let me see.", *calls])
+        return LineChat().write(f"<think>\nhm {word}\n</think>\n\n{said}")
+
+    async def main() -> list[Tree]:
+        program = Program(agent=f"{AGENTS / 'dialects.py'}:agent", n=2, retries=0)
+        engine = Scripted(script=script)
+        grown = (
+            runner(ProgramTasks(), engine, LineChat(), max_tokens=200).run(
+                program, [Task(id="red", data={"dialect": name})], seed=0
+            )
+            for name in DIALECTS
+        )
+        return [each.trees[0] for each in await asyncio.gather(*grown)]
+
+    tree, *others = asyncio.run(main())
+    assert [Outcome(tree.outcome[leaf]) for leaf in counted(tree)] == [Outcome.TERMINATED] * 2
+    assert Kind.EDIT not in tree.kind
+    assert tree.info[0]["tools"] == others[0].info[0]["tools"]
+    credited = Grpo()(compute_rewards([tree], (EnvReward(),)))[0]
+    assert abs(credited.advantage).max() > 0.1
+    expected, weights = learn([tree])
+    for name, other in zip(DIALECTS[1:], others, strict=True):
+        for column in ("parent", "kind", "token", "logprob", "outcome", "success", "env_reward"):
+            np.testing.assert_array_equal(getattr(other, column), getattr(tree, column), err_msg=f"{name} {column}")
+        np.testing.assert_array_equal(Grpo()(compute_rewards([other], (EnvReward(),)))[0].advantage, credited.advantage)
+        metrics, trained = learn([other])
+        assert abs(metrics["loss/total"] - expected["loss/total"]) < 1e-6
+        assert max(float((weights[key] - trained[key]).abs().max()) for key in weights) < 1e-6

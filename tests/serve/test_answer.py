@@ -1,7 +1,8 @@
 """The alternatives of an answer."""
 
 from bough.engine import Completion, FinishReason
-from bough.serve.answer import Choice, TokenTexts, chat_choice
+from bough.serve.choice import Choice, TokenTexts
+from bough.serve.dialects.chat.answer import chat_choice
 
 
 class Letters:

@@ -19,9 +19,14 @@ from bough.engine import InjectedFault, Local, Request, Sampling, Scripted
 from bough.policy import Tiny
 from bough.serve import ApiError, Conversations, EngineSession, Session, connection, conversation, server
 from bough.serve.address import check_address, listen
-from bough.serve.answer import WINDOW, offsets
 from bough.serve.body import LARGE_BYTES, NESTED, Bodies
-from bough.serve.request import MOST_CHOICES, ChatRequest, CompletionRequest, parse
+from bough.serve.dialects.chat.request import ChatRequest
+from bough.serve.dialects.completions.answer import WINDOW, offsets
+from bough.serve.dialects.completions.request import CompletionRequest
+from bough.serve.dialects.messages.request import MessagesRequest
+from bough.serve.dialects.responses.request import ResponsesRequest
+from bough.serve.dialects.sampling_fields import MOST_CHOICES
+from bough.serve.request import parse
 from bough.serve.server import serve
 from bough.serve.texts import CONTEXTS
 from bough.tree import AgentAction, Message
@@ -30,7 +35,9 @@ Result = TypeVar("Result")
 HI = [{"role": "user", "content": "hi"}]
 CHAT: dict[str, Any] = {"model": "tiny", "messages": HI}
 COMPLETION: dict[str, Any] = {"model": "tiny", "prompt": "hi"}
+MESSAGE: dict[str, Any] = {"max_tokens": 1, "messages": HI}
 WRONG = [{}] * 5000
+PATHS = ("chat/completions", "completions", "responses", "messages", "messages/count_tokens")
 
 
 def run(main: Coroutine[Any, Any, Result]) -> Result:
@@ -76,6 +83,16 @@ def served(act: Callable[[str], Result], session: EngineSession | None = None, *
         (ChatRequest, {**CHAT, "stop": [1] * 5000}),
         (ChatRequest, {**CHAT, "logit_bias": {str(n): "x" for n in range(5000)}}),
         (ChatRequest, {**CHAT, "metadata": {str(n): 1 for n in range(5000)}}),
+        (ResponsesRequest, {"input": WRONG}),
+        (ResponsesRequest, {"input": [{"type": "reasoning", "content": WRONG}]}),
+        (ResponsesRequest, {"input": [{"type": "function_call_output", "call_id": "1", "output": WRONG}]}),
+        (ResponsesRequest, {"input": "hi", "tools": WRONG}),
+        (ResponsesRequest, {"input": "hi", "include": WRONG}),
+        (MessagesRequest, {"max_tokens": 1, "messages": WRONG}),
+        (MessagesRequest, {"max_tokens": 1, "messages": [{"role": "user", "content": WRONG}]}),
+        (MessagesRequest, {**MESSAGE, "system": WRONG}),
+        (MessagesRequest, {**MESSAGE, "tools": WRONG}),
+        (MessagesRequest, {**MESSAGE, "stop_sequences": WRONG}),
     ],
     ids=lambda given: next(reversed(given)) if isinstance(given, dict) else given.__name__,
 )
@@ -146,15 +163,19 @@ def counted(renderer: Counting) -> EngineSession:
     return EngineSession(engine, Conversations(renderer), models=("tiny",), sampling=Sampling(max_tokens=9), key="")
 
 
-@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/completions"])
+@pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("characters", [1, 1000])
 def test_long_texts_are_tokenised_up_to_a_few_contexts(path: str, characters: int) -> None:
     renderer, text = Counting(characters), "x" * 500_000
-    body = CHAT | {"messages": [{"role": "user", "content": text}]} if "chat" in path else COMPLETION | {"prompt": text}
-    status, words = served(lambda url: post(url, body, path), counted(renderer))
+    alone = [{"role": "user", "content": text}]
+    fields = {"completions": {"prompt": text}, "responses": {"input": text}, "messages": {"max_tokens": 9}}
+    body = {"model": "tiny", **fields.get(path, {})} | (
+        {"messages": alone} if "/" in path or path == "messages" else {}
+    )
+    status, words = served(lambda url: post(url, body, f"/v1/{path}"), counted(renderer))
     if characters == 1:
         assert status == 400
-        assert "context_length_exceeded" in words
+        assert ("prompt is too long" if "messages" in path else "context_length_exceeded") in words
         assert renderer.written <= 2 * CONTEXTS * 1000
     else:
         assert status == 200, "a text of few tokens is whole"
@@ -209,6 +230,10 @@ def test_a_tiny_temperature_is_greedy() -> None:
 
 def test_pages_of_other_sites_are_refused() -> None:
     def act(url: str) -> None:
+        for path, body in (("responses", {"model": "tiny", "input": "hi"}), ("messages", {"model": "tiny"} | MESSAGE)):
+            for headers, status in (({"Content_Type": "text/plain"}, 415), ({"Host": "evil.example"}, 403), ({}, 200)):
+                assert post(url, body, f"/v1/{path}", **headers)[0] == status
+        assert post(url, CHAT, Content_Type="", x_api_key="any")[0] == 200
         assert post(url, CHAT, Content_Type="text/plain")[0] == 415
         assert post(url, CHAT, Content_Type="application/json; charset=utf-8")[0] == 200
         assert post(url, CHAT, Content_Type="", Authorization="Bearer any")[0] == 200, "needs the server's permission"

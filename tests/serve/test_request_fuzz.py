@@ -15,7 +15,6 @@ from bough.policy import Tiny
 from bough.serve import Conversations, EngineSession
 from bough.serve.app import make_app
 
-PATHS = ("/v1/chat/completions", "/v1/completions")
 FRAGMENTS = (
     "",
     "hi",
@@ -35,23 +34,79 @@ SCALARS: tuple[Any, ...] = (
     *(None, True, False, 0, -1, 1, 3, 2**31, 2**63, 2**70, -(2**70), 0.5, 1e-310, 5e-324, 1e308, 1.5),
     *(float("nan"), float("inf"), "", "hi", "\ud800", "auto", "x" * 300, [], {}, [[]], [1, 2], ["a"], {"a": 1}),
 )
-TEMPLATES = (
-    {"messages": [{"role": "user", "content": "hi"}], "max_tokens": 3},
-    {
-        "messages": [
-            {"role": "system", "content": [{"type": "text", "text": "be"}]},
-            {"role": "user", "content": "hi"},
-            {"role": "assistant", "tool_calls": [{"id": "1", "function": {"name": "f", "arguments": '{"a": [1]}'}}]},
-            {"role": "tool", "tool_call_id": "1", "content": "3"},
-        ],
-        "tools": [{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}],
-        "logprobs": True,
-        "top_logprobs": 2,
-        "n": 2,
-    },
-    {"prompt": "hi", "stop": ["a", "b"], "seed": 3, "temperature": 0.5, "top_p": 0.9},
-    {"prompt": [[1, 2], [3]], "logprobs": 1, "stop_token_ids": [4], "stream": True, "return_token_ids": True},
+SCHEMA = {"type": "object", "properties": {}}
+RESULTS = [{"type": "input_text", "text": "3"}, {"type": "refusal", "refusal": "no"}]
+CHAT, COMPLETIONS, RESPONSES, MESSAGES, COUNT = (
+    "/v1/chat/completions",
+    "/v1/completions",
+    "/v1/responses",
+    "/v1/messages",
+    "/v1/messages/count_tokens",
 )
+TEMPLATES: tuple[tuple[str, dict[str, Any]], ...] = (
+    (CHAT, {"messages": [{"role": "user", "content": "hi"}], "max_tokens": 3}),
+    (
+        CHAT,
+        {
+            "messages": [
+                {"role": "system", "content": [{"type": "text", "text": "be"}]},
+                {"role": "user", "content": "hi"},
+                {
+                    "role": "assistant",
+                    "tool_calls": [{"id": "1", "function": {"name": "f", "arguments": '{"a": [1]}'}}],
+                },
+                {"role": "tool", "tool_call_id": "1", "content": "3"},
+            ],
+            "tools": [{"type": "function", "function": {"name": "f", "parameters": SCHEMA}}],
+            "logprobs": True,
+            "top_logprobs": 2,
+            "n": 2,
+        },
+    ),
+    (COMPLETIONS, {"prompt": "hi", "stop": ["a", "b"], "seed": 3, "temperature": 0.5, "top_p": 0.9}),
+    (COMPLETIONS, {"prompt": [[1, 2], [3]], "logprobs": 1, "stop_token_ids": [4], "stream": True}),
+    (RESPONSES, {"input": "hi", "instructions": "be", "max_output_tokens": 3, "store": True}),
+    (
+        RESPONSES,
+        {
+            "input": [
+                {"role": "user", "content": [{"type": "input_text", "text": "hi"}]},
+                {"type": "reasoning", "id": "r", "summary": [], "content": []},
+                {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "so"}]},
+                {"type": "function_call", "call_id": "1", "name": "f", "arguments": '{"a": [1]}'},
+                {"type": "function_call_output", "call_id": "1", "output": RESULTS},
+            ],
+            "tools": [{"type": "function", "name": "f", "parameters": SCHEMA}],
+            "include": ["message.output_text.logprobs"],
+            "top_logprobs": 2,
+            "stream": True,
+        },
+    ),
+    (MESSAGES, {"max_tokens": 3, "messages": [{"role": "user", "content": "hi"}], "stop_sequences": ["a"]}),
+    (
+        MESSAGES,
+        {
+            "max_tokens": 3,
+            "system": [{"type": "text", "text": "be"}],
+            "messages": [
+                {"role": "user", "content": [{"type": "text", "text": "hi"}]},
+                {
+                    "role": "assistant",
+                    "content": [
+                        {"type": "thinking", "thinking": "", "signature": "x"},
+                        {"type": "tool_use", "id": "1", "name": "f", "input": {"a": [1]}},
+                    ],
+                },
+                {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "1", "content": "3"}]},
+            ],
+            "tools": [{"name": "f", "input_schema": SCHEMA}],
+            "tool_choice": {"type": "auto", "disable_parallel_tool_use": True},
+            "stream": True,
+        },
+    ),
+    (COUNT, {"messages": [{"role": "user", "content": "hi"}], "tools": [{"name": "f", "input_schema": SCHEMA}]}),
+)
+"""Requests with their paths."""
 
 
 def test_generated_requests() -> None:
@@ -74,7 +129,7 @@ def test_generated_requests() -> None:
         found: dict[int, int] = {}
         async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
             for number, random in inputs("requests"):
-                path, body = _path(random), _body(random)
+                path, body = _request(random)
                 answer = await client.post(path, content=body, headers={"content-type": "application/json"})
                 found[answer.status_code] = found.get(answer.status_code, 0) + 1
                 assert answer.status_code in (200, 400, 404, 413), (number, path, body, answer.text)
@@ -86,16 +141,16 @@ def test_generated_requests() -> None:
     assert min(found[200], found[400]) > sum(found.values()) // 20, found
 
 
-def _path(random: np.random.Generator) -> str:
-    return PATHS[random.integers(len(PATHS))]
-
-
-def _body(random: np.random.Generator) -> bytes:
-    value: Any = json.loads(json.dumps(TEMPLATES[random.integers(len(TEMPLATES))] | {"model": "m"}))
+def _request(random: np.random.Generator) -> tuple[str, bytes]:
+    """A path and a body; one in ten is sent to the path of another."""
+    path, template = TEMPLATES[random.integers(len(TEMPLATES))]
+    if random.random() < 0.1:
+        path = TEMPLATES[random.integers(len(TEMPLATES))][0]
+    value: Any = json.loads(json.dumps(template | {"model": "m"}))
     for _ in range(random.integers(4)):
         _change(random, value)
     raw = json.dumps(value, ensure_ascii=bool(random.integers(2))).encode("utf-8", "surrogatepass")
-    return _CUTS[random.integers(len(_CUTS))](random, raw)
+    return path, _CUTS[random.integers(len(_CUTS))](random, raw)
 
 
 def _change(random: np.random.Generator, value: Any) -> None:

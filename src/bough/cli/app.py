@@ -245,7 +245,10 @@ def serve_policy(
     ] = None,
     max_body_mib: Annotated[float, typer.Option(help="Largest body of a request, in MiB.")] = 4,
 ) -> None:
-    """Serve a trained policy or a model over OpenAI's API, until Ctrl-C or SIGTERM; running answers end first."""
+    """Serve a trained policy or a model over OpenAI's and Anthropic's APIs, until Ctrl-C or SIGTERM.
+
+    Running answers end first.
+    """
     from bough.cli.serve import serve_policy as serve
 
     def ready(url: str, model: str) -> None:

@@ -1,4 +1,4 @@
-"""`bough serve`: the policy of a run, or a model, over OpenAI's protocol."""
+"""`bough serve`: the policy of a run, or a model, over OpenAI's and Anthropic's APIs."""
 
 import asyncio
 import os

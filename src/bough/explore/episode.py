@@ -12,6 +12,7 @@ from bough.rollout.budget import BudgetExceeded, Usage
 from bough.rollout.deadlines import DeadlineExceeded
 from bough.rollout.rollout import Rollout
 from bough.serve import ApiError, Conversations, Prompt, Session
+from bough.serve.action import client_action
 from bough.serve.session import TOO_LONG, Completed, check_length
 from bough.serve.stop import cut_at
 from bough.tree import Message, Outcome, Tool, TruncatedBy
@@ -163,12 +164,10 @@ class Episode:
             return ""
         # What the client gets, whatever the run's parser is.
         cut = cut_at(rollout.agent.renderer, completion, prompt.stops)
-        tokens = cut.completion.tokens if cut else completion.tokens
-        parsed = rollout.agent.renderer.parse(tokens)
-        text = cut.text if cut else rollout.agent.renderer.text(tokens)
-        action = parsed if parsed.calls else text
+        tokens, text = (cut.completion.tokens, cut.text) if cut else (completion.tokens, None)
+        action = client_action(rollout.agent.renderer, tokens, text, prompt.most_calls)
         decision = await rollout.deadlines.until(
-            check_action(guard, action, prompt.messages, prompt.tools),
+            check_action(guard, action.checked, prompt.messages, prompt.tools),
             owner=f"task {rollout.builder.task.id} episode {self.number}",
             thing="guard",
             deadline_s=rollout.limits.env_deadline_s,

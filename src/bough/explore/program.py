@@ -1,4 +1,4 @@
-"""An agent program of the user's own: its calls of OpenAI's API become a tree."""
+"""An agent program of the user's own: its calls of OpenAI's or Anthropic's API become a tree."""
 
 import asyncio
 import json
@@ -29,6 +29,8 @@ FUNCTION = re.compile(r"(?P<file>\S+\.py):(?P<name>\w+)")
 REWARD_S = 60.0
 """How long a reward function may take."""
 
+NEED_CALL = "need at least one, to OPENAI_BASE_URL or ANTHROPIC_BASE_URL"
+
 SHOWN = 1000
 """Characters of a program's output in a message."""
 
@@ -52,18 +54,19 @@ Command: TypeAlias = Function | tuple[str, ...]
 
 @piece
 class Program:
-    """`n` episodes of an agent program that was written for OpenAI's API; their calls become a tree.
+    """`n` episodes of an agent program that was written for OpenAI's or Anthropic's API; their calls become a tree.
 
     Each episode is a process with a base URL and a key of its own. A function's file is imported once for all episodes
     of a step, whose processes are its forks; so its import starts no threads. The program is one of
 
         agent.py:agent         a function `agent(task, settings)`, plain or async, with the client's settings:
                                `AsyncOpenAI(**settings)`; its result is JSON
-        "python agent.py"      a command, with the environment variables OPENAI_BASE_URL, OPENAI_API_KEY and BOUGH_TASK
+        "python agent.py"      a command
 
-    A task is JSON, {"id": ..., "seed": ..., "data": {...}}. Any model name is accepted. Temperature and top-p are the
-    run's, whatever the requests have; a request can lower the maximum number of tokens. `Limits.turns` and
-    `Limits.tokens` limit the calls and the sampled tokens of an episode. A call beyond a limit gets status 400.
+    Both have the environment variables OPENAI_BASE_URL, OPENAI_API_KEY, ANTHROPIC_BASE_URL, ANTHROPIC_API_KEY and
+    BOUGH_TASK. A task is JSON, {"id": ..., "seed": ..., "data": {...}}. Any model name is accepted. Temperature and
+    top-p are the run's, whatever the requests have; a request can lower the maximum number of tokens. `Limits.turns`
+    and `Limits.tokens` limit the calls and the sampled tokens of an episode. A call beyond a limit gets status 400.
 
     The result is the JSON that a function returns, that a command sends to `POST {OPENAI_BASE_URL}/outcome`, or that
     ends its output: the last line, or an object in several lines. Another end gives the whole output. `reward`
@@ -163,6 +166,9 @@ class Program:
         environment = {
             "OPENAI_BASE_URL": server.url,
             "OPENAI_API_KEY": key,
+            # Anthropic's client adds /v1 to the address by itself.
+            "ANTHROPIC_BASE_URL": server.url.removesuffix("/v1"),
+            "ANTHROPIC_API_KEY": key,
             "BOUGH_TASK": json.dumps(rollout.builder.task.record()),
         }
         # A proxy does not reach this machine's loopback.
@@ -184,8 +190,8 @@ class Program:
             if fault := self._fault(episode, ended, function=function):
                 return Ending(outcome=Outcome.FAILED, info={"fault": fault})
         if not episode.calls:
-            fault = "the program ended without a completed call; need at least one, to OPENAI_BASE_URL"
-            return Ending(outcome=Outcome.FAILED, info={"fault": _with_output(fault, ended)})
+            fault = _with_output(f"the program ended without a completed call; {NEED_CALL}", ended)
+            return Ending(outcome=Outcome.FAILED, info={"fault": fault})
         value = episode.reports[-1] if episode.reports else json_at_end(ended.out)
         try:
             result = await self._result(rollout, value, ended, reported=bool(episode.reports))

@@ -98,6 +98,16 @@ class ChatRenderer:
         """Number of tokens of the tokenizer; a model may have more rows."""
         return len(self._tokenizer)
 
+    @property
+    def thinks(self) -> bool:
+        """Whether the template has thinking, between `<think>` and `</think>`."""
+        return THINKING[-1] in str(self._tokenizer.chat_template)
+
+    @property
+    def opens_thinking(self) -> bool:
+        """Whether the generation prompt ends with `<think>`, so that an action begins within thinking."""
+        return self._template.opens_thinking
+
     def render(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> Tokens:
         """Render a whole context, up to the generation prompt."""
         return self._shortened(self._render, messages, tools) or self._render(messages, tools)

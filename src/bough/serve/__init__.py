@@ -1,4 +1,4 @@
-"""OpenAI's protocol over an engine. Needs the extra `serve` when a server starts."""
+"""OpenAI's and Anthropic's APIs over an engine. Needs the extra `serve` when a server starts."""
 
 from bough.serve.conversation import Conversations
 from bough.serve.errors import ApiError

@@ -53,7 +53,7 @@ class Bodies:
         """
         # Without the server's permission a browser lets a page of another site send text/plain, but no JSON and no key.
         named = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if named != JSON and "authorization" not in request.headers:
+        if named != JSON and not {"authorization", "x-api-key"} & {*request.headers}:
             raise ApiError(415, f"got a body of the type {named[:80]!r} without a key; need Content-Type: {JSON}")
         if int(request.headers.get("content-length", 0)) > self.most_bytes:
             raise self._too_large()

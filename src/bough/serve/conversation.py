@@ -7,7 +7,9 @@ from dataclasses import replace
 from hashlib import blake2b
 
 from bough.context import Renderer
-from bough.tree import BadCall, Message, Tool, ToolCall
+from bough.serve.action import client_action
+from bough.serve.thinking import ThinkingMessage, thinking_of, with_thinking
+from bough.tree import Message, Tool
 from bough.units import MIB
 
 KEEP = 100_000
@@ -29,8 +31,9 @@ CALL_ID = 9
 class Conversations:
     """Renders chats, and keeps the tokens of the messages that were sampled in them.
 
-    A message that the client returns with the content of a sampled one is rendered by its sampled tokens. Among
-    several samples with equal content, one after the same messages comes first, then the newest.
+    A message that the client returns with the content of a sampled one, with its thinking or without, is rendered by
+    its sampled tokens. Among several samples with equal content, one after the same messages comes first, then the
+    newest.
     """
 
     def __init__(self, renderer: Renderer) -> None:
@@ -43,32 +46,35 @@ class Conversations:
         return self.renderer.render(self._spliced(messages), tools)
 
     def answer(
-        self, messages: Sequence[Message], tokens: Sequence[int], choice: int, text: str | None = None
-    ) -> Message:
-        """The message of sampled tokens, and keeps its tokens; those of a text before a stop string are not kept.
-
-        A part that begins like a call and is none is text.
+        self,
+        messages: Sequence[Message],
+        tokens: Sequence[int],
+        choice: int,
+        text: str | None = None,
+        most_calls: int | None = None,
+    ) -> ThinkingMessage:
+        """The message of sampled tokens, and keeps its tokens if the message is all of them; see `client_action`.
 
         Args:
             messages: The chat before it.
             tokens: The sampled tokens.
             choice: Its number among the choices of a request, for the ids of its calls.
             text: The text before a stop string, which ends within the tokens; None where the message is whole.
+            most_calls: Most calls of the message; None for any number.
         """
-        action = self.renderer.parse(tokens)
-        bad = [each.text for each in action.calls if isinstance(each, BadCall)]
-        calls = [each for each in action.calls if isinstance(each, ToolCall)]
-        before = _history(messages)
+        action, before = client_action(self.renderer, tokens, text, most_calls), _history(messages)
         calls = [
             replace(each, call_id=each.call_id or _digest([before, choice, number, *tokens])[:CALL_ID])
-            for number, each in enumerate(calls)
+            for number, each in enumerate(action.calls)
         ]
-        # Without calls, special tokens have no meaning for the client.
-        parts = [each for each in (action.text, *bad) if each]
-        plain = self.renderer.text(tokens) if text is None else text
-        content = "\n".join(parts) if action.calls else plain
-        message = Message(role="assistant", content=content, tool_calls=tuple(calls), tokens=tuple(tokens))
-        if text is None:
+        message = ThinkingMessage(
+            role="assistant",
+            content=action.content,
+            tool_calls=tuple(calls),
+            tokens=tuple(tokens),
+            thinking=action.thinking,
+        )
+        if action.whole:
             self._keep(_digest(_content(message)), before, message.tokens)
         return message
 
@@ -97,14 +103,25 @@ class Conversations:
             content = json.dumps(_content(message), sort_keys=True).encode()
             if message.role == "assistant":
                 key = _hash(content).hexdigest()
-                if samples := self._sampled.get(key):
-                    self._sampled.move_to_end(key)
-                    history = before.copy()
-                    history.update(b"]")
-                    tokens = samples.get(history.hexdigest()) or next(reversed(samples.values()))
-                    found[place] = replace(message, tokens=tokens)
+                history = before.copy()
+                history.update(b"]")
+                tokens = self._tokens(key, history.hexdigest(), thinking_of(message))
+                shown = replace(message, tokens=tokens) if tokens else replace(message, content=with_thinking(message))
+                found[place] = shown
             before.update((b", " if place else b"") + content)
         return found
+
+    def _tokens(self, key: str, history: str, thinking: str) -> tuple[int, ...]:
+        """The tokens of a sampled message; () without any of this content and thinking."""
+        samples = self._sampled.get(key)
+        if not samples:
+            return ()
+        self._sampled.move_to_end(key)
+        for tokens in (samples.get(history, ()), next(reversed(samples.values()))):
+            # A client may leave out the thinking of its history.
+            if tokens and (not thinking or thinking == client_action(self.renderer, tokens, None).thinking):
+                return tokens
+        return ()
 
 
 def _content(message: Message) -> list[object]:

@@ -12,9 +12,13 @@ from bough.engine import Completion, Engine, Request, Sampling
 from bough.serve.conversation import Conversations
 from bough.serve.errors import ApiError
 from bough.tree import Message, Tool
+from bough.usercode.origin import shorten
 
 TOO_LONG = "context_length_exceeded"
 """OpenAI's code for a prompt that leaves no room for a token."""
+
+ANY_MODEL = "policy"
+"""The listed name of a model that has every name."""
 
 MOST_LOGPROBS = 1_000_000
 """Most log-probabilities of an answer; one takes up to 70 bytes of it, and 500 bytes of memory."""
@@ -33,6 +37,7 @@ class Prompt:
         messages: The prompt's messages; () outside of a chat.
         tools: The prompt's tools.
         stops: Strings before the first of which the client's text ends.
+        most_calls: Most calls that the client gets, see `client_action`; None for any number.
     """
 
     tokens: tuple[int, ...]
@@ -43,6 +48,7 @@ class Prompt:
     messages: tuple[Message, ...] = ()
     tools: tuple[Tool, ...] = ()
     stops: Sequence[str] = ()
+    most_calls: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +85,24 @@ class Session:
     sampling: Sampling
     models: tuple[str, ...] = ()
     report: Callable[[object], None] | None = None
+
+    @property
+    def listed_models(self) -> tuple[str, ...]:
+        """The names that a list of models has: at least one."""
+        return self.models or (ANY_MODEL,)
+
+    def model(self, name: str) -> str:
+        """The name of the model in an answer.
+
+        Raises:
+            ApiError: 404 for another model.
+        """
+        if self.models and name not in self.models:
+            known = ", ".join(self.models)
+            raise ApiError(
+                404, f"got model {shorten(name, 80)!r}; need one of: {known}", code="model_not_found", param="model"
+            )
+        return name
 
 
 @runtime_checkable

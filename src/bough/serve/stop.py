@@ -15,19 +15,22 @@ class Cut:
     Attributes:
         completion: With the tokens that cover the text, and the finish reason `STOP`.
         text: The text before the stop string.
+        stop: The stop string.
     """
 
     completion: Completion
     text: str
+    stop: str
 
 
 def cut_at(renderer: Renderer, completion: Completion, stop: Sequence[str]) -> Cut | None:
     """The completion before the first stop string in its text; None where there is none."""
     tokens, text = completion.tokens, renderer.text(completion.tokens)
-    places = [place for place in (text.find(each) for each in stop) if place >= 0]
+    places = [(place, each) for each in stop if (place := text.find(each)) >= 0]
     if not places:
         return None
-    kept = text[: min(places)]
+    place, first = min(places, key=lambda each: each[0])
+    kept = text[:place]
     # A prefix of the tokens may end within a character, and then decodes to another one.
     counts = range(len(tokens) + 1)
     count = bisect_left(counts, True, key=lambda count: renderer.text(tokens[:count]).startswith(kept))
@@ -39,4 +42,4 @@ def cut_at(renderer: Renderer, completion: Completion, stop: Sequence[str]) -> C
         top_probs=None if completion.top_probs is None else completion.top_probs[:count],
         finish=FinishReason.STOP,
     )
-    return Cut(completion=shorter, text=kept)
+    return Cut(completion=shorter, text=kept, stop=first)

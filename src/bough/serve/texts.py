@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from bough.serve.body import REST
 from bough.serve.session import Session
+from bough.serve.thinking import with_thinking
 from bough.tree import Message, Tool, call_record, tool_record
 
 CONTEXTS = 4
@@ -19,7 +20,7 @@ CHARACTERS = 4
 def written(messages: Sequence[Message], tools: Sequence[Tool]) -> list[str]:
     """The texts of a chat."""
     rows = [*map(tool_record, tools), *(call_record(call) for message in messages for call in message.tool_calls)]
-    return [*(message.content for message in messages), *(json.dumps(row, ensure_ascii=False) for row in rows)]
+    return [*map(with_thinking, messages), *(json.dumps(row, ensure_ascii=False) for row in rows)]
 
 
 async def check_texts(session: Session, texts: Sequence[str], turn: asyncio.Lock) -> None:

@@ -1,50 +1,58 @@
 """The results of tools in the order of their calls."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import takewhile
 
 from bough.tree.message import Message, ToolCall
 
 
-def in_call_order(messages: Sequence[Message]) -> tuple[Message, ...]:
+def in_call_order(
+    messages: Sequence[Message], place: Callable[[int], str] = "messages[{}]".format
+) -> tuple[Message, ...]:
     """A conversation whose results follow the order of their calls, for chat templates that show no ids.
 
     Results are matched by `call_id`. Without ids they are those of the calls in order; after a message without calls
     they stay as they are. The calls of the last message have no results yet.
 
+    Args:
+        messages: The conversation.
+        place: The name of a message in errors, from its index.
+
     Raises:
-        ValueError: for a result of no call, a second result, or a call without one; has the message's index.
+        ValueError: for a result of no call, a second result, or a call without one; has the message's place.
     """
     ordered: list[Message] = []
-    while (place := len(ordered)) < len(messages):
-        begin = place if messages[place].role == "tool" else place + 1
-        ordered += messages[place:begin]
+    while (at := len(ordered)) < len(messages):
+        begin = at if messages[at].role == "tool" else at + 1
+        ordered += messages[at:begin]
         if begin < len(messages):
             results = tuple(takewhile(lambda each: each.role == "tool", messages[begin:]))
-            ordered += _ordered(messages[place].tool_calls, results, begin)
+            ordered += _ordered(messages[at].tool_calls, results, begin, place)
     return tuple(ordered)
 
 
-def _ordered(calls: Sequence[ToolCall], results: Sequence[Message], begin: int) -> Sequence[Message]:
+def _ordered(
+    calls: Sequence[ToolCall], results: Sequence[Message], begin: int, place: Callable[[int], str]
+) -> Sequence[Message]:
     """The results of calls in the order of the calls; `begin` is the index of the first."""
     if not any(result.call_id for result in results):
         if calls and len(results) != len(calls):
             raise ValueError(
-                f"messages[{begin - 1}]: got {len(results)} results of {len(calls)} calls; need one of each, next to it"
+                f"{place(begin - 1)}: got {len(results)} results of {len(calls)} calls; need one of each, next to it"
             )
         return results
     known = [call.call_id for call in calls]
     if len(set(known)) < len(known):
-        raise ValueError(f"messages[{begin - 1}]: got calls with equal ids, {known}; need an id for each")
+        raise ValueError(f"{place(begin - 1)}: got calls with equal ids, {known}; need an id for each")
     found: dict[str, Message] = {}
     for number, result in enumerate(results, start=begin):
         if result.call_id not in known or result.call_id in found:
             which = "a second result" if result.call_id in found else "a result"
             raise ValueError(
-                f"messages[{number}]: got {which} of the call {result.call_id!r}; need one of each of {known}, the "
+                f"{place(number)}: got {which} of the call {result.call_id!r}; need one of each of {known}, the "
                 "calls before it"
             )
         found[result.call_id] = result
     if missing := [each for each in known if each not in found]:
-        raise ValueError(f"messages[{begin - 1}]: got no result of the call {missing[0]!r}; need one, next to it")
+        raise ValueError(f"{place(begin - 1)}: got no result of the call {missing[0]!r}; need one, next to it")
     return [found[each] for each in known]

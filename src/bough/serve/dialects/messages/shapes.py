@@ -1,0 +1,54 @@
+"""The shapes of Anthropic's errors and lists of models."""
+
+from collections.abc import Mapping, Sequence
+from uuid import uuid4
+
+from starlette.requests import Request
+
+from bough.serve.errors import ApiError
+from bough.serve.session import TOO_LONG
+
+PATH = "/v1/messages"
+VERSION = "anthropic-version"
+"""The header that each request of Anthropic's API has."""
+
+TYPES = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    413: "request_too_large",
+    503: "overloaded_error",
+}
+
+
+def is_meant(request: Request) -> bool:
+    """Whether a request is one of Anthropic's API."""
+    path = request.url.path
+    return path == PATH or path.startswith(f"{PATH}/") or VERSION in request.headers
+
+
+def error_body(error: ApiError) -> Mapping[str, object]:
+    """The response's JSON."""
+    kind = TYPES.get(error.status, "invalid_request_error" if error.status < 500 else "api_error")
+    # Agents find the error that a shorter conversation mends by these words.
+    message = f"prompt is too long: {error.message}" if error.code == TOO_LONG else error.message
+    found = {"type": "error", "error": {"type": kind, "message": message}}
+    return found | {"request_id": f"req_{uuid4().hex}"}
+
+
+def card(name: str) -> Mapping[str, object]:
+    """A model."""
+    return {
+        "id": name,
+        "type": "model",
+        "display_name": name,
+        "created_at": "1970-01-01T00:00:00Z",
+        "lifecycle": "active",
+    }
+
+
+def listed(names: Sequence[str]) -> Mapping[str, object]:
+    """A list of models, whole."""
+    rows = [card(name) for name in names]
+    return {"data": rows, "has_more": False, "first_id": names[0], "last_id": names[-1]}

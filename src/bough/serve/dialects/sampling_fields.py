@@ -1,0 +1,51 @@
+"""Fields of OpenAI's chats and completions."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, Field
+
+from bough.engine import Sampling
+from bough.serve.request import MOST_STOPS, RequestBody, sampling_of
+
+MOST_CHOICES = 128
+"""Most completions of one request, of all its prompts together."""
+
+
+class StreamOptions(BaseModel):
+    """Settings of a stream."""
+
+    include_usage: bool | None = None
+
+
+class SamplingFields(RequestBody):
+    """Fields of both kinds of requests."""
+
+    max_tokens: Annotated[int, Field(ge=1, lt=2**31)] | None = None
+    temperature: Annotated[float, Field(ge=0, le=2)] | None = None
+    top_p: Annotated[float, Field(gt=0, le=1)] | None = None
+    n: Annotated[int, Field(ge=1, le=MOST_CHOICES)] | None = None
+    seed: Annotated[int, Field(ge=-(2**63), lt=2**64)] | None = None
+    stream: bool | None = None
+    stream_options: StreamOptions | None = None
+    stop: str | Annotated[list[str], Field(max_length=MOST_STOPS, fail_fast=True)] | None = None
+    frequency_penalty: Literal[0] | None = None
+    presence_penalty: Literal[0] | None = None
+    logit_bias: Annotated[dict[str, Any], Field(max_length=0)] | None = None
+    top_k: Literal[-1, 0] | None = None
+    min_p: Literal[0] | None = None
+    repetition_penalty: Literal[1] | None = None
+    min_tokens: Literal[0] | None = None
+    user: str | None = None
+    return_token_ids: bool | None = None
+
+    @property
+    def stops(self) -> tuple[str, ...]:
+        """The stop strings, without empty ones."""
+        given = (self.stop,) if isinstance(self.stop, str) else self.stop or ()
+        return tuple(filter(None, given))
+
+    def sampling(self, default: Sampling, *, top_probs: int, max_tokens: int | None) -> Sampling:
+        """The sampling settings: the server's, with the fields of the request in place of them."""
+        return sampling_of(
+            default, temperature=self.temperature, top_p=self.top_p, max_tokens=max_tokens, top_probs=top_probs
+        )
