@@ -1,7 +1,6 @@
 """The application: OpenAI's protocol over the sessions of a server."""
 
 import asyncio
-import contextlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
@@ -18,6 +17,7 @@ from bough.serve.address import names_loopback
 from bough.serve.answer import Choice, TokenTexts
 from bough.serve.body import BODY_BYTES, Bodies
 from bough.serve.errors import ApiError
+from bough.serve.gone import until_gone
 from bough.serve.request import CompletionRequest, SamplingFields, parse, read_chat, read_outcome
 from bough.serve.session import Prompt, Session, Sessions, check_logprobs
 from bough.serve.stop import cut_at
@@ -85,7 +85,7 @@ class _Api:
         prompts = _prompts([tokens], body, sampling, stops, messages, tools)
         if body.logprobs:
             check_logprobs(prompts, session.context_tokens)
-        choices = await _until_gone(request, _complete(session, prompts, messages, logprobs=bool(body.logprobs)))
+        choices = await until_gone(request, _complete(session, prompts, messages, logprobs=bool(body.logprobs)))
         shown = await _each(
             answer.chat_choice,
             session,
@@ -117,7 +117,7 @@ class _Api:
         asked = _prompts(prompts, body, sampling, stops)
         if body.logprobs is not None:
             check_logprobs(asked, session.context_tokens)
-        choices = await _until_gone(request, _complete(session, asked, None, logprobs=body.logprobs is not None))
+        choices = await until_gone(request, _complete(session, asked, None, logprobs=body.logprobs is not None))
         shown = await _each(
             answer.text_choice,
             session,
@@ -262,27 +262,6 @@ async def _awaited(call: Awaitable[Result]) -> Result:
         return await call
     except ValueError as error:
         raise ApiError(400, str(error)) from error
-
-
-async def _until_gone(request: Request, work: Awaitable[Result]) -> Result:
-    """The result of `work`, which is cancelled when the client closes the connection."""
-    working = asyncio.ensure_future(work)
-    leaving = asyncio.ensure_future(_disconnected(request))
-    try:
-        await asyncio.wait([working, leaving], return_when=asyncio.FIRST_COMPLETED)
-        if not working.done():
-            raise ApiError(499, "the client closed the connection")
-        return working.result()
-    finally:
-        for task in (working, leaving):
-            task.cancel()
-            with contextlib.suppress(BaseException):
-                await task
-
-
-async def _disconnected(request: Request) -> None:
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
 
 
 def _stream(
