@@ -228,4 +228,6 @@ def test_threads_that_stay_are_ended() -> None:
         "sys.argv = ['bough', 'list', 'Grpo']; "
         "threading.Thread(target=time.sleep, args=(10_000,), name='stays').start(); cli.main()"
     )
-    assert "the command is done, and threads still run: 'stays'; they are ended" in script(code).wait().err
+    found = script(code).wait()
+    assert "the command is done, and threads still run: 'stays'; they are ended" in found.err
+    assert found.status == 0

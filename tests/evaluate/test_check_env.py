@@ -18,6 +18,7 @@ from bough.config import ConfigError
 from bough.env import Env, PlannerExecutor, Replay, State, Step
 from bough.evaluate import CheckSizes, check_env
 from bough.evaluate.envs import NAMES, Mark, resources
+from bough.evaluate.envs.comparison import as_text, difference, state_record
 from bough.tree import Task
 from bough.usercode import load_module
 from bough.worlds.frozenlake import FrozenLake
@@ -223,3 +224,14 @@ def test_what_a_program_froze_stays_frozen() -> None:
             assert (gc.get_freeze_count() > 0) == frozen
     finally:
         gc.freeze()
+
+
+def test_a_long_list_of_admissible_actions_is_recorded_by_its_hash() -> None:
+    many = tuple(map(str, range(10**5)))
+    one, other, few = (
+        state_record(State(observation="", key="", value=None, admissible=each))
+        for each in (many, (*many[:-1], "x"), many[:1000])
+    )
+    assert len(as_text(one)) < 1000
+    assert "100,000 actions" in difference(one, other)
+    assert few["admissible"] == [*many[:1000]]

@@ -6,6 +6,7 @@ import http.client
 import json
 import socket
 import threading
+import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -132,16 +133,89 @@ def test_a_body_is_refused_by_its_brackets_before_it_is_parsed(mark: bytes) -> N
     assert f"need at most {NESTED}" in text
 
 
+def large(rest: asyncio.Queue[dict[str, Any]] | None = None, body: bytes = b"x" * (LARGE_BYTES + 1)) -> HttpRequest:
+    """A request whose body is there; what follows comes from a queue."""
+    messages = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def receive() -> Any:
+        return messages.pop() if messages else await (rest or asyncio.Queue()).get()
+
+    headers = [(b"content-type", b"application/json; charset=utf-8")]
+    return HttpRequest({"type": "http", "method": "POST", "headers": headers}, receive)
+
+
 def test_large_bodies_are_parsed_in_a_thread() -> None:
     async def name(body: bytes) -> str:
-        async def receive() -> dict[str, Any]:
-            return {"type": "http.request", "body": body, "more_body": False}
-
-        scope = {"type": "http", "method": "POST", "headers": [(b"content-type", b"application/json; charset=utf-8")]}
-        return await Bodies(10**6).read(HttpRequest(scope, receive), lambda _: threading.current_thread().name)
+        return await Bodies(10**6).read(large(body=body), lambda _: threading.current_thread().name)
 
     assert run(name(b"x" * LARGE_BYTES)) == threading.current_thread().name
     assert run(name(b"x" * (LARGE_BYTES + 1))).startswith("bough-serve")
+
+
+def test_the_body_of_a_client_that_has_left_is_not_parsed() -> None:
+    async def main() -> list[str]:
+        bodies, parsed, going = Bodies(10**6), list[str](), threading.Event()
+        first = asyncio.create_task(bodies.read(large(), lambda _: going.wait(5)))
+        leaves, closes = asyncio.Queue[dict[str, Any]](), asyncio.Queue[dict[str, Any]]()
+        # The first waits for the thread; the second has it, and rests there.
+        left = asyncio.create_task(bodies.read(large(leaves), lambda _: parsed.append("left")))
+        leaves.put_nowait({"type": "http.disconnect"})
+        with pytest.raises(ApiError, match="the client closed the connection"):
+            await left
+        going.set()
+        assert await first
+        bodies._rested = time.monotonic() + 0.2  # pyright: ignore[reportPrivateUsage]
+        closed = asyncio.create_task(bodies.read(large(closes), lambda _: parsed.append("closed")))
+        await asyncio.sleep(0.05)
+        closes.put_nowait({"type": "http.disconnect"})
+        with pytest.raises(ApiError, match="the client closed the connection"):
+            await closed
+        await bodies.read(large(), lambda _: parsed.append("stays"))
+        return parsed
+
+    assert run(main()) == ["stays"]
+
+
+def test_a_refused_body_is_dropped_up_to_a_bound_and_its_answer_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "LINGER_S", 0.05)
+    read = 0
+
+    class Counted(connection.Connection):
+        def data_received(self, data: bytes) -> None:
+            nonlocal read
+            read += len(data)
+            super().data_received(data)
+
+    monkeypatch.setattr(server, "Connection", Counted)
+
+    def act(url: str) -> tuple[int, bytes]:
+        host, port = url.removeprefix("http://").removesuffix("/v1").split(":")
+        used = http.client.HTTPConnection(host, int(port), timeout=60)
+        with contextlib.suppress(OSError):
+            used.request("POST", "/v1/completions", b" " * 2**26, {"Content-Type": "application/json"})
+        answer = used.getresponse()
+        return answer.status, answer.read()
+
+    status, text = served(act)
+    assert (status, b"got a body of more than" in text) == (413, True)
+    assert read < 2**24
+
+
+def test_a_connection_goes_on_after_refused_bodies_that_end() -> None:
+    def act(url: str) -> list[int]:
+        host, port = url.removeprefix("http://").removesuffix("/v1").split(":")
+        used = http.client.HTTPConnection(host, int(port), timeout=60)
+        used.connect()
+        found, sock = list[int](), used.sock
+        for body in (b" " * 2**21, b" " * 2**21, b" " * 2**21, json.dumps(COMPLETION).encode()):
+            used.request("POST", "/v1/completions", body, {"Content-Type": "application/json"})
+            answer = used.getresponse()
+            answer.read()
+            found.append(answer.status)
+        assert used.sock is sock
+        return found
+
+    assert served(act, body_bytes=1000) == [413, 413, 413, 200]
 
 
 class Counting(ByteChat):

@@ -1,6 +1,7 @@
 """Reads the bodies of requests; their type, size and nesting are checked before they are parsed."""
 
 import asyncio
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -9,6 +10,7 @@ from typing import TypeVar
 from starlette.requests import Request
 
 from bough.serve.errors import ApiError
+from bough.serve.gone import until_gone
 from bough.units import MIB
 
 BODY_BYTES = 4 * MIB
@@ -48,8 +50,8 @@ class Bodies:
         """A body as `parse` returns it, which runs in a thread when the body is large.
 
         Raises:
-            ApiError: 415 for a body that is not named JSON, without a key; 413 for one that is too large; and what
-                `parse` raises.
+            ApiError: 415 for a body that is not named JSON, without a key; 413 for one that is too large; 499 when
+                the client closes the connection before its body is parsed; and what `parse` raises.
         """
         # Without the server's permission a browser lets a page of another site send text/plain, but no JSON and no key.
         named = request.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -69,11 +71,17 @@ class Bodies:
                 raw += part
                 if len(raw) > self.most_bytes:
                     raise self._too_large()
-            loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(self._threads, self._parsed_in_turn, bytes(raw), parse)
+            loop, gone = asyncio.get_running_loop(), threading.Event()
+            work = loop.run_in_executor(self._threads, self._parsed_in_turn, bytes(raw), parse, gone)
+            try:
+                return await until_gone(request, work)
+            finally:
+                gone.set()
 
-    def _parsed_in_turn(self, raw: bytes, parse: Callable[[bytes], Result]) -> Result:
+    def _parsed_in_turn(self, raw: bytes, parse: Callable[[bytes], Result], gone: threading.Event) -> Result:
         time.sleep(max(self._rested - time.monotonic(), 0))
+        if gone.is_set():
+            raise ApiError(499, "the client closed the connection")
         began = time.monotonic()
         try:
             return _parsed(raw, parse)

@@ -3,10 +3,19 @@
 import asyncio
 import resource
 
+import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from bough.units import MIB
 
 CLIENT_S = 30.0
 """How long a client may take to send a request, to take an answer, or to use a kept connection."""
+
+UNREAD_BYTES = 4 * MIB
+"""Most bytes of a request that are dropped after its answer; beyond, the connection ends."""
+
+LINGER_S = 1.0
+"""How long a connection that ends stays for its client to read the answer: a reset may discard it."""
 
 
 def most_connections() -> int:
@@ -21,6 +30,7 @@ class Connection(H11Protocol):
     """
 
     _late: asyncio.TimerHandle | None = None
+    _unread = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """See `asyncio.Protocol`."""
@@ -37,13 +47,19 @@ class Connection(H11Protocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """See `asyncio.Protocol`."""
+        """See `asyncio.Protocol`; the client may still send a request that has its answer."""
+        if self.conn.our_state is h11.DONE and self.conn.their_state is h11.SEND_BODY:
+            self._unread += len(data)
+            if self._unread > UNREAD_BYTES:
+                self._end()
+                return
         super().data_received(data)
         self._watch()
 
     def on_response_complete(self) -> None:
         """The next request has a deadline of its own; it may have come already."""
         self._stop_watching()
+        self._unread = 0
         super().on_response_complete()
         self._watch()
 
@@ -61,6 +77,13 @@ class Connection(H11Protocol):
         """Close the connection at once."""
         self._stop_watching()
         self.transport.abort()
+
+    def _end(self) -> None:
+        """Take no more bytes, and close the connection when the client has had time to read its answer."""
+        self._stop_watching()
+        self.flow.pause_reading()
+        self.transport.write_eof()
+        self._late = self.loop.call_later(LINGER_S, self.abort)
 
     def _watch(self) -> None:
         """Begin the deadline, unless it runs; end it while the client awaits an answer.

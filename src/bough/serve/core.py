@@ -1,7 +1,6 @@
 """The core of a server: sessions, messages, calls and tokens. Dialects translate requests and answers."""
 
 import asyncio
-import contextlib
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
@@ -13,6 +12,7 @@ from bough.serve.address import names_loopback
 from bough.serve.body import Bodies
 from bough.serve.choice import Choice, TokenTexts
 from bough.serve.errors import ApiError
+from bough.serve.gone import until_gone
 from bough.serve.session import Prompt, Session, Sessions, check_logprobs
 from bough.serve.stop import cut_at
 from bough.serve.texts import check_texts, written
@@ -144,7 +144,7 @@ class Core:
         """
         if logprobs:
             check_logprobs(prompts, session.context_tokens)
-        return await _until_gone(request, _complete(session, prompts, messages, logprobs=logprobs))
+        return await until_gone(request, _complete(session, prompts, messages, logprobs=logprobs))
 
 
 async def shown(
@@ -211,24 +211,3 @@ async def _awaited(call: Awaitable[Result]) -> Result:
         return await call
     except ValueError as error:
         raise ApiError(400, str(error)) from error
-
-
-async def _until_gone(request: Request, work: Awaitable[Result]) -> Result:
-    """The result of `work`, which is cancelled when the client closes the connection."""
-    working = asyncio.ensure_future(work)
-    leaving = asyncio.ensure_future(_disconnected(request))
-    try:
-        await asyncio.wait([working, leaving], return_when=asyncio.FIRST_COMPLETED)
-        if not working.done():
-            raise ApiError(499, "the client closed the connection")
-        return working.result()
-    finally:
-        for task in (working, leaving):
-            task.cancel()
-            with contextlib.suppress(BaseException):
-                await task
-
-
-async def _disconnected(request: Request) -> None:
-    while (await request.receive())["type"] != "http.disconnect":
-        pass

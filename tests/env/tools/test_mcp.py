@@ -185,6 +185,11 @@ def test_a_deterministic_server_is_replayed() -> None:
 def test_a_server_that_does_not_start_is_a_fault_with_the_reason() -> None:
     for settings, message in (
         ({"command": "no-such-program"}, "did not start: FileNotFoundError"),
+        ({"command": sys.executable, "folder": HAND + "x"}, "x', which does not exist; need a folder: make it"),
+        ({"command": sys.executable, "folder": HAND}, "mcp_hand.py', which is a file; need a folder"),
+        ({"command": HAND}, r"mcp_hand.py', a file that is not executable; need a program: run chmod \+x"),
+        ({"command": str(Path(HAND).parent)}, "tools', a folder; need a program"),
+        ({"command": sys.executable, "args": ("a\0b",)}, "got a zero byte in the command"),
         ({"command": sys.executable, "args": ("-c", "")}, "did not start: "),
         ({"command": sys.executable, "args": (SERVER,), "env": {"SLEEP": "60"}, "startup_s": 1.0}, "within 1 s"),
     ):

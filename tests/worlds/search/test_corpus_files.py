@@ -11,6 +11,7 @@ from bough.worlds.search import Bm25s, CorpusFiles, Fts5, SearchQa
 from bough.worlds.search.document import Document
 from bough.worlds.search.index import IndexSettings
 from bough.worlds.search.question import read_question
+from bough.worlds.search.score import score
 
 NOTES = {
     "people/ann.md": "# Ann\nAnn Lee wrote The Red Door in 1931.",
@@ -249,3 +250,25 @@ def test_questions_in_two_splits(tmp_path: Path) -> None:
     env = SearchQa(source=files(tmp_path, rows))
     with pytest.raises(ValueError, match=r"got the question 'Who\?' in the splits train and test"):
         env.tasks("train", 1, 0)
+
+
+@pytest.mark.parametrize(
+    ("answer", "gold", "exact", "f1"),
+    [
+        ("天津。", "天津", 1, 1.0),
+        ("「天津」", "天津", 1, 1.0),
+        ("在天津", "天津", 0, 0.8),
+        ("กรุงเทพฯ", "กรุงเทพ", 0, 14 / 15),
+        ("東京 333 m", "東京", 0, 2 / 3),
+        ("the Bak\u2013Lum", "Bak\u2013Lum", 1, 1.0),
+        ("Bak\u2013Lum", "Bak Lum", 0, 0.0),
+    ],
+)
+def test_answers_in_languages_without_blanks_are_scored_by_letter(
+    answer: str, gold: str, exact: float, f1: float
+) -> None:
+    assert score(answer, [[gold]]) == (exact, pytest.approx(f1))
+
+
+def test_lists_in_languages_without_blanks_are_separated_by_their_own_marks() -> None:
+    assert score("天津、北京。", [["北京"], ["天津"]]) == (1.0, 1.0)

@@ -3,7 +3,7 @@
 import os
 import re
 import shutil
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import field
 from typing import Annotated, Any, ClassVar, TypeAlias
@@ -64,13 +64,17 @@ class McpStdio:
 
         Raises:
             FileNotFoundError: when there is no such program.
+            NotADirectoryError: when there is no such folder.
+            PermissionError: when the program is not executable, or the folder may not be entered.
+            ValueError: for a zero byte.
         """
         from mcp import StdioServerParameters, stdio_client
 
         env = {name: filled(value, values) for name, value in self.env.items()}
         folder = filled(self.folder, values)
-        _check_program(self.command, folder, env.get("PATH"))
-        command, *args = kept_command([self.command, *(filled(each, values) for each in self.args)], grace_s=GRACE_S)
+        given = [filled(each, values) for each in self.args]
+        _check_start(self.command, given, folder, env.get("PATH"))
+        command, *args = kept_command([self.command, *given], grace_s=GRACE_S)
         return stdio_client(
             StdioServerParameters(
                 command=command,
@@ -129,11 +133,24 @@ def filled(text: str, values: Mapping[str, object]) -> str:
     return re.sub(r"\{(\w+)\}", lambda found: str(values.get(found[1], found[0])), known)
 
 
-def _check_program(command: str, folder: str, path: str | None) -> None:
+def _check_start(command: str, args: Sequence[str], folder: str, path: str | None) -> None:
     """Checks that a command can be run; its keeper could only tell it to standard error."""
+    if any("\0" in each for each in (command, *args, folder)):
+        raise ValueError("got a zero byte in the command, its arguments or its folder; need texts without")
+    if folder and not os.path.isdir(folder):
+        got = "which is a file" if os.path.exists(folder) else "which does not exist"
+        raise NotADirectoryError(f"got the folder {folder!r}, {got}; need a folder: make it, or correct the path")
+    if folder and not os.access(folder, os.X_OK):
+        raise PermissionError(f"got the folder {folder!r}, which you may not enter; need its permission x")
     place = os.path.join(folder, command) if os.path.dirname(command) else command
     if shutil.which(place, path=path) is None:
-        raise FileNotFoundError(f"got the command {command!r}; need a program on the PATH, or a path to one")
+        if os.path.dirname(command) and os.path.isfile(place):
+            raise PermissionError(
+                f"got the command {command!r}, a file that is not executable; need a program: run chmod +x, "
+                "or name its interpreter as the command and the file in args"
+            )
+        got = ", a folder" if os.path.dirname(command) and os.path.isdir(place) else ""
+        raise FileNotFoundError(f"got the command {command!r}{got}; need a program on the PATH, or a path to one")
 
 
 def _http_streams(

@@ -2,11 +2,15 @@
 
 import json
 from collections.abc import Sequence
+from hashlib import blake2b
 
 from bough.env import State, Step
 from bough.tree import message_record, messages, tool_record
 
 MOST_SHOWN = 160
+
+MOST_ADMISSIBLE = 1000
+"""A longer list of actions is recorded by its hash: a million in each state of each walk fill the memory."""
 
 
 def state_record(state: State) -> dict[str, object]:
@@ -14,10 +18,18 @@ def state_record(state: State) -> dict[str, object]:
     return {
         "observation": [message_record(each) for each in messages(state.observation)],
         "key": state.key,
-        "admissible": None if state.admissible is None else [*state.admissible],
+        "admissible": None if state.admissible is None else _shortened(state.admissible),
         "tools": [tool_record(each) for each in state.tools],
         "seat": state.seat,
     }
+
+
+def _shortened(actions: Sequence[str]) -> list[str]:
+    """A list of actions; a long one has its first actions, its length and its hash."""
+    if len(actions) <= MOST_ADMISSIBLE:
+        return [*actions]
+    digest = blake2b("\0".join(actions).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+    return [*actions[:10], f"... ({len(actions):,} actions, hash {digest})"]
 
 
 def step_record(step: Step) -> dict[str, object]:

@@ -1,12 +1,18 @@
-"""Scores of answers: exact match and token F1 after SQuAD's normalisation (arXiv 1606.05250)."""
+"""Scores of answers: exact match and token F1 after SQuAD's normalisation (arXiv 1606.05250).
+
+In scripts without blanks between words each letter counts as a word, and all punctuation of Unicode is left out, as in
+MLQA's evaluation of Chinese (arXiv 1910.07475).
+"""
 
 import re
 import string
+import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 from bough.env.last_tagged import last_tagged
+from bough.worlds.search.index import UNSPACED
 
 Metric: TypeAlias = Literal["f1", "set_f1", "em"]
 """The reward of an answer: F1 over its words, or over their set, where a word counts once, or exact match."""
@@ -16,7 +22,7 @@ LONGEST = 2000
 
 ARTICLES = re.compile(r"\b(?:a|an|the)\b")
 PUNCTUATION = str.maketrans("", "", string.punctuation)
-SEPARATORS = re.compile(r"[,;\n]|\band\b")
+SEPARATORS = re.compile(r"[,;\n、，；]|\band\b")  # noqa: RUF001
 PAIRED = ("answer", "code", "think", "tool_call")
 TAGS = {name: re.compile(f"<(/?){name}>") for name in PAIRED}
 
@@ -29,6 +35,8 @@ def normalise(text: str) -> str:
         'port of bak'
     """
     plain = text.lower().translate(PUNCTUATION)
+    if UNSPACED.search(plain):
+        plain = "".join(each for each in plain if not unicodedata.category(each).startswith("P"))
     return " ".join(ARTICLES.sub(" ", plain).split())
 
 
@@ -57,12 +65,16 @@ def token_f1(answer: str, gold: str, *, once: bool = False) -> float:
         gold: The required answer.
         once: Whether a repeated word counts once, as in the release of IGPO (arXiv 2510.14967).
     """
-    given, wanted = Counter(normalise(answer).split()), Counter(normalise(gold).split())
+    given, wanted = Counter(_words(answer)), Counter(_words(gold))
     if once:
         given, wanted = Counter(given.keys()), Counter(wanted.keys())
     if not given or not wanted:
         return float(given == wanted)
     return 2 * (given & wanted).total() / (given.total() + wanted.total())
+
+
+def _words(text: str) -> list[str]:
+    return UNSPACED.sub(lambda run: f" {' '.join(run[0])} ", normalise(text)).split()
 
 
 def score(answer: str, answers: Sequence[Sequence[str]], *, once: bool = False) -> tuple[float, float]:
