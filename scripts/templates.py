@@ -3,29 +3,35 @@
     python scripts/templates.py FOLDER...
 
 A row for each `.jinja` file: its format and where it was found, how many of twelve actions are parsed as written, how
-many conversations without sampled tokens equal `apply_chat_template`, and the outcomes of mutated calls. The tokenizer is
-one of bytes, with the template's marks as special tokens. Ends with status 1 when an action, a conversation or a mutated
-call fails.
+many conversations without sampled tokens equal `apply_chat_template`, and the outcomes of mutated calls. The tokenizer
+is one of bytes, with the template's marks as special tokens. Ends with status 1 when an action, a conversation or a
+mutated call fails.
 """
 
 import random
 import re
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
+from transformers.utils.chat_template_utils import render_jinja_template
 
 from bough.policy.chat import ChatRenderer
 from bough.tree import Action, BadCall, Message, Tool, ToolCall, tool_record
 
-MUTATIONS = 100
+MUTATIONS = 10_000
 EOS, BOS = "<|eos|>", "<|bos|>"
 PLAIN = ("<think>", "</think>", "<tool_call>", "</tool_call>", "<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>")
-SPECIAL = re.compile(r"<[|｜][^|｜<>{}'\"]+[|｜]>|<[|｜][^|｜<>{}'\"]+>|<[^|｜<>{}'\"]+[|｜]>|\[/?[A-Z_]{3,}\]|\[[e|]~\[|\]~b\]")
-TAG = re.compile(r"</?(?:SPECIAL_\d+|start_of_turn|end_of_turn|sep|role|assistant|user|seed:[a-z]+|[a-z]+_of_sentence)>")
+BAR, OTHER = "[|\uff5c]", "[^|\uff5c<>{}'\"]+"
+SPECIAL = re.compile(
+    rf"<{BAR}{OTHER}{BAR}?>|<{OTHER}{BAR}>|\[/?[A-Z_]{{3,}}\]|\[e~\[|\]~b\]|</?(?:SPECIAL_\d+|seed:[a-z]+|"
+    r"start_of_turn|end_of_turn|sep|role|assistant|user|[a-z]+_of_sentence)>"
+)
+"""Marks that tokenizers have as special tokens."""
 
 TOOLS = (
     Tool(
@@ -52,7 +58,7 @@ ACTIONS: dict[str, Action] = {
     "thinking and a call": Action(text="<think>\nTea?\n</think>", calls=(call("find", item="tea"),)),
     "empty thinking": Action(text="<think>\n\n</think>\n\nI look.", calls=(call("find", item="tea"),)),
     "open thinking": Action(text="<think>\nTea"),
-    "unicode and quotes": Action(calls=(call("find", item='é 日本 "a" \'b\' \\ \n\t <b> </b>'),)),
+    "unicode and quotes": Action(calls=(call("find", item="é 日本 \"a\" 'b' \\ \n\t <b> </b>"),)),
     "nested JSON": Action(calls=(call("find", at={"a": [1, None, {"b": True}], "c": -1.5}, tags=[], o={}),)),
     "values like others": Action(
         calls=(call("find", a="2", b="true", c="null", d="[1]", e="", f=" x ", g='"q"', h="None", i=1, j=None),)
@@ -60,7 +66,17 @@ ACTIONS: dict[str, Action] = {
 }
 """Twelve actions that are parsed as they are written."""
 
-PIECES = (*'{}[]()"\\\0,:=é\n<>/|', "9" * 400, "1e999", "NaN", "[" * 300, "<tool_call>", "</tool_call>", "<think>", "</think>")
+PIECES = (
+    *'{}[]()"\\\0,:=é\n<>/|',
+    "9" * 400,
+    "1e999",
+    "NaN",
+    "[" * 300,
+    "<tool_call>",
+    "</tool_call>",
+    "<think>",
+    "</think>",
+)
 """What mutations insert."""
 
 
@@ -70,7 +86,8 @@ def tokenizer(template: str) -> PreTrainedTokenizerFast:
     made = Tokenizer(models.BPE({letter: place for place, letter in enumerate(letters)}, []))
     made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
     made.decoder = decoders.ByteLevel()
-    marks = [mark for mark in (*SPECIAL.findall(template), *TAG.findall(template)) if mark not in PLAIN]
+    shown = template + _rendered(template)
+    marks = [mark for mark in SPECIAL.findall(shown) if mark not in PLAIN]
     marks += ["<|return|>", "<|call|>"] if "<|call|>" in template else []
     special = dict.fromkeys([EOS, BOS, *marks])
     made.add_special_tokens([AddedToken(mark, special=True, normalized=False) for mark in special])
@@ -78,10 +95,20 @@ def tokenizer(template: str) -> PreTrainedTokenizerFast:
     return PreTrainedTokenizerFast(tokenizer_object=made, eos_token=EOS, bos_token=BOS, chat_template=template)
 
 
+def _rendered(template: str) -> str:
+    """A short conversation; some templates put their marks together."""
+    talk = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}, {"role": "user", "content": "c"}]
+    with suppress(Exception):  # A template is a program, which may raise anything.
+        return render_jinja_template([talk], chat_template=template, eos_token=EOS, bos_token=BOS)[0][0]
+    return ""
+
+
 def same(one: Action, other: Action) -> bool:
     """Whether two actions are equal but for the ids of calls, which some formats derive."""
     first, second = (
-        replace(each, calls=tuple(replace(call, call_id="") if isinstance(call, ToolCall) else call for call in each.calls))
+        replace(
+            each, calls=tuple(replace(call, call_id="") if isinstance(call, ToolCall) else call for call in each.calls)
+        )
         for each in (one, other)
     )
     return first == second
@@ -115,7 +142,7 @@ def unequal(chat: ChatRenderer, made: PreTrainedTokenizerFast) -> int:
     for messages, tools in conversations(chat):
         text = made.apply_chat_template(
             chat.messages(messages),
-            tools=[tool_record(tool) for tool in tools] or None,
+            tools=[tool_record(tool) for tool in tools] or chat._template._no_tools,  # pyright: ignore[reportPrivateUsage]
             tokenize=False,
             add_generation_prompt=True,
         )
@@ -152,14 +179,13 @@ def row(file: Path, mutations: int) -> tuple[str, bool]:
     try:
         chat = ChatRenderer(made, template={})
     except ValueError as error:
-        return f"{file.stem} | refused: {str(error):.90}", True
+        return f"{file.stem} | refused: {error!s:.90}", True
     lost, wrong, total = lost_actions(chat), unequal(chat, made), len(conversations(chat))
     kinds, silent = mutated(chat, mutations)
     counts = ", ".join(f"{number} {kind}" for kind, number in kinds.items())
     columns = (
         file.stem,
-        chat.call_format.split(", ")[0].removeprefix("calls of tools "),
-        chat.call_format.rpartition(": ")[2],
+        chat.call_format,
         f"{len(ACTIONS) - len(lost)} of {len(ACTIONS)}{' without ' + '; '.join(lost) if lost else ''}",
         f"{total - wrong} of {total}",
         f"{counts}, {silent} silent",

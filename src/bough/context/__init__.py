@@ -3,7 +3,15 @@
 from bough.context.context import Context, ContextInputs, ContextUpdate, Renderer, Turn, conversation
 from bough.context.full import Full
 from bough.context.parse import Plain, Tagged
-from bough.context.parser import CallParser, Parsed, Parser, PromptedParser, full_instructions, parse_tokens
+from bough.context.parser import (
+    CallParser,
+    Parsed,
+    Parser,
+    PromptedParser,
+    as_written,
+    full_instructions,
+    parse_tokens,
+)
 from bough.context.plan import PlanAct, Planned
 from bough.context.search_blocks import SearchBlocks
 from bough.context.tagged_thinking import TaggedThinking
@@ -31,6 +39,7 @@ __all__ = [
     "ToolCalls",
     "Turn",
     "Window",
+    "as_written",
     "conversation",
     "full_instructions",
     "parse_tokens",

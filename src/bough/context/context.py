@@ -72,8 +72,13 @@ class Renderer(Protocol):
         """Returns the tokens of an action that the policy did not sample (a teacher's), with a stop token."""
         ...
 
-    def parse(self, tokens: Sequence[int]) -> Action:
-        """Parses the calls in the tokens of an action, in the format of the model's family. Never fails."""
+    def parse(self, tokens: Sequence[int], tools: Sequence[Tool] = ()) -> Action:
+        """Parses the calls in the tokens of an action, in the format of the model's family. Never fails.
+
+        Args:
+            tokens: The tokens of the action.
+            tools: The tools of its state, whose schemas tell a text from a number where the format has no quotes.
+        """
         ...
 
     def text(self, tokens: Sequence[int]) -> str:

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Protocol, cast, runtime_checkable
 
 from bough.context.context import Renderer, Turn
-from bough.tree import Action, AgentAction, action_text
+from bough.tree import Action, AgentAction, Tool, action_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,11 +74,17 @@ class CallParser(Parser, Protocol):
         ...
 
 
-def parse_tokens(parser: Parser, renderer: Renderer, tokens: Sequence[int]) -> Parsed:
-    """Parses the tokens of one turn."""
+def parse_tokens(parser: Parser, renderer: Renderer, tokens: Sequence[int], tools: Sequence[Tool] = ()) -> Parsed:
+    """Parses the tokens of one turn in a state with some tools."""
     if _reads_calls(type(parser)):
-        return cast("CallParser", parser).read(renderer.parse(tokens))
+        action = renderer.parse(tokens, tools) if tools else renderer.parse(tokens)
+        return cast("CallParser", parser).read(action)
     return parser(renderer.text(tokens))
+
+
+def as_written(parser: Parser, action: AgentAction) -> AgentAction:
+    """Returns an action as a renderer writes it for a parser: one for a parser of calls is an `Action`."""
+    return Action(text=action) if isinstance(action, str) and _reads_calls(type(parser)) else action
 
 
 @lru_cache(maxsize=64)

@@ -230,8 +230,8 @@ class ChatRenderer:
         """The format of calls, an example and where it was found, for people."""
         own = self._template.format
         example = own.write(Action(calls=(ToolCall(name="NAME", arguments={"ARGUMENT": "VALUE"}),)))
-        name = "as text" if isinstance(own, TextCalls) else f"in the format of {family_of(own)}"
-        return f"calls of tools {name}, {example!r}: {self._template.found}"
+        name = "text" if isinstance(own, TextCalls) else f"the format of {family_of(own)}"
+        return f"{name}: {self._template.found}; a call is {example!r}"
 
     def text(self, tokens: Sequence[int]) -> str:
         """The text of tokens, without stop tokens and special tokens."""

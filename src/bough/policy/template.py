@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import TemplateError
 
 from bough.policy.calls import FAMILIES, CallFormat, Family, ToolCode, family_in, find_family
+from bough.policy.calls.find import PROBE_NAME
 from bough.policy.calls.thinking import CLOSE, EMPTY, after_opening, opened
 from bough.policy.template_date import CLOCK, date_of, with_date
-from bough.policy.text_cache import TextCache
 from bough.policy.template_gaps import Entry, joined_role, without_system_role, without_tool_role
+from bough.policy.text_cache import TextCache
 from bough.policy.tool_text import TextCalls, tools_as_text
 from bough.tree import Action, Tool, ToolCall, call_record, tool_record
 from bough.units import MIB
@@ -24,7 +25,7 @@ from bough.usercode.trial import TrialError, try_in_child
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-PROBE = ToolCall(name="probe_tool", arguments={"probe": "[[argument]]"}, call_id="a1b2c3d4e")
+PROBE = ToolCall(name=PROBE_NAME, arguments={"probe": "[[argument]]"}, call_id="a1b2c3d4e")
 SECOND = ToolCall(name="probe_other", arguments={}, call_id="f6g7h8i9j")
 PROBE_TOOL = Tool(
     name=PROBE.name,
@@ -100,6 +101,8 @@ class ChatTemplate:
         if isinstance(written, str) and CLOCK in written:
             self._arguments["chat_template"] = written = with_date(written, date or date_of(None))
         self._own = f"{written} {self._arguments}"
+        # Some templates iterate over tools without a test for None.
+        self._no_tools: list[object] | None = None
         self._given, self._template = call_format, str(written)
         self.format: CallFormat = call_format or TextCalls()
         self.found, self.empty_thinking = "", ""
@@ -119,6 +122,8 @@ class ChatTemplate:
     def _probe(self) -> None:
         """Find out on short conversations what the template takes."""
         user, said = Entry("user", "[[user]]"), Entry("assistant", "[[said]]")
+        if not self._tried(user):
+            self._no_tools = []
         prompt = self._text((user,))
         self.opens_thinking = prompt.rstrip().endswith("<think>")
         self._takes_system = "[[system]]" in self._tried(Entry("system", "[[system]]"), user)
@@ -223,7 +228,8 @@ class ChatTemplate:
 
     def _text(self, entries: tuple[Entry, ...], tools: str = "", generates: bool = True) -> str:
         messages, shown = self.entries(entries, tools)
-        given = self._arguments if shown is None else {**self._arguments, "tools": shown}
+        tools_given = self._no_tools if shown is None else shown
+        given = self._arguments if tools_given is None else {**self._arguments, "tools": tools_given}
         try:
             with processor_limit(DEADLINE_S):
                 text: str = self._tokenizer.apply_chat_template(
@@ -271,11 +277,13 @@ class ChatTemplate:
         for self._json_arguments in (False, True):
             if self._find_by_call(user, tools):
                 return
-        self._json_arguments = self.writes_calls = False
-        family = Family(name="", form=self._given) if self._given else family_in(self._template)
+        self._json_arguments = False
+        written = self._tried(user, _called(PROBE), tools=tools, generates=False)
+        self.writes_calls = False
+        family = Family(name="", form=self._given) if self._given else family_in(self._template, written)
         self.takes_tools, self.takes_results = family is not None, False
         if family is None:
-            self.found = "the chat template has none, or one that is unknown (policy.call_format sets it)"
+            self.found = "the chat template has no calls, or their format is unknown (policy.call_format sets it)"
             return
         self.format = TextCalls(python=family.form) if isinstance(family.form, ToolCode) else family.form
         self.found = "set by policy.call_format" if self._given else "its marks are in the chat template"

@@ -10,8 +10,11 @@ from bough.policy.calls.objects import decode_json, json_call, no_id, write_json
 from bough.policy.calls.scan import ReadCalls, bad_call, good_and_bad, joined, scan, skip
 from bough.tree import Action, BadCall, Tool, ToolCall
 
-BEGIN, END = "<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"
-CALL, SEPARATOR, CALL_END = "<｜tool▁call▁begin｜>", "<｜tool▁sep｜>", "<｜tool▁call▁end｜>"
+# Their bars are full-width, and their blanks are lower blocks.
+BEGIN, END, CALL, SEPARATOR, CALL_END = (
+    f"<\uff5ctool\u2581{name}\uff5c>"
+    for name in ("calls\u2581begin", "calls\u2581end", "call\u2581begin", "sep", "call\u2581end")
+)
 MARK = re.compile(rf"(?:{BEGIN}\s*)?{CALL}|{BEGIN}")
 NEXT = re.compile(rf"(?:{BEGIN}\s*)?{CALL}")
 HEAD = re.compile(rf"(?:function{SEPARATOR}([^\n<]+)\s*```json\s*|\s*([^\n<]+){SEPARATOR}\s*)(?=\{{)")
@@ -20,7 +23,7 @@ TAIL = re.compile(rf"\s*(?:```)?\s*{CALL_END}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeepSeek(PlainFormat):
-    """A call has its name before `<｜tool▁sep｜>` (V3.1), or after it and with fenced arguments (R1). Both are parsed.
+    """A call has its name before a separator (V3.1), or after it and with fenced arguments (R1). Both are parsed.
 
     Attributes:
         fenced: Whether calls are written as by R1 and V3.

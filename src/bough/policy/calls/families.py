@@ -33,7 +33,7 @@ class Family:
     shown: tuple[str, ...] = ()
 
 
-_DSML = "｜DSML｜"
+_DSML = "\uff5cDSML\uff5c"
 
 FAMILIES: tuple[Family, ...] = (
     Family(name="Mistral to version 7", form=Mistral()),

@@ -7,6 +7,9 @@ from bough.policy.calls.format import CallFormat
 from bough.policy.calls.thinking import CLOSE
 from bough.tree import Action, ToolCall
 
+PROBE_NAME = "probe_tool"
+"""The name of the tool that is called to see how a template writes calls."""
+
 
 def find_family(written: Mapping[str, Action], families: Iterable[Family] = FAMILIES) -> Family | None:
     """Returns the family whose format parses the first of a template's texts of actions; None for an unknown format.
@@ -23,9 +26,16 @@ def find_family(written: Mapping[str, Action], families: Iterable[Family] = FAMI
     return found[exact.index(max(exact))] if found else None
 
 
-def family_in(template: str) -> Family | None:
-    """Returns the family whose marks a template contains; of several, the one with the longest marks."""
+def family_in(template: str, call: str = "") -> Family | None:
+    """Returns the family whose marks a template contains; of several, the one with the longest marks.
+
+    Args:
+        template: The text of the template.
+        call: What it writes of a call; one that it writes has the mark of its family.
+    """
     found = [each for each in FAMILIES if each.shown and all(mark in template for mark in each.shown)]
+    if PROBE_NAME in call:
+        found = [each for each in found if any(mark in call for mark in each.form.marks)]
     return max(found, key=lambda each: len("".join(each.shown)), default=None)
 
 

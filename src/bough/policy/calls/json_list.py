@@ -54,15 +54,17 @@ class JsonList(PlainFormat):
 
     def _read(self, text: str, mark: re.Match[str]) -> ReadCalls:
         shown = f'{self.start}[{{"name": "NAME", "arguments": {{...}}}}]{self.end}'
-        if text.startswith("{", mark.end()):
+        calls: list[ToolCall | BadCall] = []
+        end = mark.end()
+        while text.startswith("{", at := skip(text, end)):
             try:
-                value, end = decode_json(text, mark.end())
+                value, end = decode_json(text, at)
             except ValueError as error:
                 return bad_call(text, mark, self.end, f"got {error}; need {shown}", mark.re)
-            calls: list[ToolCall | BadCall] = [json_call(value, text[mark.end() : end], key="arguments", call_id=no_id)]
-        elif text.startswith("[", mark.end()):
-            calls, end = read_list(text, mark.end(), shown, lambda _number, _part: no_id)
-        else:
+            calls.append(json_call(value, text[at:end], key="arguments", call_id=no_id))
+        if not calls and text.startswith("[", end):
+            calls, end = read_list(text, end, shown, lambda _number, _part: no_id)
+        elif not calls:
             return bad_call(text, mark, self.end, f"got no list of calls; need {shown}", mark.re)
         closing = skip(text, end)
         if self.end and text.startswith(self.end, closing):

@@ -31,7 +31,8 @@ def skip(text: str, at: int) -> int:
 
 def bad_call(text: str, mark: re.Match[str], end: str, problem: str, next_mark: re.Pattern[str]) -> ReadCalls:
     """A bad call from a mark to its end, else to the next mark, else to the end of the text."""
-    following = next_mark.search(text, mark.end())
+    # A mark may be empty, such as a lookahead.
+    following = next_mark.search(text, max(mark.end(), mark.start() + 1))
     limit = following.start() if following else len(text)
     closing = text.find(end, mark.end(), limit) if end else -1
     stop = limit if closing < 0 else closing + len(end)

@@ -17,10 +17,10 @@ BETWEEN = re.compile(r"[\s,;]*")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCode(PlainFormat):
-    """The calls are lines of Python between fences, or a list of Python calls with or without them.
+    r"""The calls are lines of Python between fences, or a list of Python calls with or without them.
 
     Example:
-        >>> ToolCode().parse("```tool_code\\nfind(item='tea')\\n```")
+        >>> ToolCode().parse("```tool_code\nfind(item='tea')\n```")
         Action(text='', calls=(ToolCall(name='find', arguments={'item': 'tea'}, call_id=''),))
     """
 

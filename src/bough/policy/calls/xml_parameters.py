@@ -88,10 +88,10 @@ class XmlParameters(PlainFormat):
         return f"{self.start}\n<function={hide(call.name)}>\n{''.join(values)}</function>\n{self.end}"
 
     def _holds(self, text: str) -> bool:
-        """Whether a value can stand between its tags: without line breaks of its own at the ends where none are written."""
+        """Whether a value can stand between its tags; without `line`, one with line breaks at its ends cannot."""
         return "</parameter" not in text and self.end not in text and (bool(self.line) or text == text.strip("\n"))
 
 
 def _after(mark: re.Match[str]) -> re.Pattern[str]:
     """The mark of the next call: with its own tag before it, `<function=` begins none."""
-    return mark.re if not mark[0] else re.compile(rf"{re.escape(mark[0].strip())}")
+    return re.compile(re.escape(mark[0].strip())) if mark[0] else mark.re
