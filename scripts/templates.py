@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, cast
 
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
@@ -142,7 +143,7 @@ def unequal(chat: ChatRenderer, made: PreTrainedTokenizerFast) -> int:
     for messages, tools in conversations(chat):
         text = made.apply_chat_template(
             chat.messages(messages),
-            tools=[tool_record(tool) for tool in tools] or chat._template._no_tools,  # pyright: ignore[reportPrivateUsage]
+            tools=[tool_record(tool) for tool in tools] or cast("Any", chat._template._no_tools),  # pyright: ignore[reportPrivateUsage]
             tokenize=False,
             add_generation_prompt=True,
         )

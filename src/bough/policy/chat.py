@@ -340,8 +340,11 @@ class ChatRenderer:
                 "special token; need one that ends the turn, such as <|im_end|>, among the tokenizer's special tokens"
             )
         eos: int | None = self._tokenizer.eos_token_id
-        own = [token for stop in self._template.format.stops for token, text in special.items() if text == stop]
-        stops = tuple(dict.fromkeys([*(own or ends), *([] if eos is None else [eos]), *end_tokens]))
+        own: list[int] = [
+            token for stop in self._template.format.stops for token, text in special.items() if text == stop
+        ]
+        found: list[int] = [*(own or ends), *([] if eos is None else [eos]), *end_tokens]
+        stops = tuple(dict.fromkeys(found))
         return frozenset((*ends, *stops)), stops
 
     def _edges(self, between: str) -> set[str]:

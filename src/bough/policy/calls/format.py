@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from bough.tree import Action, Tool
 
 
+@runtime_checkable
 class CallFormat(Protocol):
     """The format of one model family. A format of your own is a class with these members, and `policy.call_format`.
 

@@ -95,7 +95,7 @@ class Invoke(PlainFormat):
         # An argument marked as a text is one, whatever it looks like.
         plain = self.typed and isinstance(value, str) and self._holds(value)
         kind = f' string="{"true" if plain else "false"}"' if self.typed else ""
-        text = value if plain else write_value(value, self._holds)
+        text = str(value) if plain else write_value(value, self._holds)
         return f'<{self.prefix}parameter name="{hide(escape(name))}"{kind}>{hide(text)}</{self.prefix}parameter>'
 
     def _holds(self, text: str) -> bool:

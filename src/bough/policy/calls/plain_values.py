@@ -23,7 +23,7 @@ def write_value(value: object, holds: Callable[[str], bool]) -> str:
     return text if holds(text) else text.replace("<", "\\u003c")
 
 
-def read_value(text: str, schema: Mapping[str, object] | None) -> object:
+def read_value(text: str, schema: object) -> object:
     """The value of a text: JSON, or a list, object or constant of Python, else the text itself.
 
     Args:
@@ -34,9 +34,8 @@ def read_value(text: str, schema: Mapping[str, object] | None) -> object:
         ValueError: when the value is one that JSON cannot write, or is too large; see `check_value`.
     """
     value = _decoded(text)
-    if schema is not None and schema.get("type") == "string" and not isinstance(value, str):
-        return text
-    return value
+    kind = cast("Mapping[str, object]", schema).get("type") if isinstance(schema, Mapping) else None
+    return text if kind == "string" and not isinstance(value, str) else value
 
 
 def read_arguments(name: str, given: Sequence[tuple[str, str]], tools: Sequence[Tool], text: str) -> ToolCall | BadCall:
@@ -48,8 +47,8 @@ def read_arguments(name: str, given: Sequence[tuple[str, str]], tools: Sequence[
         tools: The tools of the state.
         text: The text of the call, for a bad one.
     """
-    schema = next((tool.schema for tool in tools if tool.name == name), {})
-    properties = cast("Mapping[str, Mapping[str, object]]", schema.get("properties", {}))
+    schemas = [tool.schema.get("properties") for tool in tools if tool.name == name]
+    properties = cast("Mapping[str, object]", schemas[0] if schemas and isinstance(schemas[0], Mapping) else {})
     if not name:
         return BadCall(text=text, problem="got a call without the name of a tool; need one")
     if len(dict(given)) < len(given):
