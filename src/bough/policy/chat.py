@@ -340,12 +340,9 @@ class ChatRenderer:
                 "special token; need one that ends the turn, such as <|im_end|>, among the tokenizer's special tokens"
             )
         eos: int | None = self._tokenizer.eos_token_id
-        own: list[int] = [
-            token for stop in self._template.format.stops for token, text in special.items() if text == stop
-        ]
+        own = [token for stop in self._template.format.stops for token in special if special[token] == stop]
         found: list[int] = [*(own or ends), *([] if eos is None else [eos]), *end_tokens]
-        stops = tuple(dict.fromkeys(found))
-        return frozenset((*ends, *stops)), stops
+        return frozenset((*ends, *found)), tuple(dict.fromkeys(found))
 
     def _edges(self, between: str) -> set[str]:
         """Added tokens that end an action or a message, or begin a user message; some may not be marked as special."""

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
-from itertools import count
+from itertools import count, takewhile
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import TemplateError
@@ -34,7 +34,7 @@ PROBE_TOOL = Tool(
 )
 
 
-PROMPTED_THINKING = re.compile(rf"\s*(?:<think>\s*)?(?:{CLOSE}\s*)?$")
+PROMPTED_THINKING = re.compile(rf"(?:<think>\s*)?(?:{CLOSE}\s*)?$")
 """Thinking at the end of a generation prompt, opened or empty."""
 
 EMPTY_THINKING = re.compile(rf"\s*<think>\s*{CLOSE}\s*")
@@ -278,7 +278,10 @@ class ChatTemplate:
             if self._find_by_call(user, tools):
                 return
         self._json_arguments = False
-        written = self._tried(user, _called(PROBE), tools=tools, generates=False)
+        whole = self._tried(user, _called(PROBE), tools=tools, generates=False)
+        same = takewhile(lambda pair: pair[0] == pair[1], zip(whole, self._tried(user, tools=tools), strict=False))
+        # From the mark in which they differ.
+        written = whole[max(0, whole.rfind("<", 0, sum(1 for _ in same))) :]
         self.writes_calls = False
         family = Family(name="", form=self._given) if self._given else family_in(self._template, written)
         self.takes_tools, self.takes_results = family is not None, False
@@ -312,10 +315,9 @@ class ChatTemplate:
         if not call or "[[tool]]" not in begin or "[[result]]" not in shown:
             return False
         two = self._tried(user, _called(PROBE, SECOND, content="[[said]]"), tools=tools, generates=False)
-        texts = {
-            _without_empty(self._before_end(call)): Action(calls=(PROBE,)),
-            _without_empty(self._before_end(_after_prompt(begin, two))): Action(text="[[said]]", calls=(PROBE, SECOND)),
-        }
+        texts = {_without_empty(self._before_end(call)): Action(calls=(PROBE,))}
+        both = _without_empty(self._before_end(_after_prompt(begin, two)))
+        texts.setdefault(both, Action(text="[[said]]", calls=(PROBE, SECOND)))
         given = [Family(name="", form=self._given)] if self._given else FAMILIES
         family = find_family(texts, given)
         if family is None:
@@ -364,7 +366,8 @@ def _called(*calls: ToolCall, content: str = "") -> Entry:
 
 def _after_prompt(begin: str, whole: str) -> str:
     """What a text has after a generation prompt; a text may lack the thinking at the prompt's end."""
-    prompts = (begin, PROMPTED_THINKING.sub("", begin))
+    bare = PROMPTED_THINKING.sub("", begin)
+    prompts = (begin, bare, bare.rstrip())
     return next((whole.removeprefix(each) for each in prompts if each and whole.startswith(each)), "")
 
 

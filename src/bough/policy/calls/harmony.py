@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from bough.policy.calls.format import PlainFormat
 from bough.policy.calls.objects import decode_json, json_call, no_id, write_json
-from bough.policy.calls.scan import good_and_bad
+from bough.policy.calls.scan import good_and_bad, skip
 from bough.policy.calls.thinking import CLOSE, OPEN
 from bough.tree import Action, BadCall, Tool, ToolCall
 
@@ -17,6 +17,7 @@ HEAD = re.compile(
     r"(?:<\|start\|>assistant)?([^<]*)(?:<\|channel\|>([^<]*))?(?:<\|constrain\|>[^<]*)?<\|message\|>", re.DOTALL
 )
 BODY = re.compile(r"(.*?)(<\|(?:end|call|return)\|>|(?=<\|(?:start|channel)\|>)|$)", re.DOTALL)
+ENDING = re.compile(r"\s*(?:<\|(?:end|call|return)\|>|(?=<\|(?:start|channel)\|>)|$)")
 RECIPIENT = re.compile(r"to=(?:functions\.)?(\S.*?)\s*(?:\s(?:json|code))?\s*$", re.DOTALL)
 MARKS = re.compile(r"<\|(?:start|channel|message|constrain|end|call|return)\|>(?:assistant)?")
 THOUGHT = re.compile(rf"{OPEN}(.*?)(?:{CLOSE}(.*)|$)", re.DOTALL)
@@ -60,12 +61,14 @@ class Harmony(PlainFormat):
                 said.append(left)
             if head is None:
                 break
-            body = BODY.match(text, head.end())
-            content, ending, at = (body[1], body[2], body.end()) if body else ("", "", len(text))
             header = next((part for part in (head[1], head[2] or "") if "to=" in part), "")
             if header and head.start() >= begin:
-                calls.append(_call(header, text[head.start() : at], content))
-            elif (head[2] or "").strip().startswith("analysis"):
+                call, at = _call(header, text, head)
+                calls.append(call)
+                continue
+            body = BODY.match(text, head.end())
+            content, ending, at = (body[1], body[2], body.end()) if body else ("", "", len(text))
+            if (head[2] or "").strip().startswith("analysis"):
                 thoughts.append(content)
                 open_thought = ending != END
             else:
@@ -89,17 +92,22 @@ class Harmony(PlainFormat):
         return f"{END}{START}".join(messages) + (CALL if good and not bad else "")
 
 
-def _call(header: str, text: str, content: str) -> ToolCall | BadCall:
+def _call(header: str, text: str, head: re.Match[str]) -> tuple[ToolCall | BadCall, int]:
+    """The call of a message after its head, and the position after it. Its JSON may have the texts of marks."""
     need = f"need {TO}NAME{CHANNEL}commentary json{MESSAGE}{{...}}{CALL}"
-    receiver = RECIPIENT.search(header)
+    body = BODY.match(text, head.end())
+    stop = body.end() if body else len(text)
     try:
-        value, end = decode_json(content.strip())
+        value, end = decode_json(text, skip(text, head.end()))
     except ValueError as error:
-        return BadCall(text=text, problem=f"got {error}; {need}")
-    if content.strip()[end:]:
-        return BadCall(text=text, problem=f"got text after the JSON of a call; {need}")
-    row = {"name": receiver[1].strip() if receiver else "", "arguments": value}
-    return json_call(row, text, key="arguments", call_id=no_id)
+        return BadCall(text=text[head.start() : stop], problem=f"got {error}; {need}"), stop
+    ending = ENDING.match(text, end)
+    if ending is None:
+        stop = max(stop, end)
+        return BadCall(text=text[head.start() : stop], problem=f"got text after the JSON of a call; {need}"), stop
+    receiver = RECIPIENT.search(header)
+    row = {"name": receiver[1] if receiver else "", "arguments": value}
+    return json_call(row, text[head.start() : ending.end()], key="arguments", call_id=no_id), ending.end()
 
 
 def _written(call: ToolCall, hide: Callable[[str], str]) -> str:
