@@ -8,6 +8,7 @@ import pytest
 from scripts.templates import ACTIONS, lost_actions, mutated, same, unequal
 from tests.policy.family_templates import TEMPLATES, family_tokenizer
 
+from bough.context import Plain, ThinkingCalls, ToolCalls, as_written, parse_tokens
 from bough.policy import (
     ArgValues,
     CallFormat,
@@ -207,3 +208,15 @@ def test_calls_of_hermes_in_xml_are_parsed() -> None:
     assert XmlParameters().parse(written).calls == (CALL,)
     odd = replace(CALL, arguments={"a>b": "x"})
     assert XmlParameters().parse(XmlParameters().write(Action(calls=(odd,)))).calls == (odd,)
+
+
+def test_a_demonstrated_answer_is_no_thinking() -> None:
+    """A teacher's plan may end with a text; a parser of calls has it after the thinking that the prompt opens."""
+    chat = renderer("Qwen3.5")
+    written = chat.write(as_written(ToolCalls(), "It costs 3 euros."))
+    assert parse_tokens(ToolCalls(), chat, written).action == Action(text="It costs 3 euros.")
+    assert as_written(Plain(), "left") == "left"
+    thought = chat.write(Action(text="<think>Tea?</think>", calls=(CALL,)))
+    found = parse_tokens(ThinkingCalls(), chat, thought, (FIND,))
+    first, last = found.spans["thought"]
+    assert found.text[first:last] == "Tea?"
