@@ -27,12 +27,14 @@ from bough.tree import (
     Rewarded,
     Source,
     Ternary,
+    Tool,
     Tree,
     Verdict,
     counted,
     fail_unknown,
     fault_in,
     path,
+    tool_record,
 )
 
 JUDGE = {"judge": StartingWeights()}
@@ -158,7 +160,7 @@ def test_calls_of_another_family_and_a_first_step_without_calls_are_reported_onc
     said: list[str] = []
     (tree,) = trees(n=1)
     act = int(np.flatnonzero((tree.kind == Kind.ACTION) & (tree.source == Source.SAMPLED))[0])
-    tools = {"tools": [{"name": "find", "description": "", "schema": {}}]}
+    tools = {"tools": [tool_record(Tool(name="find", description="", schema={}))]}
     bad = {"calls": [{"text": "[TOOL_CALLS]", "problem": "no", "family": "Mistral"}]}
     good = {"calls": [{"name": "find", "arguments": {}, "call_id": ""}]}
 
