@@ -328,7 +328,7 @@ class ChatRenderer:
         return frame[1].replace(last, "[[user]]")
 
     def _ends(self, between: str, end_tokens: Sequence[int]) -> tuple[frozenset[int], Tokens]:
-        """The tokens that end a message in the template's text, and those that end an action."""
+        """The tokens that end a message in the template's text, and the tokens that end an action."""
         special = {
             token: added.content for token, added in self._tokenizer.added_tokens_decoder.items() if added.special
         }

@@ -20,7 +20,7 @@ ID = re.compile(r"functions\.(.+):\d+", re.DOTALL)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kimi(PlainFormat):
-    """A call is `functions.NAME:NUMBER`, which is its id, and JSON arguments. A call with another id is numbered anew.
+    """A call is `functions.NAME:NUMBER`, which is its id, and JSON arguments. Other ids get another number.
 
     Example:
         >>> found = Kimi().parse(Kimi().write(Action(calls=(ToolCall(name="find", arguments={"n": 1}),))))
