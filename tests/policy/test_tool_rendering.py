@@ -271,7 +271,8 @@ def test_an_action_after_an_opened_thinking_begins_within_it() -> None:
     chat = ChatRenderer(folders.tokenizer(template), template={})
     call = '<tool_call>{"name": "find", "arguments": {"item": "</think>"}}</tool_call>'
     assert len(chat.parse(chat.write(f"Tea? {call}\n</think>\n{call}")).calls) == 1
-    assert chat.parse(chat.write(f"Tea? {call.replace('</think>', '')}")).calls == ()
+    (bad,) = chat.parse(chat.write(f"Tea? {call.replace('</think>', '')}")).calls
+    assert isinstance(bad, BadCall)
     assert len(renderer("qwen3").parse(renderer("qwen3").write(call)).calls) == 1
 
 

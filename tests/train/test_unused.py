@@ -26,13 +26,16 @@ from bough.tree import (
     Entry,
     Kind,
     Rewarded,
+    Source,
     Ternary,
+    Tool,
     Tree,
     Verdict,
     counted,
     fail_unknown,
     fault_in,
     path,
+    tool_record,
 )
 
 JUDGE = {"judge": StartingWeights()}
@@ -162,3 +165,32 @@ def test_numbers_of_rewards_have_a_mean_over_the_paths_that_have_them() -> None:
     ]
     found = summarize([Rewarded(tree=each, channels={}) for each in named], unstarted=0, dropped={})
     assert (found["reward_function/correct"], found["reward_function/short"]) == (0.5, 0.5)
+
+
+def test_calls_of_another_family_and_a_first_step_without_calls_are_reported_once() -> None:
+    said: list[str] = []
+    (tree,) = trees(n=1)
+    act = int(np.flatnonzero((tree.kind == Kind.ACTION) & (tree.source == Source.SAMPLED))[0])
+    tools = {"tools": [tool_record(Tool(name="find", description="", schema={}))]}
+    bad = {"calls": [{"text": "[TOOL_CALLS]", "problem": "no", "family": "Mistral"}]}
+    good = {"calls": [{"name": "find", "arguments": {}, "call_id": ""}]}
+
+    def with_calls(calls: dict[str, object]) -> Tree:
+        rows = [dict(info) for info in tree.info]
+        rows[0] |= tools
+        rows[act] |= calls
+        return replace(tree, info=tuple(rows))
+
+    notices = Notices(notify=said.append)
+    for _ in range(2):
+        notices.of_batch([with_calls(bad)], 100)
+    first, second = said
+    assert first.startswith("no tool was called in the first step, in 1 episode")
+    assert "1 of 1 first messages" in second
+    assert "1 of Mistral (calls/foreign)" in second
+    assert summarize([Rewarded(tree=with_calls(bad), channels={})], unstarted=0, dropped={})["calls/foreign"] == 1
+    later = Notices(notify=said.append)
+    later.of_batch([with_calls(good)], 100)
+    later.of_batch([with_calls({})], 100)
+    assert len(said) == 2, "the first step had a call"
+    assert "calls/foreign" not in summarize([Rewarded(tree=tree, channels={})], unstarted=0, dropped={})

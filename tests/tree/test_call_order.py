@@ -2,15 +2,18 @@ from itertools import permutations
 
 import pytest
 
-from bough.tree import Message, ToolCall, in_call_order
+from bough.tree import Action, BadCall, Message, ToolCall, after_action, in_call_order
 
 ASK = Message(role="user", content="Weather?")
 END = Message(role="assistant", content="Rain.")
 
 
+def call(call_id: str) -> ToolCall:
+    return ToolCall(name="weather", arguments={}, call_id=call_id)
+
+
 def calls(*ids: str) -> Message:
-    called = tuple(ToolCall(name="weather", arguments={}, call_id=each) for each in ids)
-    return Message(role="assistant", content="", tool_calls=called)
+    return Message(role="assistant", content="", tool_calls=tuple(map(call, ids)))
 
 
 def result(call_id: str, content: str = "") -> Message:
@@ -59,3 +62,29 @@ def test_what_has_an_order_stays(messages: tuple[Message, ...]) -> None:
 def test_results_without_a_call_and_calls_without_a_result(messages: tuple[Message, ...], told: str) -> None:
     with pytest.raises(ValueError, match=f"messages{told}"):
         in_call_order((ASK, *messages))
+
+
+def test_results_after_an_action_are_in_the_order_of_its_calls() -> None:
+    action = Action(calls=(call("1"), BadCall(text="(", problem="no"), call("2")))
+    bad = Message(role="tool", content="bad")
+    note = Message(role="user", content="note")
+    one, two = result("1"), result("2")
+    assert after_action(action, (two, bad, one, note)) == (one, bad, two, note)
+    assert after_action(action, (bad, one, two)) == (one, bad, two)
+    # Without ids, with equal ones, and after a text the messages stay.
+    assert after_action(action, (bad, bad)) == (bad, bad)
+    assert after_action(Action(calls=(call("1"), call("1"))), (one, one)) == (one, one)
+    assert after_action("go", (note,)) == (note,)
+
+
+@pytest.mark.parametrize(
+    ("ids", "problem"),
+    [
+        (("1", "3"), "got a result of the call '3'"),
+        (("1", "1"), "got two results of the call '1'"),
+        (("1",), "call '2'"),
+    ],
+)
+def test_a_result_that_fits_no_call_names_its_id(ids: tuple[str, ...], problem: str) -> None:
+    with pytest.raises(ValueError, match=problem):
+        after_action(Action(calls=(call("1"), call("2"))), tuple(map(result, ids)))

@@ -4,7 +4,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
-from bough.tree import Action, AgentAction, Kind, Message, Observation, Task, Tool, action_text, messages
+from bough.tree import (
+    Action,
+    AgentAction,
+    Kind,
+    Message,
+    Observation,
+    Task,
+    Tool,
+    action_text,
+    after_action,
+    messages,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,11 +40,18 @@ class Turn:
 def conversation(system: str, past: Sequence[Turn], observation: Observation) -> tuple[Message, ...]:
     """Returns the messages of a context: the system prompt if it is not empty, the turns, and the observation.
 
-    An action is an assistant's message with the tokens as sampled.
+    An action is an assistant's message with the tokens as sampled. The results of its calls are in the order of the
+    calls.
+
+    Raises:
+        ValueError: when results do not fit the calls before them; see `after_action`.
     """
-    told = (Message(role="system", content=system),) if system else ()
-    turns = [message for turn in past for message in (*messages(turn.observation), _assistant_message(turn))]
-    return (*told, *turns, *messages(observation))
+    shown = [Message(role="system", content=system)] if system else []
+    action: AgentAction = ""
+    for turn in past:
+        shown += [*after_action(action, messages(turn.observation)), _assistant_message(turn)]
+        action = turn.action
+    return (*shown, *after_action(action, messages(observation)))
 
 
 def _assistant_message(turn: Turn) -> Message:
@@ -72,8 +90,13 @@ class Renderer(Protocol):
         """Returns the tokens of an action that the policy did not sample (a teacher's), with a stop token."""
         ...
 
-    def parse(self, tokens: Sequence[int]) -> Action:
-        """Parses the calls in the tokens of an action, in the format of the model's family. Never fails."""
+    def parse(self, tokens: Sequence[int], tools: Sequence[Tool] = ()) -> Action:
+        """Parses the calls in the tokens of an action, in the format of the model's family. Never fails.
+
+        Args:
+            tokens: The tokens of the action.
+            tools: The tools of its state, whose schemas tell a text from a number where the format has no quotes.
+        """
         ...
 
     def text(self, tokens: Sequence[int]) -> str:

@@ -102,11 +102,17 @@ def _restricts(kind: type[Parser]) -> bool:
     return issubclass(kind, GrammarParser)
 
 
-def parse_tokens(parser: Parser, renderer: Renderer, tokens: Sequence[int]) -> Parsed:
-    """Parses the tokens of one turn."""
+def parse_tokens(parser: Parser, renderer: Renderer, tokens: Sequence[int], tools: Sequence[Tool] = ()) -> Parsed:
+    """Parses the tokens of one turn in a state with some tools."""
     if _reads_calls(type(parser)):
-        return cast("CallParser", parser).read(renderer.parse(tokens))
+        action = renderer.parse(tokens, tools) if tools else renderer.parse(tokens)
+        return cast("CallParser", parser).read(action)
     return parser(renderer.text(tokens))
+
+
+def as_written(parser: Parser, action: AgentAction) -> AgentAction:
+    """Returns an action as a renderer writes it for a parser: one for a parser of calls is an `Action`."""
+    return Action(text=action) if isinstance(action, str) and _reads_calls(type(parser)) else action
 
 
 @lru_cache(maxsize=64)

@@ -64,8 +64,9 @@ class Messages:
         message = assistant_message(action)
         return (*_written(message.content, [*map(_call_row, message.tool_calls)]), END)
 
-    def parse(self, tokens: Sequence[int]) -> Action:
+    def parse(self, tokens: Sequence[int], tools: Sequence[Tool] = ()) -> Action:
         """The text and the calls in the tokens of an action; a call without a JSON object as arguments is bad."""
+        del tools  # Arguments are JSON.
         text, *calls = _split(tokens)
         return Action(text=text, calls=tuple(map(_read_call, calls)))
 

@@ -1,28 +1,34 @@
 """Renders conversations in a chat template and keeps the sampled tokens as they are."""
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
-from bough.policy.calls import thinking_end
+from bough.policy.calls import CallFormat, family_of, foreign_family
+from bough.policy.calls.thinking import CLOSE, OPEN, unfinished
 from bough.policy.literal import LiteralEncoder, Tokens
 from bough.policy.marks import THINKING, plain_marks, used_marks
 from bough.policy.template import ChatTemplate, Entry, RefusedByTemplate
 from bough.policy.text_cache import TextCache
+from bough.policy.tool_text import TextCalls
 from bough.tree import (
     Action,
     AgentAction,
+    BadCall,
     Message,
     Tool,
-    action_record,
+    ToolCall,
     action_text,
     call_record,
-    read_action,
     tool_record,
 )
 from bough.units import MIB
+
+EMPTY_THINKING = re.compile(rf"^(?:{OPEN})?{CLOSE}|{OPEN}{CLOSE}")
+"""In a text without blanks."""
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -57,6 +63,7 @@ class ChatRenderer:
         end_tokens: Sequence[int] = (),
         date: datetime | None = None,
         context_tokens: int | None = None,
+        call_format: CallFormat | None = None,
     ) -> None:
         """Derive the stop tokens and the special tokens from the template.
 
@@ -67,6 +74,7 @@ class ChatRenderer:
             date: The date that the template writes, if it writes one; None for the present one.
             context_tokens: The model's context. Of a text that exceeds it by far, `render` and `extend` encode a part
                 that exceeds it too; None for whole texts.
+            call_format: The format of calls; None for the one that is found from the template.
 
         Raises:
             ValueError: when there is no template, it fails, or it omits the assistant's messages or the special token
@@ -77,7 +85,7 @@ class ChatRenderer:
             raise ValueError(
                 "got a tokenizer without a chat template; need one: put chat_template.jinja next to tokenizer.json"
             )
-        self._template = ChatTemplate(tokenizer, template, date)
+        self._template = ChatTemplate(tokenizer, template, date, call_format)
         self._spoken = TextCache(self._decode, most_bytes=64 * MIB)
         self._readable = TextCache(self._without_marks, most_bytes=64 * MIB)
         self._context_tokens = context_tokens
@@ -85,7 +93,7 @@ class ChatRenderer:
         longest = 0 if context_tokens is None else max(map(len, self._tokenizer.get_vocab()))
         self._most_characters = 4 * longest * ((context_tokens or 0) + 1)
         between = self._between()
-        self.stop_tokens: Tokens = self._ends(between, end_tokens)
+        self._ending, self.stop_tokens = self._ends(between, end_tokens)
         edges, marks = self._edges(between), used_marks(tokenizer)
         self._encoder = LiteralEncoder(tokenizer, edges={*marks, *edges})
         special = {each.content for each in self._tokenizer.added_tokens_decoder.values() if each.special}
@@ -169,9 +177,10 @@ class ChatRenderer:
         read, text = texts
         if not text.startswith(read):
             return None
-        added, words = text[len(read) :].removeprefix(self._template.lead), entries[last].content
-        if added.startswith(words):
-            return self._follow(tokens, added[len(words) :])
+        added, words = text[len(read) :], entries[last].content
+        for begun in (added.removeprefix(self._template.lead), added):
+            if begun.startswith(words):
+                return self._follow(tokens, begun[len(words) :])
         after = (self._template.frame(entries, shown) or [text])[-1]
         return self._follow(tokens, after) if _same(added.removesuffix(after), words) else None
 
@@ -180,18 +189,59 @@ class ChatRenderer:
 
         The marks of thinking and of the family's calls become tokens where the tokenizer has them; nothing else does.
         """
-        if isinstance(action, str) or not action.calls:
+        if isinstance(action, str):
             written = self._with_marks(self._encoder.hide(action_text(action)), THINKING)
         else:
-            record = json.loads(self._encoder.hide_json(json.dumps(action_record(action), ensure_ascii=False)))
-            hidden = cast("Action", read_action(record))
-            written = self._template.format.write(replace(hidden, text=self._with_marks(hidden.text, THINKING)))
-        return (*self._encoder.encode(written), self.stop_tokens[0])
+            text = self._with_marks(self._encoder.hide(action.text), THINKING)
+            bad = {
+                call: replace(call, text=self._encoder.hide(call.text))
+                for call in action.calls
+                if isinstance(call, BadCall)
+            }
+            calls = tuple(bad[call] if isinstance(call, BadCall) else call for call in action.calls)
+            hidden = Action(text=text, calls=calls)
+            written = self._template.after_prompt(self._template.format.write(hidden, self._encoder.hide))
+        tokens = self._encoder.encode(written)
+        return tokens if tokens and tokens[-1] in self.stop_tokens else (*tokens, self.stop_tokens[0])
 
-    def parse(self, tokens: Sequence[int]) -> Action:
-        """The text and the calls of an action, in the format that the template writes; see `CallFormat`."""
-        text = self.verbatim([token for token in tokens if token not in self.stop_tokens])
-        return self._template.format.parse(text, thinking_end(text) if self._template.opens_thinking else 0)
+    def parse(self, tokens: Sequence[int], tools: Sequence[Tool] = ()) -> Action:
+        """The text and the calls of an action, in the format that the template writes; see `CallFormat`.
+
+        Thinking that the generation prompt opens has its `<think>` in the text. A call in thinking that does not end is
+        bad, and so is one in the format of another family, where the action has no call of its own.
+        """
+        return self.parse_text(self.verbatim([token for token in tokens if token not in self.stop_tokens]), tools)
+
+    def parse_text(self, text: str, tools: Sequence[Tool] = ()) -> Action:
+        """The text and the calls of an action, from its text with special tokens and without a stop token."""
+        action = self._template.parse(text, tools)
+        return action if action.calls else self._lost_call(action)
+
+    def _lost_call(self, action: Action) -> Action:
+        """An action without calls, with the one that it has in a place or a format in which it is none."""
+        own, open_thinking = self._template.format, unfinished(action.text)
+        if found := [place for mark in own.marks if (place := open_thinking.find(mark)) >= 0]:
+            begin = len(action.text) - len(open_thinking) + min(found)
+            problem = f"got a call in thinking that does not end; need {CLOSE} before it"
+            bad = BadCall(text=action.text[begin:], problem=problem)
+            return Action(text=action.text[:begin].strip(), calls=(bad,))
+        begin = action.text.rfind(CLOSE) + 1 if OPEN in action.text else 0
+        family = None if open_thinking else foreign_family(action.text[begin:], own)
+        if family is None:
+            return action
+        begin = min(place for mark in family.form.marks if (place := action.text.find(mark, begin)) >= 0)
+        example = own.write(Action(calls=(ToolCall(name="NAME", arguments={"ARGUMENT": "VALUE"}),)))
+        problem = f"got a call in the format of {family.name}; need {example!r}"
+        bad = BadCall(text=action.text[begin:], problem=problem, family=family.name)
+        return Action(text=action.text[:begin].strip(), calls=(bad,))
+
+    @property
+    def call_format(self) -> str:
+        """The format of calls, an example and where it was found, for people."""
+        own = self._template.format
+        example = own.write(Action(calls=(ToolCall(name="NAME", arguments={"ARGUMENT": "VALUE"}),)))
+        name = "text" if isinstance(own, TextCalls) else f"the format of {family_of(own)}"
+        return f"{name}: {self._template.found}; a call is {example!r}"
 
     def text(self, tokens: Sequence[int]) -> str:
         """The text of tokens, without stop tokens and special tokens."""
@@ -267,7 +317,7 @@ class ChatRenderer:
     def _follow(self, tokens: Tokens, text: str) -> Tokens:
         """The tokens of `text` after `tokens`, without its leading end of message where `tokens` have one."""
         following = self._encoder.encode(text)
-        ends = [i for i, token in enumerate(following) if token in self.stop_tokens]
+        ends = [i for i, token in enumerate(following) if token in self._ending]
         closed = tokens and tokens[-1] in self.stop_tokens
         return following[ends[0] + 1 :] if closed and ends else following
 
@@ -287,8 +337,11 @@ class ChatRenderer:
             )
         return frame[1].replace(last, "[[user]]")
 
-    def _ends(self, between: str, end_tokens: Sequence[int]) -> Tokens:
-        special = {token for token, added in self._tokenizer.added_tokens_decoder.items() if added.special}
+    def _ends(self, between: str, end_tokens: Sequence[int]) -> tuple[frozenset[int], Tokens]:
+        """The tokens that end a message in the template's text, and the tokens that end an action."""
+        special = {
+            token: added.content for token, added in self._tokenizer.added_tokens_decoder.items() if added.special
+        }
         following: list[int] = self._tokenizer.encode(between, add_special_tokens=False)
         ends = [token for token in following if token in special][:1]
         if not ends:
@@ -297,7 +350,9 @@ class ChatRenderer:
                 "special token; need one that ends the turn, such as <|im_end|>, among the tokenizer's special tokens"
             )
         eos: int | None = self._tokenizer.eos_token_id
-        return tuple(dict.fromkeys([*ends, *([] if eos is None else [eos]), *end_tokens]))
+        own = [token for stop in self._template.format.stops for token in special if special[token] == stop]
+        found: list[int] = [*(own or ends), *([] if eos is None else [eos]), *end_tokens]
+        return frozenset((*ends, *found)), tuple(dict.fromkeys(found))
 
     def _edges(self, between: str) -> set[str]:
         """Added tokens that end an action or a message, or begin a user message; some may not be marked as special."""
@@ -310,5 +365,9 @@ class ChatRenderer:
 
 
 def _same(one: str, other: str) -> bool:
-    """Whether two texts are equal but for blanks."""
-    return one == other or "".join(one.split()) == "".join(other.split())
+    """Whether two texts are equal but for blanks and empty thinking."""
+    return one == other or _visible(one) == _visible(other)
+
+
+def _visible(text: str) -> str:
+    return EMPTY_THINKING.sub("", "".join(text.split()))

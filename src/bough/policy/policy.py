@@ -7,6 +7,7 @@ from pathlib import Path
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from bough.policy.adapters import adapt
+from bough.policy.calls import CallFormat
 from bough.policy.chat import ChatRenderer
 from bough.policy.check_architecture import AttentionShape, check_architecture
 from bough.policy.checkpoint import save
@@ -46,6 +47,7 @@ class Policy(PolicyModel):
         template: Mapping[str, object] | None = None,
         lora: Lora | None = None,
         date: datetime | None = None,
+        call_format: CallFormat | None = None,
     ) -> "Policy":
         """Make a policy of a transformers model and its tokenizer. The policy owns the model.
 
@@ -56,6 +58,7 @@ class Policy(PolicyModel):
             template: Arguments of the chat template besides the messages.
             lora: Adapters to train; None trains every weight.
             date: The date that the template writes, if it writes one; None for the present one.
+            call_format: The format of calls of tools; None for the one that is found from the template.
 
         Raises:
             ValueError: when Bough can't train the architecture, the tokenizer does not fit the model or has no usable
@@ -69,7 +72,14 @@ class Policy(PolicyModel):
             )
         limit = context_limit(model.config, context_tokens)
         ends = _end_tokens(model)
-        renderer = ChatRenderer(tokenizer, template=template or {}, end_tokens=ends, date=date, context_tokens=limit)
+        renderer = ChatRenderer(
+            tokenizer,
+            template=template or {},
+            end_tokens=ends,
+            date=date,
+            context_tokens=limit,
+            call_format=call_format,
+        )
         shape = check_architecture(causal_model, limit)
         if lora is not None:
             adapt(model, lora)

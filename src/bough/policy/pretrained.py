@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from bough.piece import NotEmpty, piece
+from bough.policy.calls.format import CallFormat
 from bough.policy.folder import check_complete, locate
 from bough.policy.lora import Lora
 from bough.policy.placement import Dtype, pick_device
@@ -31,6 +32,8 @@ class Pretrained:
         device: "auto", "cpu", "cuda", ...
         context_tokens: Most positions of a sequence; None is the model's limit.
         template: Arguments of the chat template besides the messages, such as {"enable_thinking": False}.
+        call_format: The format of the model's calls of tools, such as `Hermes()` or one of your own; None for the one
+            that the chat template has.
     """
 
     path: Annotated[str, NotEmpty("a folder with a model, or the hub id of one")]
@@ -39,6 +42,7 @@ class Pretrained:
     device: str = "auto"
     context_tokens: int | None = None
     template: Mapping[str, object] = field(default_factory=dict[str, object])
+    call_format: CallFormat | None = None
 
     def check_files(self) -> None:
         """Check that the model's folder exists and is complete, without loading it.
@@ -65,7 +69,9 @@ class Pretrained:
         from bough.policy.checkpoint import load_tokenizer
 
         tokenizer = load_tokenizer(self.path)
-        return ChatRenderer(tokenizer, template=self.template, date=_date(tokenizer, assets))
+        return ChatRenderer(
+            tokenizer, template=self.template, date=_date(tokenizer, assets), call_format=self.call_format
+        )
 
     def build(self, texts: Iterable[str] = (), assets: Path | None = None) -> "bough.policy.policy.Policy":
         """Load the model.
@@ -94,6 +100,7 @@ class Pretrained:
                 template=self.template,
                 lora=self.lora,
                 date=_date(tokenizer, assets),
+                call_format=self.call_format,
             )
         except ValueError as error:
             raise ValueError(f"Pretrained {self.path!r}: {error}") from error

@@ -1,19 +1,23 @@
 """Applies a tokenizer's chat template to messages and tools."""
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
-from itertools import count
-from typing import TYPE_CHECKING, Any, NamedTuple
+from itertools import count, takewhile
+from typing import TYPE_CHECKING, Any
 
 from jinja2 import TemplateError
 
-from bough.policy.calls import CallFormat, find_format
+from bough.policy.calls import FAMILIES, CallFormat, Family, ToolCode, family_in, find_family
+from bough.policy.calls.find import PROBE_NAME
+from bough.policy.calls.thinking import CLOSE, EMPTY, after_opening, opened
 from bough.policy.template_date import CLOCK, date_of, with_date
+from bough.policy.template_gaps import Entry, joined_role, without_system_role, without_tool_role
 from bough.policy.text_cache import TextCache
-from bough.policy.tool_text import TextCalls, result_as_text, tools_as_text
-from bough.tree import Action, Tool, ToolCall, read_call, tool_record
+from bough.policy.tool_text import TextCalls, tools_as_text
+from bough.tree import Action, Tool, ToolCall, call_record, tool_record
 from bough.units import MIB
 from bough.usercode.processor_limit import OutOfTime, processor_limit
 from bough.usercode.trial import TrialError, try_in_child
@@ -21,7 +25,8 @@ from bough.usercode.trial import TrialError, try_in_child
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-PROBE = ToolCall(name="probe_tool", arguments={"probe": "[[argument]]"}, call_id="a1b2c3d4e")
+PROBE = ToolCall(name=PROBE_NAME, arguments={"probe": "[[argument]]"}, call_id="a1b2c3d4e")
+SECOND = ToolCall(name="probe_other", arguments={}, call_id="f6g7h8i9j")
 PROBE_TOOL = Tool(
     name=PROBE.name,
     description="[[tool]]",
@@ -29,29 +34,16 @@ PROBE_TOOL = Tool(
 )
 
 
+PROMPTED_THINKING = re.compile(rf"(?:<think>\s*)?(?:{CLOSE}\s*)?$")
+"""Thinking at the end of a generation prompt, opened or empty."""
+
+EMPTY_THINKING = re.compile(rf"\s*<think>\s*{CLOSE}\s*")
+
 DEADLINE_S, MEMORY_BYTES = 10.0, 1 << 29
 """Limits of the first renderings of a template together; the time is also that of each later one."""
 
 MOST_CHARACTERS, MOST_COPIES = 100_000, 16
 """A template writes at most so many characters of its own, and so many copies of what it is given."""
-
-
-class Entry(NamedTuple):
-    """A message for the template, hashable.
-
-    Attributes:
-        role: Its role.
-        content: Its text.
-        calls: The calls of an assistant's message, as JSON; "" without any.
-        call_id: The call that a tool's message answers.
-        sampled: Whether its tokens were sampled.
-    """
-
-    role: str
-    content: str
-    calls: str = ""
-    call_id: str = ""
-    sampled: bool = False
 
 
 class RefusedByTemplate(ValueError):
@@ -62,24 +54,35 @@ class ChatTemplate:
     """A chat template, with the parts that it lacks written by Bough.
 
     A template without a system role gets the system prompt at the beginning of the first user message. One that refuses
-    two user messages in a row gets them as one. One without tools, or whose form of calls is unknown, gets the tools in
-    the system prompt (`tools_as_text`), calls as text (`TextCalls`), and results in the user's message.
+    two user messages in a row gets them as one. The form of its calls is that in which it writes a call, else that of
+    the family whose marks its text has; calls that it does not write are text of the message. One of an unknown form
+    gets the tools in the system prompt (`tools_as_text`), calls as text (`TextCalls`), and results in the user's
+    message.
 
     Attributes:
         format: The form of its calls.
-        takes_tools: Whether the template has a form of its own for tools, calls and results.
+        found: Where the form was found, a sentence.
+        takes_tools: Whether the template writes tools.
+        writes_calls: Whether it writes calls, in the form.
+        takes_results: Whether it writes results.
         opens_thinking: Whether the generation prompt ends with `<think>`, so that an action begins within thinking.
+        empty_thinking: What ends thinking that was opened and has no content.
         takes_raw_calls: Whether a sampled message with calls can stand as plain text before the results. Otherwise only
             `frame` shows how the conversation is rendered.
-        lead: The blanks that the template writes between the generation prompt and an assistant's text.
+        lead: What the template writes between the generation prompt and an assistant's text: blanks, empty thinking,
+            or what the format writes there.
         call_lead: What it writes between the generation prompt and the name of a message's first call.
         call_tail: What it writes between the name of a call without arguments and the end of the message.
         around_result: What it writes between a call and the content of its result, and after it; "" each where it
-            takes no tools.
+            takes no results.
     """
 
     def __init__(
-        self, tokenizer: "PreTrainedTokenizerBase", arguments: Mapping[str, object], date: datetime | None = None
+        self,
+        tokenizer: "PreTrainedTokenizerBase",
+        arguments: Mapping[str, object],
+        date: datetime | None = None,
+        call_format: CallFormat | None = None,
     ) -> None:
         """Try the template on short conversations.
 
@@ -87,6 +90,7 @@ class ChatTemplate:
             tokenizer: With a chat template.
             arguments: Arguments of the template besides messages and tools.
             date: The date that the template writes, if it writes one; None for the present one.
+            call_format: The form of its calls; None for the one that is found.
 
         Raises:
             ValueError: when the template fails on one user message, does not end, fills memory, or writes too much.
@@ -97,8 +101,14 @@ class ChatTemplate:
         if isinstance(written, str) and CLOCK in written:
             self._arguments["chat_template"] = written = with_date(written, date or date_of(None))
         self._own = f"{written} {self._arguments}"
-        self.format: CallFormat = TextCalls()
-        self.takes_tools, self._takes_system, self._joins_users = False, True, False
+        # Some templates iterate over tools without a test for None.
+        self._no_tools: list[object] | None = None
+        self._given, self._template = call_format, str(written)
+        self.format: CallFormat = call_format or TextCalls()
+        self.found, self.empty_thinking = "", ""
+        self.takes_tools = self.writes_calls = self.takes_results = False
+        self._takes_system, self._joins_users = True, False
+        self._tools_in_message = self._json_arguments = False
         self.lead = self.call_lead = self.call_tail = ""
         self.around_result = ("", "")
         # A conversation is also rendered without its last turn, which is cached: thousands grow at once.
@@ -112,14 +122,27 @@ class ChatTemplate:
     def _probe(self) -> None:
         """Find out on short conversations what the template takes."""
         user, said = Entry("user", "[[user]]"), Entry("assistant", "[[said]]")
-        self.opens_thinking = self._text((user,)).rstrip().endswith("<think>")
+        if not self._tried(user):
+            self._no_tools = []
+        prompt = self._text((user,))
+        self.opens_thinking = prompt.rstrip().endswith("<think>")
         self._takes_system = "[[system]]" in self._tried(Entry("system", "[[system]]"), user)
         self._joins_users = not self._tried(user, user)
         lead = self._begin("[[said]]", user, said)
-        self.lead = lead if lead.isspace() else ""
+        self.empty_thinking = lead if EMPTY.fullmatch(lead) else CLOSE + ("\n\n" if prompt.endswith("\n") else "")
         self._find_tools(user)
+        own = self.parse(f"{lead}[[said]]") == Action(text="[[said]]")
+        self.lead = lead if own or EMPTY_THINKING.fullmatch(lead) else ""
         result = Entry("tool", "[[result]]", call_id=PROBE.call_id)
-        self.takes_raw_calls = not self.takes_tools or bool(self._tried(user, said, result, said, result))
+        self.takes_raw_calls = not self.takes_results or bool(self._tried(user, said, result, said, result))
+
+    def parse(self, text: str, tools: Sequence[Tool] = ()) -> Action:
+        """The action in a text after the generation prompt."""
+        return self.format.parse(opened(text, self.empty_thinking) if self.opens_thinking else text, 0, tools)
+
+    def after_prompt(self, text: str) -> str:
+        """The text of an action as it continues the generation prompt; thinking that the prompt opens is closed."""
+        return after_opening(text, self.empty_thinking) if self.opens_thinking else text
 
     def _probe_long(self) -> None:
         """Render conversations of many and of long messages."""
@@ -130,18 +153,22 @@ class ChatTemplate:
     def entries(self, entries: Sequence[Entry], tools: str) -> tuple[list[dict[str, Any]], list[Any] | None]:
         """The messages and tools as the template gets them; `tools` is the JSON of a list, "" without any."""
         shown = list(entries)
-        if tools and not self.takes_tools:
-            written = tools_as_text(json.loads(tools))
-            begins = shown[:1] and shown[0].role == "system"
-            system = f"{shown[0].content}\n\n{written}" if begins else written
+        begins = shown[:1] and shown[0].role == "system"
+        if tools and (self._tools_in_message or not self.takes_tools):
+            written = "" if self.takes_tools else tools_as_text(json.loads(tools), self.format)
+            system = "\n\n".join(filter(None, [shown[0].content if begins else "", written]))
             shown[: 1 if begins else 0] = [Entry("system", system)]
-        if not self.takes_tools:
-            shown = _without_tool_role(shown, self.format)
+        if not self.writes_calls or not self.takes_results:
+            shown = without_tool_role(shown, self.format, calls=not self.writes_calls, results=not self.takes_results)
         if not self._takes_system:
-            shown = _without_system_role(shown)
+            shown = without_system_role(shown)
         if self._joins_users:
-            shown = _joined(shown, "user", "\n\n")
-        return [self._message(entry) for entry in shown], json.loads(tools) if tools and self.takes_tools else None
+            shown = joined_role(shown, "user", "\n\n")
+        messages = [self._message(entry) for entry in shown]
+        rows = json.loads(tools) if tools and self.takes_tools else None
+        if rows and self._tools_in_message:
+            messages[0]["tools"] = json.dumps([each["function"] for each in rows], ensure_ascii=False)
+        return messages, None if self._tools_in_message else rows
 
     def frame(self, entries: tuple[Entry, ...], tools: str) -> list[str] | None:
         """The template's text before, between and after the sampled messages; None when it drops one.
@@ -153,19 +180,28 @@ class ChatTemplate:
         marks = [f"[[{salt}.{place}]]" if entry.sampled else "" for place, entry in enumerate(entries)]
         calls = [self._marks_call(entries, place) for place in range(len(entries))]
         marked = [
-            entry if not mark else _called(mark) if call else Entry(entry.role, mark)
+            entry
+            if not mark
+            else _called(ToolCall(name=mark, arguments={}, call_id=PROBE.call_id))
+            if call
+            else Entry(entry.role, mark)
             for mark, call, entry in zip(marks, calls, entries, strict=True)
         ]
         rest = self._text(tuple(marked), tools)
         frame: list[str] = []
-        for mark, call in zip(marks, calls, strict=True):
+        for mark, call, entry in zip(marks, calls, entries, strict=True):
             if mark:
                 before, found, rest = rest.partition(mark)
                 if not found:
                     return None
                 frame.append(before.removesuffix(self.call_lead if call else self.lead))
-                rest = rest.removeprefix(self.call_tail) if call else rest
+                # Some templates write the name of the call before its result.
+                rest = rest.removeprefix(self.call_tail).replace(mark, self._name(entry)) if call else rest
         return [*frame, rest]
+
+    def _name(self, entry: Entry) -> str:
+        """The name of a sampled message's first call; "" without any."""
+        return next((each.name for each in self.parse(entry.content).calls if isinstance(each, ToolCall)), "")
 
     def _marks_call(self, entries: Sequence[Entry], place: int) -> bool:
         """Whether a sampled message has to be marked as a call, because a result follows it."""
@@ -181,15 +217,19 @@ class ChatTemplate:
                 {
                     "type": "function",
                     "id": self.format.template_id(call["call_id"]),
-                    "function": {"name": call["name"], "arguments": call["arguments"]},
+                    "function": {"name": call["name"], "arguments": self._arguments_of(call)},
                 }
                 for call in json.loads(entry.calls)
             ]
         return message
 
+    def _arguments_of(self, call: Mapping[str, object]) -> object:
+        return json.dumps(call["arguments"], ensure_ascii=False) if self._json_arguments else call["arguments"]
+
     def _text(self, entries: tuple[Entry, ...], tools: str = "", generates: bool = True) -> str:
         messages, shown = self.entries(entries, tools)
-        given = self._arguments if shown is None else {**self._arguments, "tools": shown}
+        tools_given = self._no_tools if shown is None else shown
+        given = self._arguments if tools_given is None else {**self._arguments, "tools": tools_given}
         try:
             with processor_limit(DEADLINE_S):
                 text: str = self._tokenizer.apply_chat_template(
@@ -219,10 +259,10 @@ class ChatTemplate:
             ) from error
         return text
 
-    def _tried(self, *entries: Entry) -> str:
+    def _tried(self, *entries: Entry, tools: str = "", generates: bool = True) -> str:
         """The text of messages; "" when the template refuses them."""
         try:
-            return self._text(entries)
+            return self._text(entries, tools, generates)
         except RefusedByTemplate:
             return ""
 
@@ -232,25 +272,66 @@ class ChatTemplate:
         return whole.removeprefix(begin) if whole.startswith(begin) else ""
 
     def _find_tools(self, user: Entry) -> None:
-        """Whether the template renders tools, calls and results, each in a form that is known."""
-        tools, result = json.dumps([tool_record(PROBE_TOOL)]), Entry("tool", "[[result]]", call_id=PROBE.call_id)
-        self.takes_tools = True
-        try:
-            begin = self._text((user,), tools)
-            whole = self._text((user, _called(PROBE.name, PROBE.arguments)), tools, False)
-            shown = self._text((user, _called(PROBE.name, PROBE.arguments), result), tools)
-        except RefusedByTemplate:
-            begin = whole = shown = ""
-        call = whole.removeprefix(begin) if begin and whole.startswith(begin) else ""
-        found = find_format(self._before_end(call), PROBE) if "[[tool]]" in begin and "[[result]]" in shown else None
-        self.takes_tools = found is not None
-        if found is not None:
-            self.format = found
-            before, _, after = shown.partition("[[result]]")
-            self.around_result = before[len(whole) :] if before.startswith(whole) else "", after
-            bare = self._text((user, _called("[[name]]")), tools, False).removeprefix(begin)
-            self.call_lead, _, tail = bare.partition("[[name]]")
-            self.call_tail = tail[: len(tail) - len(call) + len(self._before_end(call))]
+        """Find the form of calls, and which of tools, calls and results the template writes."""
+        tools = json.dumps([tool_record(PROBE_TOOL)])
+        for self._json_arguments in (False, True):
+            if self._find_by_call(user, tools):
+                return
+        self._json_arguments = False
+        whole = self._tried(user, _called(PROBE), tools=tools, generates=False)
+        same = takewhile(lambda pair: pair[0] == pair[1], zip(whole, self._tried(user, tools=tools), strict=False))
+        # From the mark in which they differ.
+        written = whole[max(0, whole.rfind("<", 0, sum(1 for _ in same))) :]
+        self.writes_calls = False
+        family = Family(name="", form=self._given) if self._given else family_in(self._template, written)
+        self.takes_tools, self.takes_results = family is not None, False
+        if family is None:
+            self.found = "the chat template has no calls, or their format is unknown (policy.call_format sets it)"
+            return
+        self.format = TextCalls(python=family.form) if isinstance(family.form, ToolCode) else family.form
+        self.found = "set by policy.call_format" if self._given else "its marks are in the chat template"
+        for self._tools_in_message in (False, True):
+            self.takes_tools = True
+            self.takes_tools = "[[tool]]" in self._tried(user, tools=tools)
+            if self.takes_tools:
+                break
+        said, result = Entry("assistant", "[[said]]"), Entry("tool", "[[result]]", call_id=PROBE.call_id)
+        self.takes_results = True
+        shown = self._tried(user, said, result, said, result, tools=tools)
+        self.takes_results = shown.count("[[result]]") == 2
+        before = self._tried(user, said, tools=tools, generates=False)
+        if self.takes_results:
+            whole = self._tried(user, said, result, tools=tools)
+            self.around_result = _around("[[result]]", whole, before)
+
+    def _find_by_call(self, user: Entry, tools: str) -> bool:
+        """Whether the template writes tools, results, and calls in a form that is known."""
+        self.takes_tools = self.writes_calls = self.takes_results = True
+        called, result = _called(PROBE), Entry("tool", "[[result]]", call_id=PROBE.call_id)
+        begin = self._tried(user, tools=tools)
+        whole = self._tried(user, called, tools=tools, generates=False)
+        shown = self._tried(user, called, result, tools=tools)
+        call = _after_prompt(begin, whole)
+        if not call or "[[tool]]" not in begin or "[[result]]" not in shown:
+            return False
+        two = self._tried(user, _called(PROBE, SECOND, content="[[said]]"), tools=tools, generates=False)
+        texts = {_without_empty(self._before_end(call)): Action(calls=(PROBE,))}
+        both = _without_empty(self._before_end(_after_prompt(begin, two)))
+        texts.setdefault(both, Action(text="[[said]]", calls=(PROBE, SECOND)))
+        given = [Family(name="", form=self._given)] if self._given else FAMILIES
+        family = find_family(texts, given)
+        if family is None:
+            return False
+        self.format = family.form
+        self.found = "the chat template writes it" + (", and policy.call_format sets it" if self._given else "")
+        self.around_result = _around("[[result]]", shown, whole)
+        named = _called(ToolCall(name="[[name]]", arguments={}, call_id=PROBE.call_id))
+        bare = _after_prompt(begin, self._tried(user, named, tools=tools, generates=False))
+        self.call_lead, _, tail = bare.partition("[[name]]")
+        self.call_tail = tail[: len(tail) - len(call) + len(self._before_end(call))]
+        for stop in self.format.stops:
+            self.call_tail = self.call_tail.removesuffix(stop)
+        return True
 
     def _before_end(self, said: str) -> str:
         """The text of a message without what ends it: the template's text after a message without calls."""
@@ -279,43 +360,23 @@ def _try(template: object, render: Callable[[], object]) -> None:
         _PASSED.add(name)
 
 
-def _called(name: str, arguments: Mapping[str, object] | None = None) -> Entry:
-    row = {"name": name, "arguments": dict(arguments or {}), "call_id": PROBE.call_id}
-    return Entry("assistant", "", calls=json.dumps([row]))
+def _called(*calls: ToolCall, content: str = "") -> Entry:
+    return Entry("assistant", content, calls=json.dumps([call_record(call) for call in calls]))
 
 
-def _without_tool_role(entries: Sequence[Entry], form: CallFormat) -> list[Entry]:
-    """Calls as text, and results as the user's messages; results in a row are one message."""
-    shown: list[Entry] = []
-    for entry in entries:
-        if entry.calls:
-            calls = tuple(map(read_call, json.loads(entry.calls)))
-            shown.append(entry._replace(content=form.write(Action(text=entry.content, calls=calls)), calls=""))
-        elif entry.role == "tool":
-            shown.append(Entry("result", result_as_text(entry.content)))
-        else:
-            shown.append(entry)
-    shown = _joined(shown, "result", "\n")
-    return [Entry("user", entry.content) if entry.role == "result" else entry for entry in shown]
+def _after_prompt(begin: str, whole: str) -> str:
+    """What a text has after a generation prompt; a text may lack the thinking at the prompt's end."""
+    bare = PROMPTED_THINKING.sub("", begin)
+    prompts = (begin, bare, bare.rstrip())
+    return next((whole.removeprefix(each) for each in prompts if each and whole.startswith(each)), "")
 
 
-def _without_system_role(entries: Sequence[Entry]) -> list[Entry]:
-    """System messages as the beginning of the user's message after them."""
-    shown: list[Entry] = []
-    for entry in entries:
-        if entry.role == "user" and shown and shown[-1].role == "system":
-            shown[-1] = Entry("user", f"{shown[-1].content}\n\n{entry.content}")
-        else:
-            shown.append(entry)
-    return [Entry("user", entry.content) if entry.role == "system" else entry for entry in shown]
+def _without_empty(text: str) -> str:
+    """A message without the empty thinking at its beginning."""
+    return re.sub(rf"^\s*(?:<think>)?\s*{CLOSE}\s*", "", text)
 
 
-def _joined(entries: Sequence[Entry], role: str, between: str) -> list[Entry]:
-    """Messages of a role in a row as one."""
-    shown: list[Entry] = []
-    for entry in entries:
-        if shown and entry.role == role == shown[-1].role:
-            shown[-1] = Entry(role, f"{shown[-1].content}{between}{entry.content}")
-        else:
-            shown.append(entry)
-    return shown
+def _around(mark: str, whole: str, before: str) -> tuple[str, str]:
+    """What stands between a text and a mark after it, and what follows the mark."""
+    start, _, after = whole.partition(mark)
+    return start[len(before) :] if start.startswith(before) else "", after

@@ -2,56 +2,75 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bough.policy.calls import Hermes, Pythonic
+from bough.policy.calls import CallFormat, Hermes, PlainFormat, Pythonic, ToolCode
 from bough.policy.calls.hermes import OPEN
-from bough.tree import Action, ToolCall
+from bough.tree import Action, Tool, ToolCall
 
 SIGNATURE = {"type", "properties", "required", "additionalProperties"}
 """The keys of a schema that a signature contains."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TextCalls:
+class TextCalls(PlainFormat):
     """Calls as Python (`Pythonic`), which takes few tokens; as JSON (`Hermes`) where a name is none of Python's.
+
+    Attributes:
+        python: The form of Python calls; Gemma 3 was trained on its own.
 
     Example:
         >>> TextCalls().write(Action(calls=(ToolCall(name="find", arguments={"item": "tea"}),)))
         "[find(item='tea')]"
     """
 
-    def parse(self, text: str, begin: int = 0) -> Action:
-        """See `CallFormat`."""
-        return Hermes().parse(text, begin) if OPEN in text[begin:] else Pythonic().parse(text, begin)
+    python: Pythonic | ToolCode = Pythonic()
 
-    def write(self, action: Action) -> str:
+    @property
+    def marks(self) -> tuple[str, ...]:
         """See `CallFormat`."""
-        text = Pythonic().write(action)
-        read = [(call.name, call.arguments) for call in self.parse(text).calls if isinstance(call, ToolCall)]
+        return (OPEN, *self.python.marks)
+
+    def parse(self, text: str, begin: int = 0, tools: Sequence[Tool] = ()) -> Action:
+        """See `CallFormat`."""
+        form = Hermes() if OPEN in text[begin:] else self.python
+        return form.parse(text, begin, tools)
+
+    def write(self, action: Action, hide: Callable[[str], str] = str) -> str:
+        """See `CallFormat`."""
+        read = [
+            (call.name, call.arguments)
+            for call in self.parse(self.python.write(action)).calls
+            if isinstance(call, ToolCall)
+        ]
         good = [(call.name, dict(call.arguments)) for call in action.calls if isinstance(call, ToolCall)]
-        return text if read == good else Hermes().write(action)
-
-    def template_id(self, call_id: str) -> str:
-        """See `CallFormat`."""
-        return call_id
+        return (self.python if read == good else Hermes()).write(action, hide)
 
 
-def tools_as_text(records: Sequence[Mapping[str, Any]]) -> str:
+def tools_as_text(records: Sequence[Mapping[str, Any]], form: CallFormat | None = None) -> str:
     """The part of the system prompt that describes tools, given as in `tool_record`, and the form of their calls.
 
     A tool whose names are Python's is a signature, `find(item: string, count?: integer): Finds an item.` Any other is
-    JSON, and is called in JSON.
+    JSON, and is called in JSON, unless the form is that of a family.
+
+    Args:
+        records: The tools.
+        form: The form of calls; None for `TextCalls()`.
     """
+    shown_as = TextCalls() if form is None else form
     lines = [_signature(each["function"]) for each in records]
     shown = [line or json.dumps(each, ensure_ascii=False) for line, each in zip(lines, records, strict=True)]
     example = Action(calls=(ToolCall(name="TOOL", arguments={"ARGUMENT": "VALUE"}),))
-    forms = [
-        *([f"A call: {Pythonic().write(example)}"] if any(lines) else []),
-        *([f"A call of a tool in JSON:\n{Hermes().write(example)}"] if not all(lines) else []),
-    ]
+    if isinstance(shown_as, TextCalls):
+        python = shown_as.python.write(example)
+        forms = [
+            *([f"A call:{' ' if isinstance(shown_as.python, Pythonic) else chr(10)}{python}"] if any(lines) else []),
+            *([f"A call of a tool in JSON:\n{Hermes().write(example)}"] if not all(lines) else []),
+        ]
+    else:
+        forms = [f"A call:\n{shown_as.write(example)}"]
     return "\n".join(["Tools:", *shown, *forms])
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 
-from bough.context import CallParser
+from bough.context import CallParser, as_written
 from bough.rewrite.revise import PathBuilder
 from bough.rollout import NodeDraft, PolicyFormat, TreeBuilder
 from bough.store import Conversation
@@ -86,7 +86,8 @@ def _path(conversation: Conversation, policy_format: PolicyFormat) -> PathBuilde
             )
         action = Action(text=message.content, calls=message.tool_calls) if message.tool_calls else message.content
         source = Source.TEACHER if learned else Source.FORCED
-        node = path.turn((_observation(seen), tools), policy_format.renderer.write(action), source)
+        tokens = policy_format.renderer.write(as_written(policy_format.parser, action))
+        node = path.turn((_observation(seen), tools), tokens, source)
         seen = []
     assert node is not None
     reward = conversation.reward

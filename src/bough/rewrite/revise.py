@@ -259,7 +259,7 @@ class PathBuilder:
             self._last, _ = self._writer.observe(
                 self._last, state, update.tokens, kind=update.kind, tools=state.tools or None
             )
-        parsed = parse_tokens(self._writer.format.parser, self._writer.format.renderer, tokens)
+        parsed = parse_tokens(self._writer.format.parser, self._writer.format.renderer, tokens, state.tools)
         observation, tools = state.observation, state.tools
         self._past.append(
             Turn(observation=observation, action=parsed.action, tokens=tokens, marks=parsed.marks, tools=tools)

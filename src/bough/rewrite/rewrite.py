@@ -6,7 +6,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from bough.context import CallParser, PromptedParser, parse_tokens
+from bough.context import CallParser, PromptedParser, as_written, parse_tokens
 from bough.rewrite.revise import PathBuilder, RevisedPath, Seen
 from bough.rollout import PolicyFormat
 from bough.tree import (
@@ -119,6 +119,7 @@ def written_action(policy_format: PolicyFormat, action: AgentAction, before: str
     Raises:
         ValueError: when the parser finds another action in it.
     """
+    action = as_written(policy_format.parser, action)
     if isinstance(action, Action) and isinstance(policy_format.parser, CallParser):
         tokens = policy_format.renderer.write(Action(text=f"{before}{action.text}", calls=action.calls))
         return tuple(tokens)
@@ -126,7 +127,7 @@ def written_action(policy_format: PolicyFormat, action: AgentAction, before: str
     formed = policy_format.parser.write(text, (), (text,)) if isinstance(policy_format.parser, PromptedParser) else text
     tokens = tuple(policy_format.renderer.write(f"{before}{formed}"))
     found = parse_tokens(policy_format.parser, policy_format.renderer, tokens).text
-    if not isinstance(policy_format.parser, CallParser) and found != text:
+    if found != text:
         raise ValueError(
             f"parser={type(policy_format.parser).__name__}: got the action {found!r} from a text with {text!r} at its "
             "end; need a parser that finds an action after other text and over several lines, such as Tagged()"

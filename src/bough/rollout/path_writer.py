@@ -10,6 +10,8 @@ from bough.env import State
 from bough.rollout.builder import NodeDraft, TreeBuilder
 from bough.tree import Kind, Source, Tool, action_info, observation_info, plain_text
 
+OPEN = "<think>"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyFormat:
@@ -128,7 +130,10 @@ class PathWriter:
         if raw != parsed.text:
             node.info["raw"] = raw
         if parsed.spans:
-            node.info["spans"] = {name: self._token_range(tokens, raw, span) for name, span in parsed.spans.items()}
+            # A prompt may open the thinking with which the parsed text begins.
+            shift = len(OPEN) if parsed.text.startswith(OPEN) and not raw.lstrip().startswith(OPEN) else 0
+            spans = {name: (max(first - shift, 0), stop - shift) for name, (first, stop) in parsed.spans.items()}
+            node.info["spans"] = {name: self._token_range(tokens, raw, span) for name, span in spans.items()}
 
     def _token_range(self, tokens: tuple[int, ...], raw: str, span: tuple[int, int]) -> list[int]:
         """The token range [first, stop) that covers a range of characters."""

@@ -35,4 +35,4 @@ async def role_action(rollout: Rollout, cursor: Cursor, role: str) -> AgentActio
         owner = f"{writer.name(cursor.branches)} {role}"
         tokens = (await writer.complete(prompt, sampling, seed, owner=owner, role=role)).tokens
         cost.tokens = len(tokens)
-    return parse_tokens(agent.parser, model.renderer, tokens).action
+    return parse_tokens(agent.parser, model.renderer, tokens, cursor.state.tools).action

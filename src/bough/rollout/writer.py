@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from bough.context import Parsed, PromptedParser, full_instructions, grammar_of, parse_tokens
+from bough.context import Parsed, PromptedParser, as_written, full_instructions, grammar_of, parse_tokens
 from bough.engine import Completion, EngineFault, FinishReason, Request, Sampling
 from bough.env.script import Script
 from bough.grammar import Grammar
@@ -122,7 +122,7 @@ class Writer(PathWriter):
     ) -> PendingAction:
         """Add an action without sampling, in the parser's form."""
         renderer, parser = self.agent.renderer, self.agent.parser
-        written, found = action, Parsed(action=action, well_formed=True)
+        written, found = as_written(parser, action), Parsed(action=action, well_formed=True)
         if self.script is not None:
             draft = self.force_tokens(cursor, (), branch=branch, source=source, whole=True)
             draft = replace(draft, parsed=found)
@@ -257,7 +257,7 @@ class Writer(PathWriter):
             sampled_tokens=sum(len(piece.tokens) for piece in pieces if piece.policy_version >= 0),
             logprob=float(sum(sum(piece.logprobs or ()) for piece in pieces)),
             complete=whole,
-            parsed=parse_tokens(self.agent.parser, self.agent.renderer, tokens),
+            parsed=parse_tokens(self.agent.parser, self.agent.renderer, tokens, cursor.state.tools),
             branches=branches,
         )
 

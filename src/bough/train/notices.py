@@ -10,9 +10,11 @@ from bough.train.run import Health
 from bough.train.summary import cut_by_context
 from bough.tree import (
     ActionCounts,
+    FirstMessages,
     Tree,
     Verdict,
     count_actions,
+    count_first_messages,
     counted,
     fault_in,
     refusal_in,
@@ -40,6 +42,7 @@ class Notices:
     def of_batch(self, trees: Sequence[Tree], context_tokens: int) -> None:
         """Report what is wrong with the trees of a step; see the other methods."""
         self.cut_actions(count_actions(trees))
+        self.calls(count_first_messages(trees))
         self.cuts(trees, context_tokens)
         self.faults(trees)
         self.tool_exceptions(trees)
@@ -59,6 +62,27 @@ class Notices:
                 f"{len(cuts)} of {sum(len(counted(tree)) for tree in trees)} paths were truncated: the model reads "
                 f"{context_tokens:,} tokens, {max(cuts):,} or more were to be read. Shorten the observations, take "
                 "context=Window(...), or a longer context; metrics count them as paths/truncated_context",
+            )
+
+    def calls(self, counts: FirstMessages) -> None:
+        """Report a first batch with tools and without calls, and the first calls in the format of another family."""
+        if not counts.messages:
+            return
+        if not counts.calls:
+            self._once(
+                "calls",
+                f"no tool was called in the first step, in {number_of(counts.messages, 'episode')} with tools: see the "
+                "format of calls at the start of this run; show the model more demonstrations (warmup.demonstrations), "
+                "or take a model that calls tools",
+            )
+        self.given.add("calls")
+        if counts.foreign:
+            found = ", ".join(f"{count} of {name}" for name, count in counts.foreign.items())
+            self._once(
+                "foreign calls",
+                f"{sum(counts.foreign.values())} of {counts.messages} first messages have a call in the format of "
+                f"another model family, {found} (calls/foreign): the model reads why it is none. If the model's own "
+                "family writes calls so, set policy.call_format",
             )
 
     def cut_actions(self, counts: ActionCounts) -> None:

@@ -10,6 +10,7 @@ from bough.config.config import ConfigError, dump, load
 from bough.config.override import full_path, override
 from bough.env.hosts.workers import mib
 from bough.launch import kept_logs
+from bough.needs import CALLS, gives_of
 from bough.rollout import Deadlines
 from bough.store import Checkpoints, Copies, Endpoint, RunDirectory, owned
 from bough.train.check import check, check_files, check_trained_sampling
@@ -217,6 +218,8 @@ def _train(made: Provenance, live: Live, deadlines: Deadlines, recorder: "RunRec
     for each in runtime.trained:
         if each.budget is not None:
             live.say(each.budget.line)
+        if CALLS in gives_of(run.world.parser):
+            live.say(f"calls of tools are in {each.policy.renderer.call_format}")
         if marks := each.policy.renderer.plain_marks:
             live.say(
                 f"the chat template marks messages by plain text ({', '.join(marks)}), which texts of others can "

@@ -18,6 +18,7 @@ from bough.tree import (
     Verdict,
     begins_turn,
     count_actions,
+    count_first_messages,
     counted,
     groups,
     leaves,
@@ -46,6 +47,7 @@ def summarize(rewarded: Sequence[Rewarded], *, unstarted: int, dropped: Mapping[
     raised = sum(len(tool_exceptions_in(info)) for tree in trees for info in tree.info)
     pruned = [each for tree in trees if (each := tree.counts.pruned_branches) is not None]
     denied = sum(tree.counts.denied for tree in trees)
+    foreign = sum(count_first_messages(trees).foreign.values())
     return {
         "train/success": sum(solved) / max(1, len(solved)),
         **({"train/answers": sum(answers) / len(answers)} if answers else {}),
@@ -56,6 +58,7 @@ def summarize(rewarded: Sequence[Rewarded], *, unstarted: int, dropped: Mapping[
         **{f"train/{name}": share for name, share in count_actions(trees).shares.items()},
         **({"train/tool_exceptions": float(raised)} if raised else {}),
         **({"train/denied": float(denied)} if denied else {}),
+        **({"calls/foreign": float(foreign)} if foreign else {}),
         **({"train/pruned_branches": float(sum(pruned))} if pruned else {}),
         "train/truncated": float(np.sum(outcomes == Outcome.TRUNCATED)) / max(1, len(outcomes)),
         "train/failed": float(np.sum(outcomes == Outcome.FAILED)) / max(1, len(outcomes)),

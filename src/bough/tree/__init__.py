@@ -5,11 +5,12 @@ from bough.tree.allowed_sets import ANY, Sets, index_sets, no_sets
 from bough.tree.appraisal import Appraisal, Entry, Verdict
 from bough.tree.appraisal_of import appraisal_of
 from bough.tree.build import TreeNode, build
-from bough.tree.call_order import in_call_order
+from bough.tree.call_order import after_action, in_call_order
 from bough.tree.columns import cut_tree, draft_columns, join_column, join_trees, rows_of, tree_record
 from bough.tree.copied import copied, copied_fields
 from bough.tree.counts import PathCounts, RolloutCounts
 from bough.tree.credited import Credited, included, included_leaves, join_advantages, token_advantages
+from bough.tree.first_messages import FirstMessages, count_first_messages
 from bough.tree.group import groups
 from bough.tree.info_column import InfoColumn, InfoEntry, InfoNumber
 from bough.tree.json_column import json_column, read_json_column
@@ -127,6 +128,7 @@ __all__ = [
     "Credited",
     "HasRewardRanges",
     "Entry",
+    "FirstMessages",
     "Floats",
     "Info",
     "InfoColumn",
@@ -164,6 +166,7 @@ __all__ = [
     "action_record",
     "action_text",
     "add_line",
+    "after_action",
     "annotation_spans",
     "annotations",
     "appraisal_of",
@@ -177,6 +180,7 @@ __all__ = [
     "copied",
     "copied_fields",
     "count_actions",
+    "count_first_messages",
     "count_path_tokens",
     "counted",
     "cut_tree",

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from itertools import takewhile
 
-from bough.tree.message import Message, ToolCall
+from bough.tree.message import AgentAction, BadCall, Message, ToolCall
 
 
 def in_call_order(
@@ -29,6 +29,41 @@ def in_call_order(
             results = tuple(takewhile(lambda each: each.role == "tool", messages[begin:]))
             ordered += _ordered(messages[at].tool_calls, results, begin, place)
     return tuple(ordered)
+
+
+def after_action(action: AgentAction, observation: Sequence[Message]) -> tuple[Message, ...]:
+    """The messages after an action, its results in the order of its calls.
+
+    Results are matched by `call_id`; those without one answer the calls without one, in order. Where no result has one,
+    or two calls have the same, the messages stay as they are.
+
+    Raises:
+        ValueError: for a result of no call, a second result, or a call with an id and without a result; names the id.
+    """
+    calls = () if isinstance(action, str) else action.calls
+    known = ["" if isinstance(call, BadCall) else call.call_id for call in calls]
+    named = [each for each in known if each]
+    places = [place for place, each in enumerate(observation) if each.role == "tool"]
+    given = [observation[place].call_id for place in places]
+    if not any(given) or len(set(named)) < len(named):
+        return tuple(observation)
+    for call_id in filter(None, given):
+        if call_id not in named or given.count(call_id) > 1:
+            which = "two results" if call_id in named else "a result"
+            raise ValueError(
+                f"the environment: got {which} of the call {call_id!r}; need one of each of {named}, the calls of the "
+                "action: give a result the call_id of its call"
+            )
+    if missing := [each for each in named if each not in given]:
+        raise ValueError(f"the environment: got no result of the call {missing[0]!r}; need a message of the role tool")
+    found = {observation[place].call_id: observation[place] for place in places}
+    unnamed = iter([observation[place] for place in places if not observation[place].call_id])
+    results = [found[each] if each else next(unnamed, None) for each in known]
+    ordered = [*(each for each in results if each is not None), *unnamed]
+    shown = list(observation)
+    for place, result in zip(places, ordered, strict=True):
+        shown[place] = result
+    return tuple(shown)
 
 
 def _ordered(

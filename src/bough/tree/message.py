@@ -72,10 +72,12 @@ class BadCall:
     Attributes:
         text: The part.
         problem: What is wrong with it, for the model.
+        family: The model family whose format the part has, where it is another one than the model's; "" elsewhere.
     """
 
     text: str
     problem: str
+    family: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

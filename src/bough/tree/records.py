@@ -25,7 +25,7 @@ def read_action(record: object) -> AgentAction:
 def call_record(call: ToolCall | BadCall) -> dict[str, object]:
     """Returns a call as JSON data."""
     if isinstance(call, BadCall):
-        return {"text": call.text, "problem": call.problem}
+        return {"text": call.text, "problem": call.problem, **({"family": call.family} if call.family else {})}
     return {"name": call.name, "arguments": dict(call.arguments), "call_id": call.call_id}
 
 

@@ -111,6 +111,8 @@ def line(told: Told, now_s: float) -> str:
     parts += [f"{label} {short(metrics[name])}" for name, label in PLAIN.items() if name in metrics]
     if cut := metrics.get("paths/truncated_context"):
         parts.append(f"cut by the context {short(cut)}")
+    if foreign := metrics.get("calls/foreign"):
+        parts.append(f"calls of other families {short(foreign)}")
     if (left_s := told.left_s(now_s)) is not None:
         parts.append(f"eta {duration(left_s)}")
     return "  ".join(parts)

@@ -78,6 +78,7 @@ def _figures(told: Told) -> "rich.table.Table":
             ("groups/dropped", "groups dropped"),
             ("paths/failed", "paths failed"),
             ("paths/truncated_context", "paths cut by the context"),
+            ("calls/foreign", "calls of other families"),
         )
         if (value := told.value(name))
     ]

@@ -1,11 +1,42 @@
 """Formats in which model families write calls of tools."""
 
-from bough.policy.calls.find import find_format
-from bough.policy.calls.format import CallFormat
+from bough.policy.calls.arg_values import ArgValues
+from bough.policy.calls.deepseek import DeepSeek
+from bough.policy.calls.families import FAMILIES, Family
+from bough.policy.calls.find import family_in, family_of, find_family, foreign_family
+from bough.policy.calls.format import CallFormat, PlainFormat
+from bough.policy.calls.harmony import Harmony
 from bough.policy.calls.hermes import Hermes
+from bough.policy.calls.invoke import Invoke
+from bough.policy.calls.json_list import JsonList
+from bough.policy.calls.kimi import Kimi
 from bough.policy.calls.llama import Llama
 from bough.policy.calls.mistral import Mistral
 from bough.policy.calls.pythonic import Pythonic
 from bough.policy.calls.thinking import thinking_end
+from bough.policy.calls.tool_code import ToolCode
+from bough.policy.calls.xml_parameters import XmlParameters
 
-__all__ = ["CallFormat", "Hermes", "Llama", "Mistral", "Pythonic", "find_format", "thinking_end"]
+__all__ = [
+    "FAMILIES",
+    "ArgValues",
+    "CallFormat",
+    "DeepSeek",
+    "Family",
+    "Harmony",
+    "Hermes",
+    "Invoke",
+    "JsonList",
+    "Kimi",
+    "Llama",
+    "Mistral",
+    "PlainFormat",
+    "Pythonic",
+    "ToolCode",
+    "XmlParameters",
+    "family_in",
+    "family_of",
+    "find_family",
+    "foreign_family",
+    "thinking_end",
+]

@@ -1,30 +1,56 @@
 """Finds the format of a chat template's calls."""
 
+from collections.abc import Iterable, Mapping
+
+from bough.policy.calls.families import FAMILIES, Family
 from bough.policy.calls.format import CallFormat
-from bough.policy.calls.hermes import Hermes
-from bough.policy.calls.llama import Llama
-from bough.policy.calls.mistral import Mistral
-from bough.policy.calls.pythonic import Pythonic
 from bough.policy.calls.thinking import CLOSE
 from bough.tree import Action, ToolCall
 
-FORMATS: tuple[CallFormat, ...] = (
-    *(Mistral(), Mistral(space=""), Mistral(named=True), Mistral(named=True, ids=True)),
-    *(Hermes(), Llama()),
-    *(Pythonic(), Pythonic(start="<|tool_call_start|>", end="<|tool_call_end|>")),
-)
+PROBE_NAME = "probe_tool"
+"""The name of the tool that is called to see how a template writes calls."""
 
 
-def find_format(text: str, call: ToolCall) -> CallFormat | None:
-    """Returns the format of a template's text of `call`; None for an unknown format.
+def find_family(written: Mapping[str, Action], families: Iterable[Family] = FAMILIES) -> Family | None:
+    """Returns the family whose format parses the first of a template's texts of actions; None for an unknown format.
 
-    Of the formats that parse the text to the call, it is the one that writes the same text, else the first.
+    Among several it is the one that writes most of the texts exactly, then the first.
+
+    Args:
+        written: The actions of texts; the first has one call.
+        families: The families to try.
     """
-    found = [each for each in FORMATS if _only(each.parse(text)) == (call.name, dict(call.arguments))]
-    return next((each for each in found if each.write(Action(calls=(call,))) == text), found[0] if found else None)
+    text, action = next(iter(written.items()))
+    found = [each for each in families if _calls(each.form.parse(text)) == _calls(action)]
+    exact = [sum(each.form.write(action) == text for text, action in written.items()) for each in found]
+    return found[exact.index(max(exact))] if found else None
 
 
-def _only(action: Action) -> tuple[str, dict[str, object]] | None:
-    """The name and arguments of an action that is one call, after any thinking."""
+def family_in(template: str, call: str = "") -> Family | None:
+    """Returns the family whose marks a template contains; of several, the one with the longest marks.
+
+    Args:
+        template: The text of the template.
+        call: What it writes of a call; one that it writes has the mark of its family.
+    """
+    found = [each for each in FAMILIES if each.shown and all(mark in template for mark in each.shown)]
+    if PROBE_NAME in call:
+        found = [each for each in found if any(mark in call for mark in each.form.marks)]
+    return max(found, key=lambda each: len("".join(each.shown)), default=None)
+
+
+def family_of(form: CallFormat) -> str:
+    """The name of a format's family; that of its class where it is in no row."""
+    return next((each.name for each in FAMILIES if each.form == form), type(form).__name__)
+
+
+def foreign_family(text: str, form: CallFormat) -> Family | None:
+    """Returns the family whose mark of a call a text has, which is not one of a format's own."""
+    others = [each for each in FAMILIES if not {*each.form.marks} & {*form.marks}]
+    return next((each for each in others if any(mark in text for mark in each.form.marks)), None)
+
+
+def _calls(action: Action) -> list[tuple[str, dict[str, object]]] | None:
+    """The names and arguments of an action without text besides thinking; None for other actions."""
     calls = [(call.name, dict(call.arguments)) for call in action.calls if isinstance(call, ToolCall)]
-    return calls[0] if len(action.calls) == len(calls) == 1 and not action.text.rpartition(CLOSE)[2] else None
+    return calls if len(action.calls) == len(calls) and not action.text.rpartition(CLOSE)[2].strip() else None

@@ -1,12 +1,15 @@
 """Calls of Hermes, Qwen2.5 and Qwen3: JSON between tags."""
 
-import json
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
-from bough.policy.calls.objects import decode_json, json_call, no_id
-from bough.policy.calls.thinking import find_call
-from bough.tree import Action, BadCall, ToolCall
+from bough.policy.calls.format import PlainFormat
+from bough.policy.calls.json_list import call_row
+from bough.policy.calls.objects import decode_json, json_call, no_id, write_json
+from bough.policy.calls.scan import ReadCalls, scan
+from bough.tree import Action, BadCall, Tool, ToolCall
 
 OPEN, CLOSE = "<tool_call>", "</tool_call>"
 MARK = re.compile(rf"{OPEN}\s*")
@@ -14,7 +17,7 @@ CLOSED = re.compile(rf"\s*{CLOSE}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hermes:
+class Hermes(PlainFormat):
     """A call is JSON between `<tool_call>` and `</tool_call>`; an action may have several, and text around them.
 
     Example:
@@ -22,27 +25,23 @@ class Hermes:
         Action(text='Look.', calls=(ToolCall(name='find', arguments={'item': 'tea'}, call_id=''),))
     """
 
-    def parse(self, text: str, begin: int = 0) -> Action:
+    @property
+    def marks(self) -> tuple[str, ...]:
         """See `CallFormat`."""
-        kept, at = "", 0
-        calls: list[ToolCall | BadCall] = []
-        while found := find_call(MARK, text, max(begin, at)):
-            kept += text[at : found.start()]
-            call, at = _call(text, found)
-            calls.append(call)
-        return Action(text=(kept + text[at:]).strip(), calls=tuple(calls))
+        return (OPEN,)
 
-    def write(self, action: Action) -> str:
+    def parse(self, text: str, begin: int = 0, tools: Sequence[Tool] = ()) -> Action:
         """See `CallFormat`."""
-        return "\n".join([*([action.text] if action.text else []), *map(_written, action.calls)])
+        del tools
+        return scan(MARK, text, begin, partial(read_call, text))
 
-    def template_id(self, call_id: str) -> str:
+    def write(self, action: Action, hide: Callable[[str], str] = str) -> str:
         """See `CallFormat`."""
-        return call_id
+        return "\n".join([*([action.text] if action.text else []), *(_written(call, hide) for call in action.calls)])
 
 
-def _call(text: str, mark: re.Match[str]) -> tuple[ToolCall | BadCall, int]:
-    """The call after a mark, and the position after it."""
+def read_call(text: str, mark: re.Match[str]) -> ReadCalls:
+    """The call after a mark."""
     begin = mark.end()
     problem = f"got no {CLOSE} after the call; end each call with it"
     try:
@@ -51,18 +50,17 @@ def _call(text: str, mark: re.Match[str]) -> tuple[ToolCall | BadCall, int]:
         problem = f'got {error}; need {{"name": "NAME", "arguments": {{...}}}} between {OPEN} and {CLOSE}'
     else:
         if closed := CLOSED.match(text, end):
-            return json_call(value, text[begin:end], key="arguments", call_id=no_id), closed.end()
+            return [json_call(value, text[begin:end], key="arguments", call_id=no_id)], closed.end()
         if CLOSE in text[end:].partition(OPEN)[0]:
             problem = f"got text between the JSON of a call and {CLOSE}; need the JSON alone"
     # A bad call ends at its closing tag, else before the next call.
     inside = text[begin:].partition(OPEN)[0]
     bad, closing, _ = inside.partition(CLOSE)
     end = begin + len(bad) + len(closing)
-    return BadCall(text=text[mark.start() : end], problem=problem), end
+    return [BadCall(text=text[mark.start() : end], problem=problem)], end
 
 
-def _written(call: ToolCall | BadCall) -> str:
+def _written(call: ToolCall | BadCall, hide: Callable[[str], str]) -> str:
     if isinstance(call, BadCall):
         return call.text
-    row = {"name": call.name, "arguments": dict(call.arguments)}
-    return f"{OPEN}\n{json.dumps(row, ensure_ascii=False)}\n{CLOSE}"
+    return f"{OPEN}\n{hide(write_json(call_row(call)))}\n{CLOSE}"

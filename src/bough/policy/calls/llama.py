@@ -1,12 +1,13 @@
 """Calls of Llama 3.1 to 3.3: a JSON object with parameters."""
 
-import json
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from bough.policy.calls.objects import decode_json, json_call, no_id
+from bough.policy.calls.format import PlainFormat
+from bough.policy.calls.objects import decode_json, json_call, no_id, write_json
 from bough.policy.calls.thinking import LINE, find_call
-from bough.tree import Action, BadCall, ToolCall
+from bough.tree import Action, BadCall, Tool, ToolCall
 
 TAG = r"<\|python_tag\|>"
 MARK = re.compile(rf'{TAG}\s*|{LINE}(?=\{{\s*"(?:name|type|function|parameters)")', re.MULTILINE)
@@ -14,7 +15,7 @@ SEPARATOR = re.compile(rf"(?:[\s;,]|{TAG})*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Llama:
+class Llama(PlainFormat):
     """A call is a JSON object at the beginning of a line, or after `<|python_tag|>`; semicolons separate several.
 
     Example:
@@ -22,8 +23,14 @@ class Llama:
         Action(text='', calls=(ToolCall(name='find', arguments={'item': 'tea'}, call_id=''),))
     """
 
-    def parse(self, text: str, begin: int = 0) -> Action:
+    @property
+    def marks(self) -> tuple[str, ...]:
         """See `CallFormat`."""
+        return ("<|python_tag|>",)
+
+    def parse(self, text: str, begin: int = 0, tools: Sequence[Tool] = ()) -> Action:
+        """See `CallFormat`."""
+        del tools
         found = find_call(MARK, text, begin)
         if found is None:
             return Action(text=text.strip())
@@ -31,14 +38,10 @@ class Llama:
         around = text[: found.start()].strip(), text[end:].strip()
         return Action(text="\n".join(filter(None, around)), calls=tuple(calls))
 
-    def write(self, action: Action) -> str:
+    def write(self, action: Action, hide: Callable[[str], str] = str) -> str:
         """See `CallFormat`."""
-        calls = "; ".join(map(_written, action.calls))
+        calls = "; ".join(_written(call, hide) for call in action.calls)
         return "\n".join(filter(None, (action.text, calls)))
-
-    def template_id(self, call_id: str) -> str:
-        """See `CallFormat`."""
-        return call_id
 
 
 def _calls(text: str, at: int) -> tuple[list[ToolCall | BadCall], int]:
@@ -56,7 +59,7 @@ def _calls(text: str, at: int) -> tuple[list[ToolCall | BadCall], int]:
     return calls, at
 
 
-def _written(call: ToolCall | BadCall) -> str:
+def _written(call: ToolCall | BadCall, hide: Callable[[str], str]) -> str:
     if isinstance(call, BadCall):
         return call.text
-    return json.dumps({"name": call.name, "parameters": dict(call.arguments)}, ensure_ascii=False)
+    return hide(write_json({"name": call.name, "parameters": dict(call.arguments)}))

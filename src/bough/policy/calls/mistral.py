@@ -1,27 +1,28 @@
 """Calls of Mistral: a special token, then a JSON list, or a name and JSON arguments."""
 
 import hashlib
-import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import count
 
-from bough.policy.calls.objects import decode_json, json_call, no_id
-from bough.policy.calls.thinking import find_call
-from bough.tree import Action, BadCall, ToolCall
+from bough.policy.calls.format import PlainFormat
+from bough.policy.calls.json_list import call_row, read_list
+from bough.policy.calls.objects import decode_json, json_call, no_id, write_json
+from bough.policy.calls.scan import ReadCalls, good_and_bad, scan
+from bough.tree import Action, BadCall, Tool, ToolCall
 
 TAG, CALL_ID, ARGS = "[TOOL_CALLS]", "[CALL_ID]", "[ARGS]"
 MARK = re.compile(rf"{re.escape(TAG)}\s*")
 NAMED = re.compile(rf"([^\s\[\]{{}}]+)\s*(?:{re.escape(CALL_ID)}\s*(\w*)\s*)?{re.escape(ARGS)}\s*")
-BLANK = re.compile(r"\s*")
 ID = re.compile(r"[a-zA-Z0-9]{9}")
 
 LIST = f'{TAG} [{{"name": "NAME", "arguments": {{...}}}}]'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mistral:
+class Mistral(PlainFormat):
     """The calls are a JSON list after `[TOOL_CALLS]`, or one name with arguments after each. An id has 9 characters.
 
     All forms are parsed, whichever is written. A call without such an id gets one derived from its place and content,
@@ -43,36 +44,38 @@ class Mistral:
     ids: bool = False
     space: str = " "
 
-    def parse(self, text: str, begin: int = 0) -> Action:
+    @property
+    def marks(self) -> tuple[str, ...]:
         """See `CallFormat`."""
-        kept, at = "", 0
-        calls: list[ToolCall | BadCall] = []
-        while found := find_call(MARK, text, max(begin, at)):
-            kept += text[at : found.start()]
-            named = NAMED.match(text, found.end())
-            other = f"{len(calls)}{text[found.end() :]}" if self.ids else ""
-            more, at = _named(text, named, other) if named else _listed(text, found.end())
-            calls += more
-        return Action(text=(kept + text[at:]).strip(), calls=tuple(calls))
+        return (TAG,)
 
-    def write(self, action: Action) -> str:
+    def parse(self, text: str, begin: int = 0, tools: Sequence[Tool] = ()) -> Action:
         """See `CallFormat`."""
-        good = [call for call in action.calls if isinstance(call, ToolCall)]
-        bad = "".join(call.text for call in action.calls if isinstance(call, BadCall))
+        del tools
+        number = count()
+
+        def read(mark: re.Match[str]) -> ReadCalls:
+            named = NAMED.match(text, mark.end())
+            place = next(number)
+            other = f"{place}{text[mark.end() :]}" if self.ids else ""
+            return _named(text, named, other) if named else _listed(text, mark.end())
+
+        return scan(MARK, text, begin, read)
+
+    def write(self, action: Action, hide: Callable[[str], str] = str) -> str:
+        """See `CallFormat`."""
+        good, bad = good_and_bad(action)
         if not good:
             return action.text + bad
         ids = [self.template_id(call.call_id or f"{at}{call.name}{_json(call)}") for at, call in enumerate(good)]
         if self.named:
             parts = [
-                f"{TAG}{call.name}{CALL_ID + each if self.ids else ''}{ARGS}{_json(call)}"
+                f"{TAG}{hide(call.name)}{CALL_ID + each if self.ids else ''}{ARGS}{hide(_json(call))}"
                 for call, each in zip(good, ids, strict=True)
             ]
             return action.text + "".join(parts) + bad
-        rows = [
-            {"name": call.name, "arguments": dict(call.arguments), "id": each}
-            for call, each in zip(good, ids, strict=True)
-        ]
-        return f"{action.text}{TAG}{self.space}{json.dumps(rows, ensure_ascii=False)}{bad}"
+        rows = [{**call_row(call), "id": each} for call, each in zip(good, ids, strict=True)]
+        return f"{action.text}{TAG}{self.space}{hide(write_json(rows))}{bad}"
 
     def template_id(self, call_id: str) -> str:
         """See `CallFormat`: an id of another form becomes 9 digits of its hash."""
@@ -86,11 +89,11 @@ def _nine(call_id: str) -> str:
 
 
 def _json(call: ToolCall) -> str:
-    return json.dumps(dict(call.arguments), ensure_ascii=False)
+    return write_json(dict(call.arguments))
 
 
-def _named(text: str, head: re.Match[str], other: str) -> tuple[list[ToolCall | BadCall], int]:
-    """The call whose arguments begin after a name, and the position after it; `other` stands for an id, "" for none."""
+def _named(text: str, head: re.Match[str], other: str) -> ReadCalls:
+    """The call whose arguments begin after a name; `other` stands for an id, "" for none."""
     try:
         arguments, end = decode_json(text, head.end())
     except ValueError as error:
@@ -103,32 +106,14 @@ def _named(text: str, head: re.Match[str], other: str) -> tuple[list[ToolCall | 
     return [json_call(row, text[head.start() : end], key="arguments", call_id=given)], end
 
 
-def _listed(text: str, begin: int) -> tuple[list[ToolCall | BadCall], int]:
-    """The calls of a list, and the position after it. A call after which the list does not go on, or end, is bad."""
+def _listed(text: str, begin: int) -> ReadCalls:
+    """The calls of a list."""
     if not text.startswith("[", begin):
         return [BadCall(text=TAG + text[begin:], problem=f"got no list of calls; need {LIST}")], len(text)
-    calls: list[ToolCall | BadCall] = []
-    at = begin
-    while text[at] != "]" or not calls:
-        start = _skip(text, at + 1)
-        try:
-            value, end = decode_json(text, start)
-        except ValueError as error:
-            return [*calls, BadCall(text=text[start:], problem=f"got {error}; need {LIST}")], len(text)
-        part, at = text[start:end], _skip(text, end)
-        if text[at : at + 1] not in {",", "]"}:
-            return [*calls, BadCall(text=text[start:], problem=f"got no ] after the calls; need {LIST}")], len(text)
-        calls.append(json_call(value, part, key="arguments", call_id=partial(_given, f"{len(calls)}{part}")))
-    return calls, at + 1
+    return read_list(text, begin, LIST, lambda number, part: partial(_given, f"{number}{part}"))
 
 
 def _given(other: str, call: Mapping[str, object]) -> str:
     """The id of a call; one derived from another text where it has none of the right form."""
     found = call.get("id")
     return found if isinstance(found, str) and ID.fullmatch(found) else _nine(other)
-
-
-def _skip(text: str, at: int) -> int:
-    """The position after blanks."""
-    blank = BLANK.match(text, at)
-    return blank.end() if blank else at

@@ -32,6 +32,11 @@ def decode_json(text: str, begin: int = 0) -> tuple[object, int]:
     return value, end
 
 
+def write_json(value: object) -> str:
+    """The JSON of a value, without escapes of letters."""
+    return json.dumps(value, ensure_ascii=False)
+
+
 def check_value(value: object) -> None:
     """Checks that a value is one that JSON can write, and that later code can use.
 

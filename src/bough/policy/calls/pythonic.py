@@ -1,15 +1,18 @@
 """Calls as a Python list: `[find(item="tea"), wait()]`."""
 
-import ast
 import json
 import re
-import warnings
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
-from bough.policy.calls.objects import check_value, decode_json
-from bough.policy.calls.thinking import LINE, find_call
-from bough.tree import Action, BadCall, ToolCall
+from bough.policy.calls.format import PlainFormat
+from bough.policy.calls.objects import decode_json
+from bough.policy.calls.python_values import python_value
+from bough.policy.calls.scan import ReadCalls, scan, skip
+from bough.policy.calls.thinking import LINE
+from bough.tree import Action, BadCall, Tool, ToolCall
 
 NAME = r"[A-Za-z_][\w./-]*"
 LIST = re.compile(rf"{LINE}(?=\[\s*{NAME}\s*\()", re.MULTILINE)
@@ -22,7 +25,7 @@ NEED = 'need [NAME(ARGUMENT="VALUE"), ...] with named arguments and literal valu
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pythonic:
+class Pythonic(PlainFormat):
     """The calls are a list of Python calls with named arguments and literal values, Python's or JSON's.
 
     Nothing is executed.
@@ -39,41 +42,39 @@ class Pythonic:
     start: str = ""
     end: str = ""
 
-    def parse(self, text: str, begin: int = 0) -> Action:
-        """See `CallFormat`."""
-        mark = re.compile(rf"{re.escape(self.start)}\s*", re.MULTILINE) if self.start else LIST
-        kept, at = "", 0
-        calls: list[ToolCall | BadCall] = []
-        while found := find_call(mark, text, max(begin, at)):
-            kept += text[at : found.start()]
-            more, at = self._calls(text, found.end())
-            calls += more
-        return Action(text=(kept + text[at:]).strip(), calls=tuple(calls))
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """See `CallFormat`: a list at the beginning of a line has none."""
+        return (self.start,) if self.start else ()
 
-    def write(self, action: Action) -> str:
+    def parse(self, text: str, begin: int = 0, tools: Sequence[Tool] = ()) -> Action:
         """See `CallFormat`."""
-        calls = [_written(call) for call in action.calls if isinstance(call, ToolCall)]
+        del tools
+        mark = re.compile(rf"{re.escape(self.start)}\s*", re.MULTILINE) if self.start else LIST
+        return scan(mark, text, begin, partial(read_list, text, end=self.end))
+
+    def write(self, action: Action, hide: Callable[[str], str] = str) -> str:
+        """See `CallFormat`."""
+        calls = [hide(write_python_call(call)) for call in action.calls if isinstance(call, ToolCall)]
         bad = [call.text for call in action.calls if isinstance(call, BadCall)]
         listed = f"{self.start}[{', '.join(calls)}]{self.end}" if calls else ""
         return "\n".join(filter(None, (action.text, listed, *bad)))
 
-    def template_id(self, call_id: str) -> str:
-        """See `CallFormat`."""
-        return call_id
 
-    def _calls(self, text: str, begin: int) -> tuple[list[ToolCall | BadCall], int]:
-        """The calls of a list, and the position after it."""
-        parts, end = _parts(text, begin) if text.startswith("[", begin) else (None, begin)
-        if not parts:
-            closing = text.find(self.end, begin) if self.end else -1
-            end = len(text) if closing < 0 else closing + len(self.end)
-            return [BadCall(text=text[begin:end], problem=f"got no Python list of calls; {NEED}")], end
-        closing = end + len(text[end:]) - len(text[end:].lstrip())
-        end = closing + len(self.end) if self.end and text.startswith(self.end, closing) else end
-        return [*map(_call, parts)], end
+def read_list(text: str, mark: re.Match[str], end: str) -> ReadCalls:
+    """The calls of the list after a mark, with the text `end` where it follows."""
+    begin = mark.end()
+    parts, at = split_python(text, begin) if text.startswith("[", begin) else (None, begin)
+    if not parts:
+        closing = text.find(end, begin) if end else -1
+        at = len(text) if closing < 0 else closing + len(end)
+        return [BadCall(text=text[begin:at], problem=f"got no Python list of calls; {NEED}")], at
+    closing = skip(text, at)
+    at = closing + len(end) if end and text.startswith(end, closing) else at
+    return [*map(read_python_call, parts)], at
 
 
-def _parts(text: str, begin: int) -> tuple[list[str] | None, int]:
+def split_python(text: str, begin: int) -> tuple[list[str] | None, int]:
     """What commas separate in the brackets at a position, with the position after them; None where they do not end."""
     parts: list[str] = []
     expected: list[str] = []
@@ -99,9 +100,10 @@ def _parts(text: str, begin: int) -> tuple[list[str] | None, int]:
     return None, len(text)
 
 
-def _call(text: str) -> ToolCall | BadCall:
+def read_python_call(text: str) -> ToolCall | BadCall:
+    """The call in the text of a Python call."""
     head = HEAD.match(text)
-    parts, end = _parts(text, head.end()) if head else (None, 0)
+    parts, end = split_python(text, head.end()) if head else (None, 0)
     found = [ARGUMENT.fullmatch(part) for part in parts or ()]
     if head is None or parts is None or end < len(text) or not all(found):
         return BadCall(text=text, problem=f"got no call, or arguments without names; {NEED}")
@@ -121,17 +123,9 @@ def _value(text: str) -> object:
         value, end = decode_json(text)
         if end == len(text):
             return value
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SyntaxWarning)
-        parsed = ast.parse(text, mode="eval")
-    for each in ast.walk(parsed):
-        keys = [ast.dump(key) for key in each.keys if key] if isinstance(each, ast.Dict) else []
-        if len(set(keys)) < len(keys):
-            raise ValueError("a key twice")
-    value = ast.literal_eval(parsed)
-    check_value(value)
-    return value
+    return python_value(text)
 
 
-def _written(call: ToolCall) -> str:
+def write_python_call(call: ToolCall) -> str:
+    """The text of a call, as Python writes it."""
     return f"{call.name}({', '.join(f'{name}={value!r}' for name, value in call.arguments.items())})"
