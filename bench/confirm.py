@@ -46,7 +46,8 @@ class ShortRuns:
         job = {name: row[name] for name in ("method", "command", "seed")}
         job |= {"steps": steps, "start": start, "heldout": self._heldout}
         self._process = process = self._process or self._begin()
-        assert process.stdin and process.stdout
+        assert process.stdin is not None
+        assert process.stdout is not None
         timer = threading.Timer(60 * self._minutes, process.kill)
         timer.start()
         process.stdin.write(f"{json.dumps(job)}\n")

@@ -11,9 +11,8 @@ it. From there each trains for forty steps, or for the rounds of its command if 
 the same held-out tasks before and after, the method's own metrics (those that GRPO does not write; means over the
 steps), and a digest of the final weights: two methods with the same digest have the same gradients. Rows are kept in
 bench/results/no_harm.jsonl with their commit. A model of a server is one that answers by rule (bench/rule_server.py).
-`--confirm` shows that a row holds where its code was moved or rewritten without another result (bench/confirm.py); a row
-that it does not confirm is to be measured again.
-`--write` puts the table into docs/evidence.md: a fall is significant where the 95 % interval of the paired difference
+`--confirm` shows that a row holds though its code was moved or rewritten (bench/confirm.py); a row that it does not
+confirm is to be measured again. `--write` puts the table into docs/evidence.md: a fall is significant where the 95 % interval of the paired difference
 over all seeds lies below 0.
 """
 
@@ -201,6 +200,7 @@ def _confirm(arguments: argparse.Namespace, rows: Sequence[Row]) -> None:
     now = commit()
     out = arguments.out.absolute() / "short" / now
     with checkout(now) as here, closing(ShortRuns(here, out / "present", HELDOUT, arguments.minutes)) as new:
+        rows = sorted(rows, key=lambda row: row["minutes"] / row["steps"])
         for past in dict.fromkeys(row["commit"] for row in rows):
             with checkout(past) as there, closing(ShortRuns(there, out / past, 1, arguments.minutes)) as old:
                 for row in [row for row in rows if row["commit"] == past]:
