@@ -12,8 +12,8 @@ the same held-out tasks before and after, the method's own metrics (those that G
 steps), and a digest of the final weights: two methods with the same digest have the same gradients. Rows are kept in
 bench/results/no_harm.jsonl with their commit. A model of a server is one that answers by rule (bench/rule_server.py).
 `--confirm` shows that a row holds though its code was moved or rewritten (bench/confirm.py); a row that it does not
-confirm is to be measured again. `--write` puts the table into docs/evidence.md: a fall is significant where the 95 % interval of the paired difference
-over all seeds lies below 0.
+confirm is to be measured again. `--write` puts the table into docs/evidence.md: a fall is significant where the 95 %
+interval of the paired difference over all seeds lies below 0.
 """
 
 import argparse
