@@ -1,10 +1,10 @@
 """Whether a row of bench/no_harm.py holds at another commit: short runs of both compute the same, bit for bit.
 
 The present code warms a policy as it would for a new row: its success on the held-out tasks has to be the row's, task
-by task. From there the row's command trains for a few steps with the code of the row's commit and with the present one.
-The row is confirmed if the weights at the end and the method's metrics of each step are equal, and if its mechanism
-acted: the gradient is not zero, and each of its own metrics that is not zero in the row is not zero in these steps. If
-the mechanism has not acted, the runs are made longer.
+by task; rows with the same policy and successes share this evaluation. From there the row's command trains for a few
+steps with the code of the row's commit and with the present one. The row is confirmed if the weights at the end and the
+method's metrics of each step are equal, and if its mechanism acted: the gradient is not zero, and each of its own
+metrics that is not zero in the row is not zero in these steps. If it has not acted, the runs are made longer.
 
 What acts only later than these steps is not seen. A schedule over the run is, because it ends with the short run.
 """
@@ -43,7 +43,7 @@ class ShortRuns:
 
     def __call__(self, row: Row, steps: int, start: str = "") -> Row:
         """Start, success before, weights and metrics of a row's command; `failed` says why there are none."""
-        job = {name: row[name] for name in ("method", "command", "seed")}
+        job = {name: row[name] for name in ("method", "command", "seed", "before")}
         job |= {"steps": steps, "start": start, "heldout": self._heldout}
         self._process = process = self._process or self._begin()
         assert process.stdin is not None

@@ -30,6 +30,9 @@ HELDOUT = 200
 def _folder(out, method, seed):
     return out / f"{method}_seed{seed}"
 
+def _run(command, url):
+    return None
+
 def _start(run, seed):
     return Path(f"warmed with {computed.START}")
 
@@ -51,7 +54,7 @@ def metrics(step):
     return {"weight": step * 2, "optimizer/gradient_norm": 1.0, "own": 0.5, "time/s": 1.0}
 """
 ROW = {"method": "grpo", "command": "train", "seed": 0, "steps": 40, "before": "1011", "own": {"own": 0.5}}
-USED = (no_harm._folder, no_harm._start, no_harm._measure)
+USED = (no_harm._folder, no_harm._run, no_harm._start, no_harm._measure)
 SAME: dict[str, str] = {}
 
 
@@ -95,11 +98,10 @@ def test_a_row_of_few_steps_is_measured_again(tmp_path: Path) -> None:
 
 
 def test_what_short_runs_use_is_there() -> None:
-    names = {
-        name: [*inspect.signature(getattr(no_harm, name)).parameters] for name in ("_folder", "_start", "_measure")
-    }
+    names = {each.__name__: [*inspect.signature(each).parameters] for each in USED}
     assert names == {
         "_folder": ["out", "method", "seed"],
+        "_run": ["command", "url"],
         "_start": ["run", "seed"],
         "_measure": ["arguments", "method", "command", "seed"],
     }
