@@ -2,6 +2,8 @@
 
     python bench/no_harm.py                      # methods without a row, or whose command or code changed since
     python bench/no_harm.py cpi digi_q --seeds 0 1 2
+    python bench/no_harm.py --confirm            # rows whose code changed since: short runs with both codes
+    python bench/no_harm.py --old                # which rows are older than their code
     python bench/no_harm.py --write
 
 A start is the policy after the warm-up of the method's world; methods that leave world, policy and format alone share
@@ -9,8 +11,9 @@ it. From there each trains for forty steps, or for the rounds of its command if 
 the same held-out tasks before and after, the method's own metrics (those that GRPO does not write; means over the
 steps), and a digest of the final weights: two methods with the same digest have the same gradients. Rows are kept in
 bench/results/no_harm.jsonl with their commit. A model of a server is one that answers by rule (bench/rule_server.py).
-`--write` puts the table into docs/evidence.md: a fall is significant where the 95 % interval of the paired difference
-over all seeds lies below 0.
+`--confirm` shows that a row holds though its code was moved or rewritten (bench/confirm.py); a row that it does not
+confirm is to be measured again. `--write` puts the table into docs/evidence.md: a fall is significant where the 95 %
+interval of the paired difference over all seeds lies below 0.
 """
 
 import argparse
@@ -23,6 +26,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -36,6 +40,7 @@ from bough.store import RunDirectory, read_metrics
 from bough.train import Run, Warmup, read_heldout, start
 from bough.train.unused import needed_roles
 from bough.view import paired
+from confirm import ShortRuns, checkout, confirm
 from machine import machine
 from page import write
 from printed_commands import MADE, SERVER, own_metrics
@@ -61,8 +66,16 @@ def main() -> None:
         method, seed = arguments.one
         _measure(arguments, method, commands[method], int(seed))
         return
-    rows = [row for row in read_rows(FILE) if row["command"] == commands.get(row["method"]) and not changed(row)]
-    have = {(row["method"], row["seed"]) for row in rows}
+    rows = [row for row in read_rows(FILE) if row["method"] in (arguments.methods or commands)]
+    old = [row for row in rows if row["command"] != commands[row["method"]] or changed(row)]
+    if arguments.old:
+        missing = {*(arguments.methods or commands)} - {row["method"] for row in rows}
+        print(f"without a row: {' '.join(sorted(missing))}\nold: {' '.join(row['method'] for row in old)}")
+        return
+    if arguments.confirm:
+        _confirm(arguments, [row for row in old if row["command"] == commands[row["method"]] and not row["failed"]])
+        return
+    have = {(row["method"], row["seed"]) for row in rows if row not in old}
     todo = [(method, seed) for seed in arguments.seeds for method in arguments.methods or commands]
     with rule_server.serve() as url:
         for method, seed in todo:
@@ -77,6 +90,8 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--steps", type=int, default=40)
     parser.add_argument("--minutes", type=float, default=20, help="the longest that a method may take")
     parser.add_argument("--out", type=Path, default=Path("runs/no_harm"))
+    parser.add_argument("--confirm", action="store_true", help="confirm old rows by short runs")
+    parser.add_argument("--old", action="store_true", help="name the methods without a row, and with an old one")
     parser.add_argument("--write", action="store_true", help="write the table of the docs")
     parser.add_argument("--one", nargs=2, metavar=("METHOD", "SEED"), help=argparse.SUPPRESS)
     parser.add_argument("--server", default=SERVER, help=argparse.SUPPRESS)
@@ -104,11 +119,20 @@ def table(rows: Sequence[Row]) -> list[str]:
         same.setdefault(row.get("weights", ""), []).append(row["method"])
     for method in dict.fromkeys(row["method"] for row in rows):
         own = [row for row in rows if row["method"] == method]
-        cells = [method, own[0]["world"], *_cells(own, same), own[-1]["commit"][:8]]
+        cells = [method, own[0]["world"], *_cells(own, same), _commits(own[-1])]
         lines.append(f"| {' | '.join(cells)} |")
     minutes, measured = sum(row["minutes"] for row in rows), len({row["method"] for row in rows})
     count = f"{measured} of {len(printed())} methods so far; " if measured < len(printed()) else ""
+    confirmed = sum("confirmed" in row for row in rows)
+    count += f"{confirmed} of {len(rows)} rows confirmed since; " if confirmed else ""
     return [*lines, "", f"{count}{HELDOUT} held-out tasks at most; {minutes:.0f} minutes in all; {machine(1)}"]
+
+
+def _commits(row: Row) -> str:
+    """Where a row was measured and, if it was, confirmed."""
+    if not (later := row.get("confirmed")):
+        return row["commit"][:8]
+    return f"{row['commit'][:8]}, confirmed at {later['commit'][:8]} ({later['steps']} steps)"
 
 
 def _cells(own: Sequence[Row], same: Mapping[str, Sequence[str]]) -> list[str]:
@@ -166,9 +190,33 @@ def _process(arguments: argparse.Namespace, method: str, command: str, seed: int
     row: Row = {"method": method, "seed": seed, "command": command, "world": run.world.name, "failed": error}
     row |= json.loads(file.read_text()) if not error else {}
     row |= {"minutes": round((time.monotonic() - begin) / 60, 2), "commit": commit()}
-    add_row(FILE, row | {"sources": sources(run, f"methods/{method}", *_world(command))}, ["method", "seed"])
+    add_row(FILE, row | {"sources": _sources(run, method, command)}, ["method", "seed"])
     said = error or f"{_percent(row['before'])} to {_percent(row['after'])} %"
     print(f"{row['minutes']:5.1f} min  {method} --on {row['world']}, seed {seed}: {said}", flush=True)
+
+
+def _confirm(arguments: argparse.Namespace, rows: Sequence[Row]) -> None:
+    """Confirm rows, those of one commit after the other; print why one is not confirmed."""
+    now = commit()
+    out = arguments.out.absolute() / "short" / now
+    with checkout(now) as here, closing(ShortRuns(here, out / "present", HELDOUT, arguments.minutes)) as new:
+        rows = sorted(rows, key=lambda row: row["minutes"] / row["steps"])
+        for past in dict.fromkeys(row["commit"] for row in rows):
+            with checkout(past) as there, closing(ShortRuns(there, out / past, 1, arguments.minutes)) as old:
+                for row in [row for row in rows if row["commit"] == past]:
+                    run = _run(row["command"], SERVER)
+                    steps, reason = confirm(row, old, new)
+                    if row["steps"] > run.world.schedule.steps:
+                        steps, reason = 0, f"a new row would have {run.world.schedule.steps} steps"
+                    if steps:
+                        later = {"commit": now, "steps": steps, "sources": _sources(run, row["method"], row["command"])}
+                        add_row(FILE, row | {"confirmed": later}, ["method", "seed"])
+                    said = f"confirmed by {steps} steps" if steps else f"to be measured again: {reason}"
+                    print(f"{row['method']}, seed {row['seed']}: {said}", flush=True)
+
+
+def _sources(run: Run, method: str, command: str) -> list[str]:
+    return sources(run, f"methods/{method}", *_world(command))
 
 
 def _world(command: str) -> list[str]:

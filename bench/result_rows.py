@@ -2,12 +2,15 @@
 
 import ast
 import dataclasses
+import fcntl
 import importlib
 import inspect
 import json
+import os
 import re
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -46,12 +49,24 @@ def read_rows(file: Path) -> list[Row]:
 
 def add_row(file: Path, row: Mapping[str, Any], key: Sequence[str]) -> None:
     """Add a row in place of the one with the same values of `key`; the file is always whole."""
-    rows = [each for each in read_rows(file) if any(each[name] != row[name] for name in key)]
-    rows = sorted([*rows, dict(row)], key=lambda each: [str(each[name]) for name in key])
     file.parent.mkdir(parents=True, exist_ok=True)
-    new = file.with_suffix(".tmp")
-    new.write_text("".join(f"{json.dumps(each)}\n" for each in rows))
-    new.replace(file)
+    with _locked(file.parent):
+        rows = [each for each in read_rows(file) if any(each[name] != row[name] for name in key)]
+        rows = sorted([*rows, dict(row)], key=lambda each: [str(each[name]) for name in key])
+        new = file.with_suffix(".tmp")
+        new.write_text("".join(f"{json.dumps(each)}\n" for each in rows))
+        new.replace(file)
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Keep other processes that add rows waiting."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def commit() -> str:
@@ -60,11 +75,12 @@ def commit() -> str:
 
 
 def changed(row: Row) -> bool:
-    """Whether the code of a source changed after the row's commit.
+    """Whether the code of a source changed after the row's commit, or after the one at which it was confirmed.
 
     What computes nothing is no code: comments, docstrings, imports, types and checks of fields. A moved file is the
     same file, and a name in `RENAMED` the same name.
     """
+    row = row.get("confirmed", row)
     known = subprocess.run(["git", "cat-file", "-e", row["commit"]], cwd=ROOT, check=False, capture_output=True)
     if known.returncode != 0:
         return True

@@ -1,5 +1,6 @@
 """The tables of harm and of printed commands: rows, verdicts and their age; the trainings themselves take hours."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,15 @@ def test_a_fall_is_named_and_seeds_are_pooled() -> None:
     assert "**falls**" not in same
     assert "loss/x 0.5, weights of same" in twin
     assert "failed: no group" in broken
+
+
+def test_the_page_says_why_each_falling_method_falls() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "evidence.md").read_text()
+    rows, _, rest = page.partition("<!-- no harm -->")[2].partition("<!-- end of no harm -->")
+    reasons = re.findall(r"`(\w+)`", rest.partition("\n## ")[0])
+    methods = {line.split("|")[1].strip(): "**falls**" in line for line in rows.splitlines() if line.startswith("| ")}
+    falling = {name for name, falls in methods.items() if falls}
+    assert falling == {*reasons} & {*methods}, "the sentences below the table are about the methods that fall"
 
 
 def test_an_own_metric_is_one_that_the_base_does_not_write() -> None:
