@@ -11,7 +11,7 @@ from bough.context import ToolCalls
 from bough.engine import Request, Scripted
 from bough.env import InProcessHost
 from bough.rollout import Explorer, Limits
-from bough.tree import Action, Task, ToolCall, Tree
+from bough.tree import Action, Task, Tool, ToolCall, Tree
 from bough.worlds.sql import GeneratedQuestions, Sql
 
 ENV = Sql(questions=GeneratedQuestions(databases=40), max_queries=4)
@@ -23,7 +23,8 @@ GOLD = str(TASK.data["sql"])
 class Queries(Letters):
     """`=select 1` is an answer, `select 1` a query."""
 
-    def parse(self, tokens: Sequence[int]) -> Action:
+    def parse(self, tokens: Sequence[int], tools: Sequence[Tool] = ()) -> Action:
+        del tools
         text = self.text(tokens)
         name, sql = ("answer", text[1:]) if text.startswith("=") else ("query", text)
         return Action(calls=(ToolCall(name=name, arguments={"sql": sql}),))

@@ -22,7 +22,7 @@ class Grammar:
     @staticmethod
     def of_schema(schema: Mapping[str, object]) -> "Grammar":
         """The JSON texts of a schema, without blanks between their parts."""
-        return Grammar(f'start: " "? value\nvalue: {json_rule(schema)}\n')
+        return Grammar(f'start: " "? value\nvalue: {_json_rule(schema)}\n')
 
     @staticmethod
     def of_texts(texts: Sequence[str]) -> "Grammar":
@@ -38,6 +38,6 @@ class Grammar:
         return Grammar(f'start: " "? ({each})\n')
 
 
-def json_rule(schema: Mapping[str, object]) -> str:
+def _json_rule(schema: Mapping[str, object]) -> str:
     """The texts of a JSON schema as the right side of a rule of Lark, without blanks between their parts."""
     return f"%json {json.dumps({**schema, 'x-guidance': {'whitespace_flexible': False}})}"

@@ -9,7 +9,7 @@ import pytest
 from tests.missing import need
 
 from bough.env import row_files
-from bough.env.rows import RowTasks, first_messages, place_of
+from bough.env.rows import RowTasks, place_of, prompt_messages
 
 ROWS = [{"question": f"{n} + 1?", "answer": str(n + 1)} for n in range(40)]
 
@@ -97,7 +97,7 @@ def test_columns_are_no_rows(source: Any) -> None:
 def test_a_prompt_is_a_text_or_messages() -> None:
     shots = [("user", "1 + 1?"), ("assistant", "2"), ("user", "2 + 3?")]
     given = [{"role": role, "content": content, "name": None} for role, content in shots]
-    assert [(each.role, each.content) for each in first_messages(given)] == shots
+    assert [(each.role, each.content) for each in prompt_messages(given)] == shots
     for wrong, message in (
         ([], "need a text, or a list of messages"),
         (3, "got the prompt 3; need a text"),
@@ -108,4 +108,4 @@ def test_a_prompt_is_a_text_or_messages() -> None:
         (["a"], "got the message 'a'"),
     ):
         with pytest.raises(ValueError, match=message):
-            first_messages(wrong)
+            prompt_messages(wrong)

@@ -34,7 +34,8 @@ class Letters:
         del tools
         return self._read(messages[-1].content)
 
-    def parse(self, tokens: Sequence[int]) -> Action:
+    def parse(self, tokens: Sequence[int], tools: Sequence[Tool] = ()) -> Action:
+        del tools
         return Action(text=self.text(tokens))
 
     def write(self, action: str) -> tuple[int, ...]:

@@ -22,7 +22,7 @@ from bough.reward import reward_trees
 from bough.rollout import Limits, RoleModel
 from bough.store.answers import Answers
 from bough.train.appraise_stage import AppraisalClient, AppraiseStage
-from bough.tree import Action, AgentAction, BadCall, Outcome, ToolCall, Tree, Verdict, action_text, counted
+from bough.tree import Action, AgentAction, BadCall, Outcome, Tool, ToolCall, Tree, Verdict, action_text, counted
 from bough.worlds.search import KnowledgeGraph, SearchQa
 from bough.worlds.search.question import read_question
 
@@ -42,7 +42,8 @@ class Spoken(Letters):
     def write(self, action: AgentAction) -> tuple[int, ...]:
         return (*map(ord, action_text(action)), 0)
 
-    def parse(self, tokens: Sequence[int]) -> Action:
+    def parse(self, tokens: Sequence[int], tools: Sequence[Tool] = ()) -> Action:
+        del tools
         said, bar, call = self.text(tokens).partition("|")
         name, _, rest = call.partition(" ")
         if not bar or not rest:

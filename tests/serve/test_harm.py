@@ -108,7 +108,7 @@ def test_validation_stops_at_the_first_wrong_item(kind: Any, fields: dict[str, A
 
 
 def test_unknown_fields_are_one_error() -> None:
-    with pytest.raises(ApiError, match="'0': got a field that this server has not"):
+    with pytest.raises(ApiError, match="'0': got a field that this server does not have"):
         parse(ChatRequest, json.dumps(CHAT | {str(n): 1 for n in range(5000)}).encode())
 
 

@@ -33,7 +33,8 @@ class ByteChat:
             told += [ROLES[message.role], *body]
         return (*told, ROLES["assistant"])
 
-    def parse(self, tokens: Sequence[int]) -> Action:
+    def parse(self, tokens: Sequence[int], tools: Sequence[Tool] = ()) -> Action:
+        del tools
         text = self.text(tokens)
         if not text.startswith("{"):
             return Action(text=text)

@@ -55,7 +55,7 @@ def uses_flex(query: Tensor, keys: int) -> bool:
     choice = attention_choice()
     if choice != "auto":
         return choice == "flex"
-    # In float32 masks were up to twice as fast on an H200 (docs/performance.md).
+    # In float32 masks were up to 2.4 times as fast on an H200 (docs/performance.md).
     suits = query.dtype in (torch.bfloat16, torch.float16) and query.shape[-1] >= LEAST_WIDTH
     return query.device.type == "cuda" and suits and keys >= LEAST_KEYS and flex_fault(query.device) is None
 

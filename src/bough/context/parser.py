@@ -105,8 +105,7 @@ def _restricts(kind: type[Parser]) -> bool:
 def parse_tokens(parser: Parser, renderer: Renderer, tokens: Sequence[int], tools: Sequence[Tool] = ()) -> Parsed:
     """Parses the tokens of one turn in a state with some tools."""
     if _reads_calls(type(parser)):
-        action = renderer.parse(tokens, tools) if tools else renderer.parse(tokens)
-        return cast("CallParser", parser).read(action)
+        return cast("CallParser", parser).read(renderer.parse(tokens, tools))
     return parser(renderer.text(tokens))
 
 

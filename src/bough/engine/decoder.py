@@ -38,7 +38,7 @@ class Generate:
         request: The request.
         future: Receives the completion.
         top_probs: The most likely tokens at each position so far, where the request has them.
-        matcher: Says what the grammar allows next; None without a grammar.
+        matcher: Computes the tokens that the grammar allows next; None without a grammar.
     """
 
     tokens: Ints

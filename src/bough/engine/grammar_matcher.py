@@ -16,7 +16,7 @@ class GrammarMatchers:
     """Compiles grammars for the tokens of one model."""
 
     def __init__(self, tokenizer: str | None, vocab_tokens: int) -> None:
-        """Compile nothing yet.
+        """Keep the tokenizer; grammars are compiled on first use.
 
         Args:
             tokenizer: Its `tokenizer.json`; None where the model has none.
@@ -46,7 +46,10 @@ class GrammarMatchers:
             self._compiled[key] = self._compile(*key)
         own = self._compiled[key].deep_copy()
         if begun and not own.consume_tokens(list(begun)):
-            raise ValueError(f"Request.grammar: got {len(begun)} tokens that it does not allow at the beginning")
+            raise ValueError(
+                f"Request.grammar: got {len(begun)} tokens that it does not allow at the beginning; need "
+                "the beginning of one of its texts"
+            )
         return GrammarMatcher(own)
 
     def _compile(self, grammar: Grammar, stop_tokens: tuple[int, ...]) -> Any:
@@ -65,7 +68,10 @@ class GrammarMatchers:
             self._tokens[stop_tokens], module.LLMatcher.grammar_from_lark(grammar.lark), log_level=0
         )
         if found.is_error():
-            raise ValueError(f"Request.grammar: got {grammar.lark!r}, which can't be read: {found.get_error()}")
+            raise ValueError(
+                f"Request.grammar: got {grammar.lark!r:.200}, which can't be read: {found.get_error()}; need "
+                "rules in llguidance's syntax, with the rule start"
+            )
         return found
 
     @cached_property
@@ -74,13 +80,13 @@ class GrammarMatchers:
             return import_module("llguidance")
         except ModuleNotFoundError as error:
             raise ModuleNotFoundError(
-                f"Request.grammar: got one without llguidance, which says what it allows; do: {install('grammar')}, "
-                "or sample without a grammar"
+                "Request.grammar: got one without llguidance, which computes the allowed tokens; do: "
+                f"{install('grammar')}, or sample without a grammar"
             ) from error
 
 
 class GrammarMatcher:
-    """The state of one completion.
+    """Computes the tokens that may come next in one completion.
 
     Attributes:
         allowed: For each token so far, the set it was sampled from; equal sets are one object.
@@ -99,7 +105,9 @@ class GrammarMatcher:
         """
         found: bytes = self._matcher.compute_bitmask()
         if self._matcher.is_error():
-            raise ValueError(f"Request.grammar: got one that can't be followed: {self._matcher.get_error()}")
+            raise ValueError(
+                f"Request.grammar: got one that can't be followed: {self._matcher.get_error()}; need a smaller one"
+            )
         return self._sets.setdefault(found, found)
 
     def take(self, token: int, allowed: bytes) -> None:

@@ -67,7 +67,7 @@ def _may_be_file(path: Path) -> bool:
     return path.expanduser().exists() or path.parent.is_dir() or bool(path.suffix in SUFFIXES or ":" in path.name)
 
 
-def first_messages(prompt: object) -> tuple[Message, ...]:
+def prompt_messages(prompt: object) -> tuple[Message, ...]:
     """The messages of a prompt: a text is one message of the user.
 
     Raises:
@@ -90,10 +90,10 @@ def prompt_of(name: str, task: Task, prompt: str = PROMPT) -> tuple[Message, ...
         prompt: The column of the prompts.
 
     Raises:
-        ValueError: see `first_messages`.
+        ValueError: see `prompt_messages`.
     """
     try:
-        return first_messages(task.data.get(prompt))
+        return prompt_messages(task.data.get(prompt))
     except ValueError as error:
         raise ValueError(f"{name}: task {task.id} {error}") from error
 
@@ -190,7 +190,7 @@ def _row(line: str, where: str, prompt: str) -> dict[str, Any]:
     if prompt not in row:
         raise ValueError(f"{where}: got {line[:80]}; need {need}")
     try:
-        first_messages(row[prompt])
+        prompt_messages(row[prompt])
     except ValueError as error:
         raise ValueError(f"{where}: {error}") from error
     return row

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from bough.policy.calls import CallFormat, family_of, foreign_family
+from bough.policy.calls import CallFormat, family_name, foreign_family
 from bough.policy.calls.thinking import CLOSE, OPEN, unfinished
 from bough.policy.literal import LiteralEncoder, Tokens
 from bough.policy.marks import THINKING, plain_marks, used_marks
@@ -240,7 +240,7 @@ class ChatRenderer:
         """The format of calls, an example and where it was found, for people."""
         own = self._template.format
         example = own.write(Action(calls=(ToolCall(name="NAME", arguments={"ARGUMENT": "VALUE"}),)))
-        name = "text" if isinstance(own, TextCalls) else f"the format of {family_of(own)}"
+        name = "text" if isinstance(own, TextCalls) else f"the format of {family_name(own)}"
         return f"{name}: {self._template.found}; a call is {example!r}"
 
     def text(self, tokens: Sequence[int]) -> str:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from jinja2 import TemplateError
 
-from bough.policy.calls import FAMILIES, CallFormat, Family, ToolCode, family_in, find_family
+from bough.policy.calls import FAMILIES, CallFormat, Family, ToolCode, family_by_calls, family_by_marks
 from bough.policy.calls.find import PROBE_NAME
-from bough.policy.calls.thinking import CLOSE, EMPTY, after_opening, opened
+from bough.policy.calls.thinking import CLOSE, EMPTY, OPEN, after_opening, opened
 from bough.policy.template_date import CLOCK, date_of, with_date
 from bough.policy.template_gaps import Entry, joined_role, without_system_role, without_tool_role
 from bough.policy.text_cache import TextCache
@@ -33,11 +33,10 @@ PROBE_TOOL = Tool(
     schema={"type": "object", "properties": {"probe": {"type": "string", "description": "[[probe]]"}}},
 )
 
-
-PROMPTED_THINKING = re.compile(rf"(?:<think>\s*)?(?:{CLOSE}\s*)?$")
+PROMPTED_THINKING = re.compile(rf"(?:{OPEN}\s*)?(?:{CLOSE}\s*)?$")
 """Thinking at the end of a generation prompt, opened or empty."""
 
-EMPTY_THINKING = re.compile(rf"\s*<think>\s*{CLOSE}\s*")
+EMPTY_THINKING = re.compile(rf"\s*{OPEN}\s*{CLOSE}\s*")
 
 DEADLINE_S, MEMORY_BYTES = 10.0, 1 << 29
 """Limits of the first renderings of a template together; the time is also that of each later one."""
@@ -125,7 +124,7 @@ class ChatTemplate:
         if not self._tried(user):
             self._no_tools = []
         prompt = self._text((user,))
-        self.opens_thinking = prompt.rstrip().endswith("<think>")
+        self.opens_thinking = prompt.rstrip().endswith(OPEN)
         self._takes_system = "[[system]]" in self._tried(Entry("system", "[[system]]"), user)
         self._joins_users = not self._tried(user, user)
         lead = self._begin("[[said]]", user, said)
@@ -283,7 +282,7 @@ class ChatTemplate:
         # From the mark in which they differ.
         written = whole[max(0, whole.rfind("<", 0, sum(1 for _ in same))) :]
         self.writes_calls = False
-        family = Family(name="", form=self._given) if self._given else family_in(self._template, written)
+        family = Family(name="", form=self._given) if self._given else family_by_marks(self._template, written)
         self.takes_tools, self.takes_results = family is not None, False
         if family is None:
             self.found = "the chat template has no calls, or their format is unknown (policy.call_format sets it)"
@@ -319,7 +318,7 @@ class ChatTemplate:
         both = _without_empty(self._before_end(_after_prompt(begin, two)))
         texts.setdefault(both, Action(text="[[said]]", calls=(PROBE, SECOND)))
         given = [Family(name="", form=self._given)] if self._given else FAMILIES
-        family = find_family(texts, given)
+        family = family_by_calls(texts, given)
         if family is None:
             return False
         self.format = family.form
@@ -373,7 +372,7 @@ def _after_prompt(begin: str, whole: str) -> str:
 
 def _without_empty(text: str) -> str:
     """A message without the empty thinking at its beginning."""
-    return re.sub(rf"^\s*(?:<think>)?\s*{CLOSE}\s*", "", text)
+    return re.sub(rf"^\s*(?:{OPEN})?\s*{CLOSE}\s*", "", text)
 
 
 def _around(mark: str, whole: str, before: str) -> tuple[str, str]:

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from bough.context import Context, ContextInputs, ContextUpdate, Parsed, Parser, Renderer, Turn
 from bough.engine import Completion, FinishReason
 from bough.env import State
+from bough.policy.calls.thinking import OPEN
 from bough.rollout.builder import NodeDraft, TreeBuilder
 from bough.tree import Kind, Source, Tool, action_info, observation_info, plain_text
-
-OPEN = "<think>"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

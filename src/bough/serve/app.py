@@ -67,14 +67,14 @@ class _Api:
     async def models(self, request: Request) -> Response:
         """`GET /v1/models`."""
         names = self._core.session(request).listed_models
-        if anthropic.is_meant(request):
+        if anthropic.is_request(request):
             return JSONResponse(anthropic.listed(names))
         return JSONResponse({"object": "list", "data": [_card(name) for name in names]})
 
     async def model(self, request: Request) -> Response:
         """`GET /v1/models/{name}`."""
         name = self._core.session(request).model(request.path_params["name"])
-        return JSONResponse(anthropic.card(name) if anthropic.is_meant(request) else _card(name))
+        return JSONResponse(anthropic.card(name) if anthropic.is_request(request) else _card(name))
 
     async def outcome(self, request: Request) -> Response:
         """`POST /v1/outcome`: the result of an episode."""
@@ -101,7 +101,7 @@ async def _health(request: Request) -> Response:
 
 async def _refuse(request: Request, error: Exception) -> Response:
     assert isinstance(error, ApiError)
-    body = anthropic.error_body(error) if anthropic.is_meant(request) else error.body
+    body = anthropic.error_body(error) if anthropic.is_request(request) else error.body
     return JSONResponse(body, status_code=error.status)
 
 

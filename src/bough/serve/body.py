@@ -9,8 +9,8 @@ from typing import TypeVar
 
 from starlette.requests import Request
 
+from bough.serve.disconnect import until_disconnect
 from bough.serve.errors import ApiError
-from bough.serve.gone import until_gone
 from bough.units import MIB
 
 BODY_BYTES = 4 * MIB
@@ -74,7 +74,7 @@ class Bodies:
             loop, gone = asyncio.get_running_loop(), threading.Event()
             work = loop.run_in_executor(self._threads, self._parsed_in_turn, bytes(raw), parse, gone)
             try:
-                return await until_gone(request, work)
+                return await until_disconnect(request, work)
             finally:
                 gone.set()
 

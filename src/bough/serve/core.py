@@ -11,8 +11,8 @@ from bough.engine import EngineFault, FinishReason, Sampling
 from bough.serve.address import names_loopback
 from bough.serve.body import Bodies
 from bough.serve.choice import Choice, TokenTexts
+from bough.serve.disconnect import until_disconnect
 from bough.serve.errors import ApiError
-from bough.serve.gone import until_gone
 from bough.serve.session import Prompt, Session, Sessions, check_logprobs
 from bough.serve.stop import cut_at
 from bough.serve.texts import check_texts, written
@@ -144,10 +144,10 @@ class Core:
         """
         if logprobs:
             check_logprobs(prompts, session.context_tokens)
-        return await until_gone(request, _complete(session, prompts, messages, logprobs=logprobs))
+        return await until_disconnect(request, _complete(session, prompts, messages, logprobs=logprobs))
 
 
-async def shown(
+async def choice_rows(
     show: Callable[..., dict[str, Any]], session: Session, choices: Sequence[Choice], **fields: object
 ) -> list[dict[str, Any]]:
     """The choices of a response. Many alternatives take seconds to write: other clients are answered in between."""

@@ -114,7 +114,9 @@ def parse(kind: type[Body], raw: bytes) -> Body:
             400, f"{place or 'body'}: {first['msg']}{got}; change or leave out the field", param=place or None
         ) from None
     for name in (name for name, value in (body.model_extra or {}).items() if value is not None):
-        raise ApiError(400, f"{_short(name)}: got a field that this server has not; leave it out", param=name[:80])
+        raise ApiError(
+            400, f"{_short(name)}: got a field that this server does not have; leave it out", param=name[:80]
+        )
     return body
 
 

@@ -112,6 +112,7 @@ from bough.tree.walk import (
 )
 
 __all__ = [
+    "ANY",
     "COLUMNS",
     "COUNTED",
     "DTYPES",
@@ -149,6 +150,7 @@ __all__ = [
     "Role",
     "RolloutCounts",
     "Seat",
+    "Sets",
     "Source",
     "StageError",
     "Task",
@@ -196,6 +198,7 @@ __all__ = [
     "hint_in",
     "included",
     "included_leaves",
+    "index_sets",
     "instructions_in",
     "is_column",
     "join",
@@ -214,6 +217,7 @@ __all__ = [
     "messages",
     "messages_in",
     "needed_tokens_in",
+    "no_sets",
     "observation_in",
     "observation_info",
     "openai_conversation",
@@ -265,8 +269,4 @@ __all__ = [
     "unknown_paths",
     "view_task_id",
     "written_in",
-    "ANY",
-    "Sets",
-    "index_sets",
-    "no_sets",
 ]

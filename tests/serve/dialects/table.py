@@ -11,7 +11,7 @@ from tests.serve.wire import ByteChat, httpx
 from bough.engine import Request, Sampling, Scripted
 from bough.serve import Conversations, EngineSession
 from bough.serve.app import make_app
-from bough.tree import Action, BadCall, ToolCall
+from bough.tree import Action, BadCall, Tool, ToolCall
 
 CALL = '{"name": "add", "arguments": {"a": 1}}'
 OTHER = '{"name": "add", "arguments": {"a": 2}}'
@@ -24,7 +24,8 @@ class LineChat(ByteChat):
     thinks = True
     opens_thinking = False
 
-    def parse(self, tokens: Sequence[int]) -> Action:
+    def parse(self, tokens: Sequence[int], tools: Sequence[Tool] = ()) -> Action:
+        del tools
         lines = self.text(tokens).split("\n")
         texts = [line for line in lines if not line.startswith("{")]
         return Action(text="\n".join(texts), calls=tuple(map(_call, [each for each in lines if each not in texts])))

@@ -3,7 +3,7 @@
 from bough.policy.calls.arg_values import ArgValues
 from bough.policy.calls.deepseek import DeepSeek
 from bough.policy.calls.families import FAMILIES, Family
-from bough.policy.calls.find import family_in, family_of, find_family, foreign_family
+from bough.policy.calls.find import family_by_calls, family_by_marks, family_name, foreign_family
 from bough.policy.calls.format import CallFormat, PlainFormat
 from bough.policy.calls.harmony import Harmony
 from bough.policy.calls.hermes import Hermes
@@ -34,9 +34,9 @@ __all__ = [
     "Pythonic",
     "ToolCode",
     "XmlParameters",
-    "family_in",
-    "family_of",
-    "find_family",
+    "family_by_marks",
+    "family_name",
+    "family_by_calls",
     "foreign_family",
     "thinking_end",
 ]

@@ -1,4 +1,4 @@
-"""Calls of GLM 4.5 to 4.7, Ling, Laguna, Spark and Hunyuan: a name, then tags for keys and values."""
+"""Calls of GLM-4.5 to 4.7, Ling, Laguna and Hunyuan: a name, then tags for keys and values."""
 
 import re
 from collections.abc import Callable, Sequence

@@ -11,7 +11,7 @@ PROBE_NAME = "probe_tool"
 """The name of the tool that is called to see how a template writes calls."""
 
 
-def find_family(written: Mapping[str, Action], families: Iterable[Family] = FAMILIES) -> Family | None:
+def family_by_calls(written: Mapping[str, Action], families: Iterable[Family] = FAMILIES) -> Family | None:
     """Returns the family whose format parses the first of a template's texts of actions; None for an unknown format.
 
     Among several it is the one that writes most of the texts exactly, then the first.
@@ -26,20 +26,20 @@ def find_family(written: Mapping[str, Action], families: Iterable[Family] = FAMI
     return found[exact.index(max(exact))] if found else None
 
 
-def family_in(template: str, call: str = "") -> Family | None:
+def family_by_marks(template: str, call: str = "") -> Family | None:
     """Returns the family whose marks a template contains; of several, the one with the longest marks.
 
     Args:
         template: The text of the template.
         call: What it writes of a call; one that it writes has the mark of its family.
     """
-    found = [each for each in FAMILIES if each.shown and all(mark in template for mark in each.shown)]
+    found = [each for each in FAMILIES if each.template_marks and all(mark in template for mark in each.template_marks)]
     if PROBE_NAME in call:
         found = [each for each in found if any(mark in call for mark in each.form.marks)]
-    return max(found, key=lambda each: len("".join(each.shown)), default=None)
+    return max(found, key=lambda each: len("".join(each.template_marks)), default=None)
 
 
-def family_of(form: CallFormat) -> str:
+def family_name(form: CallFormat) -> str:
     """The name of a format's family; that of its class where it is in no row."""
     return next((each.name for each in FAMILIES if each.form == form), type(form).__name__)
 

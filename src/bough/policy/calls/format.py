@@ -11,8 +11,8 @@ from bough.tree import Action, Tool
 class CallFormat(Protocol):
     """The format of one model family. A format of your own is a class with these members, and `policy.call_format`.
 
-    `parse(write(action)) == action` holds for each action without blanks at the ends of its text, without ids and
-    without bad calls, when no text contains a mark of calls.
+    `parse(write(action))` is the action, but for the ids of its calls. This holds for each action without blanks at
+    the ends of its text and without bad calls, when no text contains a mark of calls.
     """
 
     @property

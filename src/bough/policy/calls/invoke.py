@@ -1,4 +1,4 @@
-"""Calls of MiniMax-M2, DeepSeek V3.2 and V4, and Muse: tags with the names of tool and argument as attributes."""
+"""Calls of MiniMax-M2, and of DeepSeek V3.2 and V4: tags with the names of tool and argument as attributes."""
 
 import re
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""Fields of OpenAI's chats and completions."""
+"""The fields that requests for chat completions and for completions share."""
 
 from typing import Annotated, Any, Literal
 
@@ -18,7 +18,7 @@ class StreamOptions(BaseModel):
 
 
 class SamplingFields(RequestBody):
-    """Fields of both kinds of requests."""
+    """The fields that requests for chat completions and for completions share."""
 
     max_tokens: Annotated[int, Field(ge=1, lt=2**31)] | None = None
     temperature: Annotated[float, Field(ge=0, le=2)] | None = None

@@ -3,7 +3,7 @@
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from bough.serve.core import ChatTurn, Core, shown
+from bough.serve.core import ChatTurn, Core, choice_rows
 from bough.serve.dialects.chat.answer import chat_choice, chat_chunks
 from bough.serve.dialects.chat.request import read_chat
 from bough.serve.dialects.chunks import head, streamed, usage
@@ -32,7 +32,7 @@ class Chat:
         )
         choices = await self._core.answer(request, session, turn)
         token_ids = bool(body.return_token_ids)
-        rows = await shown(chat_choice, session, choices, logprobs=turn.logprobs, token_ids=token_ids)
+        rows = await choice_rows(chat_choice, session, choices, logprobs=turn.logprobs, token_ids=token_ids)
         extra = {"prompt_token_ids": list(choices[0].prompt_tokens)} if token_ids else {}
         counts = usage(choices)
         if not body.stream:

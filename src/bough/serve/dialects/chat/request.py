@@ -119,7 +119,7 @@ class ResponseFormat(BaseModel):
 
 
 class ChatRequest(SamplingFields):
-    """The body of `POST /v1/chat/completions`. The last nine fields are accepted and have no effect."""
+    """The body of `POST /v1/chat/completions`. The last eight fields are accepted and have no effect."""
 
     messages: list[ChatMessage] = Field(min_length=1, max_length=MOST_MESSAGES, fail_fast=True)
     tools: Annotated[list[ToolSpec], Field(max_length=MOST_TOOLS, fail_fast=True)] | None = None

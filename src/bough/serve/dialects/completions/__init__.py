@@ -5,7 +5,7 @@ from functools import partial
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from bough.serve.core import Core, shown
+from bough.serve.core import Core, choice_rows
 from bough.serve.dialects.chunks import head, streamed, usage
 from bough.serve.dialects.completions.answer import text_choice
 from bough.serve.dialects.completions.request import CompletionRequest
@@ -42,7 +42,7 @@ class Completions:
             for choice in range(body.n or 1)
         ]
         choices = await self._core.complete(request, session, prompts, None, logprobs=body.logprobs is not None)
-        rows = await shown(
+        rows = await choice_rows(
             text_choice,
             session,
             choices,

@@ -29,7 +29,7 @@ def read_conversation(body: CountRequest) -> tuple[Message, ...]:
         raise ApiError(
             400,
             f"messages.{len(body.messages) - 1}: got a last message of the assistant to go on with (prefill), which "
-            "this server has not; end with a message of the user",
+            "this server does not support; end with a message of the user",
             param="messages",
         )
     system = body.system or ""

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from bough.serve.choice import parts_of
+from bough.serve.dialects.event import named_event
 
 
 def message_events(message: Mapping[str, Any]) -> Iterator[str]:
@@ -15,17 +16,17 @@ def message_events(message: Mapping[str, Any]) -> Iterator[str]:
     """
     begun: dict[str, Any] = {**message, "content": [], "stop_reason": None, "stop_sequence": None}
     begun |= {"usage": {**message["usage"], "output_tokens": 0}}
-    yield _event("message_start", {"message": begun})
-    yield _event("ping", {})
+    yield named_event("message_start", {"message": begun})
+    yield named_event("ping", {})
     for index, block in enumerate(message["content"]):
         empty, deltas = _deltas(block)
-        yield _event("content_block_start", {"index": index, "content_block": empty})
+        yield named_event("content_block_start", {"index": index, "content_block": empty})
         for delta in deltas:
-            yield _event("content_block_delta", {"index": index, "delta": delta})
-        yield _event("content_block_stop", {"index": index})
+            yield named_event("content_block_delta", {"index": index, "delta": delta})
+        yield named_event("content_block_stop", {"index": index})
     end = {name: message[name] for name in ("stop_reason", "stop_sequence")}
-    yield _event("message_delta", {"delta": end, "usage": message["usage"]})
-    yield _event("message_stop", {})
+    yield named_event("message_delta", {"delta": end, "usage": message["usage"]})
+    yield named_event("message_stop", {})
 
 
 def _deltas(block: Mapping[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
@@ -38,7 +39,3 @@ def _deltas(block: Mapping[str, Any]) -> tuple[dict[str, Any], list[dict[str, An
         signed = {"type": "signature_delta", "signature": block["signature"]}
         return {**block, "thinking": "", "signature": ""}, [*parts, signed]
     return {**block, "input": {}}, [{"type": "input_json_delta", "partial_json": json.dumps(block["input"])}]
-
-
-def _event(kind: str, fields: Mapping[str, Any]) -> str:
-    return f"event: {kind}\ndata: {json.dumps({'type': kind, **fields})}\n\n"

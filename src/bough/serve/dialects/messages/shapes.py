@@ -5,24 +5,18 @@ from uuid import uuid4
 
 from starlette.requests import Request
 
-from bough.serve.errors import ApiError
+from bough.serve.errors import TYPES, ApiError
 from bough.serve.session import TOO_LONG
 
 PATH = "/v1/messages"
 VERSION = "anthropic-version"
 """The header that each request of Anthropic's API has."""
 
-TYPES = {
-    400: "invalid_request_error",
-    401: "authentication_error",
-    403: "permission_error",
-    404: "not_found_error",
-    413: "request_too_large",
-    503: "overloaded_error",
-}
+ANTHROPIC_TYPES = TYPES | {403: "permission_error", 503: "overloaded_error"}
+"""The types of errors, by status."""
 
 
-def is_meant(request: Request) -> bool:
+def is_request(request: Request) -> bool:
     """Whether a request is one of Anthropic's API."""
     path = request.url.path
     return path == PATH or path.startswith(f"{PATH}/") or VERSION in request.headers
@@ -30,7 +24,7 @@ def is_meant(request: Request) -> bool:
 
 def error_body(error: ApiError) -> Mapping[str, object]:
     """The response's JSON."""
-    kind = TYPES.get(error.status, "invalid_request_error" if error.status < 500 else "api_error")
+    kind = ANTHROPIC_TYPES.get(error.status, "invalid_request_error" if error.status < 500 else "api_error")
     # Agents find the error that a shorter conversation mends by these words.
     message = f"prompt is too long: {error.message}" if error.code == TOO_LONG else error.message
     found = {"type": "error", "error": {"type": kind, "message": message}}

@@ -80,8 +80,8 @@ def _after(
     if before is None:
         raise ApiError(
             404,
-            f"previous_response_id: got {name!r:.100}, which this server has not, or no longer; send the conversation "
-            "as input",
+            f"previous_response_id: got {name!r:.100}, which this server does not keep, or no longer; send the "
+            "conversation as input",
             code="previous_response_not_found",
             param="previous_response_id",
         )

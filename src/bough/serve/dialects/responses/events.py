@@ -1,11 +1,11 @@
 """The events of a streamed response."""
 
-import json
 from collections.abc import Iterator, Mapping
 from itertools import count
 from typing import Any
 
 from bough.serve.choice import parts_of
+from bough.serve.dialects.event import named_event
 
 Event = tuple[str, dict[str, Any]]
 """The type of an event, and its fields besides type and number."""
@@ -25,7 +25,7 @@ def response_events(response: Mapping[str, Any]) -> Iterator[str]:
     events.append((f"response.{response['status']}", {"response": dict(response)}))
     numbers = count()
     for kind, fields in events:
-        yield f"event: {kind}\ndata: {json.dumps({'type': kind, 'sequence_number': next(numbers), **fields})}\n\n"
+        yield named_event(kind, {"sequence_number": next(numbers), **fields})
 
 
 def _item(index: int, item: Mapping[str, Any]) -> Iterator[Event]:

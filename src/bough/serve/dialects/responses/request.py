@@ -124,7 +124,7 @@ class TextSettings(BaseModel):
 
 
 class ResponsesRequest(RequestBody):
-    """The body of `POST /v1/responses`. The last ten fields are accepted and have no effect."""
+    """The body of `POST /v1/responses`. The last nine fields are accepted and have no effect."""
 
     input: str | Annotated[list[Item], Field(min_length=1, max_length=MOST_MESSAGES, fail_fast=True)]
     instructions: str | None = None

@@ -12,7 +12,7 @@ from bough.serve.errors import ApiError
 Result = TypeVar("Result")
 
 
-async def until_gone(request: Request, work: Awaitable[Result]) -> Result:
+async def until_disconnect(request: Request, work: Awaitable[Result]) -> Result:
     """The result of `work`, which is cancelled when the client closes the connection.
 
     Args:
