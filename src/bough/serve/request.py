@@ -109,9 +109,12 @@ def parse(kind: type[Body], raw: bytes) -> Body:
         # the most precise.
         first = max(error.errors(include_url=False), key=lambda each: (each["type"] == "too_long", len(each["loc"])))
         place = ".".join(str(part) for part in first["loc"] if not str(part).startswith(("list[", "str", "int")))
-        got = "" if first["type"] in ("missing", "json_invalid") else f", got {_short(first['input'])}"
+        reason = first["msg"].removeprefix("Value error, ")
+        # Errors of this server's own checks have the value already.
+        has_value = first["type"] in ("missing", "json_invalid", "value_error")
+        got = "" if has_value else f", got {_short(first['input'])}"
         raise ApiError(
-            400, f"{place or 'body'}: {first['msg']}{got}; change or leave out the field", param=place or None
+            400, f"{place or 'body'}: {reason}{got}; change or leave out the field", param=place or None
         ) from None
     for name in (name for name, value in (body.model_extra or {}).items() if value is not None):
         raise ApiError(
