@@ -20,7 +20,7 @@ class HasCallGrammar(Protocol):
 
         Args:
             tools: The tools; at least one.
-            required: Whether there must be a call.
+            required: Whether it is calls alone, after thinking that the prompt opens.
             most_calls: 1 for one call, None for any number.
 
         Raises:
@@ -39,7 +39,7 @@ class ToolCalls:
 
     Attributes:
         grammar: Whether calls that a tool does not take can't be sampled: names, arguments and their types. Training
-            renormalises over what can. For calls as text (`Tiny`, SmolLM2) and in the format of Hermes, Qwen2.5 and Qwen3.
+            renormalises over what can. For calls as text (`Tiny`, SmolLM2) and in the format of Hermes and Qwen3.
     """
 
     gives: ClassVar[frozenset[Need]] = frozenset({CALLS, annotation("call")})

@@ -249,7 +249,7 @@ class ChatRenderer:
 
         Args:
             tools: The tools; at least one.
-            required: Whether there must be a call.
+            required: Whether it is calls alone, after thinking that the prompt opens.
             most_calls: 1 for one call, None for any number.
 
         Raises:
@@ -262,7 +262,9 @@ class ChatRenderer:
                 "the format of Hermes, Qwen2.5 and Qwen3"
             )
         marks = sorted({mark for family in FAMILIES for mark in family.form.marks})
-        return action_grammar(own, tools, marks, required=required, most_calls=most_calls)
+        return action_grammar(
+            own, tools, marks, required=required, most_calls=most_calls, opens_thinking=self.opens_thinking
+        )
 
     def text(self, tokens: Sequence[int]) -> str:
         """The text of tokens, without stop tokens and special tokens."""

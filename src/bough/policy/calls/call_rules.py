@@ -42,7 +42,13 @@ class RestrictedFormat(CallFormat, Protocol):
 
 
 def action_grammar(
-    form: RestrictedFormat, tools: Sequence[Tool], marks: Sequence[str], *, required: bool, most_calls: int | None
+    form: RestrictedFormat,
+    tools: Sequence[Tool],
+    marks: Sequence[str],
+    *,
+    required: bool,
+    most_calls: int | None,
+    opens_thinking: bool = False,
 ) -> Grammar:
     """What an action may be: text without a mark of calls, and then calls that their tools take.
 
@@ -50,16 +56,17 @@ def action_grammar(
         form: The format of the calls.
         tools: The tools; at least one.
         marks: The texts with which calls of any family begin.
-        required: Whether there must be a call.
+        required: Whether it is calls alone, after thinking that the prompt opens; with text, a model need never call.
         most_calls: 1 for one call, None for any number.
+        opens_thinking: Whether the prompt ends within thinking.
     """
     inside = "|".join(map(_escaped, marks))
     never = "".join(f" & ~/{each}/" for each in (f"(?s:.*)({inside})(?s:.*)", form.never_in_line) if each)
-    text = "start: line* calls" if required else "start: line* (calls | last)?"
-    return Grammar(
-        f'{text}\nline: LINE? "\\n"\nlast: LINE\nLINE: /[^\\n]+/{never}\n'
-        f"{form.call_rules(tools, most_calls=most_calls)}\n"
-    )
+    text = f'start: line* (calls | last)?\nline: LINE? "\\n"\nlast: LINE\nLINE: /[^\\n]+/{never}'
+    if required:
+        thought = "start: thought GAP? calls\nthought[lazy]: /(?s:.*)<\\/think>/\nGAP: /\\s+/"
+        text = thought if opens_thinking else "start: calls"
+    return Grammar(f"{text}\n{form.call_rules(tools, most_calls=most_calls)}\n")
 
 
 def json_calls(tools: Sequence[Tool], begin: str, end: str, *, most_calls: int | None) -> str:
