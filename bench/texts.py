@@ -58,6 +58,7 @@ def batch(nodes: list[Node], words: int, rng: np.random.Generator) -> Batch:
         equal_length=torch.ones(len(at), dtype=torch.bool),
         origin=torch.arange(len(at)),
         turn=torch.zeros(len(at), dtype=torch.int64),
+        allowed=torch.full((len(at),), -1, dtype=torch.int64),
         expert=torch.zeros(len(at), dtype=torch.bool),
         on_policy=torch.ones(len(at), dtype=torch.bool),
     )

@@ -4,6 +4,9 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+SEPARATORS = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}
+"""Settings of llguidance: one form of blanks. With any blanks, a model may write them without end."""
+
 
 @dataclass(frozen=True, slots=True)
 class Grammar:
@@ -21,8 +24,8 @@ class Grammar:
 
     @staticmethod
     def of_schema(schema: Mapping[str, object]) -> "Grammar":
-        """The JSON texts of a schema, without blanks between their parts."""
-        return Grammar(f'start: " "? value\nvalue: {_json_rule(schema)}\n')
+        """The JSON texts of a schema, in the form of Python's `json.dumps`."""
+        return Grammar(f'start: " "? value\nvalue: {json_rule(schema)}\n')
 
     @staticmethod
     def of_texts(texts: Sequence[str]) -> "Grammar":
@@ -38,6 +41,6 @@ class Grammar:
         return Grammar(f'start: " "? ({each})\n')
 
 
-def _json_rule(schema: Mapping[str, object]) -> str:
-    """The texts of a JSON schema as the right side of a rule of Lark, without blanks between their parts."""
-    return f"%json {json.dumps({**schema, 'x-guidance': {'whitespace_flexible': False}})}"
+def json_rule(schema: Mapping[str, object]) -> str:
+    """The texts of a JSON schema as the right side of a rule of Lark, in the form of Python's `json.dumps`."""
+    return f"%json {json.dumps({**schema, 'x-guidance': SEPARATORS})}"

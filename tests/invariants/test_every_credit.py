@@ -9,7 +9,20 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.trees import ACTION, EDIT, FEW_SEEDS, OBSERVATION, PROMPT, N, build, dressed, random_tree, seeds, subtree
+from tests.trees import (
+    ACTION,
+    EDIT,
+    FEW_SEEDS,
+    OBSERVATION,
+    PER_TOKEN,
+    PROMPT,
+    N,
+    build,
+    dressed,
+    random_tree,
+    seeds,
+    subtree,
+)
 
 from bough.credit import Credit, compares_with
 from bough.needs import Need, needs_of
@@ -168,7 +181,7 @@ def twins(one: Rewarded, copies: int) -> Rewarded:
     prompt = tree.span[1]
     columns = {}
     for name, column in tree.columns().items():
-        head = prompt if name in ("token", "logprob", "entropy") else 1
+        head = prompt if name in PER_TOKEN else 1
         columns[name] = np.concatenate([column[:head], *([column[head:]] * copies)])
     shift = np.repeat(np.arange(copies) * below, below)
     parent = columns["parent"].copy()
@@ -280,7 +293,7 @@ def subtree_in_order(one: Rewarded, order: list[int]) -> Rewarded:
     """The same tree with its nodes in another order."""
     tree, words = one.tree, words_of(one.tree, order)
     columns = {
-        name: column[words] if name in ("token", "logprob", "entropy") else column[order]
+        name: column[words] if name in PER_TOKEN else column[order]
         for name, column in tree.columns().items()
         if name != "span"
     }

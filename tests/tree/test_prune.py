@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 from hypothesis import assume, given
-from tests.trees import random_tree, rewarded, seeds
+from tests.trees import PER_TOKEN, random_tree, rewarded, seeds
 
 from bough.tree import (
     UNKNOWN_VALUES,
@@ -30,7 +30,7 @@ def told(tree: Tree, leaf: int) -> list[tuple[object, ...]]:
             getattr(tree, name)[node].tobytes()
             for name in ("kind", "outcome", "env_reward", "state_key", "source", *UNKNOWN_VALUES)
         ]
-        words = [getattr(tree, name)[span].tobytes() for name in ("token", "logprob", "entropy")]
+        words = [getattr(tree, name)[span].tobytes() for name in PER_TOKEN]
         lines.append((*columns, *words, int(tree.policy_version[node]), tree.info[node]))
     return lines
 

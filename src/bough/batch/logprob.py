@@ -227,7 +227,7 @@ def _forbid(logits: Tensor, limits: Allowed | None, rows: slice, cols: slice) ->
         return
     index, sets = limits[0][rows], limits[1]
     token = torch.arange(cols.start, cols.stop, device=logits.device)
-    for some in (index >= 0).nonzero()[:, 0].split(max(1, UNPACKED // len(token))):
+    for some in torch.split((index >= 0).nonzero()[:, 0], max(1, UNPACKED // len(token))):
         bits = sets[index[some]][:, token // 8] >> (token % 8).to(torch.uint8)
         logits[some] = logits[some].masked_fill((bits & 1) == 0, FORBIDDEN)
 

@@ -25,7 +25,7 @@ class AdmissibleAction:
         """See `Parser`."""
         return Parsed(action=text.strip(), well_formed=bool(text.strip()))
 
-    def grammar(self, renderer: Renderer, tools: Sequence[Tool], admissible: Sequence[str]) -> Grammar | None:
+    def restrict(self, renderer: Renderer, tools: Sequence[Tool], admissible: Sequence[str]) -> Grammar | None:
         """See `GrammarParser`."""
         del renderer, tools
         return Grammar.of_texts(admissible) if admissible else None

@@ -79,7 +79,7 @@ class CallParser(Parser, Protocol):
 class GrammarParser(Parser, Protocol):
     """A parser that restricts the sampled tokens; it needs an engine that follows grammars (`bough.needs.GRAMMARS`)."""
 
-    def grammar(self, renderer: Renderer, tools: Sequence[Tool], admissible: Sequence[str]) -> Grammar | None:
+    def restrict(self, renderer: Renderer, tools: Sequence[Tool], admissible: Sequence[str]) -> Grammar | None:
         """Returns what the text of a turn may be; None for anything.
 
         Args:
@@ -94,7 +94,7 @@ def grammar_of(parser: Parser, renderer: Renderer, tools: Sequence[Tool], admiss
     """Returns what the text of a turn may be; None for anything."""
     if not _restricts(type(parser)):
         return None
-    return cast("GrammarParser", parser).grammar(renderer, tools, admissible)
+    return cast("GrammarParser", parser).restrict(renderer, tools, admissible)
 
 
 @lru_cache(maxsize=64)

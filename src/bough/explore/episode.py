@@ -193,7 +193,13 @@ class Episode:
         rollout, tokens = self._rollout, prompt.tokens
         digest = blake2b(str(tokens).encode(), digest_size=8).hexdigest()
         seed = rollout.seed("call", self.number, self._attempt, digest, repeat)
-        request = Request(prompt_tokens=tokens, sampling=sampling, stop_tokens=prompt.stop_tokens, seed=seed)
+        request = Request(
+            prompt_tokens=tokens,
+            sampling=sampling,
+            stop_tokens=prompt.stop_tokens,
+            seed=seed,
+            grammar=prompt.grammar,
+        )
         async with rollout.budget.reserve(Usage(turns=1, tokens=sampling.max_tokens, calls=1)) as cost:
             cost.turns = cost.calls = 1
             completion = await rollout.deadlines.until(

@@ -7,7 +7,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from bough.policy.calls import CallFormat, family_name, foreign_family
+from bough.grammar import Grammar
+from bough.policy.calls import FAMILIES, CallFormat, RestrictedFormat, action_grammar, family_name, foreign_family
 from bough.policy.calls.thinking import CLOSE, OPEN, unfinished
 from bough.policy.literal import LiteralEncoder, Tokens
 from bough.policy.marks import THINKING, plain_marks, used_marks
@@ -242,6 +243,28 @@ class ChatRenderer:
         example = own.write(Action(calls=(ToolCall(name="NAME", arguments={"ARGUMENT": "VALUE"}),)))
         name = "text" if isinstance(own, TextCalls) else f"the format of {family_name(own)}"
         return f"{name}: {self._template.found}; a call is {example!r}"
+
+    def call_grammar(self, tools: Sequence[Tool], *, required: bool = False, most_calls: int | None = None) -> Grammar:
+        """What an action may be so that each of its calls is one that its tool takes.
+
+        Args:
+            tools: The tools; at least one.
+            required: Whether it is calls alone, after thinking that the prompt opens.
+            most_calls: 1 for one call, None for any number.
+
+        Raises:
+            ValueError: for a format whose calls can't be enforced.
+        """
+        own = self._template.format
+        if not isinstance(own, RestrictedFormat):
+            raise ValueError(
+                f"got calls in the format of {family_name(own)}, which no grammar enforces; need calls as text, or in "
+                "the format of Hermes, Qwen2.5 and Qwen3"
+            )
+        marks = sorted({mark for family in FAMILIES for mark in family.form.marks})
+        return action_grammar(
+            own, tools, marks, required=required, most_calls=most_calls, opens_thinking=self.opens_thinking
+        )
 
     def text(self, tokens: Sequence[int]) -> str:
         """The text of tokens, without stop tokens and special tokens."""

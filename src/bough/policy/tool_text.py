@@ -7,8 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from bough.policy.calls import CallFormat, Hermes, PlainFormat, Pythonic, ToolCode
+from bough.policy.calls.call_rules import python_calls
 from bough.policy.calls.hermes import OPEN
-from bough.tree import Action, Tool, ToolCall
+from bough.tree import Action, Tool, ToolCall, tool_record
+
+LIST_LINE = r"[ \t]*\[(?s:.*)"
+"""A line that begins like a list of Python calls."""
 
 SIGNATURE = {"type", "properties", "required", "additionalProperties"}
 """The keys of a schema that a signature contains."""
@@ -47,6 +51,17 @@ class TextCalls(PlainFormat):
         ]
         good = [(call.name, dict(call.arguments)) for call in action.calls if isinstance(call, ToolCall)]
         return (self.python if read == good else Hermes()).write(action, hide)
+
+    @property
+    def never_in_line(self) -> str:
+        """See `RestrictedFormat`."""
+        return LIST_LINE
+
+    def call_rules(self, tools: Sequence[Tool], *, most_calls: int | None) -> str:
+        """See `RestrictedFormat`: Python's calls, or JSON where a tool can't be called in Python."""
+        if all(_signature(tool_record(each)["function"]) for each in tools):
+            return python_calls(tools, most_calls=most_calls)
+        return Hermes().call_rules(tools, most_calls=most_calls)
 
 
 def tools_as_text(records: Sequence[Mapping[str, Any]], form: CallFormat | None = None) -> str:

@@ -13,6 +13,7 @@ from bough.serve.body import Bodies
 from bough.serve.choice import Choice, TokenTexts
 from bough.serve.disconnect import until_disconnect
 from bough.serve.errors import ApiError
+from bough.serve.restriction import Restriction, grammar_of_answer
 from bough.serve.session import Prompt, Session, Sessions, check_logprobs
 from bough.serve.stop import cut_at
 from bough.serve.texts import check_texts, written
@@ -35,6 +36,7 @@ class ChatTurn:
         choices: The number of answers.
         logprobs: Whether the answer has the log-probabilities of its tokens.
         parallel_calls: Whether an answer may have several calls; else it has the first alone.
+        restriction: What the answer must be, enforced while it is sampled; () for anything.
     """
 
     messages: tuple[Message, ...]
@@ -45,6 +47,7 @@ class ChatTurn:
     choices: int = 1
     logprobs: bool = False
     parallel_calls: bool = True
+    restriction: Restriction = ()
 
     @property
     def most_calls(self) -> int | None:
@@ -123,6 +126,7 @@ class Core:
             tools=turn.tools,
             stops=turn.stops,
             most_calls=turn.most_calls,
+            grammar=grammar_of_answer(session.conversations.renderer, turn.restriction, most_calls=turn.most_calls),
         )
         prompts = [replace(prompt, choice=choice) for choice in range(turn.choices)]
         return await self.complete(request, session, prompts, turn.messages, logprobs=turn.logprobs)
@@ -192,6 +196,10 @@ async def _complete(
             continue
         if completion.finish is FinishReason.ABORTED:
             raise EngineFault("the engine aborted the completion")
+        if prompt.grammar is not None and completion.allowed is None:
+            raise ApiError(
+                400, "got a forced call or a format of the answer, which the engine of this server does not enforce"
+            )
         if logprobs and completion.logprobs is None:
             raise ApiError(400, "logprobs: the engine of this server returns none; leave it out", param="logprobs")
         conversations, text, stop = session.conversations, None, ""

@@ -1,9 +1,9 @@
 """Bodies of requests in any dialect: validated, with the first wrong field in the error."""
 
 import reprlib
-from typing import Annotated, Any, Literal, TypeAlias, TypeVar, cast
+from typing import Annotated, Any, TypeAlias, TypeVar, cast
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import from_json
 
 from bough.engine import LEAST_TEMPERATURE, Sampling
@@ -67,16 +67,6 @@ def no_arguments() -> dict[str, Any]:
 
 ToolName: TypeAlias = Annotated[str, AfterValidator(check_tool_name)]
 Schema: TypeAlias = Annotated[dict[str, Any], AfterValidator(_check_schema)]
-
-
-def _check_choice(given: object) -> object:
-    if given not in ("auto", "none", None):
-        raise ValueError("got a forced call, which would not be sampled by the policy; need auto or none")
-    return given
-
-
-FreeChoice: TypeAlias = Annotated[Literal["auto", "none"] | None, BeforeValidator(_check_choice)]
-"""Whether the policy may call tools; a forced call is refused."""
 
 
 def sampling_of(

@@ -9,6 +9,7 @@ from itertools import count
 from typing import Protocol, runtime_checkable
 
 from bough.engine import Completion, Engine, Request, Sampling
+from bough.grammar import Grammar
 from bough.serve.conversation import Conversations
 from bough.serve.errors import ApiError
 from bough.tree import Message, Tool
@@ -38,6 +39,7 @@ class Prompt:
         tools: The prompt's tools.
         stops: Strings before the first of which the client's text ends.
         most_calls: Most calls that the client gets, see `client_action`; None for any number.
+        grammar: What the completion may be; None for anything.
     """
 
     tokens: tuple[int, ...]
@@ -49,6 +51,7 @@ class Prompt:
     tools: tuple[Tool, ...] = ()
     stops: Sequence[str] = ()
     most_calls: int | None = None
+    grammar: Grammar | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,6 +190,10 @@ class EngineSession:
         seed = next(self._numbers) if prompt.seed is None else prompt.seed
         mixed = int.from_bytes(blake2b(f"{seed} {prompt.choice}".encode(), digest_size=8).digest(), "big")
         request = Request(
-            prompt_tokens=prompt.tokens, sampling=prompt.sampling, stop_tokens=prompt.stop_tokens, seed=mixed
+            prompt_tokens=prompt.tokens,
+            sampling=prompt.sampling,
+            stop_tokens=prompt.stop_tokens,
+            seed=mixed,
+            grammar=prompt.grammar,
         )
         return Completed(completion=await self._engine.generate(request))

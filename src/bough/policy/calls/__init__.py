@@ -1,6 +1,7 @@
 """Formats in which model families write calls of tools."""
 
 from bough.policy.calls.arg_values import ArgValues
+from bough.policy.calls.call_rules import RestrictedFormat, action_grammar
 from bough.policy.calls.deepseek import DeepSeek
 from bough.policy.calls.families import FAMILIES, Family
 from bough.policy.calls.find import family_by_calls, family_by_marks, family_name, foreign_family
@@ -32,11 +33,13 @@ __all__ = [
     "Mistral",
     "PlainFormat",
     "Pythonic",
+    "RestrictedFormat",
     "ToolCode",
     "XmlParameters",
+    "action_grammar",
+    "family_by_calls",
     "family_by_marks",
     "family_name",
-    "family_by_calls",
     "foreign_family",
     "thinking_end",
 ]

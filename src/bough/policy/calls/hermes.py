@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from bough.policy.calls.call_rules import json_calls
 from bough.policy.calls.format import PlainFormat
 from bough.policy.calls.json_list import call_row
 from bough.policy.calls.objects import decode_json, json_call, no_id, write_json
@@ -38,6 +39,15 @@ class Hermes(PlainFormat):
     def write(self, action: Action, hide: Callable[[str], str] = str) -> str:
         """See `CallFormat`."""
         return "\n".join([*([action.text] if action.text else []), *(_written(call, hide) for call in action.calls)])
+
+    @property
+    def never_in_line(self) -> str:
+        """See `RestrictedFormat`."""
+        return ""
+
+    def call_rules(self, tools: Sequence[Tool], *, most_calls: int | None) -> str:
+        """See `RestrictedFormat`."""
+        return json_calls(tools, OPEN, CLOSE, most_calls=most_calls)
 
 
 def read_call(text: str, mark: re.Match[str]) -> ReadCalls:

@@ -29,6 +29,7 @@ class Chat:
             choices=body.n or 1,
             logprobs=bool(body.logprobs),
             parallel_calls=body.parallel_tool_calls is not False,
+            restriction=body.restriction,
         )
         choices = await self._core.answer(request, session, turn)
         token_ids = bool(body.return_token_ids)

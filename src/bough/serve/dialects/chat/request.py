@@ -12,7 +12,6 @@ from bough.serve.request import (
     MOST_MESSAGES,
     MOST_PARTS,
     MOST_TOOLS,
-    FreeChoice,
     Metadata,
     Schema,
     ToolName,
@@ -20,6 +19,7 @@ from bough.serve.request import (
     parse,
     read_arguments,
 )
+from bough.serve.restriction import JsonSchema, Restriction, ToolChoice, called_tools, json_texts
 from bough.serve.thinking import ThinkingMessage
 from bough.tree import Message, Tool, ToolCall
 
@@ -113,9 +113,10 @@ class ToolSpec(BaseModel):
 
 
 class ResponseFormat(BaseModel):
-    """The format of a chat's answer; only text is supported."""
+    """The format of a chat's answer."""
 
-    type: Literal["text"]
+    type: Literal["text", "json_object", "json_schema"]
+    json_schema: JsonSchema | None = None
 
 
 class ChatRequest(SamplingFields):
@@ -123,7 +124,7 @@ class ChatRequest(SamplingFields):
 
     messages: list[ChatMessage] = Field(min_length=1, max_length=MOST_MESSAGES, fail_fast=True)
     tools: Annotated[list[ToolSpec], Field(max_length=MOST_TOOLS, fail_fast=True)] | None = None
-    tool_choice: FreeChoice = None
+    tool_choice: ToolChoice = None
     max_completion_tokens: Annotated[int, Field(ge=1, lt=2**31)] | None = None
     logprobs: bool | None = None
     top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
@@ -157,6 +158,17 @@ class ChatRequest(SamplingFields):
     def offered(self) -> tuple[Tool, ...]:
         """The tools of the prompt; none with tool_choice="none"."""
         return () if self.tool_choice == "none" else tuple(each.tool for each in self.tools or ())
+
+    @property
+    def restriction(self) -> Restriction:
+        """What the answer must be: a forced call, or the format; () for anything.
+
+        Raises:
+            ApiError: 400 for a tool that the request does not have, or a format without its schema.
+        """
+        called = called_tools(self.tool_choice, self.offered)
+        wanted = self.response_format
+        return called or (json_texts(wanted.type, wanted.json_schema, "response_format") if wanted else ())
 
 
 def read_chat(raw: bytes) -> tuple[ChatRequest, tuple[Message, ...], tuple[Tool, ...]]:

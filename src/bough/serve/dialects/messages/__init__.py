@@ -37,6 +37,7 @@ class Messages:
             sampling=sampling,
             stops=tuple(filter(None, body.stop_sequences or ())),
             parallel_calls=body.parallel_calls,
+            restriction=body.restriction,
         )
         (choice,) = await self._core.answer(request, session, turn)
         message = message_of(model, choice)

@@ -14,6 +14,7 @@ from bough.serve.request import (
     Schema,
     ToolName,
 )
+from bough.serve.restriction import NamedTool, Restriction, called_tools
 from bough.tree import Tool
 
 
@@ -86,17 +87,11 @@ class CustomTool(BaseModel):
 
 
 class ToolChoice(BaseModel):
-    """Whether the policy may call tools."""
+    """Whether the policy may, must or must not call tools."""
 
-    type: Literal["auto", "none"]
+    type: Literal["auto", "none", "any", "tool"]
+    name: str | None = None
     disable_parallel_tool_use: bool | None = None
-
-    @field_validator("type", mode="before")
-    @classmethod
-    def _is_free(cls, given: object) -> object:
-        if given in ("any", "tool"):
-            raise ValueError("got a forced call, which would not be sampled by the policy; need auto or none")
-        return given
 
 
 class OutputSettings(BaseModel):
@@ -128,6 +123,18 @@ class CountRequest(RequestBody):
         """The tools of the prompt; none where the choice is none."""
         hidden = self.tool_choice is not None and self.tool_choice.type == "none"
         return () if hidden else tuple(each.tool for each in self.tools or ())
+
+    @property
+    def restriction(self) -> Restriction:
+        """The tools one of which must be called; () for anything.
+
+        Raises:
+            ApiError: 400 for a tool that the request does not have.
+        """
+        if self.tool_choice is None or self.tool_choice.type in ("auto", "none"):
+            return ()
+        named = self.tool_choice.type == "tool"
+        return called_tools(NamedTool(name=self.tool_choice.name or "") if named else "required", self.offered)
 
     @property
     def parallel_calls(self) -> bool:

@@ -48,6 +48,7 @@ class Responses:
             sampling=sampling,
             logprobs=body.logprobs,
             parallel_calls=body.parallel_tool_calls is not False,
+            restriction=body.restriction,
         )
         (choice,) = await self._core.answer(request, session, turn)
         name, texts = new_id("resp"), TokenTexts(session.conversations.renderer)

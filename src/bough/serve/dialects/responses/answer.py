@@ -9,6 +9,7 @@ from uuid import uuid4
 from bough.engine import FinishReason
 from bough.serve.choice import Choice, TokenTexts, token_logprobs
 from bough.serve.dialects.responses.request import ResponsesRequest
+from bough.serve.restriction import NamedTool
 from bough.serve.thinking import thinking_tokens
 
 INCOMPLETE = {FinishReason.LENGTH: "max_output_tokens"}
@@ -54,14 +55,25 @@ def response_of(
         "previous_response_id": body.previous_response_id,
         "store": body.store is not False,
         "temperature": body.temperature,
-        "text": {"format": {"type": "text"}},
-        "tool_choice": body.tool_choice or "auto",
+        "text": {"format": _format(body)},
+        "tool_choice": _choice(body.tool_choice),
         "tools": [_tool(each.tool) for each in body.tools or ()],
         "top_logprobs": body.top_logprobs or 0,
         "top_p": body.top_p,
         "truncation": "disabled",
         "usage": _usage(texts, choice),
     }
+
+
+def _format(body: ResponsesRequest) -> Mapping[str, object]:
+    """The format of the text, as the client named it."""
+    wanted = body.text.format if body.text else None
+    return wanted.model_dump(by_alias=True, exclude_none=True) if wanted else {"type": "text"}
+
+
+def _choice(choice: str | NamedTool | None) -> object:
+    """The choice of tools, as the client named it."""
+    return {"type": "function", "name": choice.name} if isinstance(choice, NamedTool) else choice or "auto"
 
 
 def _tool(tool: Any) -> Mapping[str, object]:

@@ -9,13 +9,13 @@ from bough.serve.request import (
     MOST_NAME,
     MOST_PARTS,
     MOST_TOOLS,
-    FreeChoice,
     Metadata,
     RequestBody,
     Schema,
     ToolName,
     no_arguments,
 )
+from bough.serve.restriction import JsonSchema, Restriction, ToolChoice, called_tools, json_texts
 from bough.tree import Tool
 
 LOGPROBS = "message.output_text.logprobs"
@@ -111,10 +111,10 @@ class FunctionTool(BaseModel):
         return Tool(name=self.name, description=self.description or "", schema=schema)
 
 
-class TextFormat(BaseModel):
-    """The format of the text; only plain text is supported."""
+class TextFormat(JsonSchema):
+    """The format of the text."""
 
-    type: Literal["text"]
+    type: Literal["text", "json_object", "json_schema"]
 
 
 class TextSettings(BaseModel):
@@ -133,7 +133,7 @@ class ResponsesRequest(RequestBody):
     temperature: Annotated[float, Field(ge=0, le=2)] | None = None
     top_p: Annotated[float, Field(gt=0, le=1)] | None = None
     tools: Annotated[list[FunctionTool], Field(max_length=MOST_TOOLS, fail_fast=True)] | None = None
-    tool_choice: FreeChoice = None
+    tool_choice: ToolChoice = None
     parallel_tool_calls: bool | None = None
     include: (
         Annotated[
@@ -174,3 +174,14 @@ class ResponsesRequest(RequestBody):
     def offered(self) -> tuple[Tool, ...]:
         """The tools of the prompt; none with tool_choice="none"."""
         return () if self.tool_choice == "none" else tuple(each.tool for each in self.tools or ())
+
+    @property
+    def restriction(self) -> Restriction:
+        """What the answer must be: a forced call, or the format of the text; () for anything.
+
+        Raises:
+            ApiError: 400 for a tool that the request does not have, or a format without its schema.
+        """
+        wanted = self.text.format if self.text else None
+        called = called_tools(self.tool_choice, self.offered)
+        return called or (json_texts(wanted.type, wanted, "text.format") if wanted else ())

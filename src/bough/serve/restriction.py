@@ -1,0 +1,101 @@
+"""What a request restricts its answer to: a call of some tools, or JSON of a schema."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, TypeAlias, cast
+
+from pydantic import BaseModel, BeforeValidator, Field
+
+from bough.context.tool_calls import HasCallGrammar
+from bough.grammar import Grammar
+from bough.serve.errors import ApiError
+from bough.tree import Tool
+
+Restriction: TypeAlias = Mapping[str, Any] | Sequence[Tool]
+"""The schema of the answer, or the tools one of which is called; no tools for no restriction."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedTool:
+    """The tool that a request wants to have called."""
+
+    name: str
+
+
+def _check_choice(given: object) -> object:
+    if given is None or given in ("auto", "none", "required") or isinstance(given, NamedTool):
+        return given
+    if isinstance(given, dict):
+        fields = cast("dict[str, Any]", given)
+        within = fields.get("function")
+        name = cast("dict[str, Any]", within).get("name") if isinstance(within, dict) else fields.get("name")
+        if fields.get("type") == "function" and isinstance(name, str):
+            return NamedTool(name=name)
+    raise ValueError("need auto, none, required, or a function by its name")
+
+
+Choice: TypeAlias = Literal["auto", "none", "required"] | NamedTool | None
+
+ToolChoice: TypeAlias = Annotated[Choice, BeforeValidator(_check_choice)]
+"""Whether the policy may, must or must not call tools, in OpenAI's forms."""
+
+
+class JsonSchema(BaseModel):
+    """A schema with its name; an answer under a schema is always strict."""
+
+    name: str | None = None
+    description: str | None = None
+    strict: bool | None = None
+    json_schema: dict[str, Any] | None = Field(default=None, alias="schema")
+
+
+def json_texts(kind: str, given: JsonSchema | None, place: str) -> Restriction:
+    """The schema of an answer's format; no restriction for text.
+
+    Raises:
+        ApiError: 400 for a format without its schema.
+    """
+    if kind == "text":
+        return ()
+    if kind == "json_object":
+        return {"type": "object"}
+    if given is None or given.json_schema is None:
+        raise ApiError(400, f"{place}: got json_schema without a schema; need one", param=place)
+    return given.json_schema
+
+
+def called_tools(choice: Choice, tools: Sequence[Tool]) -> Sequence[Tool]:
+    """The tools one of which must be called; none for a free choice.
+
+    Raises:
+        ApiError: 400 for a tool that the request does not have.
+    """
+    if choice in (None, "auto", "none"):
+        return ()
+    found = [tool for tool in tools if choice == "required" or choice == NamedTool(name=tool.name)]
+    if not found:
+        wanted = "a call" if choice == "required" else f"a call of {cast('NamedTool', choice).name!r:.100}"
+        raise ApiError(
+            400,
+            f"tool_choice: got {wanted} with the tools {[each.name for each in tools]}; need it in tools",
+            param="tool_choice",
+        )
+    return found
+
+
+def grammar_of_answer(renderer: object, restriction: Restriction, *, most_calls: int | None) -> Grammar | None:
+    """What the tokens of an answer may be; None for anything.
+
+    Raises:
+        ApiError: 400 where calls in the format of the model can't be enforced.
+    """
+    if isinstance(restriction, Mapping):
+        return Grammar.of_schema(restriction)
+    if not restriction:
+        return None
+    try:
+        if not isinstance(renderer, HasCallGrammar):
+            raise ValueError("got a renderer that knows no grammar of calls")
+        return renderer.call_grammar(restriction, required=True, most_calls=most_calls)
+    except ValueError as error:
+        raise ApiError(400, f"tool_choice: {error}; or leave it out", param="tool_choice") from error

@@ -1,0 +1,129 @@
+"""Forced calls and formats of answers: enforced while an untrained model samples them."""
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import pytest
+from tests.serve.wire import httpx
+
+from bough.engine import Completion, Engine, FinishReason, Local, Request, Sampling
+from bough.policy import Tiny
+from bough.policy.policy import Policy
+from bough.serve import Conversations, EngineSession
+from bough.serve.app import make_app
+
+SAYS = [{"role": "user", "content": "buy two teas"}]
+SCHEMA = {
+    "type": "object",
+    "properties": {"item": {"enum": ["tea", "rice"]}, "count": {"type": "integer", "minimum": 1, "maximum": 9}},
+    "required": ["item"],
+    "additionalProperties": False,
+}
+BUY, WAIT = ("buy", SCHEMA), ("wait", {"type": "object", "properties": {}})
+
+
+@cache
+def policy() -> Policy:
+    texts = ["[buy(item='tea', count=2), wait()]", '{"item": "rice", "count": 3}']
+    return Tiny(layers=1, width=16, heads=2, vocab_tokens=320, context_tokens=1024).build(texts * 3)
+
+
+class Ignorant:
+    """An engine without grammars."""
+
+    policy_version, context_tokens = 0, 1024
+
+    async def generate(self, request: Request) -> Completion:
+        token = request.stop_tokens[0]
+        return Completion(tokens=(token,), logprobs=None, entropies=None, finish=FinishReason.STOP, policy_version=0)
+
+
+def answers(path: str, bodies: Sequence[Mapping[str, Any]], engine: Any = None) -> list[httpx.Response]:
+    async def main() -> list[httpx.Response]:
+        own: Engine = Local(slots=16).build(policy()) if engine is None else engine
+        conversations = Conversations(policy().renderer)
+        served = EngineSession(own, conversations, models=("tiny",), sampling=Sampling(max_tokens=200), key="")
+        transport = httpx.ASGITransport(app=make_app(served), raise_app_exceptions=False)
+        async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
+            return await asyncio.gather(*(client.post(path, json={"model": "tiny", **body}) for body in bodies))
+
+    return asyncio.run(main())
+
+
+def chat_tools(*tools: tuple[str, Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    return [{"type": "function", "function": {"name": name, "parameters": schema}} for name, schema in tools]
+
+
+def check_call(name: str, arguments: Mapping[str, Any]) -> None:
+    assert name in ("buy", "wait")
+    if name == "buy":
+        assert arguments["item"] in ("tea", "rice")
+        assert arguments.keys() <= {"item", "count"}
+        assert 1 <= arguments.get("count", 1) <= 9
+
+
+def test_a_required_call_is_one_that_a_tool_takes() -> None:
+    body = {"messages": SAYS, "tools": chat_tools(BUY, WAIT), "tool_choice": "required"}
+    seen = set[str]()
+    for each in answers("/v1/chat/completions", [{**body, "seed": seed} for seed in range(8)]):
+        choice = each.json()["choices"][0]
+        if choice["finish_reason"] == "length":
+            continue
+        calls = choice["message"]["tool_calls"]
+        for call in calls:
+            check_call(call["function"]["name"], json.loads(call["function"]["arguments"]))
+        seen.add(calls[0]["function"]["name"])
+    assert seen == {"buy", "wait"}
+
+
+def test_a_named_tool_alone_is_called_once() -> None:
+    choice = {"type": "function", "function": {"name": "buy"}}
+    body = {"messages": SAYS, "tools": chat_tools(BUY, WAIT), "tool_choice": choice, "parallel_tool_calls": False}
+    for each in answers("/v1/chat/completions", [{**body, "seed": seed} for seed in range(6)]):
+        found = each.json()["choices"][0]
+        if found["finish_reason"] != "length":
+            assert [call["function"]["name"] for call in found["message"]["tool_calls"]] == ["buy"]
+
+
+def test_an_answer_in_a_schema() -> None:
+    chat = {
+        "messages": SAYS,
+        "response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": SCHEMA}},
+    }
+    for each in answers("/v1/chat/completions", [{**chat, "seed": seed} for seed in range(6)]):
+        check_call("buy", json.loads(each.json()["choices"][0]["message"]["content"]))
+    text = {"format": {"type": "json_schema", "name": "x", "schema": SCHEMA}}
+    (found,) = answers("/v1/responses", [{"input": "buy", "text": text}])
+    check_call("buy", json.loads(found.json()["output"][0]["content"][0]["text"]))
+
+
+def test_forced_calls_of_the_other_dialects() -> None:
+    tool = {"name": "wait", "input_schema": WAIT[1]}
+    message = {"messages": SAYS, "max_tokens": 200, "tools": [tool], "tool_choice": {"type": "any"}}
+    (found,) = answers("/v1/messages", [message])
+    assert found.json()["stop_reason"] == "tool_use"
+    assert {block["name"] for block in found.json()["content"] if block["type"] == "tool_use"} == {"wait"}
+    response = {"input": "wait", "tools": [{"type": "function", "name": "wait", "parameters": WAIT[1]}]}
+    (found,) = answers("/v1/responses", [{**response, "tool_choice": {"type": "function", "name": "wait"}}])
+    assert "wait" in [item.get("name") for item in found.json()["output"]]
+    assert found.json()["tool_choice"] == {"type": "function", "name": "wait"}
+
+
+@pytest.mark.parametrize(
+    "body", [{"response_format": {"type": "json_object"}}, {"tools": chat_tools(BUY), "tool_choice": "required"}]
+)
+def test_an_engine_without_grammars_refuses(body: Mapping[str, Any]) -> None:
+    (found,) = answers("/v1/chat/completions", [{"messages": SAYS, **body}], Ignorant())
+    assert found.status_code == 400
+    assert "the engine of this server does not enforce" in found.json()["error"]["message"]
+
+
+def test_a_schema_that_can_not_be_enforced() -> None:
+    schema = {"type": "object", "properties": {"a": {"$ref": "#/nowhere"}}}
+    body = {"messages": SAYS, "response_format": {"type": "json_schema", "json_schema": {"schema": schema}}}
+    (found,) = answers("/v1/chat/completions", [body])
+    assert found.status_code == 400
+    assert "can't be read" in found.json()["error"]["message"]
