@@ -13,7 +13,7 @@ from bough.tree import Action, BadCall, Tool, ToolCall
 
 @runtime_checkable
 class HasCallGrammar(Protocol):
-    """A renderer that knows what an action with calls may be."""
+    """A renderer that makes the grammar of an action with calls."""
 
     def call_grammar(self, tools: Sequence[Tool], *, required: bool = False, most_calls: int | None = None) -> Grammar:
         """Returns what an action may be so that each of its calls is one that its tool takes.

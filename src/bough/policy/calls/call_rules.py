@@ -24,7 +24,7 @@ PYTHON = {
 """By a type of a schema without further keys, its values as Python writes them."""
 
 PLAIN_KEYS = {"type", "title", "description", "default"}
-"""The keys of a schema that say nothing about its values but their type."""
+"""The keys of a schema that restrict its values by type alone."""
 
 
 @runtime_checkable
@@ -85,7 +85,7 @@ def json_calls(tools: Sequence[Tool], begin: str, end: str, *, most_calls: int |
 
 
 def python_calls(tools: Sequence[Tool], *, most_calls: int | None) -> str:
-    """Rules of `calls`: a Python list of calls with named arguments, those that are required first."""
+    """Rules of `calls`: a Python list of calls with named arguments, the required ones first."""
     rules = [f'calls: PY_BEGIN {_many("py_call", most_calls, ", ")} "]"', r"PY_BEGIN: / ?\[/", TERMINALS]
     rules.append("py_call: " + " | ".join(f"py_{place}" for place in range(len(tools))))
     for place, tool in enumerate(tools):
@@ -118,7 +118,7 @@ def _many(rule: str, most: int | None, between: str) -> str:
 
 
 def _python_value(schema: Mapping[str, Any]) -> str:
-    """The right side of a rule: the values of a schema as Python writes them, or as JSON where it says more."""
+    """The right side of a rule: the values of a schema as Python writes them, or as JSON where it has more keywords."""
     if "enum" in schema:
         return " | ".join(json.dumps(repr(value)) for value in schema["enum"])
     if schema.keys() <= PLAIN_KEYS and isinstance(schema.get("type"), str) and schema["type"] in PYTHON:
