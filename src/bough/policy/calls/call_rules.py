@@ -94,7 +94,7 @@ def python_calls(tools: Sequence[Tool], *, most_calls: int | None) -> str:
         may = [name for name in known if name not in must]
         given = [f"{json.dumps(f'{name}=')} py_{place}_{number}" for number, name in enumerate([*must, *may])]
         for number, name in enumerate([*must, *may]):
-            rules.append(f"py_{place}_{number}: {_python_value({**known[name], **_definitions(tool.schema)})}")
+            rules.append(f"py_{place}_{number}: {_python_value(known[name], _definitions(tool.schema))}")
         first, rest = given[: len(must)], given[len(must) :]
         arguments = ' ", " '.join(first) + "".join(f' (", " {each})?' for each in rest)
         if not first:
@@ -117,13 +117,13 @@ def _many(rule: str, most: int | None, between: str) -> str:
     return f"{rule}+" if between == " " else f"{rule} ({json.dumps(between)} {rule})*"
 
 
-def _python_value(schema: Mapping[str, Any]) -> str:
+def _python_value(schema: Mapping[str, Any], definitions: Mapping[str, object]) -> str:
     """The right side of a rule: the values of a schema as Python writes them, or as JSON where it has more keywords."""
     if "enum" in schema:
         return " | ".join(json.dumps(repr(value)) for value in schema["enum"])
     if schema.keys() <= PLAIN_KEYS and isinstance(schema.get("type"), str) and schema["type"] in PYTHON:
         return PYTHON[schema["type"]]
-    return json_rule(schema)
+    return json_rule({**schema, **definitions})
 
 
 def _definitions(schema: Mapping[str, object]) -> dict[str, object]:
