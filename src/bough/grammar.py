@@ -38,7 +38,8 @@ class Grammar:
             raise ValueError("Grammar.of_texts: got no texts; need at least one")
         # A tokenizer may begin a text, and a line, with a blank of its own.
         each = " | ".join(' "\\n" " "? '.join(json.dumps(line) for line in text.split("\n")) for text in texts)
-        return Grammar(f'start: " "? ({each})\n')
+        # A terminal, because llguidance follows at most 2,000 alternatives of a rule.
+        return Grammar(f'start: TEXT\nTEXT: " "? ({each})\n')
 
 
 def json_rule(schema: Mapping[str, object]) -> str:

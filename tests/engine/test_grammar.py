@@ -170,6 +170,29 @@ def test_what_can_not_be_followed_is_refused(grammar: Grammar, stops: bool, mess
         generate([asked if stops else replace(asked, stop_tokens=())])
 
 
+def test_more_texts_than_the_library_has_alternatives() -> None:
+    texts = [f"take item {at} from shelf {at % 13}" for at in range(2500)]
+    (found,) = generate([request(Grammar.of_texts(texts))])
+    assert policy().renderer.text(found.tokens) in texts
+
+
+def test_a_grammar_that_grows_too_large_fails_its_own_request_alone() -> None:
+    large = Grammar(f"start: {' | '.join(json.dumps(f'go {at}') for at in range(2500))}\n")
+
+    async def main() -> list[Completion | BaseException]:
+        engine = Local().build(policy())
+        asked = [request(Grammar.of_texts(COMMANDS)), request(large), request(None)]
+        try:
+            return await asyncio.gather(*map(engine.generate, asked), return_exceptions=True)
+        finally:
+            await engine.close()
+
+    followed, refused, free = asyncio.run(main())
+    assert [followed, free] == generate([request(Grammar.of_texts(COMMANDS)), request(None)])
+    assert isinstance(refused, ValueError)
+    assert "Request.grammar: got one that can't be followed" in str(refused)
+
+
 def test_without_llguidance(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "llguidance", None)
     with pytest.raises(ModuleNotFoundError, match=r"pip install 'bough-rl\[grammar\]'"):

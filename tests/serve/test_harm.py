@@ -107,6 +107,22 @@ def test_validation_stops_at_the_first_wrong_item(kind: Any, fields: dict[str, A
     assert len(refused.value.message) < 400
 
 
+@pytest.mark.parametrize(
+    ("raw", "message"),
+    [
+        ({"model": "m", "input": []}, "input: List should have at least 1 item"),
+        ({"model": "m"}, "input: Field required; send the field"),
+        ({"model": "m", "input": 5}, "input: Input should be a valid string, got 5; change or leave out the field"),
+        ("{", "; send a JSON object"),
+    ],
+    ids=["empty", "missing", "type", "no JSON"],
+)
+def test_a_refusal_says_what_to_do(raw: dict[str, Any] | str, message: str) -> None:
+    with pytest.raises(ApiError) as refused:
+        parse(ResponsesRequest, (raw if isinstance(raw, str) else json.dumps(raw)).encode())
+    assert message in refused.value.message
+
+
 def test_unknown_fields_are_one_error() -> None:
     with pytest.raises(ApiError, match="'0': got a field that this server does not have"):
         parse(ChatRequest, json.dumps(CHAT | {str(n): 1 for n in range(5000)}).encode())

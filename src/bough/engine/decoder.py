@@ -271,7 +271,7 @@ class Decoder:
         greedy = temperature == 0
         logits = self._model.logits(hidden)
         self._note_top_probs(slots, logits)
-        allowed = self._forbid(slots, logits)
+        allowed, faults = self._forbid(slots, logits)
         drawn = sample(
             logits,
             self._put(uniform),
@@ -284,6 +284,10 @@ class Decoder:
         sound = np.isfinite(logprob)
         for slot in slots[~sound].tolist():
             self._break(slot)
+        for row, fault in faults.items():
+            if sound[row]:
+                sound[row] = False
+                self._refuse(int(slots[row]), fault)
         for row, (matcher, tokens) in allowed.items():
             if sound[row]:
                 matcher.take(int(token[row]), tokens)
@@ -303,20 +307,29 @@ class Decoder:
             token, probability = (values.cpu().numpy() for values in (best.indices, best.values))
             job.top_probs.append(tuple((int(t), float(p)) for t, p in zip(token, probability, strict=True)))
 
-    def _forbid(self, slots: Ints, logits: Float[Tensor, "B V"]) -> dict[int, tuple[GrammarMatcher, bytes]]:
-        """Set the logits of tokens that grammars forbid to -inf; by row, the matcher and what it allows."""
-        found = dict[int, tuple[GrammarMatcher, bytes]]()
+    def _forbid(
+        self, slots: Ints, logits: Float[Tensor, "B V"]
+    ) -> tuple[dict[int, tuple[GrammarMatcher, bytes]], dict[int, ValueError]]:
+        """Set the logits of tokens that grammars forbid to -inf.
+
+        Returns:
+            By row, the matcher and what it allows; and by row, why a grammar can't be followed further.
+        """
+        found, faults = dict[int, tuple[GrammarMatcher, bytes]](), dict[int, ValueError]()
         for row in np.flatnonzero(self._slots.restricted[slots]).tolist():
             job = self.running[int(slots[row])]
             assert isinstance(job, Generate)
             assert job.matcher is not None
-            found[row] = job.matcher, job.matcher.next()
+            try:
+                found[row] = job.matcher, job.matcher.next()
+            except ValueError as error:
+                faults[row] = error
         if found:
             packed = np.frombuffer(b"".join(tokens for _, tokens in found.values()), np.uint8).reshape(len(found), -1)
             bits = np.unpackbits(packed, axis=1, bitorder="little")[:, : self._model.vocab_tokens]
             rows = self._put(np.fromiter(found, dtype=np.int64))
             logits[rows] = logits[rows].masked_fill(self._put(bits == 0), -torch.inf)
-        return found
+        return found, faults
 
     def _complete(self, slot: int) -> None:
         held, job = self._slots, self.running[slot]
@@ -369,6 +382,13 @@ class Decoder:
         self._slots.clear(slot)
         if not job.future.done():
             job.future.set_exception(EngineFault("the model's logits are not finite; the weights have diverged"))
+
+    def _refuse(self, slot: int, fault: ValueError) -> None:
+        """Fail the job of a slot, and no other."""
+        future = self.running[slot].future
+        self._leave(slot)
+        if not future.done():
+            future.set_exception(fault)
 
     def _leave(self, slot: int) -> None:
         del self.running[slot]

@@ -88,7 +88,7 @@ class CallTree:
 
     def _action(self, parent: int, call: Call) -> int:
         """Add the action of a call."""
-        completion, parsed = call.completion, self.writer.format.renderer.parse(call.completion.tokens)
+        completion, parsed = call.completion, self.writer.format.renderer.parse(call.completion.tokens, call.tools)
         number, node = self.writer.sampled(parent, completion, temperature=constant(call.sampling.temperature))
         node.info["text"] = self.writer.format.renderer.text(completion.tokens)
         node.well_formed = not node.cut_off and not any(isinstance(each, BadCall) for each in parsed.calls)

@@ -165,7 +165,7 @@ class Episode:
         # What the client gets, whatever the run's parser is.
         cut = cut_at(rollout.agent.renderer, completion, prompt.stops)
         tokens, text = (cut.completion.tokens, cut.text) if cut else (completion.tokens, None)
-        action = client_action(rollout.agent.renderer, tokens, text, prompt.most_calls)
+        action = client_action(rollout.agent.renderer, tokens, text, prompt.most_calls, prompt.tools)
         decision = await rollout.deadlines.until(
             check_action(guard, action.checked, prompt.messages, prompt.tools),
             owner=f"task {rollout.builder.task.id} episode {self.number}",

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from bough.context import Renderer
 from bough.serve.thinking import split_thinking
-from bough.tree import Action, AgentAction, BadCall, ToolCall
+from bough.tree import Action, AgentAction, BadCall, Tool, ToolCall
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +32,11 @@ class ClientAction:
 
 
 def client_action(
-    renderer: Renderer, tokens: Sequence[int], text: str | None, most_calls: int | None = None
+    renderer: Renderer,
+    tokens: Sequence[int],
+    text: str | None,
+    most_calls: int | None = None,
+    tools: Sequence[Tool] = (),
 ) -> ClientAction:
     """The action of tokens.
 
@@ -42,8 +46,9 @@ def client_action(
         text: The text before a stop string, which ends within the tokens; None where the answer is whole.
         most_calls: Most calls: 0 where the request has no tools, so that a call is text, 1 for one call at a time;
             None for any number.
+        tools: The tools of the request: formats that write texts without quotes take the types from their schemas.
     """
-    parsed = Action() if most_calls == 0 else renderer.parse(tokens)
+    parsed = Action() if most_calls == 0 else renderer.parse(tokens, tools)
     found = [each for each in parsed.calls if isinstance(each, ToolCall)]
     calls = found if most_calls is None else found[:most_calls]
     if parsed.calls:

@@ -52,6 +52,7 @@ class Conversations:
         choice: int,
         text: str | None = None,
         most_calls: int | None = None,
+        tools: Sequence[Tool] = (),
     ) -> ThinkingMessage:
         """The message of sampled tokens, and keeps its tokens if the message is all of them; see `client_action`.
 
@@ -61,8 +62,9 @@ class Conversations:
             choice: Its number among the choices of a request, for the ids of its calls.
             text: The text before a stop string, which ends within the tokens; None where the message is whole.
             most_calls: Most calls of the message; None for any number.
+            tools: The tools of the request.
         """
-        action, before = client_action(self.renderer, tokens, text, most_calls), _history(messages)
+        action, before = client_action(self.renderer, tokens, text, most_calls, tools), _history(messages)
         calls = [
             replace(each, call_id=each.call_id or _digest([before, choice, number, *tokens])[:CALL_ID])
             for number, each in enumerate(action.calls)

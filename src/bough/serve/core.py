@@ -208,7 +208,7 @@ async def _complete(
         said = (
             None
             if messages is None
-            else conversations.answer(messages, completion.tokens, prompt.choice, text, prompt.most_calls)
+            else conversations.answer(messages, completion.tokens, prompt.choice, text, prompt.most_calls, prompt.tools)
         )
         choices.append(Choice(prompt_tokens=prompt.tokens, completion=completion, message=said, text=text, stop=stop))
     return choices

@@ -86,6 +86,10 @@ def sampling_of(
     )
 
 
+REMEDIES = {"missing": "send the field", "json_invalid": "send a JSON object"}
+"""What to do about an error, by its type."""
+
+
 def parse(kind: type[Body], raw: bytes) -> Body:
     """The body of a request.
 
@@ -95,17 +99,17 @@ def parse(kind: type[Body], raw: bytes) -> Body:
     try:
         body = kind.model_validate_json(raw)
     except ValidationError as error:
-        # A field of several types has one error for each: a list of the right items is too long, or the deepest is
-        # the most precise.
-        first = max(error.errors(include_url=False), key=lambda each: (each["type"] == "too_long", len(each["loc"])))
+        # A field of several types has one error for each: a list of the right items has a wrong length, or the deepest
+        # is the most precise.
+        wrong = error.errors(include_url=False)
+        first = max(wrong, key=lambda each: (each["type"] in ("too_long", "too_short"), len(each["loc"])))
         place = ".".join(str(part) for part in first["loc"] if not str(part).startswith(("list[", "str", "int")))
         reason = first["msg"].removeprefix("Value error, ")
         # Errors of this server's own checks have the value already.
         has_value = first["type"] in ("missing", "json_invalid", "value_error")
         got = "" if has_value else f", got {_short(first['input'])}"
-        raise ApiError(
-            400, f"{place or 'body'}: {reason}{got}; change or leave out the field", param=place or None
-        ) from None
+        step = REMEDIES.get(first["type"], "change or leave out the field")
+        raise ApiError(400, f"{place or 'body'}: {reason}{got}; {step}", param=place or None) from None
     for name in (name for name, value in (body.model_extra or {}).items() if value is not None):
         raise ApiError(
             400, f"{_short(name)}: got a field that this server does not have; leave it out", param=name[:80]
