@@ -292,7 +292,7 @@ def test_models_and_health() -> None:
         ({"top_logprobs": 2}, ("top_logprobs", "logprobs=true")),
         ({"extra_body": {"top_k": 2}}, ("top_k",)),
         ({"extra_body": {"unheard_of": 2}}, ("unheard_of",)),
-        ({"response_format": {"type": "json_object"}}, ("response_format",)),
+        ({"response_format": {"type": "xml"}}, ("response_format",)),
         ({"messages": [{"role": "user", "content": "x" * 5000}]}, ("maximum context length", "4096")),
     ],
     ids=str,
