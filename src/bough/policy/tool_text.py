@@ -9,7 +9,7 @@ from typing import Any
 from bough.policy.calls import CallFormat, Hermes, PlainFormat, Pythonic, ToolCode
 from bough.policy.calls.call_rules import python_calls
 from bough.policy.calls.hermes import OPEN
-from bough.tree import Action, Tool, ToolCall, tool_record
+from bough.tree import Action, Tool, ToolCall
 
 LIST_LINE = r"[ \t]*\[(?s:.*)"
 """A line that begins like a list of Python calls."""
@@ -59,7 +59,7 @@ class TextCalls(PlainFormat):
 
     def call_rules(self, tools: Sequence[Tool], *, most_calls: int | None) -> str:
         """See `RestrictedFormat`: Python's calls, or JSON where a tool can't be called in Python."""
-        if all(_signature(tool_record(each)["function"]) for each in tools):
+        if all(_signature({"name": each.name, "parameters": each.schema}) for each in tools):
             return python_calls(tools, most_calls=most_calls)
         return Hermes().call_rules(tools, most_calls=most_calls)
 

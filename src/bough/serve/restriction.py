@@ -74,7 +74,7 @@ def called_tools(choice: Choice, tools: Sequence[Tool]) -> Sequence[Tool]:
         return ()
     found = [tool for tool in tools if choice == "required" or choice == NamedTool(name=tool.name)]
     if not found:
-        wanted = "a call" if choice == "required" else f"a call of {cast('NamedTool', choice).name!r:.100}"
+        wanted = "a call" if choice == "required" else f"a call of {choice.name!r:.100}"
         raise ApiError(
             400,
             f"tool_choice: got {wanted} with the tools {[each.name for each in tools]}; need it in tools",

@@ -90,7 +90,8 @@ def python_calls(tools: Sequence[Tool], *, most_calls: int | None) -> str:
     rules.append("py_call: " + " | ".join(f"py_{place}" for place in range(len(tools))))
     for place, tool in enumerate(tools):
         known = cast("Mapping[str, Mapping[str, Any]]", tool.schema.get("properties") or {})
-        must = [name for name in known if name in (tool.schema.get("required") or ())]
+        required = cast("Sequence[str]", tool.schema.get("required") or ())
+        must = [name for name in known if name in required]
         may = [name for name in known if name not in must]
         given = [f"{json.dumps(f'{name}=')} py_{place}_{number}" for number, name in enumerate([*must, *may])]
         for number, name in enumerate([*must, *may]):
