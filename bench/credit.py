@@ -174,6 +174,7 @@ def _tree(number: int, shape: Shape, needs: frozenset[Need], rng: np.random.Gene
         "token": rng.integers(0, 1000, count),
         "logprob": np.where(written, -0.5, np.nan),
         "entropy": np.where(written, rng.random(count), np.nan),
+        "allowed": np.full(count, -1),
         "outcome": np.where(ends, Outcome.TERMINATED, Outcome.OPEN),
         "env_reward": np.where(acts, rng.random(nodes) < 0.1, 0.0),
         "state_key": np.where(acts, 0, rng.integers(1, 50, nodes)),

@@ -203,6 +203,7 @@ class _Grown:
             "token": self.choice,
             "logprob": np.where(written, np.log(chance[np.arange(len(written)), self.choice]), np.nan),
             "entropy": np.where(written, entropy, np.nan),
+            "allowed": np.full(len(written), -1),
             "outcome": outcome,
             "env_reward": paid,
             "state_key": state,

@@ -145,7 +145,7 @@ def test_the_needs_of_environment_and_parser_meet() -> None:
     assert isinstance(Prices(), Env)
     assert isinstance(Prices(), Oracle)
     assert CALLS_TAKEN in env_gives(Prices())
-    assert {CALLS_TAKEN} == ToolCalls.needs
+    assert ToolCalls().needs == {CALLS_TAKEN}
     assert CALLS in ToolCalls.gives
 
 

@@ -34,8 +34,8 @@ def in_call_order(
 def after_action(action: AgentAction, observation: Sequence[Message]) -> tuple[Message, ...]:
     """The messages after an action, its results in the order of its calls.
 
-    Results are matched by `call_id`; those without one answer the calls without one, in order. Where no result has one,
-    or two calls have the same, the messages stay as they are.
+    Results are matched by `call_id`; those without one answer the calls without one, in order. Where no call or no result
+    has one, or two calls have the same, the messages stay as they are.
 
     Raises:
         ValueError: for a result of no call, a second result, or a call with an id and without a result; names the id.
@@ -45,7 +45,7 @@ def after_action(action: AgentAction, observation: Sequence[Message]) -> tuple[M
     named = [each for each in known if each]
     places = [place for place, each in enumerate(observation) if each.role == "tool"]
     given = [observation[place].call_id for place in places]
-    if not any(given) or len(set(named)) < len(named):
+    if not named or not any(given) or len(set(named)) < len(named):
         return tuple(observation)
     for call_id in filter(None, given):
         if call_id not in named or given.count(call_id) > 1:
