@@ -23,6 +23,7 @@ def grow(nodes: Sequence[tuple], task: str = "lake-1") -> Credited:
         token=np.arange(lengths.sum(), dtype=np.int32),
         logprob=np.where(sampled, -0.5, np.nan).astype(np.float32),
         entropy=np.where(sampled, 0.25, np.nan).astype(np.float32),
+        allowed=np.full(lengths.sum(), -1, dtype=np.int32),
         outcome=outcome,
         env_reward=np.array([node[5] for node in full]),
         state_key=np.zeros(len(full), dtype=np.int64),
