@@ -318,8 +318,7 @@ class Decoder:
         found, faults = dict[int, tuple[GrammarMatcher, bytes]](), dict[int, ValueError]()
         for row in np.flatnonzero(self._slots.restricted[slots]).tolist():
             job = self.running[int(slots[row])]
-            assert isinstance(job, Generate)
-            assert job.matcher is not None
+            assert isinstance(job, Generate) and job.matcher is not None  # noqa: PT018
             try:
                 found[row] = job.matcher, job.matcher.next()
             except ValueError as error:
