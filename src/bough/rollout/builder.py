@@ -130,7 +130,7 @@ class TreeBuilder:
         order = self._order()
         index = {-1: -1} | {old: new for new, old in enumerate(order)}
         nodes = [self.nodes[old] for old in order]
-        allowed, sets = index_sets([each for node in nodes for each in node.allowed or [None] * len(node.tokens)])
+        allowed, sets = index_sets((node.allowed, len(node.tokens)) for node in nodes)
         columns = {
             "parent": [index[node.parent] for node in nodes],
             "kind": [node.kind for node in nodes],

@@ -31,12 +31,12 @@ def _check_choice(given: object) -> object:
         name = cast("dict[str, Any]", within).get("name") if isinstance(within, dict) else fields.get("name")
         if fields.get("type") == "function" and isinstance(name, str):
             return NamedTool(name=name)
-    raise ValueError("need auto, none, required, or a function by its name")
+    raise ValueError(f"got {given!r:.80}; need auto, none, required, or a function by its name")
 
 
-Choice: TypeAlias = Literal["auto", "none", "required"] | NamedTool | None
-
-ToolChoice: TypeAlias = Annotated[Choice, BeforeValidator(_check_choice)]
+ToolChoice: TypeAlias = Annotated[
+    Literal["auto", "none", "required"] | NamedTool | None, BeforeValidator(_check_choice)
+]
 """Whether the policy may, must or must not call tools, in OpenAI's forms."""
 
 
@@ -64,7 +64,7 @@ def json_texts(kind: str, given: JsonSchema | None, place: str) -> Restriction:
     return given.json_schema
 
 
-def called_tools(choice: Choice, tools: Sequence[Tool]) -> Sequence[Tool]:
+def called_tools(choice: ToolChoice, tools: Sequence[Tool]) -> Sequence[Tool]:
     """The tools one of which must be called; none for a free choice.
 
     Raises:

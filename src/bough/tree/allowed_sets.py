@@ -2,7 +2,7 @@
 
 import base64
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -20,10 +20,20 @@ def no_sets() -> Sets:
     return np.zeros((0, 0), dtype=np.uint8)
 
 
-def index_sets(allowed: Sequence[bytes | None]) -> tuple[NDArray[np.int32], Sets]:
-    """For each token the index of its set, [T], `ANY` for None; and the sets, each once."""
+def index_sets(nodes: Iterable[tuple[Sequence[bytes | None] | None, int]]) -> tuple[NDArray[np.int32], Sets]:
+    """For each token the index of its set, [T], `ANY` for None; and the sets, each once.
+
+    Args:
+        nodes: For each node the sets of its tokens, None without a grammar; and the number of its tokens.
+    """
     place: dict[bytes, int] = {}
-    index = [ANY if each is None else place.setdefault(each, len(place)) for each in allowed]
+    index: list[int] = []
+    for allowed, tokens in nodes:
+        index += (
+            [ANY] * tokens
+            if allowed is None
+            else [ANY if each is None else place.setdefault(each, len(place)) for each in allowed]
+        )
     sets = np.frombuffer(b"".join(place), dtype=np.uint8).reshape(len(place), -1) if place else no_sets()
     return np.asarray(index, dtype=np.int32), sets
 

@@ -80,7 +80,7 @@ def build(*nodes: TreeNode, task: Task | str = "task", policy_version: int = 0, 
     """
     _check_nodes(nodes)
     sampled = [node.written_by == Source.SAMPLED for node in nodes]
-    allowed, sets = index_sets([each for node in nodes for each in node.allowed or [None] * len(node.tokens)])
+    allowed, sets = index_sets((node.allowed, len(node.tokens)) for node in nodes)
     columns: dict[str, object] = {
         "parent": [node.parent for node in nodes],
         "kind": [node.kind for node in nodes],

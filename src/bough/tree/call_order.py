@@ -34,8 +34,8 @@ def in_call_order(
 def after_action(action: AgentAction, observation: Sequence[Message]) -> tuple[Message, ...]:
     """The messages after an action, its results in the order of its calls.
 
-    Results are matched by `call_id`; those without one answer the calls without one, in order. Where no call or no result
-    has one, or two calls have the same, the messages stay as they are.
+    Results are matched by `call_id`; those without one answer the calls without one, in order. Where no call or no
+    result has one, or two calls have the same, the messages stay as they are.
 
     Raises:
         ValueError: for a result of no call, a second result, or a call with an id and without a result; names the id.
