@@ -100,6 +100,20 @@ def test_an_answer_in_a_schema() -> None:
     check_call("buy", json.loads(found.json()["output"][0]["content"][0]["text"]))
 
 
+def test_an_answer_in_a_schema_beside_tools_may_be_a_call() -> None:
+    form = {"type": "json_schema", "json_schema": {"name": "x", "schema": SCHEMA}}
+    body = {"messages": SAYS, "response_format": form, "tools": chat_tools(WAIT)}
+    reasons = set[str]()
+    for each in answers("/v1/chat/completions", [{**body, "seed": seed} for seed in range(16)]):
+        choice = each.json()["choices"][0]
+        reasons.add(choice["finish_reason"])
+        if choice["finish_reason"] == "tool_calls":
+            assert {call["function"]["name"] for call in choice["message"]["tool_calls"]} == {"wait"}
+        elif choice["finish_reason"] == "stop":
+            check_call("buy", json.loads(choice["message"]["content"]))
+    assert {"stop", "tool_calls"} <= reasons
+
+
 def test_forced_calls_of_the_other_dialects() -> None:
     tool = {"name": "wait", "input_schema": WAIT[1]}
     message = {"messages": SAYS, "max_tokens": 200, "tools": [tool], "tool_choice": {"type": "any"}}

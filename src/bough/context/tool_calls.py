@@ -1,6 +1,6 @@
 """A parser of calls of tools."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Protocol, runtime_checkable
 
@@ -15,13 +15,21 @@ from bough.tree import Action, BadCall, Tool, ToolCall
 class HasCallGrammar(Protocol):
     """A renderer that makes the grammar of an action with calls."""
 
-    def call_grammar(self, tools: Sequence[Tool], *, required: bool = False, most_calls: int | None = None) -> Grammar:
+    def call_grammar(
+        self,
+        tools: Sequence[Tool],
+        *,
+        required: bool = False,
+        most_calls: int | None = None,
+        answer: Mapping[str, object] | None = None,
+    ) -> Grammar:
         """Returns what an action may be so that each of its calls is one that its tool takes.
 
         Args:
             tools: The tools; at least one.
             required: Whether it is calls alone, after thinking that the prompt opens.
             most_calls: 1 for one call, None for any number.
+            answer: The schema of a JSON text that may stand in place of required calls; None for none.
 
         Raises:
             ValueError: for a format whose calls can't be enforced.

@@ -244,13 +244,21 @@ class ChatRenderer:
         name = "text" if isinstance(own, TextCalls) else f"the format of {family_name(own)}"
         return f"{name}: {self._template.found}; a call is {example!r}"
 
-    def call_grammar(self, tools: Sequence[Tool], *, required: bool = False, most_calls: int | None = None) -> Grammar:
+    def call_grammar(
+        self,
+        tools: Sequence[Tool],
+        *,
+        required: bool = False,
+        most_calls: int | None = None,
+        answer: Mapping[str, object] | None = None,
+    ) -> Grammar:
         """What an action may be so that each of its calls is one that its tool takes.
 
         Args:
             tools: The tools; at least one.
             required: Whether it is calls alone, after thinking that the prompt opens.
             most_calls: 1 for one call, None for any number.
+            answer: The schema of a JSON text that may stand in place of required calls; None for none.
 
         Raises:
             ValueError: for a format whose calls can't be enforced.
@@ -263,7 +271,13 @@ class ChatRenderer:
             )
         marks = sorted({mark for family in FAMILIES for mark in family.form.marks})
         return action_grammar(
-            own, tools, marks, required=required, most_calls=most_calls, opens_thinking=self.opens_thinking
+            own,
+            tools,
+            marks,
+            required=required,
+            most_calls=most_calls,
+            opens_thinking=self.opens_thinking,
+            answer=answer,
         )
 
     def text(self, tokens: Sequence[int]) -> str:

@@ -126,7 +126,9 @@ class Core:
             tools=turn.tools,
             stops=turn.stops,
             most_calls=turn.most_calls,
-            grammar=grammar_of_answer(session.conversations.renderer, turn.restriction, most_calls=turn.most_calls),
+            grammar=grammar_of_answer(
+                session.conversations.renderer, turn.restriction, turn.tools, most_calls=turn.most_calls
+            ),
         )
         prompts = [replace(prompt, choice=choice) for choice in range(turn.choices)]
         return await self.complete(request, session, prompts, turn.messages, logprobs=turn.logprobs)

@@ -83,19 +83,27 @@ def called_tools(choice: ToolChoice, tools: Sequence[Tool]) -> Sequence[Tool]:
     return found
 
 
-def grammar_of_answer(renderer: object, restriction: Restriction, *, most_calls: int | None) -> Grammar | None:
+def grammar_of_answer(
+    renderer: object, restriction: Restriction, tools: Sequence[Tool], *, most_calls: int | None
+) -> Grammar | None:
     """What the tokens of an answer may be; None for anything.
+
+    Args:
+        renderer: Knows the format of calls.
+        restriction: What the request restricts the answer to.
+        tools: The tools of the request: where there are some, an answer in a schema may be calls instead.
+        most_calls: 1 for one call, None for any number.
 
     Raises:
         ApiError: 400 where calls in the format of the model can't be enforced.
     """
-    if isinstance(restriction, Mapping):
-        return Grammar.of_schema(restriction)
-    if not restriction:
-        return None
+    schema, called = (restriction, tools) if isinstance(restriction, Mapping) else (None, restriction)
+    if not called:
+        return None if schema is None else Grammar.of_schema(schema)
     try:
         if not isinstance(renderer, HasCallGrammar):
             raise ValueError("got a renderer that knows no grammar of calls")
-        return renderer.call_grammar(restriction, required=True, most_calls=most_calls)
+        return renderer.call_grammar(called, required=True, most_calls=most_calls, answer=schema)
     except ValueError as error:
-        raise ApiError(400, f"tool_choice: {error}; or leave it out", param="tool_choice") from error
+        place = "tool_choice" if schema is None else "tools beside a format of the answer"
+        raise ApiError(400, f"{place}: {error}; or leave it out", param="tool_choice") from error

@@ -49,6 +49,7 @@ def action_grammar(
     required: bool,
     most_calls: int | None,
     opens_thinking: bool = False,
+    answer: Mapping[str, object] | None = None,
 ) -> Grammar:
     """What an action may be: text without a mark of calls, and then calls that their tools take.
 
@@ -59,13 +60,16 @@ def action_grammar(
         required: Whether it is calls alone, after thinking that the prompt opens; with text, a model need never call.
         most_calls: 1 for one call, None for any number.
         opens_thinking: Whether the prompt ends within thinking.
+        answer: The schema of a JSON text that may stand in place of required calls; None for none.
     """
     inside = "|".join(map(_escaped, marks))
     never = "".join(f" & ~/{each}/" for each in (f"(?s:.*)({inside})(?s:.*)", form.never_in_line) if each)
     text = f'start: line* (calls | last)?\nline: LINE? "\\n"\nlast: LINE\nLINE: /[^\\n]+/{never}'
     if required:
-        thought = "start: thought GAP? calls\nthought[lazy]: /(?s:.*)<\\/think>/\nGAP: /\\s+/"
-        text = thought if opens_thinking else "start: calls"
+        before = "thought GAP?" if opens_thinking else ""
+        text = f"start: {before} whole\nwhole: calls{'' if answer is None else ' | answer'}"
+        text += "\nthought[lazy]: /(?s:.*)<\\/think>/\nGAP: /\\s+/" if opens_thinking else ""
+        text += "" if answer is None else f'\nanswer: " "? json\njson: {json_rule(answer)}'
     return Grammar(f"{text}\n{form.call_rules(tools, most_calls=most_calls)}\n")
 
 
