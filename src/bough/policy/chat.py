@@ -252,22 +252,11 @@ class ChatRenderer:
         most_calls: int | None = None,
         answer: Mapping[str, object] | None = None,
     ) -> Grammar:
-        """What an action may be so that each of its calls is one that its tool takes.
-
-        Args:
-            tools: The tools; at least one.
-            required: Whether it is calls alone, after thinking that the prompt opens.
-            most_calls: 1 for one call, None for any number.
-            answer: The schema of a JSON text that may stand in place of required calls; None for none.
-
-        Raises:
-            ValueError: for a format whose calls can't be enforced.
-        """
+        """See `HasCallGrammar`; `ValueError` for a format whose calls can't be enforced."""
         own = self._template.format
         if not isinstance(own, RestrictedFormat):
             raise ValueError(
-                f"got calls in the format of {family_name(own)}, which no grammar enforces; need calls as text, or in "
-                "the format of Hermes, Qwen2.5 and Qwen3"
+                f"got calls in the format of {family_name(own)}, which no grammar enforces; need text, or that of Qwen3"
             )
         marks = sorted({mark for family in FAMILIES for mark in family.form.marks})
         return action_grammar(
