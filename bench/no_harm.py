@@ -35,6 +35,7 @@ from bough.cli.catalogue import entries
 from bough.cli.find import find_run, modules
 from bough.cli.systems import commands_of
 from bough.config import dump, override
+from bough.learner import Optimizer
 from bough.policy import Pretrained
 from bough.store import RunDirectory, read_metrics
 from bough.train import Run, Warmup, read_heldout, start
@@ -269,6 +270,11 @@ def _start(run: Run, seed: int) -> Path:
     warm = find_run("grpo", world).replace(steps=0, seed=seed, name="start", threads=1)
     warm = warm.replace(models={role: model for role, model in run.models.items() if role in needed_roles(warm)})
     warm = warm.replace(evaluation=replace(run.world.evaluation, tasks=replace(run.world.evaluation.tasks, count=1)))
+    # What no imitation reads: methods that differ in nothing else have one start.
+    standard = Optimizer()
+    unread = {name: getattr(standard, name) for name in ("learning_rate", "momentum", "igt_weight", "schedule")}
+    unread |= {name: getattr(standard, name) for name in ("epochs", "minibatches", "warmup_steps")}
+    warm = warm.replace(filters=(), regularizers=(), optimizer=replace(world.optimizer, **unread))
     key = hashlib.sha256(json.dumps(dump(warm), sort_keys=True, default=str).encode()).hexdigest()[:12]
     name = f"start_{world.name}_{key}"
     made = Path(name, "final")
