@@ -1,5 +1,6 @@
 """The division of a packed prefix tree among workers: whole, balanced, and nearly the best there is."""
 
+from collections.abc import Sequence
 from itertools import combinations, pairwise
 
 import numpy as np
@@ -16,11 +17,14 @@ def operations(*, tokens: Ints, trained: Ints, pairs: Ints) -> Ints:
     return 100 * tokens + 30 * trained + pairs
 
 
-def texts(count: int, shared: int, length: int = 60) -> PackedPrefixTree:
+def texts(lengths: Sequence[int], shared: int) -> PackedPrefixTree:
     """Texts that begin with the same tokens."""
     rng = np.random.default_rng(0)
-    lines = [np.concatenate([np.full(shared, 7), [100 + i], rng.integers(200, 900, length - 1)]) for i in range(count)]
-    return PackedPrefixTree.pack(lines, text=np.arange(count), after=np.full(count, shared + length))
+    lines = [
+        np.concatenate([np.full(shared, 7), [100 + i], rng.integers(200, 900, each - 1)])
+        for i, each in enumerate(lengths)
+    ]
+    return PackedPrefixTree.pack(lines, text=np.arange(len(lines)), after=np.asarray([len(each) for each in lines]))
 
 
 def path(packed: PackedPrefixTree, at: int) -> list[int]:
@@ -36,26 +40,37 @@ def test_each_prediction_has_one_share_and_its_whole_prefix(rng: np.random.Gener
     assert len(found) == count
     assert sorted(np.concatenate([each.prediction for each in found])) == list(range(len(whole.at)))
     for each in found:
-        for at, number in zip(each.at, each.prediction, strict=True):
-            assert path(each, at) == path(whole, whole.at[number])
-            assert each.position[at] == whole.position[whole.at[number]]
+        for at, there in zip(each.at.tolist(), whole.at[each.prediction].tolist(), strict=True):
+            assert path(each, at) == path(whole, there)
+            assert each.position[at] == whole.position[there]
 
 
 @pytest.mark.parametrize("shared", [0, 1, 40])
 @pytest.mark.parametrize("count", [2, 3, 4])
 def test_shares_are_even_whatever_the_texts_have_in_common(shared: int, count: int) -> None:
-    tokens = [len(each) for each in shares(texts(24, shared), count, operations)]
+    tokens = [len(each) for each in shares(texts([60] * 24, shared), count, operations)]
     assert min(tokens) > 0.8 * sum(tokens) / count
     # Each share computes the common beginning once.
     assert sum(tokens) == 24 * 60 + shared * count
 
 
 def test_the_last_share_is_not_what_the_others_leave() -> None:
-    assert sorted(len(each) for each in shares(texts(10, 5), 4, operations)) == [125, 125, 185, 185]
+    assert sorted(len(each) for each in shares(texts([60] * 10, 5), 4, operations)) == [125, 125, 185, 185]
+
+
+@pytest.mark.parametrize("shared", [0, 5])
+def test_long_texts_side_by_side_go_to_different_workers(shared: int) -> None:
+    whole = texts([20, 60, 60, 60, 20, 20], shared)
+    found = shares(whole, 3, operations)
+    assert [len(each) for each in found] == [80 + shared] * 3
+    for each in found:
+        assert [path(each, at) for at in each.at.tolist()] == [
+            path(whole, at) for at in whole.at[each.prediction].tolist()
+        ]
 
 
 def test_one_long_text_is_not_divided() -> None:
-    assert [len(each) for each in shares(texts(1, 5), 3, operations)] == [65, 0, 0]
+    assert [len(each) for each in shares(texts([60], 5), 3, operations)] == [65, 0, 0]
 
 
 def test_a_cut_where_the_path_is_short_is_worth_some_balance() -> None:
@@ -87,4 +102,4 @@ def test_no_division_is_much_better(rng: np.random.Generator, count: int, cuts: 
 
 def test_counts_below_one_are_refused() -> None:
     with pytest.raises(ValueError, match="shares: got count=0; need at least 1"):
-        shares(texts(1, 0), 0, operations)
+        shares(texts([60], 0), 0, operations)

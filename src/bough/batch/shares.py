@@ -8,7 +8,9 @@ A loss is a sum over predictions, and each prediction belongs to one worker. So 
 that of the whole tree, for any loss.
 """
 
+from heapq import heappop, heappush
 from itertools import pairwise
+from operator import itemgetter
 from typing import Protocol
 
 import numpy as np
@@ -31,9 +33,9 @@ class Operations(Protocol):
 def shares(packed: PackedPrefixTree, count: int, operations: Operations) -> list[PackedPrefixTree]:
     """Divide a packed prefix tree so that the largest share has as few operations as possible.
 
-    Shares are ranges of the tokens, cut where a branch begins, and the path to the first token of each. Repeated work
-    counts as work, so a cut below a long prefix needs more balance to pay than one below a short prefix. The same tree
-    is always divided in the same way.
+    Shares are cut where a branch begins, and have the path to their first token. Repeated work counts as work, so a cut
+    below a long prefix needs more balance to pay than one below a short prefix. The same tree is always divided in the
+    same way.
 
     Args:
         packed: U tokens.
@@ -48,22 +50,60 @@ def shares(packed: PackedPrefixTree, count: int, operations: Operations) -> list
     if count == 1:
         return [packed]
     depth = packed.position.cpu().numpy()
-    cuts = np.concatenate([[0], 1 + np.flatnonzero(np.diff(depth) <= 0), [len(packed)]])
-    bounds = divide(*_costs(packed, depth, cuts, operations), count)
-    return [_share(packed, *cuts[[first, last]].tolist()) for first, last in pairwise(bounds)]
-
-
-def _costs(packed: PackedPrefixTree, depth: Ints, cuts: Ints, operations: Operations) -> tuple[Ints, Ints]:
-    """[C], the operations of all tokens before each cut, and of the path to it."""
     trained = np.bincount(packed.at, minlength=len(packed))
-    tokens, predictions, pairs = (
-        np.append(0, np.cumsum(each))[cuts] for each in (np.ones_like(depth), trained, depth + 1)
-    )
-    path = np.append(depth, 0)[cuts]
-    return (
-        operations(tokens=tokens, trained=predictions, pairs=pairs),
-        operations(tokens=path, trained=np.zeros_like(path), pairs=path * (path + 1) // 2),
-    )
+    parts, _ = share_out(depth, np.ones_like(depth), trained, count, operations)
+    return [_share(packed, each) for each in parts]
+
+
+def share_out(depth: Ints, tokens: Ints, trained: Ints, count: int, operations: Operations) -> tuple[list[Ints], int]:
+    """Divide pieces of texts, depth first, among workers.
+
+    Ranges of the pieces as they lie are tried, and ranges after the first branches were dealt out, the largest first:
+    a few long branches side by side leave no even cut.
+
+    Args:
+        depth: [N] tokens before each piece in its text.
+        tokens: [N] its own tokens.
+        trained: [N] its trained tokens.
+        count: Number of workers.
+        operations: The cost of a share.
+
+    Returns:
+        The pieces of each worker, without the paths to them, and the operations of the worker with the most.
+    """
+    pairs = tokens * depth + tokens * (tokens + 1) // 2
+    cost = operations(tokens=tokens, trained=trained, pairs=pairs)
+    path_cost = operations(tokens=depth, trained=np.zeros_like(depth), pairs=depth * (depth + 1) // 2)
+    found: list[tuple[int, list[Ints]]] = []
+    for order in (np.arange(len(depth)), _dealt(depth, depth + tokens, cost, count)):
+        begins, ends = depth[order], (depth + tokens)[order]
+        cuts = np.concatenate([[0], 1 + np.flatnonzero(begins[1:] < ends[:-1]), [len(order)]])
+        before, path = np.append(0, cost[order].cumsum())[cuts], np.append(path_cost[order], 0)[cuts]
+        bounds = divide(before, path, count)
+        begin, end = np.asarray(bounds[:-1]), np.asarray(bounds[1:])
+        largest = int(np.where(end > begin, before[end] - before[begin] + path[begin], 0).max())
+        found.append((largest, [order[first:last] for first, last in pairwise(cuts[bounds].tolist())]))
+    (largest, ranges), (other, dealt) = found
+    return (dealt, other) if other < largest else (ranges, largest)
+
+
+def _dealt(depth: Ints, end: Ints, cost: Ints, count: int) -> Ints:
+    """[N] an order of the pieces: what all texts share, and the branches after it of each of `count` workers.
+
+    The largest branch that is left goes to the worker with the least, which is never far from even.
+    """
+    forks = 1 + np.flatnonzero(depth[1:] < end[:-1])
+    if not len(forks):
+        return np.arange(len(depth))
+    starts = np.flatnonzero(depth == depth[forks].min())
+    size = np.add.reduceat(cost, starts)
+    workers: list[tuple[int, int, list[int]]] = [(0, number, []) for number in range(count)]
+    for branch in np.argsort(-size, kind="stable").tolist():
+        load, number, branches = heappop(workers)
+        heappush(workers, (load + int(size[branch]), number, [*branches, branch]))
+    ranges = np.split(np.arange(len(depth)), starts)
+    in_turn = [branch for _, _, branches in sorted(workers, key=itemgetter(1)) for branch in sorted(branches)]
+    return np.concatenate([ranges[0], *(ranges[1 + branch] for branch in in_turn)])
 
 
 def divide(before: Ints, path: Ints, count: int) -> list[int]:
@@ -125,10 +165,11 @@ def _within(before: Ints, value: Ints, count: int, most: int) -> list[int] | Non
     return None
 
 
-def _share(packed: PackedPrefixTree, first: int, last: int) -> PackedPrefixTree:
-    """The tokens from `first` to `last` with the predictions after them, and the path before."""
-    if first == last:
+def _share(packed: PackedPrefixTree, part: Ints) -> PackedPrefixTree:
+    """Tokens with the predictions after them, and the path to the first, which has all that the others see besides."""
+    if not len(part):
         return packed.take(NONE)
+    first = int(part[0])
     path = np.flatnonzero(packed.end[:first] > first)
-    predictions = np.flatnonzero((packed.at >= first) & (packed.at < last))
-    return packed.take(np.concatenate([path, np.arange(first, last)]), predictions)
+    predictions = np.flatnonzero(np.isin(packed.at, part))
+    return packed.take(np.union1d(path, part), predictions)

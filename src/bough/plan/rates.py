@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bough.batch.shares import Operations, divide
+from bough.batch.shares import Operations, share_out
 from bough.plan.cluster import Devices, Efficiency
 from bough.plan.measured import MeasuredRun
 from bough.plan.model_size import ModelSize
@@ -138,13 +138,9 @@ def largest_share(trees: Sequence[TreeWork], ranks: int, operations: Operations)
     if ranks == 1 or not spans:
         return 1.0
     depth, tokens, trained = np.asarray(spans, dtype=np.int64).T
-    pairs = tokens * depth + tokens * (tokens + 1) // 2
-    before = np.append(0, operations(tokens=tokens, trained=trained, pairs=pairs).cumsum())
-    path = np.append(operations(tokens=depth, trained=0 * depth, pairs=depth * (depth + 1) // 2), 0)
-    # A share begins where a branch does, not where a turn goes on.
-    cuts = np.append(np.flatnonzero(np.append(True, depth[1:] < (depth + tokens)[:-1])), len(spans))
-    bounds = cuts[divide(before[cuts], path[cuts], ranks)]
-    return float((before[bounds[1:]] - before[bounds[:-1]] + path[bounds[:-1]]).max() / max(1, before[-1]))
+    _, largest = share_out(depth, tokens, trained, ranks, operations)
+    whole = operations(tokens=tokens, trained=trained, pairs=tokens * depth + tokens * (tokens + 1) // 2)
+    return largest / max(1, int(whole.sum()))
 
 
 def count_tokens(*, tokens: Ints, trained: Ints, pairs: Ints) -> Ints:
