@@ -109,6 +109,7 @@ class GrammarMatchers:
         found = self._compile(key, self._module.LLParserLimits(max_grammar_size=CLIENT_SYMBOLS))
         # The copies of a matcher have its first set of tokens.
         found.compute_bitmask()
+        _check_followed(found)
         return found
 
     def _compiled_in_thread(self, key: Key, work: "asyncio.Future[Any]") -> None:
@@ -177,13 +178,16 @@ class GrammarMatcher:
             ValueError: when the grammar has grown too large for the library.
         """
         found: bytes = self._matcher.compute_bitmask()
-        if self._matcher.is_error():
-            raise ValueError(
-                f"Request.grammar: got one that can't be followed: {self._matcher.get_error()}; need a smaller one"
-            )
+        _check_followed(self._matcher)
         return self._sets.setdefault(found, found)
 
     def take(self, token: int, allowed: bytes) -> None:
         """Go on after a token that was sampled from `allowed`."""
         self.allowed.append(allowed)
         self._matcher.consume_token(token)
+
+
+def _check_followed(matcher: Any) -> None:
+    """Raise for a grammar that has grown too large for the library."""
+    if matcher.is_error():
+        raise ValueError(f"Request.grammar: got one that can't be followed: {matcher.get_error()}; need a smaller one")
