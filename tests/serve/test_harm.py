@@ -573,6 +573,42 @@ def test_a_request_that_breaks_leaves_the_others_alone() -> None:
     assert run(main(harm=True)) == alone
 
 
+def test_an_abandoned_answer_ends_within_a_pass() -> None:
+    policy = Tiny(layers=1, width=32, heads=2, vocab_tokens=300, context_tokens=512).build(["hello"])
+
+    async def main() -> tuple[int, int]:
+        engine = Local(slots=4).build(policy)
+        chats, left = Conversations(policy.renderer), 0
+        session = EngineSession(engine, chats, models=("m",), sampling=Sampling(max_tokens=8), key="")
+
+        async def receive() -> Any:
+            nonlocal left
+            if messages:
+                return messages.pop()
+            while engine.passes < 3:
+                await asyncio.sleep(0)
+            left = engine.passes
+            return {"type": "http.disconnect"}
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        sent: list[Any] = []
+        body = json.dumps({"model": "m", "prompt": [5, 6], "n": 4, "max_tokens": 400}).encode()
+        messages = [{"type": "http.request", "body": body, "more_body": False}]
+        headers = [(b"content-type", b"application/json"), (b"host", b"localhost")]
+        path = "/v1/completions"
+        scope = {"type": "http", "method": "POST", "path": path, "headers": headers, "query_string": b""}
+        await make_app(session)(scope, receive, send)
+        await asyncio.sleep(0.01)
+        await engine.close()
+        assert sent[0]["status"] == 499
+        return left, engine.passes
+
+    left, passes = run(main())
+    assert passes <= left + 1
+
+
 def test_a_client_that_leaves_within_its_body_is_no_defect(caplog: pytest.LogCaptureFixture) -> None:
     async def main() -> None:
         async with serve(sessions(Scripted(script=lambda _: InjectedFault.SILENCE))) as url:

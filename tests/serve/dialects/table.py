@@ -76,7 +76,7 @@ def refused(name: str, body: Mapping[str, Any], *words: str, status: int = 400) 
 
 def wrong_values(values: Mapping[str, Sequence[Any]]) -> list[Kind]:
     """A kind for each value of each field; the error has the field's name at its begin."""
-    return [refused(f"{name} {value!r:.40}", {name: value}, f"{name}") for name in values for value in values[name]]
+    return [refused(f"{name} {value!r:.40}", {name: value}, name) for name in values for value in values[name]]
 
 
 def post(path: str, body: Mapping[str, Any], **headers: str) -> httpx.Response:
@@ -105,7 +105,7 @@ def check(path: str, smallest: Mapping[str, Any], kind: Kind) -> Any:
 
 
 def check_all(path: str, smallest: Mapping[str, Any], kinds: Sequence[Kind]) -> dict[str, Any]:
-    """Posts the requests of a table by one client and compares all answers; returns them by the names of their kinds."""
+    """Posts the requests of a table by one client and compares all answers; returns them by their kinds' names."""
 
     async def main() -> list[httpx.Response]:
         transport = httpx.ASGITransport(app=APP, raise_app_exceptions=False)
