@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import pytest
 from pydantic import ValidationError
 from starlette.requests import Request as HttpRequest
-from tests.serve.wire import END, ByteChat, httpx, scripted, sessions
+from tests.serve.wire import END, ByteChat, posted, scripted, sessions
 
 from bough.engine import InjectedFault, Local, Request, Sampling, Scripted
 from bough.policy import Tiny
@@ -74,14 +74,9 @@ def called(requests: Sequence[tuple[str, Any]], session: EngineSession | None = 
     """The status and the text of each answer, in this process, without a socket."""
 
     async def main() -> list[tuple[int, str]]:
-        transport = httpx.ASGITransport(app=make_app(session or sessions(scripted("yes"))), raise_app_exceptions=False)
-        async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
-            found: list[tuple[int, str]] = []
-            for path, body in requests:
-                sent = body if isinstance(body, bytes) else json.dumps(body).encode()
-                answer = await client.post(f"/v1/{path}", content=sent, headers={"content-type": "application/json"})
-                found.append((answer.status_code, answer.text))
-            return found
+        app = make_app(session or sessions(scripted("yes")))
+        sent = [(path, body if isinstance(body, bytes) else json.dumps(body).encode()) for path, body in requests]
+        return [await posted(app, f"/v1/{path}", body) for path, body in sent]
 
     return run(main())
 
