@@ -209,7 +209,7 @@ def test_compiled_grammars_are_kept_up_to_a_size_and_compiled_for_clients_that_w
     stop = policy().renderer.stop_tokens
     engine = Local(slots=1).build(policy())
     matchers: GrammarMatchers = engine._grammars  # type: ignore[attr-defined]
-    grammars = [Grammar.of_schema({"const": f"text {number}" + "x" * 100}) for number in range(4)]
+    grammars = [Grammar.of_schema({"const": f"text {number}" + "x" * 100}) for number in range(5)]
     monkeypatch.setattr(grammar_matcher, "COMPILED_CHARACTERS", 2 * len(grammars[0].lark))
     going, compiled = threading.Event(), list[str]()
     compile_one = GrammarMatchers._compile  # pyright: ignore[reportPrivateUsage]
@@ -222,19 +222,22 @@ def test_compiled_grammars_are_kept_up_to_a_size_and_compiled_for_clients_that_w
     monkeypatch.setattr(GrammarMatchers, "_compile", held)
 
     async def main() -> None:
-        first, left, *rest = (asyncio.create_task(matchers.compile(each, stop)) for each in grammars)
+        first, left, *rest = (asyncio.create_task(matchers.compile(each, stop)) for each in grammars[:4])
         await asyncio.sleep(0)
         left.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await left
+        comes = asyncio.create_task(matchers.compile(grammars[1], stop))
         await asyncio.sleep(0)
         going.set()
-        await asyncio.gather(first, *rest)
+        await asyncio.gather(first, *rest, comes)
         going.clear()
         monkeypatch.setattr(grammar_matcher, "CLIENT_S", 0.01)
         with pytest.raises(ValueError, match="was not compiled after"):
-            await matchers.compile(grammars[1], stop)
+            await matchers.compile(grammars[4], stop)
         going.set()
 
     asyncio.run(main())
-    assert compiled[:3] == [grammars[0].lark, grammars[2].lark, grammars[3].lark], "its client has left"
+    assert compiled[:4] == [grammars[place].lark for place in (0, 2, 3, 1)], "its client has left, and another comes"
     kept = [grammar for grammar, _ in matchers._compiled]  # pyright: ignore[reportPrivateUsage]
-    assert kept == grammars[2:]
+    assert kept == [grammars[3], grammars[1]]

@@ -104,6 +104,7 @@ class GrammarMatchers:
             if not self._waiting[key]:
                 del self._waiting[key]
                 work.cancel()
+                self._forget(key, work)
 
     def _compile_bounded(self, key: Key) -> Any:
         found = self._compile(key, self._module.LLParserLimits(max_grammar_size=CLIENT_SYMBOLS))
@@ -113,9 +114,14 @@ class GrammarMatchers:
         return found
 
     def _compiled_in_thread(self, key: Key, work: "asyncio.Future[Any]") -> None:
-        del self._compiling[key]
+        self._forget(key, work)
         if not work.cancelled() and work.exception() is None:
             self._keep(key, work.result())
+
+    def _forget(self, key: Key, work: "asyncio.Future[Any]") -> None:
+        """Drop work that has ended, unless the same grammar is compiled again."""
+        if self._compiling.get(key) is work:
+            del self._compiling[key]
 
     def _keep(self, key: Key, matcher: Any) -> None:
         """Keep a compiled grammar, the newest in any case."""
