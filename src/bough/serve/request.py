@@ -138,7 +138,7 @@ def sampling_of(
 
 
 def check_top_logprobs(count: int | None, *, wanted: bool, field: str) -> None:
-    """Refuse a number of alternatives without the field that asks for log-probabilities.
+    """Refuse a number of alternatives where the answer has no log-probabilities.
 
     Raises:
         ValueError: for a number above 0 without it.
